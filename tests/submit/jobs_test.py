@@ -185,25 +185,6 @@ def test_a_mask_that_no_lease_made_holds_for_the_job(lab):
     assert log(lab, number) == "5\n"
 
 
-def test_many_jobs_that_ask_for_the_same_are_one_in_the_line(make_lab):
-    lab = make_lab("2xH100")
-    holders = fill(lab, 2)
-    numbers = [submit(lab, "--", "true") for _ in range(20)]
-    other = submit(lab, "-n", "2", "--", "true")
-    eventually(lambda: len(waiting(lab)) == 2)
-    assert [found["id"] for found in told(lab) if found["in_line"]] == [numbers[0], other]
-    assert len(processes(lab)["run"]) == len(holders) + 2
-    # Who comes now is behind these two, and before the other nineteen.
-    person = lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
-    eventually(lambda: len(waiting(lab)) == 3)
-    lab.berth("cancel", *holders)
-    assert person.stdout.readline() == "ready\n"
-    assert lab.berth("wait", *numbers[:1]).status == 0
-    person.kill()
-    assert lab.berth("wait", *numbers, other).status == 0
-    assert all(found["starts"] == 1 for found in told(lab, *numbers))
-
-
 def test_list_and_queue_show_the_job(make_lab):
     lab = make_lab("1xH100")
     fill(lab, 1)
@@ -643,24 +624,6 @@ def test_a_machine_that_gets_another_name_keeps_its_jobs_and_their_numbers(lab):
     assert [found["name"] for found in told(lab)] == ["before", "after"]
 
 
-def test_one_that_cannot_begin_now_waits_says_why_and_tries_again(lab, tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    holders = fill(lab, 8)
-    number = submit(lab, "--", "sh", "-c", "echo ran", cwd=folder)
-    eventually(lambda: job(lab, number)["in_line"])
-    kill(lab, "runner")
-    (run,) = (pid for pid in processes(lab)["run"] if cmdline(pid).endswith(f"/{number}".encode()))
-    folder.rename(tmp_path / "elsewhere")
-    os.kill(run, signal.SIGKILL)
-    eventually(lambda: f"going to {folder}" in (job(lab, number)["reason"] or ""))
-    assert job(lab, number)["state"] == "waiting"
-    (tmp_path / "elsewhere").rename(folder)
-    lab.berth("cancel", *holders)
-    assert lab.berth("wait", number).status == 0
-    assert log(lab, number) == "ran\n"
-
-
 def test_one_that_was_cut_off_while_it_was_written_is_no_job(lab):
     submit(lab, "--", "true")
     lab.berth("wait", "1")
@@ -686,12 +649,6 @@ def test_a_folder_of_jobs_that_others_may_write_to_is_refused(lab):
     spool(lab).chmod(0o777)
     answer = lab.berth("submit", "--", "true")
     assert answer.status == 1 and "others may write there" in answer.err
-
-
-def test_a_runner_ends_when_there_is_nothing_left_to_start(lab):
-    number = submit(lab, "--", "sleep", "1000")
-    wait_for(lab, number, "running")
-    eventually(lambda: processes(lab)["runner"] == [])
 
 
 # What an attack found

@@ -7,7 +7,7 @@ import pytest
 from jobs import eventually
 from schemas import checked
 from storm import processes
-from submitted import fill, job, submit, told, wait_for
+from submitted import fill, job, submit, told
 
 
 def order(lab) -> list[str]:
@@ -57,26 +57,6 @@ def test_a_runner_ends_also_if_the_last_job_is_cancelled_since_the_one_before_it
     eventually(lambda: processes(lab)["runner"] == [])
 
 
-def test_after_ok_of_a_job_that_was_cancelled_is_cancelled(make_lab):
-    lab = make_lab("1xH100")
-    fill(lab, 1)
-    first = submit(lab, "--", "true")
-    second = submit(lab, "--after-ok", first, "--", "true")
-    lab.berth("cancel", first)
-    wait_for(lab, second, "cancelled")
-
-
-def test_one_that_waits_for_another_keeps_nobody_waiting(make_lab):
-    lab = make_lab("2xH100")
-    (holder,) = fill(lab, 1)
-    held = submit(lab, "--after", holder, "--", "true")
-    free = submit(lab, "--", "true")
-    assert lab.berth("wait", free).status == 0
-    assert job(lab, held)["state"] == "waiting" and not job(lab, held)["in_line"]
-    lab.berth("cancel", holder)
-    assert lab.berth("wait", held).status == 0
-
-
 def test_a_cycle_cannot_be_made(lab):
     for words in (
         ("--after", "1"),
@@ -108,14 +88,6 @@ def test_a_time_of_the_day_is_the_next_one(lab):
     found = job(lab, number)
     assert 0 < found["not_before_s"] - found["submitted_s"] <= 86400
     assert found["not_before_s"] % 86400 == 0  # the lab is in UTC
-
-
-def test_one_that_fails_is_run_again_as_often_as_it_may(lab):
-    number = submit(lab, "--retries", "2", *marks(lab, "try", "exit 3"))
-    eventually(lambda: len(order(lab)) == 3)
-    assert lab.berth("wait", number).status == 3
-    eventually(lambda: processes(lab)["run"] == [])
-    assert order(lab) == ["try"] * 3 and job(lab, number)["starts"] == 3
 
 
 def test_one_that_ends_well_at_the_second_try_has_ended_well(lab):

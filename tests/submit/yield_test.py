@@ -39,27 +39,6 @@ def test_a_job_that_yields_and_stands_in_line_again_runs_when_the_other_has_ende
     assert job(lab, number)["state"] == "cancelled"
 
 
-def test_one_that_is_cancelled_while_it_gives_way_does_not_run_again(make_lab):
-    lab = make_lab("1xH100")
-    number = submit(
-        lab,
-        "--yield=20s",
-        "--requeue",
-        "--",
-        "sh",
-        "-c",
-        "trap 'echo asked' TERM; while :; do sleep 0.1; done",
-    )
-    wait_for(lab, number, "running")
-    person = Job(lab)
-    assert eventually(lambda: "asked" in log(lab, number))
-    assert lab.berth("cancel", "--wait=1s", number).status == 124
-    kill(lab, "job")
-    assert person.starts() == "0"
-    wait_for(lab, number, "cancelled")
-    person.ends()
-
-
 def test_it_stands_in_line_again_only_where_it_yields(lab):
     (lab.directory / "commands").write_text("true\n")
     for words in (["submit", "--requeue", "true"], ["each", "--requeue", f"{lab.directory}/commands"]):

@@ -279,7 +279,7 @@ GpusOfTenants gpus_of_tenants(const std::vector<KnownJob>& jobs) {
   GpusOfTenants gpus;
   for (const KnownJob& job : jobs) {
     if (job.tenant == 0) continue;
-    std::size_t& its = job.tenant_gone ? gpus.of_gone : gpus.of_living[job.tenant];
+    std::size_t& its = job.hold == KnownJob::Hold::tenant_gone ? gpus.of_gone : gpus.of_living[job.tenant];
     its += job.gpus * static_cast<std::size_t>(std::ranges::count_if(job.tasks, has_gpus));
   }
   return gpus;
@@ -297,7 +297,7 @@ std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
   std::vector<TaskToStart> chosen;
   for (std::size_t place = 0; place < jobs.size(); ++place) {
     const KnownJob& job = jobs[place];
-    if (job.held_back || job.put_off) continue;
+    if (job.hold != KnownJob::Hold::none) continue;
     if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, is_busy), job.at_once))
       continue;
     if (!gpus.may_have(job)) continue;

@@ -223,18 +223,23 @@ bool is_to_be_retried(const Job& job, const TaskStanding& task);
 struct KnownJob {
   /// `left`: it is over, and what it has left behind still has its GPUs.
   enum class Task : std::uint8_t { waiting, in_line, running, left, over };
+  /// Why none of its tasks joins the queue now.
+  enum class Hold : std::uint8_t {
+    none,
+    conditions,       ///< it waits for other jobs, or for its start time
+    put_off_for_now,  ///< it could not join the queue, and tries again later
+    tenant_gone,      ///< the program that it was submitted for has ended
+  };
 
   std::uint64_t number = 0;
   std::string rivals;
-  std::vector<Task> tasks;          ///< in the order in which they are started
-  unsigned at_once = 0;             ///< as Job::at_once
-  bool held_back = false;           ///< it waits for other jobs, or for its start time
-  bool put_off = false;             ///< it could not join the queue, and tries again later
+  std::vector<Task> tasks;  ///< in the order in which they are started
+  unsigned at_once = 0;     ///< as Job::at_once
+  Hold hold = Hold::none;
   std::vector<unsigned> indices{};  ///< of the tasks; none for a plain job
   std::uint64_t tenant = 0;         ///< as Job::tenant
   unsigned tenant_gpus = 0;         ///< as Job::tenant_gpus
   unsigned gpus = 1;                ///< how many each task gets
-  bool tenant_gone = false;         ///< that program has ended
 };
 
 /// The tasks that are to join the queue now: of jobs that are rivals of each other one task at a time, the

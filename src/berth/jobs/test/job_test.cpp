@@ -196,7 +196,7 @@ TEST_CASE("an array runs no more of its tasks at once than it may, and keeps no 
 
 TEST_CASE("a job that is held back stands in nobody's way") {
   const std::vector<KnownJob> jobs{
-      {.number = 1, .rivals = "one", .tasks = {Task::waiting}, .held_back = true},
+      {.number = 1, .rivals = "one", .tasks = {Task::waiting}, .hold = KnownJob::Hold::conditions},
       {.number = 2, .rivals = "one", .tasks = {Task::waiting}}};
   CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{1, 0}});
 }
@@ -223,9 +223,9 @@ TEST_CASE("what tenants that have ended still have counts for the others") {
     return KnownJob{.number = number,
                     .rivals = std::to_string(number),
                     .tasks = {task},
+                    .hold = gone ? KnownJob::Hold::tenant_gone : KnownJob::Hold::none,
                     .tenant = tenant,
-                    .tenant_gpus = 3,
-                    .tenant_gone = gone};
+                    .tenant_gpus = 3};
   };
   std::vector<KnownJob> jobs{job(1, 7, Task::running, true), job(2, 7, Task::left, true),
                              job(3, 8, Task::waiting, false), job(4, 8, Task::waiting, false),

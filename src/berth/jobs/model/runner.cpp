@@ -1,0 +1,370 @@
+#include "berth/jobs/model/runner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::runner {
+namespace {
+
+using namespace std::chrono_literals;
+using Task = KnownJob::Task;
+
+// One that could not join the queue tries again after so long, then after twice as long.
+constexpr Moment kFirstPause = 200ms;
+constexpr Moment kLongestPause = 60s;
+// One that cannot begin holds up nobody else. When so many that ask for the same cannot, it is not they that
+// are broken.
+constexpr std::size_t kBrokenJobs = 3;
+// Nothing tells of the end of what a job has left behind when its `berth run` was killed.
+constexpr Moment kStrayPeriod = 5s;
+// Nothing tells of the end of a tenant.
+constexpr Moment kTenantPeriod = 1s;
+// Old jobs are forgotten once a day; a runner that lives for long asks now and then whether it is.
+constexpr Moment kForgetPeriod = 1h;
+
+// What a job has left behind is of interest where it is to be ended.
+Task known_as(const TaskStanding& standing, std::uint64_t tenant) {
+  if (is_over(standing))
+    return standing.left_behind && (tenant != 0 || standing.asked_to_end) ? Task::left : Task::over;
+  if (standing.phase == TaskPhase::running) return Task::running;
+  return standing.in_line ? Task::in_line : Task::waiting;
+}
+
+TaskId id_of(const KnownJob& job, std::size_t task) {
+  return {job.number, job.indices.empty() ? std::nullopt : std::optional(job.indices[task])};
+}
+
+std::optional<std::size_t> place_of(const KnownJob& job, TaskId id) {
+  if (id.index.has_value() == job.indices.empty()) return std::nullopt;
+  if (!id.index) return 0;
+  const auto place = std::ranges::lower_bound(job.indices, *id.index);
+  if (place == job.indices.end() || *place != *id.index) return std::nullopt;
+  return static_cast<std::size_t>(place - job.indices.begin());
+}
+
+bool has_any(const KnownJob& job, Task task) {
+  return std::ranges::find(job.tasks, task) != job.tasks.end();
+}
+
+bool is_stray(const Process& process) {
+  return std::holds_alternative<Stray>(process) || std::holds_alternative<StrayToEnd>(process);
+}
+
+void lengthen(Pause& pause, Moment now) {
+  pause.length = std::clamp(pause.length * 2, kFirstPause, kLongestPause);
+  pause.until = now + pause.length;
+}
+
+void drop(State& state, std::uint64_t number) {
+  state.over.insert(number);
+  state.conditions.erase(number);
+  state.attended.erase(number);
+  state.graces.erase(number);
+  state.ended.erase(number);
+  std::erase_if(state.jobs, [&](const KnownJob& job) { return job.number == number; });
+}
+
+/// One rule for each event.
+class RunnerRules {
+ public:
+  RunnerRules(State state, Moment now, std::int64_t wall_s)
+      : state_(std::move(state)), now_(now), wall_s_(wall_s) {}
+
+  Step step(const What& what) && {
+    std::visit([this](const auto& each) { on(each); }, what);
+    return {std::move(state_), std::move(actions_)};
+  }
+
+ private:
+  // --- what is in the spool
+
+  void on(const Begun&) {
+    state_.stage = Begins{};
+    act(List{});
+  }
+  void on(const Listed& listed) {
+    for (const std::uint64_t number : listed.numbers)
+      if (!state_.over.contains(number)) act(ReadJob{number});
+  }
+
+  // One that cannot be read is left alone: `berth jobs` names it.
+  void on(const JobRead& read) {
+    if (!read.job) return drop(state_, read.number);
+    const Job& job = *read.job;
+    // Whoever ran it may have been killed before it could tell.
+    if (std::ranges::all_of(read.standings, is_over)) act(TellEnd{read.number});
+    if (std::ranges::all_of(read.standings, [&](const TaskStanding& standing) {
+          return known_as(standing, job.tenant) == Task::over;
+        }))
+      return drop(state_, read.number);
+    KnownJob* known_job = known(read.number);
+    if (known_job == nullptr) known_job = &add(read, job);
+    state_.over.erase(read.number);
+    for (std::size_t i = 0; i < read.standings.size(); ++i) note(*known_job, i, read.standings[i]);
+  }
+
+  KnownJob& add(const JobRead& read, const Job& job) {
+    if (!job.after.empty() || !job.after_ok.empty() || job.not_before_s)
+      state_.conditions.insert_or_assign(read.number,
+                                         Conditions{job.after, job.after_ok, job.not_before_s.value_or(0)});
+    if (!job.notify.targets.empty() || job.rerun || job.tenant != 0) state_.attended.insert(read.number);
+    if (job.tenant != 0)
+      state_.graces.insert_or_assign(read.number, std::chrono::seconds(job.tenant_grace_s));
+    const auto place = std::ranges::lower_bound(state_.jobs, read.number, {}, &KnownJob::number);
+    return *state_.jobs.insert(place, {.number = read.number,
+                                       .rivals = job.rivals,
+                                       .tasks = std::vector(read.standings.size(), Task::waiting),
+                                       .at_once = job.at_once,
+                                       .indices = indices_of(job),
+                                       .tenant = job.tenant,
+                                       .tenant_gpus = job.tenant_gpus,
+                                       .gpus = read.gpus});
+  }
+
+  // nullptr: not known, or over.
+  KnownJob* known(std::uint64_t number) {
+    const auto place = std::ranges::lower_bound(state_.jobs, number, {}, &KnownJob::number);
+    return place != state_.jobs.end() && place->number == number ? &*place : nullptr;
+  }
+
+  void on(const TaskRead& read) { take(read.id, read.standing); }
+
+  // The job, where that is not over.
+  KnownJob* take(TaskId id, const std::optional<TaskStanding>& standing) {
+    KnownJob* job = known(id.job);
+    const auto task = job == nullptr ? std::nullopt : place_of(*job, id);
+    if (!task || !standing) {
+      act(ReadJob{id.job});
+      return nullptr;
+    }
+    note(*job, *task, *standing);
+    if (std::ranges::any_of(job->tasks, [](Task each) { return each != Task::over; })) return job;
+    act(ReadJob{id.job});
+    return nullptr;
+  }
+
+  void note(KnownJob& job, std::size_t place, const TaskStanding& standing) {
+    const TaskId id = id_of(job, place);
+    const auto process = state_.processes.find(id);
+    const bool has_process = process != state_.processes.end() && !is_stray(process->second);
+    Task task = known_as(standing, job.tenant);
+    // Our child has not come to say so yet.
+    if (task == Task::waiting && has_process) task = Task::in_line;
+    if (task == Task::running) {
+      state_.failures.erase(job.rivals);
+      state_.pauses.erase(job.number);
+    }
+    job.tasks[place] = task;
+    // Whoever cancelled it may have come before its process could say who it is.
+    if (standing.phase == TaskPhase::cancelled && has_process &&
+        std::holds_alternative<Child>(process->second))
+      act(EndChild{id});
+    if (task == Task::waiting || task == Task::over || has_process) return;
+    state_.processes.insert_or_assign(id, Sought{});
+    act(Watch{id, standing});
+  }
+
+  // --- processes
+
+  void on(const Watched& watched) { state_.processes.insert_or_assign(watched.id, Adopted{}); }
+  void on(const NotWatched& stray) {
+    state_.processes.insert_or_assign(stray.id, stray.asked_to_end ? Process(StrayToEnd{}) : Stray{});
+    // Its `berth run` would have done it.
+    if (stray.asked_to_end && stray.overdue) act(KillLeft{stray.id});
+  }
+
+  void on(const ProcessEnded& ended) {
+    state_.processes.erase(ended.id);
+    const KnownJob* job = take(ended.id, ended.standing);
+    // It has ended without having come to start, and nobody said that it should.
+    if (job != nullptr && known_as(*ended.standing, job->tenant) == Task::waiting) put_off(*job);
+  }
+
+  void on(const NotSpawned& failed) {
+    state_.processes.erase(failed.id);
+    if (KnownJob* job = known(failed.id.job)) {
+      if (const auto place = place_of(*job, failed.id)) job->tasks[*place] = Task::waiting;
+      put_off(*job);
+    }
+    if (!failed.reason.empty() && failed.reason != failed.told) act(NotePutOff{failed.id, failed.reason});
+  }
+
+  void put_off(const KnownJob& job) {
+    lengthen(state_.pauses[job.number], now_);
+    Failures& failures = state_.failures[job.rivals];
+    failures.jobs.insert(job.number);
+    if (failures.jobs.size() >= kBrokenJobs) lengthen(failures.pause, now_);
+  }
+
+  void on(const Rung& rung) {
+    for (const TaskId id : rung.tasks) {
+      const KnownJob* job = known(id.job);
+      if (job == nullptr || (!id.index && !job->indices.empty()))
+        act(ReadJob{id.job});
+      else
+        act(ReadTask{id});
+    }
+  }
+  void on(const Overheard&) {
+    state_.over.clear();
+    act(List{});
+  }
+
+  // --- what no event tells of
+
+  void on(const Woken&) { look_around(); }
+
+  void look_around() {
+    if (now_ >= state_.next_forget) {
+      state_.next_forget = now_ + kForgetPeriod;
+      act(ForgetOld{});
+    }
+    std::erase_if(state_.processes, [this](const auto& each) {
+      if (!is_stray(each.second)) return false;
+      act(ReadTask{each.first});
+      return true;
+    });
+    for (const auto& [number, conditions] : state_.conditions)
+      // The disk may not have taken it before.
+      if (const auto* refused = std::get_if<Refused>(&conditions.stage)) act(GiveUp{number, refused->failed});
+    std::set<std::uint64_t> tenants;
+    for (const KnownJob& job : state_.jobs)
+      if (job.tenant != 0) tenants.insert(job.tenant);
+    if (!tenants.empty()) act(AskTenants{std::move(tenants)});
+  }
+
+  // What waits is cancelled at once, and what runs after the grace that its tenant was given.
+  void on(const TenantsSeen& seen) {
+    std::set<std::uint64_t> news;
+    for (const std::uint64_t tenant : seen.gone)
+      if (state_.gone.try_emplace(tenant, now_).second) news.insert(tenant);
+    for (const KnownJob& job : state_.jobs) {
+      const auto gone = state_.gone.find(job.tenant);
+      if (job.tenant == 0 || gone == state_.gone.end()) continue;
+      // A task may have started, and not have come to say so: it has its grace.
+      if (news.contains(job.tenant)) {
+        act(ReadJob{job.number});
+        continue;
+      }
+      const bool is_late = now_ - gone->second >= state_.graces[job.number];
+      if (is_late || !(has_any(job, Task::running) || has_any(job, Task::left))) {
+        if (state_.ended.insert(job.number).second) act(Cancel{job.number});
+        continue;
+      }
+      for (std::size_t i = 0; i < job.tasks.size(); ++i)
+        if (job.tasks[i] == Task::in_line) act(Cancel{job.number, id_of(job, i).index});
+    }
+    if (!news.empty()) act(AskTenants{std::move(news)});
+  }
+
+  // --- what may start
+
+  void on(const Settled&) {
+    if (std::holds_alternative<Rests>(state_.stage)) return act(has_work() ? Action(BeginAgain{}) : Leave{});
+    if (!has_work()) {
+      // Whoever saw the lock has left its job to us: look once more without it.
+      state_.stage = Rests{};
+      act(LetGo{});
+      return act(List{});
+    }
+    if (std::holds_alternative<Begins>(state_.stage)) {
+      state_.stage = Works{};
+      look_around();
+    }
+    for (KnownJob& job : state_.jobs) job.hold = hold_of(job);
+    if (!actions_.empty()) return;
+    for (const TaskToStart& chosen : tasks_to_start(state_.jobs)) {
+      KnownJob& job = state_.jobs[chosen.job];
+      const TaskId id = id_of(job, chosen.task);
+      job.tasks[chosen.task] = Task::in_line;
+      state_.processes.insert_or_assign(id, Child{});
+      act(Spawn{id});
+    }
+    if (actions_.empty()) act(Sleep{next_due()});
+  }
+
+  // Of some jobs what runs as well: who else would tell that it was cut off, or run it again?
+  bool has_work() const {
+    return std::ranges::any_of(
+               state_.processes,
+               [](const auto& each) { return std::holds_alternative<StrayToEnd>(each.second); }) ||
+           std::ranges::any_of(state_.jobs, [this](const KnownJob& job) {
+             return state_.attended.contains(job.number) || has_any(job, Task::waiting) ||
+                    has_any(job, Task::in_line);
+           });
+  }
+
+  KnownJob::Hold hold_of(const KnownJob& job) {
+    using enum KnownJob::Hold;
+    if (job.tenant != 0 && state_.gone.contains(job.tenant)) return tenant_gone;
+    if (is_held_back(job.number)) return conditions;
+    const auto own = state_.pauses.find(job.number);
+    const auto of_all = state_.failures.find(job.rivals);
+    const bool is_put_off = (own != state_.pauses.end() && now_ < own->second.until) ||
+                            (of_all != state_.failures.end() && now_ < of_all->second.pause.until);
+    return is_put_off ? put_off_for_now : none;
+  }
+
+  // In the order of their numbers: a job comes after older ones only, so one pass sees all that follows.
+  bool is_held_back(std::uint64_t number) {
+    const auto place = state_.conditions.find(number);
+    if (place == state_.conditions.end()) return false;
+    Conditions& conditions = place->second;
+    if (!std::holds_alternative<Waits>(conditions.stage)) return true;
+    const auto still_known = [this](std::uint64_t other) { return known(other) != nullptr; };
+    if (wall_s_ < conditions.not_before_s || std::ranges::any_of(conditions.after, still_known) ||
+        std::ranges::any_of(conditions.after_ok, still_known))
+      return true;
+    if (conditions.after_ok.empty()) {
+      state_.conditions.erase(place);
+      return false;
+    }
+    conditions.stage = Asked{};
+    act(AskWell{number, conditions.after_ok});
+    return true;
+  }
+
+  void on(const WellKnown& known_now) {
+    const auto place = state_.conditions.find(known_now.number);
+    if (place == state_.conditions.end()) return;
+    if (!known_now.failed) return (void)state_.conditions.erase(place);
+    place->second.stage = Refused{*known_now.failed};
+    act(GiveUp{known_now.number, *known_now.failed});
+  }
+
+  // nullopt: nothing is due at any time.
+  std::optional<Moment> next_due() const {
+    std::optional<Moment> due;
+    const auto at_latest = [&](Moment at) { due = std::min(due.value_or(at), at); };
+    const auto ends = [&](const Pause& pause) {
+      if (pause.until > now_) at_latest(pause.until);
+    };
+    for (const auto& [number, pause] : state_.pauses) ends(pause);
+    for (const auto& [rivals, failures] : state_.failures) ends(failures.pause);
+    for (const auto& [number, conditions] : state_.conditions) {
+      const std::int64_t left_s = conditions.not_before_s - wall_s_;
+      // The wall clock may be set meanwhile.
+      if (left_s > 0) at_latest(now_ + std::min<Moment>(std::chrono::seconds(left_s), kLongestPause));
+      if (std::holds_alternative<Refused>(conditions.stage)) at_latest(now_ + kLongestPause);
+    }
+    if (std::ranges::any_of(state_.processes, [](const auto& each) { return is_stray(each.second); }))
+      at_latest(now_ + kStrayPeriod);
+    if (!state_.graces.empty()) at_latest(now_ + kTenantPeriod);
+    return due;
+  }
+
+  void act(Action action) { actions_.push_back(std::move(action)); }
+
+  State state_;
+  Moment now_;
+  std::int64_t wall_s_;
+  std::vector<Action> actions_{};
+};
+
+}  // namespace
+
+Step next(State state, const Event& event) {
+  return RunnerRules(std::move(state), event.now, event.wall_s).step(event.what);
+}
+
+}  // namespace berth::runner

@@ -1,0 +1,286 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "berth/jobs/model/job.h"
+
+// The runner of a user's jobs, as a pure step: what was read or has happened goes in, and what to do next
+// comes out. The shell (src/berth/jobs/job_runner.cpp) does that and passes the results back in.
+//
+// The runner knows only what it has read in the spool, and which processes have the tasks. Whatever it has
+// forgotten with a kill, the next one reads again.
+namespace berth::runner {
+
+/// Of a clock that nobody can set.
+using Moment = std::chrono::milliseconds;
+
+// Who has a task that is in the queue or runs.
+
+/// Its process is one of our children.
+struct Child {
+  bool operator==(const Child&) const = default;
+};
+/// An earlier runner has started its process. We are told when that ends.
+struct Adopted {
+  bool operator==(const Adopted&) const = default;
+};
+/// It is being asked for its process.
+struct Sought {
+  bool operator==(const Sought&) const = default;
+};
+/// Its `berth run` was killed, and what that has started lives. Nobody tells when it ends.
+struct Stray {
+  bool operator==(const Stray&) const = default;
+};
+/// The same, and somebody wants it to end.
+struct StrayToEnd {
+  bool operator==(const StrayToEnd&) const = default;
+};
+using Process = std::variant<Child, Adopted, Sought, Stray, StrayToEnd>;
+
+// How far the conditions of a job have come. A job without an entry has none left.
+
+/// For other jobs, or for its time.
+struct Waits {
+  bool operator==(const Waits&) const = default;
+};
+/// The other jobs are over. It is being asked whether they ended well.
+struct Asked {
+  bool operator==(const Asked&) const = default;
+};
+/// This one did not: the job is cancelled.
+struct Refused {
+  std::uint64_t failed = 0;
+
+  bool operator==(const Refused&) const = default;
+};
+struct Conditions {
+  std::vector<std::uint64_t> after;     ///< as Job::after
+  std::vector<std::uint64_t> after_ok;  ///< as Job::after_ok
+  std::int64_t not_before_s = 0;        ///< as Job::not_before_s; 0: at once
+  std::variant<Waits, Asked, Refused> stage{};
+};
+
+/// Until when something that could not join the queue is not tried again.
+struct Pause {
+  Moment until{};
+  Moment length{};
+};
+/// Of jobs that ask for the same: those that could not join the queue since one of them last did.
+struct Failures {
+  std::set<std::uint64_t> jobs;
+  Pause pause{};
+};
+
+// What the runner is at.
+
+/// It reads all jobs, as it has just become the runner.
+struct Begins {};
+struct Works {};
+/// It has let another become the runner, and looks once more whether a job was left to it.
+struct Rests {};
+
+struct State {
+  std::variant<Begins, Works, Rests> stage{};
+  std::vector<KnownJob> jobs{};  ///< those that are not over, by number
+  std::set<std::uint64_t> over{};
+  std::map<TaskId, Process> processes{};
+  /// Of those that are not over, those of which somebody wants to be told, or that are run again by
+  /// themselves.
+  std::set<std::uint64_t> attended{};
+  std::map<std::uint64_t, Conditions> conditions{};
+  std::map<std::uint64_t, Pause> pauses{};     ///< of jobs that could not join the queue
+  std::map<std::string, Failures> failures{};  ///< by what they ask for
+  std::map<std::uint64_t, Moment> graces{};    ///< of the jobs of tenants: Job::tenant_grace_s
+  std::map<std::uint64_t, Moment> gone{};      ///< tenants, and when they were seen to have gone
+  std::set<std::uint64_t> ended{};             ///< jobs that were asked to end with their tenant
+  Moment next_forget{};
+};
+
+// What has happened.
+
+/// This process is the runner now.
+struct Begun {};
+/// The answer to List: the numbers of all jobs.
+struct Listed {
+  std::vector<std::uint64_t> numbers;
+};
+/// The answer to ReadJob.
+struct JobRead {
+  std::uint64_t number = 0;
+  std::optional<Job> job{};               ///< nullopt: it is not there, or cannot be read
+  std::vector<TaskStanding> standings{};  ///< of its tasks, in order
+  unsigned gpus = 1;                      ///< how many each of its tasks gets
+};
+/// The answer to ReadTask.
+struct TaskRead {
+  TaskId id;
+  std::optional<TaskStanding> standing{};  ///< nullopt: it cannot be read
+};
+/// The answers to Watch.
+struct Watched {
+  TaskId id;
+};
+struct NotWatched {
+  TaskId id;
+  bool asked_to_end = false;
+  bool overdue = false;  ///< the time that it had for that is over
+};
+/// The process of a task has ended, and the task stands like this.
+struct ProcessEnded {
+  TaskId id;
+  std::optional<TaskStanding> standing{};
+};
+/// The answer to Spawn, if it failed.
+struct NotSpawned {
+  TaskId id;
+  std::string reason;
+  std::string told;  ///< the reason that is written for it already
+};
+/// The answer to AskTenants: those that have ended.
+struct TenantsSeen {
+  std::set<std::uint64_t> gone;
+};
+/// The answer to AskWell.
+struct WellKnown {
+  std::uint64_t number = 0;
+  std::optional<std::uint64_t> failed{};  ///< one that did not end well
+};
+/// There is news of these tasks; of a task without an index: of all tasks of the job.
+struct Rung {
+  std::set<TaskId> tasks;
+};
+/// There is so much news that some of it was lost.
+struct Overheard {};
+/// The sleep is over, and all that ended it was told.
+struct Woken {};
+/// All answers are in.
+struct Settled {};
+using What = std::variant<Begun, Listed, JobRead, TaskRead, Watched, NotWatched, ProcessEnded, NotSpawned,
+                          TenantsSeen, WellKnown, Rung, Overheard, Woken, Settled>;
+struct Event {
+  Moment now;
+  std::int64_t wall_s = 0;
+  What what;
+};
+
+// What to do.
+
+/// Read the numbers of all jobs.
+struct List {
+  bool operator==(const List&) const = default;
+};
+struct ReadJob {
+  std::uint64_t number = 0;
+
+  bool operator==(const ReadJob&) const = default;
+};
+struct ReadTask {
+  TaskId id;
+
+  bool operator==(const ReadTask&) const = default;
+};
+/// Send the notice of the job's end, if that is wanted and nobody has sent it.
+struct TellEnd {
+  std::uint64_t number = 0;
+
+  bool operator==(const TellEnd&) const = default;
+};
+/// Find the process that has this task, to be told of its end.
+struct Watch {
+  TaskId id;
+  TaskStanding standing;
+
+  bool operator==(const Watch&) const = default;
+};
+/// Send SIGTERM to this child.
+struct EndChild {
+  TaskId id;
+
+  bool operator==(const EndChild&) const = default;
+};
+/// Send SIGKILL to what is left of the task.
+struct KillLeft {
+  TaskId id;
+
+  bool operator==(const KillLeft&) const = default;
+};
+struct AskTenants {
+  std::set<std::uint64_t> tenants;
+
+  bool operator==(const AskTenants&) const = default;
+};
+/// Find out whether all these jobs, which the job `number` comes after, ended well.
+struct AskWell {
+  std::uint64_t number = 0;
+  std::vector<std::uint64_t> jobs;
+
+  bool operator==(const AskWell&) const = default;
+};
+/// Write that the job is cancelled since `failed` did not end well, and read it.
+struct GiveUp {
+  std::uint64_t number = 0;
+  std::uint64_t failed = 0;
+
+  bool operator==(const GiveUp&) const = default;
+};
+/// Cancel the job since its tenant has gone, or one task of it, and read it.
+struct Cancel {
+  std::uint64_t number = 0;
+  std::optional<unsigned> index{};
+
+  bool operator==(const Cancel&) const = default;
+};
+/// Start a process that takes the task and joins the queue.
+struct Spawn {
+  TaskId id;
+
+  bool operator==(const Spawn&) const = default;
+};
+/// Write why the task could not join the queue.
+struct NotePutOff {
+  TaskId id;
+  std::string reason;
+
+  bool operator==(const NotePutOff&) const = default;
+};
+/// Remove jobs that have been over for long.
+struct ForgetOld {
+  bool operator==(const ForgetOld&) const = default;
+};
+/// Sleep until something happens. nullopt: nothing is due at any time. What happened is told, and then Woken.
+struct Sleep {
+  std::optional<Moment> until{};
+
+  bool operator==(const Sleep&) const = default;
+};
+/// Let another become the runner.
+struct LetGo {
+  bool operator==(const LetGo&) const = default;
+};
+/// Become the runner again. The answer is Begun; if there is one already, this process ends.
+struct BeginAgain {
+  bool operator==(const BeginAgain&) const = default;
+};
+/// End this process.
+struct Leave {
+  bool operator==(const Leave&) const = default;
+};
+using Action = std::variant<List, ReadJob, ReadTask, TellEnd, Watch, EndChild, KillLeft, AskTenants, AskWell,
+                            GiveUp, Cancel, Spawn, NotePutOff, ForgetOld, Sleep, LetGo, BeginAgain, Leave>;
+
+struct Step {
+  State state;
+  std::vector<Action> actions;
+};
+Step next(State state, const Event& event);
+
+}  // namespace berth::runner

@@ -1,0 +1,225 @@
+#include "berth/jobs/model/task_run.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace berth::task_run {
+namespace {
+
+TaskEvent event_of(TaskStep step) {
+  TaskEvent event;
+  event.step = step;
+  return event;
+}
+
+TaskEvent event_of_cut(std::uint64_t bytes) {
+  TaskEvent event = event_of(TaskStep::output_cut);
+  event.cut_bytes = bytes;
+  return event;
+}
+
+// The first line, or where that only announces others, these.
+std::string in_one_line(std::string_view text) {
+  std::string line(text.substr(0, text.find('\n')));
+  if (!line.ends_with(':')) return line;
+  text.remove_prefix(line.size());
+  while (!text.empty()) {
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of("\n ")));
+    const std::string_view next = text.substr(0, text.find('\n'));
+    if (!next.empty()) line += (line.ends_with(':') ? " " : "; ") + std::string(next);
+    text.remove_prefix(next.size());
+  }
+  return line;
+}
+
+bool is_retried(const Job& job, const CommandEnded& ended) {
+  if (!ended.standing || ended.standing->phase != TaskPhase::running || ended.standing->asked_to_end)
+    return false;
+  TaskStanding then = *ended.standing;
+  then.phase = TaskPhase::ended;
+  then.exit_status = ended.exit_status;
+  if (ended.signal != 0) then.signal = ended.signal;
+  return is_to_be_retried(job, then);
+}
+
+/// One rule for each stage and what can happen in it. Whatever else happens there changes nothing.
+class TaskRules {
+ public:
+  TaskRules(const Job& job, TaskId id, const TaskEvent& self, State state)
+      : job_(job), id_(id), self_(self), state_(std::move(state)) {}
+
+  Step step(const Event& event) && {
+    const Stage stage = state_.stage;
+    std::visit([this](const auto& now, const auto& what) { on(now, what); }, stage, event);
+    return {std::move(state_), std::move(actions_)};
+  }
+
+ private:
+  // --- before it may stand in the queue
+
+  void on(const Locked&, const Looked& now) {
+    // The lock that makes it look alive is ours.
+    if (now.standing.phase != TaskPhase::running || !now.standing.rerun) return take(now);
+    is(Excusing{});
+    act(WriteAndLook{event_of(TaskStep::cut_off)});
+  }
+  void on(const Excusing&, const Looked& now) { take(now); }
+
+  void take(const Looked& now) {
+    if (now.standing.phase != TaskPhase::waiting) return leave();
+    is(Taking{});
+    act(WriteAndLook{self_});
+  }
+
+  // Whoever cancelled it before `taken` was written could not find us, and nobody else will end us.
+  void on(const Taking&, const Looked& now) {
+    if (now.standing.phase != TaskPhase::waiting) return leave();
+    const bool avoids = job_.not_on_last_device && now.standing.starts > 0;
+    is(InLine{now.standing.reason});
+    act(Join{avoids ? now.standing.devices : std::vector<std::string>()});
+  }
+
+  template <class AnyStage>
+  void on(const AnyStage&, const NotLooked& why) {
+    fail_with(why.error);
+  }
+
+  // --- at the start
+
+  void on(const InLine& line, const Granted& granted) {
+    TaskEvent started = event_of(TaskStep::started);
+    started.rerun = job_.rerun;
+    started.devices = granted.devices;
+    is(Starting{line.put_off_for, granted.devices});
+    act(WriteAndLook{std::move(started), true});
+  }
+  // Whoever asks once more gets no second start.
+  template <class AnyStage>
+  void on(const AnyStage&, const Granted&) {
+    act(Refuse{{ErrorCode::failure, "the task was started already"}});
+  }
+
+  void on(const Starting& starting, const Looked& now) {
+    if (now.standing.phase == TaskPhase::running && !now.array_cancelled) {
+      is(Running{});
+      act(TellRunner{});
+      act(TellStart{starting.devices});
+      return act(Go{});
+    }
+    // What is cancelled as a whole says nothing of a task of it that has started.
+    if (now.array_cancelled && id_.index) act(Note{event_of(TaskStep::cancelled)});
+    is(Refused{starting.put_off_for});
+    act(Refuse{{ErrorCode::not_now, "it was cancelled"}});
+  }
+  // The line may be in the file and not on the disk. Nothing has run: nobody shall take it for cut off.
+  void on(const Starting& starting, const NotLooked& why) {
+    act(Note{event_of(TaskStep::cut_off)});
+    is(Refused{starting.put_off_for});
+    act(Refuse{why.error});
+  }
+
+  void on(const InLine& line, const Failed& why) { not_run(line.put_off_for, why); }
+  void on(const Refused& refused, const Failed& why) { not_run(refused.put_off_for, why); }
+
+  // What can never be is the end of it. All else may be better later: a driver that is being replaced, a full
+  // disk.
+  void not_run(const std::string& put_off_for, const Failed& why) {
+    const bool never = why.error.code == ErrorCode::impossible || why.error.code == ErrorCode::usage;
+    TaskEvent event = event_of(never ? TaskStep::ended : TaskStep::put_off);
+    event.reason = in_one_line(why.error.message);
+    if (!never) {
+      if (why.still_waits && event.reason != put_off_for) act(Note{std::move(event)});
+      return leave();
+    }
+    event.exit_status = outcome_of(why.error.code).exit_status;
+    act(End{why.still_waits ? std::vector{std::move(event)} : std::vector<TaskEvent>()});
+    fail_with(why.error);
+  }
+
+  // --- once its command may run
+
+  void on(const Running&, const GivesWay& way) { is(Running{way.why}); }
+
+  // Something of it may run somewhere: it is not put off, so that no other run begins.
+  template <class AnyStage>
+  void on(const AnyStage&, const Failed& why) {
+    fail_with(why.error);
+  }
+
+  // It could not be started at all: its program is not there, for example.
+  void on(const InLine&, const CommandEnded& ended) { end(ended, ""); }
+  void on(const Running& running, const CommandEnded& ended) { end(ended, running.gave_way); }
+
+  void end(const CommandEnded& ended, const std::string& gave_way) {
+    std::vector<TaskEvent> events;
+    if (ended.missing_bytes != state_.told_cut_bytes) events.push_back(event_of_cut(ended.missing_bytes));
+    TaskEvent end = event_of(TaskStep::ended);
+    if (ended.signal != 0)
+      end.signal = ended.signal;
+    else
+      end.exit_status = ended.exit_status;
+    if ((ended.signal != 0 || ended.exit_status != 0) && ended.disk_is_full)
+      end.reason = "when it ended, the disk that its output is on was full";
+    if (!gave_way.empty()) end.reason = gave_way;
+    events.push_back(std::move(end));
+    // What ends for somebody else does not end by itself, and has no try less.
+    if (!gave_way.empty()) {
+      if (job_.requeue) events.push_back(event_of(TaskStep::gave_way));
+    } else if (is_retried(job_, ended)) {
+      events.push_back(event_of(TaskStep::retried));
+    }
+    is(Over{});
+    act(End{std::move(events)});
+  }
+
+  // --- beside all that
+
+  // Each time it has doubled, so that a job that prints for ever does not fill up its state instead.
+  template <class AnyStage>
+  void on(const AnyStage&, const OutputMissing& missing) {
+    if (missing.bytes != 0 && missing.bytes >= 2 * state_.told_cut_bytes)
+      act(NoteCut{event_of_cut(missing.bytes)});
+  }
+  template <class AnyStage>
+  void on(const AnyStage&, const CutNoted& noted) {
+    state_.told_cut_bytes = noted.bytes;
+  }
+  // A runner ends what a tenant has left. One that was killed is missed by nobody else.
+  template <class AnyStage>
+  void on(const AnyStage&, const TenantGone&) {
+    act(TellRunner{});
+  }
+
+  template <class AnyStage, class AnyEvent>
+  void on(const AnyStage&, const AnyEvent&) {}
+
+  void is(Stage stage) { state_.stage = std::move(stage); }
+  void act(Action action) { actions_.push_back(std::move(action)); }
+  void leave() {
+    is(Over{});
+    act(Leave{});
+  }
+  void fail_with(const Error& error) {
+    is(Over{});
+    act(Fail{error});
+  }
+
+  const Job& job_;
+  TaskId id_;
+  const TaskEvent& self_;
+  State state_;
+  std::vector<Action> actions_{};
+};
+
+}  // namespace
+
+Step begin() {
+  return {{Locked{}}, {Look{}}};
+}
+
+Step next(const Job& job, TaskId id, const TaskEvent& self, State state, const Event& event) {
+  return TaskRules(job, id, self, std::move(state)).step(event);
+}
+
+}  // namespace berth::task_run

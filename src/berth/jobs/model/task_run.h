@@ -1,0 +1,200 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "berth/base/error.h"
+#include "berth/jobs/model/job.h"
+
+// One run of a task, as a pure step: what has happened goes in, and what to do next comes out. The shell
+// (src/berth/jobs/job_run.cpp) does that and passes the result back in.
+//
+// The order is what counts. The lock comes first, so that nobody else has the task. That it is started is
+// written, and on the disk, before the command begins, so that whoever is killed in between leaves a task
+// that was never run twice. Whether somebody has cancelled it is read after that, so that one of both sees
+// the other.
+namespace berth::task_run {
+
+// How far the run has come.
+
+/// Nobody else has the task. What has happened to it is not known yet.
+struct Locked {
+  bool operator==(const Locked&) const = default;
+};
+/// It is being written that an earlier run was cut off.
+struct Excusing {
+  bool operator==(const Excusing&) const = default;
+};
+/// It is being written that this process has the task.
+struct Taking {
+  bool operator==(const Taking&) const = default;
+};
+/// It may stand in the queue.
+struct InLine {
+  std::string put_off_for;  ///< why it could not, the last time; "": it is the first time
+
+  bool operator==(const InLine&) const = default;
+};
+/// Its GPUs are there. It is being written that its command begins.
+struct Starting {
+  std::string put_off_for;
+  std::vector<std::string> devices;
+
+  bool operator==(const Starting&) const = default;
+};
+/// Its GPUs go back, and its command does not begin.
+struct Refused {
+  std::string put_off_for;
+
+  bool operator==(const Refused&) const = default;
+};
+/// Its command runs, or may run.
+struct Running {
+  std::string gave_way;  ///< for whom it is ended; "": for nobody
+
+  bool operator==(const Running&) const = default;
+};
+/// How it ended is written, or why it did not begin.
+struct Over {
+  bool operator==(const Over&) const = default;
+};
+using Stage = std::variant<Locked, Excusing, Taking, InLine, Starting, Refused, Running, Over>;
+
+struct State {
+  Stage stage;
+  std::uint64_t told_cut_bytes = 0;  ///< how many bytes of its output are missing, as is written
+
+  bool operator==(const State&) const = default;
+};
+
+// What has happened.
+
+/// The answer to Look and WriteAndLook.
+struct Looked {
+  TaskStanding standing;
+  bool array_cancelled = false;  ///< the job was cancelled as a whole
+};
+/// Likewise: it could not be written or read. What should be written may be in the file all the same.
+struct NotLooked {
+  Error error;
+};
+/// It has its GPUs, and asks whether to start. The answer is Go or Refuse.
+struct Granted {
+  std::vector<std::string> devices;
+};
+/// The command is being ended for somebody who waits.
+struct GivesWay {
+  std::string why;
+};
+/// A look at the output: so many bytes of it are missing.
+struct OutputMissing {
+  std::uint64_t bytes = 0;
+};
+/// The answer to NoteCut: it is written.
+struct CutNoted {
+  std::uint64_t bytes = 0;
+};
+/// The program that the job was submitted for has ended.
+struct TenantGone {};
+/// The command has ended, or could not be started.
+struct CommandEnded {
+  int exit_status = 0;
+  int signal = 0;  ///< that killed it; 0: none
+  bool disk_is_full = false;
+  std::uint64_t missing_bytes = 0;         ///< as OutputMissing
+  std::optional<TaskStanding> standing{};  ///< before its end is written; nullopt: it cannot be read
+};
+/// It left the queue without its GPUs, or it is not known how its command ended.
+struct Failed {
+  Error error;
+  bool still_waits = false;  ///< the task has not been started, and nobody has cancelled it
+};
+using Event = std::variant<Looked, NotLooked, Granted, GivesWay, OutputMissing, CutNoted, TenantGone,
+                           CommandEnded, Failed>;
+
+// What to do. Only the last of several actions has an answer.
+
+/// Read what has happened to the task.
+struct Look {
+  bool operator==(const Look&) const = default;
+};
+/// Write this first, and read nothing if that fails.
+struct WriteAndLook {
+  TaskEvent event;
+  bool durable = false;  ///< it is on the disk before anything else is done
+
+  bool operator==(const WriteAndLook&) const = default;
+};
+/// Write this. If that fails, it is only said.
+struct Note {
+  TaskEvent event;
+
+  bool operator==(const Note&) const = default;
+};
+/// Write how much of the output is missing. The answer, if that went well, is CutNoted.
+struct NoteCut {
+  TaskEvent event;
+
+  bool operator==(const NoteCut&) const = default;
+};
+/// Stand in the queue, and run the command. The answer is Granted, and then CommandEnded; or Failed.
+struct Join {
+  std::vector<std::string> not_on;  ///< devices that it is not to get
+
+  bool operator==(const Join&) const = default;
+};
+/// Start the command now.
+struct Go {
+  bool operator==(const Go&) const = default;
+};
+/// Do not start the command, and give the GPUs back. The answer is Failed.
+struct Refuse {
+  Error error;
+
+  bool operator==(const Refuse&) const = default;
+};
+/// Make sure that there is a runner, and that it looks at the task.
+struct TellRunner {
+  bool operator==(const TellRunner&) const = default;
+};
+/// Send the notice of the start, if that is wanted.
+struct TellStart {
+  std::vector<std::string> devices;
+
+  bool operator==(const TellStart&) const = default;
+};
+/// The run is over. All that is due then belongs here: these events are written together, the notice of the
+/// end is sent, and the runner is told.
+struct End {
+  std::vector<TaskEvent> events;  ///< none: how it ended is written already
+
+  bool operator==(const End&) const = default;
+};
+/// End this process: the task is not to be run, or not now.
+struct Leave {
+  bool operator==(const Leave&) const = default;
+};
+/// End this process with this error.
+struct Fail {
+  Error error;
+
+  bool operator==(const Fail&) const = default;
+};
+using Action = std::variant<Look, WriteAndLook, Note, NoteCut, Join, Go, Refuse, TellRunner, TellStart, End,
+                            Leave, Fail>;
+
+struct Step {
+  State state;
+  std::vector<Action> actions;
+};
+
+/// The first step, once the task is locked.
+Step begin();
+
+/// `job`: of the task `id`. `self`: `taken`, with the process that runs the task.
+Step next(const Job& job, TaskId id, const TaskEvent& self, State state, const Event& event);
+
+}  // namespace berth::task_run
