@@ -44,6 +44,7 @@ std::unique_ptr<command::Command> make_log();
 std::unique_ptr<command::Command> make_wait();
 std::unique_ptr<command::Command> make_retry();
 std::unique_ptr<command::Command> make_forget();
+std::unique_ptr<command::Command> make_receipt();
 std::unique_ptr<command::Command> make_shell();
 std::unique_ptr<command::Command> make_claim();
 std::unique_ptr<command::Command> make_include();
@@ -79,6 +80,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"wait", "", "wait for jobs, and end as they ended", false, make_wait},
     {"retry", "", "run jobs again that failed or were cut off", false, make_retry},
     {"forget", "", "remove jobs that are over, and what they printed", false, make_forget},
+    {"receipt", "", "show what your runs had and used, and how long they took", false, make_receipt},
     {"shell", "", "lease GPUs for a shell, and start it", true, make_shell},
     {"claim", "", "lease GPUs for the shell or notebook that calls it", true, make_claim},
     {"adopt", "", "lease the GPUs that a process of yours already uses", true, make_adopt},

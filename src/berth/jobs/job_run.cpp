@@ -30,6 +30,7 @@
 #include "berth/sys/limits.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
+#include "berth/view/receipt.h"
 
 namespace berth::jobs {
 namespace {
@@ -113,7 +114,12 @@ class TaskRun {
       return before_start(devices);
     };
     hooks.before_yes = [this](const std::vector<std::string>& devices) { return before_start(devices); };
-    hooks.after_end = [this](const sys::JobEnding& ending) { after_end(ending); };
+    hooks.after_end = [this](const sys::JobEnding& ending, const std::optional<Receipt>& receipt) {
+      // What is told of an array is told of all of its tasks.
+      if (receipt && !id_.index) used_ = view::receipt_sentence(*receipt);
+      if (receipt) energy_mj_ = energy_mj_of(*receipt);
+      after_end(ending);
+    };
     hooks.left_behind = [this](const std::string& processes) { tell_of_left(spool_, id_, job_, processes); };
     hooks.at_last = [this] { tell_runner(); };
     BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
@@ -264,6 +270,7 @@ class TaskRun {
     if ((ending.signal != 0 || ending.exit_status != 0) && !spool_.has_room())
       end.reason = "when it ended, the disk that its output is on was full";
     if (!gave_way_.empty()) end.reason = gave_way_;
+    end.energy_mj = energy_mj_;
     events.push_back(end);
     // What ends for somebody else does not end by itself, and has no try less.
     if (!gave_way_.empty()) {
@@ -274,7 +281,7 @@ class TaskRun {
     if (const auto written = spool_.append(id_, std::move(events)); !written)
       command::tell(written.error().message);
     started_ = true;
-    tell_of_end(spool_, id_.job, job_);
+    tell_of_end(spool_, id_.job, job_, used_);
     spool_.ring(id_);
   }
 
@@ -347,6 +354,8 @@ class TaskRun {
   TaskId id_;
   Job job_;
   bool started_ = false;
+  std::string used_;                             ///< what it had and used, in words
+  Reading<std::uint64_t> energy_mj_;             ///< what its GPUs took
   std::string gave_way_;                         ///< for whom it is ended
   std::vector<std::string> less_than_in_shell_;  ///< what the command should get, and cannot
   std::chrono::steady_clock::time_point next_tenant_look_{};

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <string>
+
+#include "berth/history/model/receipt.h"
+#include "berth/lease/acquire.h"
+#include "berth/sys/job_process.h"
+
+namespace berth::supervise {
+
+/// How the command of a lease ended.
+struct CommandEnd {
+  std::chrono::milliseconds lasted{};
+  sys::JobEnding how;
+  bool was_asked = false;  ///< by somebody, or by the time of the lease
+};
+
+/// Reads the machine. nullopt: it does not answer.
+using ReadMachine = std::function<std::optional<Snapshot>()>;
+
+/// What the lease had and used, until now. Asks the machine only if the command has lasted so long that the
+/// question is a small part of it, and only for what the card of a whole device can tell.
+Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end, const ReadMachine& read);
+
+/// Keeps a receipt: a line in the user's record of runs, and a file if BERTH_RECEIPT names one. Works beside
+/// this process, since a home may not answer.
+class ReceiptKeeping {
+ public:
+  explicit ReceiptKeeping(const Receipt& receipt);
+  /// Waits for it, but not long. A sentence for the user: BERTH_RECEIPT could not be written. "": nothing to
+  /// tell.
+  std::string finish();
+
+ private:
+  std::future<std::string> told_;
+};
+
+}  // namespace berth::supervise
