@@ -100,11 +100,12 @@ def test_a_clock_that_is_set_back_spoils_nothing(lab):
 
 def test_a_job_has_a_receipt_by_its_number(lab):
     number = submit(lab, "--", "true")
-    wait_for(lab, number, "ended")
-    (run,) = eventually(lambda: lab.berth("receipt", number).status == 0 and kept(lab, number))
+    lab.berth("wait", number)
+    (run,) = kept(lab, number)
     assert run["job"] == number and run["ending"] == "well"
     array = submit(lab, "--array", "0-1", "--", "true")
-    eventually(lambda: lab.berth("receipt", array).status == 0 and len(kept(lab, array)) == 2)
+    lab.berth("wait", array)
+    assert len(kept(lab, array)) == 2
     assert [run["job"] for run in kept(lab, f"{array}.1")] == [f"{array}.1"]
 
 

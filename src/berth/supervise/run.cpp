@@ -181,7 +181,8 @@ class Run {
     check.end();
     const Receipt receipt = receipt_of(lease, {std::chrono::milliseconds(lasted), *ending, end.has_asked()},
                                        [&] { return read_machine(); });
-    ReceiptKeeping keeping(receipt);
+    // Whoever hears of the end may ask for the receipt.
+    const std::string missing = keep_receipt(receipt);
     if (options_.hooks.after_end) options_.hooks.after_end(*ending, receipt);
     others.insert(others.end(), check.ended().begin(), check.ended().end());
     end.command_has_ended([&] { return left_behind(others); });
@@ -192,7 +193,7 @@ class Run {
                                          lasted, end.has_asked() ? Ending::by_others : ending_of(*ending),
                                          lease.ticket().devices});
     if (wait_for_leftovers(*job, lease, others, end, way)) lease.release();
-    tell_receipt(keeping, receipt);
+    tell_receipt(receipt, missing);
     if (released_by_)
       command::tell(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
     if (options_.hooks.at_last) options_.hooks.at_last();
@@ -209,8 +210,8 @@ class Run {
     return snapshot ? std::optional(*std::move(snapshot)) : std::nullopt;
   }
 
-  void tell_receipt(ReceiptKeeping& keeping, const Receipt& receipt) const {
-    if (const std::string missing = keeping.finish(); !missing.empty()) command::tell(missing);
+  void tell_receipt(const Receipt& receipt, const std::string& missing) const {
+    if (!missing.empty()) command::tell(missing);
     if (!options_.quiet && !options_.shell && ::isatty(STDERR_FILENO) == 1)
       command::tell(view::receipt_sentence(receipt));
   }

@@ -3,8 +3,8 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <future>
 #include <memory>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -95,8 +95,8 @@ Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end, const
   return receipt;
 }
 
-ReceiptKeeping::ReceiptKeeping(const Receipt& receipt) {
-  auto promise = std::make_shared<std::promise<std::string>>();
+std::string keep_receipt(const Receipt& receipt) {
+  const auto promise = std::make_shared<std::promise<std::string>>();
   auto told = promise->get_future();
   const auto keep = [promise, receipt, folder = leasing::receipt_folder(),
                      path = std::string(command::variable("BERTH_RECEIPT"))] {
@@ -105,15 +105,12 @@ ReceiptKeeping::ReceiptKeeping(const Receipt& receipt) {
   };
   try {
     sys::begin_detached(keep);
-    told_ = std::move(told);
   } catch (const std::system_error&) {
     // Under a limit on processes, the line is lost.
+    return {};
   }
-}
-
-std::string ReceiptKeeping::finish() {
-  if (!told_.valid() || told_.wait_for(kPatienceWithDisk) != std::future_status::ready) return {};
-  return told_.get();
+  if (told.wait_for(kPatienceWithDisk) != std::future_status::ready) return {};
+  return told.get();
 }
 
 }  // namespace berth::supervise

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <future>
+#include <optional>
 #include <string>
 
 #include "berth/history/model/receipt.h"
@@ -26,17 +26,10 @@ using ReadMachine = std::function<std::optional<Snapshot>()>;
 /// question is a small part of it, and only for what the card of a whole device can tell.
 Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end, const ReadMachine& read);
 
-/// Keeps a receipt: a line in the user's record of runs, and a file if BERTH_RECEIPT names one. Works beside
-/// this process, since a home may not answer.
-class ReceiptKeeping {
- public:
-  explicit ReceiptKeeping(const Receipt& receipt);
-  /// Waits for it, but not long. A sentence for the user: BERTH_RECEIPT could not be written. "": nothing to
-  /// tell.
-  std::string finish();
-
- private:
-  std::future<std::string> told_;
-};
+/// Keeps a receipt: a line in the user's record of runs, and a file if BERTH_RECEIPT names one. A home may
+/// not answer: what is not written after a second is lost. A sentence for the user: the file could not be
+/// written.
+/// "": nothing to tell.
+std::string keep_receipt(const Receipt& receipt);
 
 }  // namespace berth::supervise
