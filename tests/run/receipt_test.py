@@ -68,7 +68,9 @@ def test_the_energy_is_what_the_counter_of_the_card_says(make_lab):
 @pytest.mark.parametrize(
     "meanwhile",
     [
-        POWERED.replace("power_w = 100", "power_w = 1"),  # the counter goes back, as after a reload of the driver
+        POWERED.replace(
+            "power_w = 100", "power_w = 1"
+        ),  # the counter goes back, as after a reload of the driver
         POWERED + 'unsupported = ["energy"]\n',
         POWERED.replace("count = 2", "count = 1"),  # of two cards one has gone
         "init_result = 999\n" + POWERED,
