@@ -27,6 +27,9 @@ struct Target {
 
 Handle handle_of(unsigned device, int slot);
 
+/// As if it had drawn the power that it draws now since the machine booted.
+std::uint64_t energy_mj(const Device& device);
+
 /// Holds the library's lock, as the driver does: a call that hangs blocks the others of its process.
 class Call {
  public:

@@ -52,9 +52,7 @@ Field field_of(const Target& target, unsigned id) {
     case 82:
       return number(device.temperature + 8, device.model.ecc && device.supports(Reading::temperature));
     case 83:
-      return number(
-          device.model.power_limit_w == 0 ? 0 : static_cast<std::uint64_t>(time(nullptr)) * device.power_mw,
-          device.supports(Reading::energy), 3);
+      return number(energy_mj(device), device.supports(Reading::energy), 3);
     case 91:
       return number(device.links.size(), device.supports(Reading::nvlink));
     case 142:

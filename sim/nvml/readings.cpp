@@ -55,17 +55,19 @@ Code coder_utilization(const char* name, Handle handle, unsigned* percent, unsig
   });
 }
 
-std::uint64_t energy_mj(const Device& device) {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * device.power_mw;
-}
-
 std::uint64_t throttle_reasons(const Device& device) {
   return device.throttle_reasons != 0 || device.utilization != 0 ? device.throttle_reasons : 1;
 }
 
 }  // namespace
+
+std::uint64_t energy_mj(const Device& device) {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto ms =
+      static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+  return ms * device.power_mw / 1000;
+}
 
 SIM_EXPORT Code nvmlDeviceGetMemoryInfo(Handle handle, MemoryV1* out) {
   return on_memory(__func__, handle, [&](const Target& target) {

@@ -60,10 +60,10 @@ def allocations_of(lab: Lab):
     return pathlib.Path(f"{lab.file}.d") / "alloc"
 
 
-def driver_calls(lab: Lab, *command):
+def driver_calls(lab: Lab, *command, **options):
     log = pathlib.Path(f"{lab.file}.d") / "calls.log"
     log.unlink(missing_ok=True)
-    assert lab.run(*command).status == 0
+    assert lab.run(*command, **options).status == 0
     return [tuple(line.split()[1:3]) for line in log.read_text().splitlines()]
 
 
@@ -197,6 +197,18 @@ def test_a_listing_reads_the_files_of_proc_that_the_bare_program_reads(make_lab)
     of_bare = files_of_proc(sum(bare, []))
     assert {path.rsplit("/", 1)[1] for path in of_bare} == {"stat", "status", "cmdline", "cgroup"}
     assert files_of_proc(sum(whole, [])) == of_bare
+
+
+def test_a_receipt_costs_a_short_run_no_driver_call_and_few_system_calls(machine):
+    needs("strace")
+    lab = machine()
+    calls = driver_calls(lab, lab.program, "run", "--", "true")
+    assert calls == driver_calls(lab, lab.program, "run", "--", "true", env={"HOME": None})
+    # The folder is there: it is made once.
+    by_process = system_calls_by_process(lab, lab.program, "run", "--", "true")
+    (keeping,) = [kept for kept in by_process if any("/berth/receipts" in call for call in kept)]
+    print(len(keeping), "system calls for the line of a run")
+    assert len(keeping) <= 32
 
 
 def test_bare_is_bare():

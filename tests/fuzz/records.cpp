@@ -1,5 +1,6 @@
 // Our own records: whoever wrote one may be another user, or a newer Berth.
 #include "berth/device/snapshot_codec.h"
+#include "berth/history/model/receipt.h"
 #include "berth/jobs/model/job.h"
 #include "berth/lease/lease_wire.h"
 #include "berth/queue/ticket_codec.h"
@@ -40,6 +41,8 @@ void read_snapshot(std::string_view input) {
 
 void read_job(std::string_view input) {
   (void)decode_events(input);
+  for (const Receipt& receipt : decode_receipts(input))
+    require(decode_receipts(encode_receipt(receipt)).size() == 1, "a receipt that is written can be read");
   (void)task_id_from_text(input);
   (void)indices_from_text(input);
   const auto job = decode_job(input);

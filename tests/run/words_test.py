@@ -20,7 +20,7 @@ def test_who_asks_for_it_is_told_which_gpus_it_got(lab):
 def test_on_a_terminal_everybody_is(lab):
     status, text = on_terminal(lab, "run", "--", "echo", "done")
     assert status == 0
-    assert re.fullmatch(r"berth: GPU 0 \(lease [0-9a-f]{6,}\)\ndone\n", text)
+    assert re.fullmatch(r"berth: GPU 0 \(lease [0-9a-f]{6,}\)\ndone\nberth: ran \d+ m?s on GPU 0\n", text)
 
 
 @pytest.mark.parametrize(

@@ -166,8 +166,8 @@ def test_webhooks_get_what_they_read(lab, webhook):
     lab.berth("wait", number)
     eventually(lambda: len(got) == 4)
     bodies = {path: body for path, _, body in got}
-    assert bodies["/ntfy?a=b"].startswith('job 1 (the "x") on ') and bodies["/ntfy?a=b"].endswith(
-        ": failed: exit status 3"
+    assert re.fullmatch(
+        r'job 1 \(the "x"\) on .*: failed: exit status 3; ran \d+ m?s on GPU 0', bodies["/ntfy?a=b"]
     )
     assert json.loads(bodies["/slack?a=b"]) == {"text": bodies["/ntfy?a=b"]}
     document = json.loads(bodies["/json?a=b"])
@@ -192,6 +192,16 @@ def test_a_run_tells_as_well(lab, hook):
     assert answer.status == 3
     eventually(lambda: len(told(lab)) == 2)
     assert sorted(told(lab)) == ["fail||sh|failed: exit status 3|3", "start||sh|started on GPU 0|"]
+
+
+def test_the_end_is_told_with_what_the_run_had_and_used(lab):
+    hook = f'cmd:echo "$BERTH_EVENT $BERTH_USED" >> {lab.directory}/told'
+    assert lab.berth("run", "-n", "2", "--notify", hook, "--", "true").status == 0
+    eventually(lambda: len(told(lab)) == 1)
+    lab.berth("wait", submit(lab, "--notify", hook, "--", "true"))
+    eventually(lambda: len(told(lab)) == 2)
+    assert re.fullmatch(r"end ran \d+ m?s on GPU 0,1", told(lab)[0])
+    assert re.fullmatch(r"end ran \d+ m?s on GPU \d", told(lab)[1])
 
 
 def claim(lab, hook, *options):

@@ -44,6 +44,7 @@ std::unique_ptr<command::Command> make_log();
 std::unique_ptr<command::Command> make_wait();
 std::unique_ptr<command::Command> make_retry();
 std::unique_ptr<command::Command> make_forget();
+std::unique_ptr<command::Command> make_receipt();
 std::unique_ptr<command::Command> make_shell();
 std::unique_ptr<command::Command> make_claim();
 std::unique_ptr<command::Command> make_include();
@@ -108,6 +109,12 @@ constexpr auto kRows = std::to_array<Row>({
     {"wait", "", "wait for jobs, and end as they ended", {run_later}, false, make_wait},
     {"each", "", "run the commands of a file; again: only what is left", {run_later}, false, make_each},
     {"sbatch", "", "submit a script that was written for Slurm", {run_later}, true, make_sbatch},
+    {"receipt",
+     "",
+     "show what your runs had and used, and how long they took",
+     {run_later},
+     false,
+     make_receipt},
     {"retry", "", "run jobs again that failed or were cut off", {run_later}, false, make_retry},
     {"forget", "", "remove jobs that are over, and what they printed", {run_later}, false, make_forget},
     {"serve",

@@ -9,6 +9,7 @@
 #include "berth/supervise/conduct_check.h"
 #include "berth/supervise/run.h"
 #include "berth/view/explain.h"
+#include "berth/view/receipt.h"
 
 namespace berth::cli {
 namespace {
@@ -132,8 +133,9 @@ class RunCommand : public command::Command {
   void tell_others(const std::vector<std::string>& words) {
     if (wish_.targets.empty()) return;
     const auto tell_of = [this, subject = view::short_command(fmt::format("{}", fmt::join(words, " ")))](
-                             NoticeEvent event, std::string what, int exit_status = 0) {
-      jobs::send_notices(wish_, {event, "", "", subject, std::move(what), exit_status},
+                             NoticeEvent event, std::string what, int exit_status = 0,
+                             std::string used = {}) {
+      jobs::send_notices(wish_, {event, "", "", subject, std::move(what), exit_status, std::move(used)},
                          command::own_environment(), nullptr);
     };
     supervise::RunHooks& hooks = options_.hooks;
@@ -153,12 +155,13 @@ class RunCommand : public command::Command {
       tell_of(NoticeEvent::left,
               fmt::format("has ended, and processes that it started still hold its lease: {}", processes));
     };
-    hooks.after_end = [tell_of](const sys::JobEnding& ending) {
+    hooks.after_end = [tell_of](const sys::JobEnding& ending, const std::optional<Receipt>& receipt) {
       TaskStanding standing;
       standing.phase = TaskPhase::ended;
       standing.exit_status = ending.exit_status;
       if (ending.signal != 0) standing.signal = ending.signal;
-      if (const auto end = noticed_end({standing})) tell_of(end->event, end->words, end->exit_status);
+      const std::string used = receipt ? view::receipt_sentence(*receipt) : "";
+      if (const auto end = noticed_end({standing})) tell_of(end->event, end->words, end->exit_status, used);
     };
   }
 

@@ -107,6 +107,9 @@ struct Device {
   Reading<int> temperature_c;
   Reading<unsigned> power_mw;
   Reading<unsigned> power_limit_mw;
+  /// By the counter of the GPU, since the driver was loaded. Read with the health, in the same call; for
+  /// receipts, and in no table or document, since it differs at each look.
+  Reading<std::uint64_t> energy_mj;
   Reading<unsigned> sm_clock_mhz;
   Reading<unsigned> memory_clock_mhz;
   Reading<unsigned> fan_percent;

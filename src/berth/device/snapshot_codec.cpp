@@ -10,6 +10,7 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kSnapshotKind = "berth-snapshot";
+constexpr std::string_view kEnergy = "energy_mj";
 constexpr unsigned kSnapshotVersion = 1;
 
 void write_process(RecordWriter& record, const Process& process) {
@@ -71,6 +72,8 @@ class Assembly {
     } else if (field.key().starts_with("mig_") && field.key() != "mig_enabled") {
       if (!device.mig) device.mig.emplace();
       visit_mig(*device.mig, field);
+    } else if (field.key() == kEnergy) {
+      field.take(device.energy_mj);
     } else if (const DeviceReading* row = find_reading(field.key(), next_reading_)) {
       with_value(*row, device, [&field](auto& value) { field.take(value); });
     }
@@ -118,6 +121,7 @@ void SnapshotWriter::device(const Device& device) {
   if (device.vendor != kUntoldVendor) record_.field("vendor", device.vendor);
   for (const DeviceReading& row : device_readings().subspan(1))
     with_value(row, device, [&](const auto& value) { field(row.name, value); });
+  field(kEnergy, device.energy_mj);
   if (device.mig) visit_mig(*device.mig, FieldWriter(record_));
   if (!device.processes) return;
   record_.field("processes_known", 1);

@@ -525,7 +525,7 @@ class Caller {
     }
     channels_.clear();
     const supervise::RunHooks& hooks = options_.run.hooks;
-    if (hooks.after_end) hooks.after_end(*ending);
+    if (hooks.after_end) hooks.after_end(*ending, std::nullopt);
     if (hooks.at_last) hooks.at_last();
     if (ending->signal != 0) sys::end_like(*ending);
     return ending->exit_status;

@@ -218,7 +218,7 @@ class Envoy : public command::Command {
     options_.end_with_command = question_.ask.end_with_command;
     options_.quiet = true;  // the caller says what it has got
     options_.hooks.before_start = [this](const leasing::HeldLease& lease) { return ask_to_start(lease); };
-    options_.hooks.after_end = [this](const sys::JobEnding& ending) { ending_ = ending; };
+    options_.hooks.after_end = [this](const sys::JobEnding& ending, const auto&) { ending_ = ending; };
     options_.hooks.at_last = [this] { tell_end(); };
     BERTH_DO(link_.end_with_caller());
     return run_leased(environment, options_);

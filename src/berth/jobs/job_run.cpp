@@ -26,6 +26,7 @@
 #include "berth/sys/limits.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
+#include "berth/view/receipt.h"
 
 namespace berth::jobs {
 namespace {
@@ -99,7 +100,7 @@ class TaskRun {
   }
   void perform(task_run::End&& what) {
     if (!what.events.empty()) tell_failure(spool_.append(id_, std::move(what.events)));
-    tell_of_end(spool_, id_.job, job_);
+    tell_of_end(spool_, id_.job, job_, used_);
     spool_.ring(id_);
   }
   void perform(task_run::Leave&&) { status_ = kNotNow; }
@@ -169,7 +170,12 @@ class TaskRun {
       return before_start(std::move(devices));
     };
     hooks.before_yes = [this](const std::vector<std::string>& devices) { return before_start(devices); };
-    hooks.after_end = [this](const sys::JobEnding& ending) { after_end(ending); };
+    hooks.after_end = [this](const sys::JobEnding& ending, const std::optional<Receipt>& receipt) {
+      // What is told of an array is told of all of its tasks.
+      if (receipt && !id_.index) used_ = view::receipt_sentence(*receipt);
+      if (receipt) energy_mj_ = energy_mj_of(*receipt);
+      after_end(ending);
+    };
     hooks.left_behind = [this](const std::string& processes) { tell_of_left(spool_, id_, job_, processes); };
     hooks.at_last = [this] { tell_runner(); };
     hooks.look = [this] {
@@ -199,7 +205,7 @@ class TaskRun {
     look_at_output();
     const auto standing = spool_.standing(id_);
     happen(task_run::CommandEnded{ending.exit_status, ending.signal, !spool_.has_room(), missing_bytes_,
-                                  standing ? std::optional(*standing) : std::nullopt});
+                                  standing ? std::optional(*standing) : std::nullopt, energy_mj_});
   }
 
   Clock::time_point look_at_output() {
@@ -232,8 +238,9 @@ class TaskRun {
   TaskEvent self_ = taken_by_us();
   task_run::State state_{};
   Result<int> status_ = kNotNow;  ///< with which this process ends
-  /// The command.
   Result<void> may_start_ = fail(ErrorCode::failure, "nothing says that the task may start");
+  std::string used_;                             ///< what it had and used, in words
+  Reading<std::uint64_t> energy_mj_;             ///< what its GPUs took
   std::vector<std::string> less_than_in_shell_;  ///< what the command should get, and cannot
   Clock::time_point next_tenant_look_{};
   std::optional<OutputBound> bound_;

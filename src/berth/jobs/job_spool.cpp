@@ -24,7 +24,6 @@
 #include "berth/store/lease_directory.h"
 #include "berth/store/own_folder.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
 #include "berth/sys/newer_calls.h"
@@ -49,13 +48,13 @@ constexpr std::chrono::milliseconds kPatience = 10s;
 constexpr off_t kReserved = 4096;
 constexpr std::uint64_t kNoRoom = 64 << 10;
 
-// The folder of this machine in the folder of all machines: "gpu1-0a1b2c3d", by its name and its machine-id.
-// A machine that was given another name keeps the folder that it has.
+// The folder of this machine in the folder of all machines. A machine that was given another name keeps the
+// folder that it has.
 std::string machine_folder(const std::string& parent) {
-  const auto id = sys::read_whole("/etc/machine-id");
-  if (!id || id->size() < 8) return fmt::format("{}/{}", parent, sys::host_name());
-  const std::string ending = "-" + id->substr(0, 8);
-  std::string path = fmt::format("{}/{}{}", parent, sys::host_name(), ending);
+  const std::string word = store::machine_word();
+  const std::string ending = word.substr(sys::host_name().size());
+  std::string path = fmt::format("{}/{}", parent, word);
+  if (ending.empty()) return path;
   const auto folder = sys::open_directory(AT_FDCWD, parent);
   if (::access(path.c_str(), F_OK) == 0 || !folder || !*folder) return path;
   std::int64_t latest_s = -1;
@@ -175,23 +174,15 @@ std::string boot_id() {
 }
 
 Result<std::string> JobSpool::standard_path() {
-  const auto variable = [](const char* name) {
-    const std::string_view value = sys::variable(name);
-    return std::string(value.starts_with('/') ? value : "");
-  };
-  std::string state = variable("XDG_STATE_HOME");
-  if (state.empty()) {
-    state = variable("HOME");
-    if (state.empty())
-      return fail(ErrorCode::failure,
-                  "there is no home folder to keep jobs in: neither HOME nor XDG_STATE_HOME is set");
-    state += "/.local/state";
-  }
-  if (is_on_network(state)) {
+  const auto state = store::state_folder();
+  if (!state)
+    return fail(ErrorCode::failure,
+                "there is no home folder to keep jobs in: neither HOME nor XDG_STATE_HOME is set");
+  if (is_on_network(*state)) {
     BERTH_LET(const auto own, store::own_folder_in("/var/tmp", fmt::format("berth-jobs-{}", ::geteuid())));
     return machine_folder(own);
   }
-  return machine_folder(state + "/berth/jobs");
+  return machine_folder(*state + "/berth/jobs");
 }
 
 Result<JobSpool> JobSpool::make(const std::string& path) {

@@ -9,7 +9,8 @@ namespace berth::jobs {
 namespace {
 
 std::string sentence_of(const NoticeText& text) {
-  return fmt::format("{} on {}: {}", text.subject, text.host, text.words);
+  return fmt::format("{} on {}: {}{}{}", text.subject, text.host, text.words, text.used.empty() ? "" : "; ",
+                     text.used);
 }
 
 // As curl reads its file of options.

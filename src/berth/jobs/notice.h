@@ -15,6 +15,7 @@ struct NoticeText {
   std::string words;        ///< "failed: exit status 3"
   std::string exit_status;  ///< "": it has none
   std::string host;
+  std::string used{};  ///< what the run had and used; "": not known
 };
 
 /// The mail, with its head.

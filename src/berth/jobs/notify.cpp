@@ -143,7 +143,8 @@ class NotifyCommand : public command::Command {
                           text_variable("BERTH_SUBJECT"),
                           text_variable("BERTH_MESSAGE"),
                           text_variable("BERTH_EXIT_STATUS"),
-                          sys::host_name()};
+                          sys::host_name(),
+                          text_variable("BERTH_USED")};
     const auto sent = folder.empty() || ::chdir(folder.c_str()) == 0
                           ? send_by(sending_of(target, text))
                           : Result<void>(sys::fail_errno(fmt::format("going to {}", folder)));
@@ -214,12 +215,13 @@ void add_notify_options(command::Syntax& syntax, std::string_view group, NoticeW
 void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std::string> environment,
                   const JobSpool* spool) {
   if (!wish.wants(notice.event)) return;
-  const std::array<std::pair<std::string_view, std::string>, 6> variables{{
+  const std::array<std::pair<std::string_view, std::string>, 7> variables{{
       {"BERTH_EVENT", std::string(to_text(notice.event))},
       {"BERTH_JOB", notice.job},
       {"BERTH_JOB_NAME", notice.name},
       {"BERTH_SUBJECT", printable(notice.subject)},
       {"BERTH_MESSAGE", printable(notice.words)},
+      {"BERTH_USED", printable(notice.used)},
       {"BERTH_EXIT_STATUS", notice.event == NoticeEvent::end || notice.event == NoticeEvent::fail
                                 ? std::to_string(notice.exit_status)
                                 : ""},
@@ -252,7 +254,7 @@ std::string subject_of(TaskId id, const Job& job) {
   return fmt::format("job {}{}", to_text(id), job.name.empty() ? "" : fmt::format(" ({})", job.name));
 }
 
-void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job) {
+void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job, const std::string& used) {
   if (job.notify.targets.empty()) return;
   const auto standings = spool.standings(number, job);
   if (!standings || !std::ranges::all_of(*standings, is_over)) return;
@@ -260,7 +262,7 @@ void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job) {
   if (!end || !spool.claim(number, claim_of_end(*standings))) return;
   send_of_job(spool, job,
               {end->event, std::to_string(number), job.name, subject_of({number, {}}, job), end->words,
-               end->exit_status},
+               end->exit_status, used},
               number);
 }
 

@@ -18,6 +18,7 @@ struct Notice {
   std::string subject;  ///< "job 12 (train)", "train.py"
   std::string words;    ///< what has happened: "failed: exit status 3"
   int exit_status = 0;
+  std::string used{};  ///< what the run had and used, in words; "": not known
 };
 
 /// Variables for the process that sends a notice. They name the folder in which to run a command of the
@@ -36,7 +37,8 @@ void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std:
 
 /// Sends the notice of the end of a job whose tasks are all over, or of its first start. The second process
 /// that tries does nothing. If something cannot be read, the next process that looks sends the notice.
-void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job);
+/// `used`: what the run had and used, in words; "" if that is not known.
+void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job, const std::string& used = {});
 void tell_of_start(const JobSpool& spool, std::uint64_t number, const Job& job, const std::string& where);
 /// Sends the notice that a task has ended and these processes, in words, still have its GPUs; once for each
 /// job.

@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 
@@ -27,6 +28,7 @@ namespace {
 // As of the kernel.
 constexpr int kMostLinks = 40;
 constexpr mode_t kPermissions = 07777;
+constexpr std::size_t kMachineDigits = 8;
 
 /// The parts of a path that are still to be walked, the next one last.
 using Parts = std::vector<std::string>;
@@ -189,6 +191,20 @@ Result<std::string> own_folder_in(const std::string& shared, const std::string& 
   BERTH_LET(found, find_mine(shared, beginning));
   if (found && *found != made) ::rmdir(made.c_str());
   return found.value_or(made);
+}
+
+std::optional<std::string> state_folder() {
+  if (const std::string_view state = sys::variable("XDG_STATE_HOME"); state.starts_with('/'))
+    return std::string(state);
+  if (const std::string_view home = sys::variable("HOME"); home.starts_with('/'))
+    return fmt::format("{}/.local/state", home);
+  return std::nullopt;
+}
+
+std::string machine_word() {
+  const auto id = sys::read_whole("/etc/machine-id");
+  if (!id || id->size() < kMachineDigits) return sys::host_name();
+  return fmt::format("{}-{}", sys::host_name(), id->substr(0, kMachineDigits));
 }
 
 }  // namespace berth::store

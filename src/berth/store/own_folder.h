@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "berth/base/error.h"
@@ -15,5 +16,13 @@ Result<bool> is_safe_from_others(const std::string& path);
 /// else was first to take that name, one whose name nobody could know before, which is made now if it is not
 /// there. Whatever others make and remove there later, the answer stays the same.
 Result<std::string> own_folder_in(const std::string& shared, const std::string& name);
+
+/// The folder for what programs of this user remember: $XDG_STATE_HOME, else ~/.local/state. nullopt: this
+/// user has no home.
+std::optional<std::string> state_folder();
+
+/// What names this machine among those that share a home: "gpu1-0a1b2c3d", by its name and its machine-id;
+/// the name alone if it has no machine-id.
+std::string machine_word();
 
 }  // namespace berth::store

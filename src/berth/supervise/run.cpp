@@ -30,10 +30,12 @@
 #include "berth/supervise/giving_way.h"
 #include "berth/supervise/noted_end.h"
 #include "berth/supervise/release_call.h"
+#include "berth/supervise/run_receipt.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/process_identity.h"
 #include "berth/view/explain.h"
+#include "berth/view/receipt.h"
 
 namespace berth::supervise {
 namespace {
@@ -141,7 +143,7 @@ class Run {
 
   int not_started(const sys::NotStarted& failure) const {
     command::tell(failure.message + command_hint(options_.command, "run"));
-    if (options_.hooks.after_end) options_.hooks.after_end({failure.exit_status, 0});
+    if (options_.hooks.after_end) options_.hooks.after_end({failure.exit_status, 0}, std::nullopt);
     if (options_.hooks.at_last) options_.hooks.at_last();
     return failure.exit_status;
   }
@@ -177,7 +179,11 @@ class Run {
     }
     const Moment lasted = sys::milliseconds_since_boot() - begun;
     check.end();
-    if (options_.hooks.after_end) options_.hooks.after_end(*ending);
+    const Receipt receipt = receipt_of(lease, {std::chrono::milliseconds(lasted), *ending, end.has_asked()},
+                                       [&] { return read_machine(); });
+    // Whoever hears of the end may ask for the receipt.
+    const std::string missing = keep_receipt(receipt);
+    if (options_.hooks.after_end) options_.hooks.after_end(*ending, receipt);
     others.insert(others.end(), check.ended().begin(), check.ended().end());
     end.command_has_ended([&] { return left_behind(others); });
     // It may have been asked and have ended at once.
@@ -187,11 +193,27 @@ class Run {
                                          lasted, end.has_asked() ? Ending::by_others : ending_of(*ending),
                                          lease.ticket().devices});
     if (wait_for_leftovers(*job, lease, others, end, way)) lease.release();
+    tell_receipt(receipt, missing);
     if (released_by_)
       command::tell(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
     if (options_.hooks.at_last) options_.hooks.at_last();
     if (ending->signal != 0 && !stands_in_line_again()) sys::end_like(*ending);
     return ending->exit_status;
+  }
+
+  // nullopt: the driver does not answer.
+  std::optional<Snapshot> read_machine() const {
+    auto source = environment_.source(options_.lease.request.source);
+    auto snapshot =
+        source ? (*source)->read(ReadingKind::health | ReadingKind::driver) : std::unexpected(source.error());
+    environment_.end_probe();
+    return snapshot ? std::optional(*std::move(snapshot)) : std::nullopt;
+  }
+
+  void tell_receipt(const Receipt& receipt, const std::string& missing) const {
+    if (!missing.empty()) command::tell(missing);
+    if (!options_.quiet && !options_.shell && ::isatty(STDERR_FILENO) == 1)
+      command::tell(view::receipt_sentence(receipt));
   }
 
   void go_on(EndOfJob& end, const EndOfJob::Processes& job) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "berth/command/environment.h"
+#include "berth/history/model/receipt.h"
 #include "berth/lease/acquire.h"
 #include "berth/supervise/lease_options.h"
 #include "berth/sys/job_process.h"
@@ -22,7 +23,8 @@ struct RunHooks {
   /// The same with --anywhere: Berth is about to say yes to a host. The argument names the devices: "gpu1:0".
   std::function<Result<void>(const std::vector<std::string>&)> before_yes;
   /// The command has ended, or could not be started. Processes that it left behind may still hold the lease.
-  std::function<void(const sys::JobEnding&)> after_end;
+  /// nullopt: it has not run, or on another host.
+  std::function<void(const sys::JobEnding&, const std::optional<Receipt>&)> after_end;
   /// The command is ended for a waiter; the sentence says for whom.
   std::function<void(const std::string&)> gives_way;
   /// The command has ended some time ago, and these processes that it started, in words, still hold the

@@ -1,7 +1,6 @@
 #include "berth/verdict/outcome_codec.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -16,7 +15,6 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kHead = "berth-outcomes 1 ";
-constexpr std::array<std::string_view, 4> kEndings{"well", "badly", "by_others", "included"};
 constexpr std::size_t kFields = 5;
 constexpr std::size_t kMostDigits = 16;
 // As many as the longest passing comes from, and two more.
@@ -37,9 +35,9 @@ std::optional<PastRun> decode_line(std::string_view line) {
   const auto fingerprint = fingerprint_from(fields[0]);
   const auto begun = number_from_text<Moment>(fields[1]);
   const auto lasted = number_from_text<Moment>(fields[2]);
-  const auto* ending = std::ranges::find(kEndings, fields[3]);
-  if (!fingerprint || !begun || !lasted || ending == kEndings.end()) return std::nullopt;
-  PastRun outcome{*fingerprint, *begun, *lasted, static_cast<Ending>(ending - kEndings.begin()), {}};
+  Ending ending{};
+  if (!fingerprint || !begun || !lasted || !read_value(fields[3], ending)) return std::nullopt;
+  PastRun outcome{*fingerprint, *begun, *lasted, ending, {}};
   for (const std::string_view uuid : parts_at(fields[4].substr(0, fields[4].size() - 1), ',')) {
     if (uuid.empty()) return std::nullopt;
     outcome.devices.emplace_back(uuid);
@@ -51,7 +49,7 @@ std::optional<PastRun> decode_line(std::string_view line) {
 
 std::string encode_outcome(const PastRun& outcome) {
   return fmt::format("{:016x} {} {} {} {};\n", outcome.fingerprint, outcome.begun, outcome.lasted,
-                     kEndings[static_cast<std::size_t>(outcome.ending)], fmt::join(outcome.devices, ","));
+                     to_text(outcome.ending), fmt::join(outcome.devices, ","));
 }
 
 bool is_of_boot(std::string_view text, std::string_view boot) {

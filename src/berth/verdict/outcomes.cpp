@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 
 namespace berth {
@@ -17,6 +18,8 @@ namespace {
 constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
 constexpr std::uint64_t kHashFactor = 0x100000001b3;
 constexpr std::uint64_t kMillion = 1'000'000;
+constexpr std::array<std::string_view, 4> kEndings{"well", "badly", "by_others", "included"};
+constexpr std::size_t kLongestProgram = 40;
 
 /// FNV-1a
 std::uint64_t hash_of(std::string_view text) {
@@ -70,6 +73,26 @@ std::string program_and_script(std::string_view command) {
     if (is_script(word) || (interprets && !word.starts_with('-'))) return found + '\0' + std::string(word);
   }
   return found;
+}
+
+bool is_digit(char letter) {
+  return letter >= '0' && letter <= '9';
+}
+
+/// "--lr=1e-3" and "--lr=0.1" are "--lr=#", "--data=/mnt/a" and "--data=../b" are "--data=/".
+std::string without_values(std::string_view word) {
+  const std::size_t value = word.find('=') + 1;
+  if (word.find('/', value) != std::string_view::npos) return std::string(word.substr(0, value)) + '/';
+  std::string shape;
+  for (std::size_t at = 0; at < word.size();) {
+    if (!is_digit(word[at])) {
+      shape += word[at++];
+      continue;
+    }
+    shape += '#';
+    at = std::min(word.find_first_not_of("0123456789.eE+-", at), word.size());
+  }
+  return shape;
 }
 
 /// A run on devices that are known by number.
@@ -265,6 +288,31 @@ Places on_card_of(const Device& device, const Snapshot& snapshot, Numbers& numbe
 
 std::uint64_t fingerprint_of(std::uint32_t uid, std::string_view command) {
   return hash_of(std::to_string(uid) + '\0' + program_and_script(trimmed(command)));
+}
+
+std::uint64_t shape_of(std::uint32_t uid, std::string_view command) {
+  std::string text = std::to_string(uid) + '\0' + program_and_script(trimmed(command));
+  for (const std::string_view word : parts_at(trimmed(command), ' ')) text += '\0' + without_values(word);
+  return hash_of(text);
+}
+
+std::string told_program(std::string_view command) {
+  const std::string found = program_and_script(trimmed(command));
+  std::string_view word = std::string_view(found).substr(found.rfind('\0') + 1);
+  // What a shell was given as a word is no path.
+  if (word.find(' ') == std::string_view::npos) word.remove_prefix(word.rfind('/') + 1);
+  return std::string(shortened(trimmed(word), kLongestProgram));
+}
+
+std::string_view to_text(Ending ending) {
+  return kEndings[static_cast<std::size_t>(ending)];
+}
+
+bool read_value(std::string_view text, Ending& ending) {
+  const auto* found = std::ranges::find(kEndings, text);
+  if (found == kEndings.end()) return false;
+  ending = static_cast<Ending>(found - kEndings.begin());
+  return true;
 }
 
 std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outcomes, const Ledger& ledger,

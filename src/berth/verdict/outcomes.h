@@ -20,6 +20,8 @@ enum class Ending {
   by_others,  ///< somebody ended it: a cancel, a time limit, a waiter, a signal from outside
   included,   ///< no run: somebody wants these devices to be used again
 };
+std::string_view to_text(Ending ending);
+bool read_value(std::string_view text, Ending& ending);  ///< false: it is none
 
 /// What became of one run of a command that had devices. Moments are those of the boot clock.
 struct PastRun {
@@ -44,6 +46,13 @@ struct UserRuns {
 /// line do not count, nor do numbers in a script that is itself a word (sh -c '…'), so that the tasks of an
 /// array are alike.
 std::uint64_t fingerprint_of(std::uint32_t uid, std::string_view command);
+
+/// Says which of these runs were asked for the same: all words of the command line count, but numbers and
+/// paths in them do not.
+std::uint64_t shape_of(std::uint32_t uid, std::string_view command);
+
+/// What people call the program that the fingerprint means: "train.py".
+std::string told_program(std::string_view command);
 
 /// A device that requests pass over, since what ran on it ended badly and lives elsewhere.
 struct PassedOver {

@@ -11,6 +11,7 @@
 #include "berth/view/explain.h"
 #include "berth/view/json_reader.h"
 #include "berth/view/json_value.h"
+#include "berth/view/receipt.h"
 #include "berth/view/table.h"
 
 namespace berth::view {
@@ -51,7 +52,7 @@ std::string lasted(const TaskStanding& standing, const Style& style) {
 }
 
 constexpr std::size_t kShown = 200;
-constexpr std::size_t kFieldsOfTask = 27;
+constexpr std::size_t kFieldsOfTask = 29;
 constexpr std::size_t kColumns = 10;
 
 // In a pipe, too, people look for a line a job; JSON has all of it.
@@ -117,6 +118,7 @@ Json task_json(const ToldTask& task) {
   add("ended_s", nullable(standing.ended_s));
   add("exit_status", nullable(standing.exit_status));
   add("signal", nullable(standing.signal));
+  add("energy_mj", nullable(standing.energy_mj));
   add("devices", standing.devices);
   add("starts", standing.starts);
   add("reason", text_or_null(standing.reason));
@@ -169,6 +171,7 @@ ToldTask task_from(const JsonReader& json) {
   standing.ended_s = json.maybe_time("ended_s");
   standing.exit_status = json.maybe<int>("exit_status");
   standing.signal = json.maybe<int>("signal");
+  standing.energy_mj = json.maybe<std::uint64_t>("energy_mj");
   standing.devices = json.texts("devices");
   standing.starts = json.number<unsigned>("starts");
   standing.reason = json.text("reason");
@@ -340,14 +343,29 @@ Row job_row(const ToldTask& task, const Style& style) {
   return row;
 }
 
+namespace {
+
+// Before the command. Where no card has a counter there is no such column.
+void add_energy(std::vector<Column>& columns, std::vector<Row>& rows, const std::vector<ToldTask>& tasks) {
+  const auto tells = [](const ToldTask& task) { return task.standing.energy_mj.has_value(); };
+  if (std::ranges::none_of(tasks, tells)) return;
+  columns.insert(columns.end() - 1, {"ENERGY", Align::right, 0, 3});
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i].insert(rows[i].end() - 1, {energy_text(tasks[i].standing.energy_mj)});
+}
+
+}  // namespace
+
 std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style, std::string_view if_none,
                        std::int64_t told_s) {
   if (tasks.empty()) return std::string(if_none);
   std::vector<Row> rows;
   rows.reserve(tasks.size());
   for (const ToldTask& task : tasks) rows.push_back(job_row(task, style));
+  std::vector<Column> columns = job_columns();
+  add_energy(columns, rows, tasks);
   const std::string reasons = reasons_of(tasks, style, told_s);
-  std::string text = table(job_columns(), std::move(rows), style);
+  std::string text = table(std::move(columns), std::move(rows), style);
   return reasons.empty() ? text : text + "\n" + reasons;
 }
 
@@ -361,6 +379,7 @@ std::string jobs_table(const JobsOfHosts& jobs, const Style& style, std::string_
       rows.push_back(job_row(task, style));
       rows.back().insert(rows.back().begin(), {printable(task.host)});
     }
+    add_energy(columns, rows, jobs.tasks);
     text = table(std::move(columns), std::move(rows), style);
   }
   std::string notes = reasons_of(jobs.tasks, style, 0);

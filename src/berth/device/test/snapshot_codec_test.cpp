@@ -45,6 +45,7 @@ Device arbitrary_device() {
   for (const DeviceReading& row : device_readings())
     with_value(row, device, [&row](auto& value) { Fill{}(row.name, value); });
   if (device.vendor.empty()) device.vendor = "amd";  // one that tells none has the first
+  Fill{}("energy_mj", device.energy_mj);
   if (*rc::gen::arbitrary<bool>()) visit_mig(device.mig.emplace(), Fill{});
   if (*rc::gen::arbitrary<bool>()) {
     device.processes.emplace(*rc::gen::inRange<std::size_t>(0, 3));

@@ -113,6 +113,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       task.phase = TaskPhase::running;
       task.started_s = event.at_s;
       task.ended_s.reset();
+      task.energy_mj.reset();
       task.devices = event.devices;
       task.rerun = event.rerun;
       task.reason.clear();
@@ -122,6 +123,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       if (task.phase == TaskPhase::cancelled) break;
       task.phase = task.asked_to_end ? TaskPhase::cancelled : TaskPhase::ended;
       task.ended_s = event.at_s;
+      task.energy_mj = event.energy_mj;
       task.exit_status = event.exit_status;
       task.signal = event.signal;
       if (!task.asked_to_end || !event.reason.empty()) task.reason = event.reason;
@@ -220,6 +222,7 @@ TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
     all.in_line = all.in_line || (task.in_line && all.phase == TaskPhase::waiting);
     all.starts += task.starts;
     all.cut_bytes += task.cut_bytes;
+    if (task.energy_mj) all.energy_mj = all.energy_mj.value_or(0) + *task.energy_mj;
     if (task.started_s && (!all.started_s || *task.started_s < *all.started_s))
       all.started_s = task.started_s;
     if (is_over(all) && task.ended_s && (!all.ended_s || *task.ended_s > *all.ended_s))

@@ -138,6 +138,7 @@ struct TaskEvent {
   std::optional<int> signal{};               ///< ended: the signal that killed it
   std::string reason;                        ///< put off, or ended without having started
   std::optional<std::uint64_t> cut_bytes{};  ///< output cut: how many bytes are missing in all
+  std::optional<std::uint64_t> energy_mj{};  ///< ended: what its GPUs took
 
   bool operator==(const TaskEvent&) const = default;
 };
@@ -179,7 +180,9 @@ struct TaskStanding {
   std::string reason;           ///< why it was put off, or ended without having started
   std::string not_told;         ///< why a notice about it could not be sent
   std::uint64_t cut_bytes = 0;  ///< how many bytes of its output are missing in the file
-  bool left_behind = false;     ///< it is over, and processes of it still have its lock, and so its GPUs
+  /// What its GPUs took in its last run, as far as they tell it; of an array, of those of its tasks that do.
+  std::optional<std::uint64_t> energy_mj{};
+  bool left_behind = false;  ///< it is over, and processes of it still have its lock, and so its GPUs
   /// When its last event was, by the wall clock and by the clock of a boot; "" for the boot: never.
   std::int64_t last_s = 0;
   std::string last_boot;

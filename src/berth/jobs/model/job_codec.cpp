@@ -79,6 +79,7 @@ void fields_of_event(EventType& event, Fields& field) {
   field("signal", event.signal);
   field("reason", event.reason);
   field("cut_bytes", event.cut_bytes);
+  field("energy_mj", event.energy_mj);
 }
 
 // nullopt: it cannot be read, or lacks its end.

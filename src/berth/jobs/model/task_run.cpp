@@ -162,6 +162,7 @@ class TaskRules {
     if ((ended.signal != 0 || ended.exit_status != 0) && ended.disk_is_full)
       end.reason = "when it ended, the disk that its output is on was full";
     if (!gave_way.empty()) end.reason = gave_way;
+    end.energy_mj = ended.energy_mj;
     events.push_back(std::move(end));
     // What ends for somebody else does not end by itself, and has no try less.
     if (!gave_way.empty()) {

@@ -78,6 +78,7 @@ TEST_CASE("events are read as they were appended, one after another") {
   started.rerun = true;
   TaskEvent late = ended(0);
   late.reason = "[started]\nwhole=1";
+  late.energy_mj = 0;
   const std::vector<TaskEvent> all{taken,
                                    started,
                                    event(TaskStep::cancelled),
@@ -341,6 +342,20 @@ TEST_CASE("what makes no array is refused") {
       "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33";
   CHECK(refused({"a=" + hundred, "b=" + hundred, "c=" + hundred, "d=" + hundred}));
   CHECK(!refused({"a=" + hundred, "b=" + hundred, "c=1,2"}));
+}
+
+TEST_CASE("a task has the energy of its last run, and an array that of its tasks that tell it") {
+  TaskEvent measured = ended(0);
+  measured.energy_mj = 7;
+  const auto told = after({event(TaskStep::started), measured});
+  CHECK(told.energy_mj == 7U);
+  CHECK_FALSE(after({event(TaskStep::started), measured, event(TaskStep::again)}).energy_mj);
+  CHECK_FALSE(
+      after({event(TaskStep::started), measured, event(TaskStep::again), event(TaskStep::started), ended(0)})
+          .energy_mj);
+  const auto silent = after({event(TaskStep::started), ended(0)});
+  CHECK(standing_of_all(std::vector{told, silent, told}).energy_mj == 14U);
+  CHECK_FALSE(standing_of_all(std::vector{silent}).energy_mj);
 }
 
 TEST_CASE("an array stands as its tasks do") {

@@ -105,6 +105,7 @@ static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, type) == 24 &&
 enum Field : std::uint32_t {
   kUncorrectedSinceLoad = 4,
   kRetiredPending = 31,
+  kEnergySinceLoad = 83,
   kRemapPending = 144,
   kRemapFailed = 145,
   kRecoveryAction = 230,

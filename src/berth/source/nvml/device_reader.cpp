@@ -174,11 +174,12 @@ class FieldValues {
 void read_health(Questions& questions) {
   Library& library = questions.library();
   Health& health = questions.device().health;
-  FieldValues<5> values(
-      questions, {kUncorrectedSinceLoad, kRetiredPending, kRemapPending, kRemapFailed, kRecoveryAction});
+  FieldValues<6> values(questions, {kUncorrectedSinceLoad, kRetiredPending, kEnergySinceLoad, kRemapPending,
+                                    kRemapFailed, kRecoveryAction});
   health.row_remap_pending = values.flag(kRemapPending);
   health.row_remap_failed = values.flag(kRemapFailed);
   health.ecc_uncorrected = values.number(kUncorrectedSinceLoad);
+  questions.device().energy_mj = values.number(kEnergySinceLoad);
   if (const auto action = values.number(kRecoveryAction))
     health.recovery_action =
         recovery_word(static_cast<unsigned>(std::min<std::uint64_t>(*action, kAbsent32)));

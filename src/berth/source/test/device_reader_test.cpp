@@ -218,10 +218,13 @@ TEST_CASE("the health of a device comes in one call") {
   // The upper half of a value of 32 bits is whatever was there.
   g_fields = {{4, told(7, kUnsigned64)},
               {31, told(1)},
+              {83, told(5'000'000'000, kUnsigned64)},
               {144, told(0xFFFFFFFF00000001)},
               {145, told(0xFFFFFFFF00000000)},
               {230, told(4)}};
-  Health health = gpu.read(ReadingKind::health).health;
+  const Device device = gpu.read(ReadingKind::health);
+  const Health& health = device.health;
+  CHECK(device.energy_mj == 5'000'000'000U);
   CHECK(health == Health{.row_remap_failed = false,
                          .row_remap_pending = true,
                          .ecc_uncorrected = 7,

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
+#include "berth/base/text_match.h"
+#include "berth/command/command.h"
+#include "berth/command/environment.h"
+#include "berth/jobs/model/job.h"
+#include "berth/lease/receipt_files.h"
+#include "berth/view/receipt.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kReceiptAbout =
+    "Shows what became of your runs: how long each waited and ran, how it ended, on which GPUs, and how much "
+    "energy they took by the counter of the card. Without a word it shows a line for each program: how often "
+    "it ran, and half of its runs took at most how long. The runs are those of `berth run`, of shells, and "
+    "of "
+    "jobs; if your home serves several machines, those of all of them. The record is yours alone.\n"
+    "\n"
+    "    berth receipt            a line for each program\n"
+    "    berth receipt 12         the run of job 12\n"
+    "    berth receipt --forget train.py";
+
+// As many digits of an id as tables show, or more: fewer fit many leases of a year.
+constexpr std::size_t kLeastDigits = 4;
+
+class ReceiptCommand : public command::Command {
+ public:
+  command::Syntax syntax() override {
+    command::Syntax syntax;
+    syntax.arguments = "[JOB|LEASE|PROGRAM]";
+    syntax.about = kReceiptAbout;
+    syntax.options.push_back({"Options",
+                              0,
+                              "forget",
+                              "",
+                              "remove the runs of this program from the record; without a word, all runs",
+                              {},
+                              command::raise_flag(forget_)});
+    syntax.options.push_back({"Options",
+                              0,
+                              "json",
+                              "",
+                              "each run, as JSON (docs/schema/receipt.json)",
+                              {},
+                              command::raise_flag(json_)});
+    return syntax;
+  }
+
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+    if (words.size() > 1) return fail(ErrorCode::usage, "name one job, lease or program");
+    if (forget_ && json_) return fail(ErrorCode::usage, "--forget and --json exclude each other");
+    const auto folder = leasing::receipt_folder();
+    if (!folder)
+      return fail(ErrorCode::failure,
+                  "there is no home folder with a record of runs: neither HOME nor XDG_STATE_HOME is set");
+    if (forget_) return forget(*folder, words);
+    const std::vector<Receipt> all = leasing::read_receipts(*folder);
+    if (words.empty()) return shown_all(all);
+    const std::vector<Receipt> meant = meant_by(words.front(), *folder, all);
+    if (meant.empty())
+      return fail(ErrorCode::failure,
+                  fmt::format("no run of yours is job, lease or program {}; `berth receipt` has the programs",
+                              in_quotes(words.front())));
+    if (json_) return command::Output{.out = view::receipts_json(meant, view::Layout::lines)};
+    const view::Style style = command::Environment::style_of(1);
+    command::Output output;
+    for (const Receipt& receipt : meant)
+      output.out += (output.out.empty() ? "" : "\n") + view::receipt_text(receipt, style);
+    return output;
+  }
+
+ private:
+  Result<command::Output> shown_all(const std::vector<Receipt>& all) const {
+    if (json_) return command::Output{.out = view::receipts_json(all, view::Layout::lines)};
+    if (all.empty()) return command::Output{.out = "no runs yet; `berth run -- COMMAND` makes one\n"};
+    return command::Output{
+        .out = view::program_runs_table(runs_by_program(all), command::Environment::style_of(1))};
+  }
+
+  static Result<command::Output> forget(const std::string& folder, const std::vector<std::string>& words) {
+    const std::string program = words.empty() ? "" : words.front();
+    BERTH_LET(const auto forgotten, leasing::forget_receipts(folder, program));
+    if (forgotten == 0 && !program.empty())
+      return fail(
+          ErrorCode::failure,
+          fmt::format("no run of yours is of a program {}; `berth receipt` has them", in_quotes(program)));
+    return command::Output{.out = fmt::format("{} forgotten\n", counted(forgotten, "run"))};
+  }
+
+  // Numbers of jobs are of a machine. Of an array, the runs of all of its tasks.
+  static std::vector<Receipt> meant_by(const std::string& word, const std::string& folder,
+                                       const std::vector<Receipt>& all) {
+    if (task_id_from_text(word)) {
+      const auto jobs = where(leasing::receipts_of_this_machine(folder), [&](const Receipt& each) {
+        return each.job == word || each.job.starts_with(word + ".");
+      });
+      if (!jobs.empty()) return jobs;
+    }
+    auto leases = where(all, [&](const Receipt& each) {
+      return word.size() >= kLeastDigits && to_text(each.lease).ends_with(word);
+    });
+    // Ids are of a boot of one machine.
+    if (!leases.empty()) return {leases.back()};
+    return where(all, [&](const Receipt& each) { return each.program == word; });
+  }
+
+  static std::vector<Receipt> where(const std::vector<Receipt>& receipts, const auto& is_meant) {
+    std::vector<Receipt> found;
+    std::ranges::copy_if(receipts, std::back_inserter(found), is_meant);
+    return found;
+  }
+
+  bool forget_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<command::Command> make_receipt() {
+  return std::make_unique<ReceiptCommand>();
+}
+
+}  // namespace berth::cli

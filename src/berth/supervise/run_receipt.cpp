@@ -1,0 +1,116 @@
+#include "berth/supervise/run_receipt.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
+#include "berth/command/environment.h"
+#include "berth/jobs/model/job.h"
+#include "berth/lease/receipt_files.h"
+#include "berth/supervise/noted_end.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/detached_thread.h"
+#include "berth/sys/system_error.h"
+#include "berth/view/receipt.h"
+
+namespace berth::supervise {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Before, the question would take a good part of the time: a driver may need a second to wake up.
+constexpr auto kWorthAsking = 10s;
+// A disk that works is faster by far. What comes later is lost.
+constexpr auto kPatienceWithDisk = 1s;
+constexpr std::int64_t kSecond = 1000;
+
+std::int64_t waited_ms(const Ticket& lease) {
+  if (!lease.granted_boot_s) return 0;
+  const std::int64_t granted_ms = *lease.granted_boot_s * kSecond + lease.granted_boot_ms.value_or(0);
+  return std::max<std::int64_t>(granted_ms - static_cast<std::int64_t>(lease.id.value / 1'000'000), 0);
+}
+
+// The counter begins anew when the driver is loaded. A part of a card has none of its own.
+Reading<std::uint64_t> energy_between(const Device& before, const Snapshot& later) {
+  const Device* after = find_device(later, before.uuid);
+  if (after == nullptr || before.mig || !before.energy_mj || !after->energy_mj ||
+      *after->energy_mj < *before.energy_mj)
+    return std::nullopt;
+  return *after->energy_mj - *before.energy_mj;
+}
+
+bool can_tell(const leasing::HeldLease& lease) {
+  return !lease.ticket().shared && !lease.world().facts.snapshot.stale_reason &&
+         std::ranges::any_of(lease.devices(), [](const Device* each) { return each->energy_mj.has_value(); });
+}
+
+// "": it is written, or none is wanted.
+std::string write_file(const std::string& path, const std::string& text) {
+  if (path.empty()) return {};
+  const sys::Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
+  const auto written =
+      file ? command::write_all(file.get(), text) : Result<void>(sys::fail_errno("opening it"));
+  if (written) return {};
+  return fmt::format("the receipt is not written to {} (BERTH_RECEIPT): {}", printable(path),
+                     written.error().message);
+}
+
+}  // namespace
+
+Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end, const ReadMachine& read) {
+  const Ticket& ticket = lease.ticket();
+  Receipt receipt;
+  receipt.lease = ticket.id;
+  if (const auto job = told_job_from_text(ticket.note)) receipt.job = to_text(job->task);
+  receipt.ended_s = std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count();
+  receipt.fingerprint = fingerprint_of(ticket.uid, ticket.command);
+  receipt.shape = shape_of(ticket.uid, ticket.command);
+  receipt.program = told_program(ticket.command);
+  receipt.command = ticket.command;
+  receipt.waited_ms = waited_ms(ticket);
+  receipt.lasted_ms = end.lasted.count();
+  receipt.ending = end.was_asked ? Ending::by_others : ending_of(end.how);
+  if (end.how.signal != 0)
+    receipt.signal = end.how.signal;
+  else
+    receipt.exit_status = end.how.exit_status;
+  receipt.promise_bytes = ticket.shared ? ticket.promise_bytes : 0;
+  std::optional<Snapshot> later;
+  if (end.lasted >= kWorthAsking && can_tell(lease)) later = read();
+  if (later) receipt.driver = later->driver_version;
+  for (const Device* device : lease.devices()) {
+    DeviceReceipt& each =
+        receipt.devices.emplace_back(DeviceReceipt{label(*device), device->uuid, device->name});
+    if (later) each.energy_mj = energy_between(*device, *later);
+  }
+  return receipt;
+}
+
+std::string keep_receipt(const Receipt& receipt) {
+  const auto promise = std::make_shared<std::promise<std::string>>();
+  auto told = promise->get_future();
+  const auto keep = [promise, receipt, folder = leasing::receipt_folder(),
+                     path = std::string(command::variable("BERTH_RECEIPT"))] {
+    if (folder) leasing::note_receipt(*folder, receipt);
+    promise->set_value(write_file(path, view::receipts_json({receipt}, view::Layout::lines)));
+  };
+  try {
+    sys::begin_detached(keep);
+  } catch (const std::system_error&) {
+    // Under a limit on processes, the line is lost.
+    return {};
+  }
+  if (told.wait_for(kPatienceWithDisk) != std::future_status::ready) return {};
+  return told.get();
+}
+
+}  // namespace berth::supervise

@@ -1,0 +1,131 @@
+#include "berth/view/receipt.h"
+
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
+#include "berth/view/json_value.h"
+
+namespace berth::view {
+namespace {
+
+constexpr double kMillijoulesInWh = 3.6e6;
+constexpr double kWhInKwh = 1000;
+
+std::string span_text(std::int64_t milliseconds) {
+  return duration_for_people(std::chrono::milliseconds(milliseconds));
+}
+
+std::string labels_of(const Receipt& receipt) {
+  std::string labels;
+  for (const DeviceReceipt& device : receipt.devices)
+    labels += (labels.empty() ? "" : ",") + printable(device.label);
+  return labels;
+}
+
+std::string models_of(const Receipt& receipt) {
+  std::string models;
+  for (const DeviceReceipt& device : receipt.devices) {
+    if (!models.contains(device.model)) models += (models.empty() ? "" : ", ") + device.model;
+  }
+  return printable(models);
+}
+
+std::string ending_text(const Receipt& receipt) {
+  if (receipt.signal) return fmt::format("killed by signal {}", *receipt.signal);
+  if (receipt.exit_status.value_or(0) != 0) return fmt::format("exit status {}", *receipt.exit_status);
+  return receipt.ending == Ending::by_others ? "well, after it was asked to" : "well";
+}
+
+Json device_json_of(const DeviceReceipt& device) {
+  return {{"label", device.label},
+          {"uuid", device.uuid},
+          {"name", device.model},
+          {"energy_mj", nullable(device.energy_mj)}};
+}
+
+Json receipt_json_of(const Receipt& receipt) {
+  Json json = {{"lease", to_text(receipt.lease)},
+               {"job", receipt.job.empty() ? Json(nullptr) : Json(receipt.job)},
+               {"program", receipt.program},
+               {"command", receipt.command},
+               {"ended_at_s", receipt.ended_s},
+               {"waited_ms", receipt.waited_ms},
+               {"lasted_ms", receipt.lasted_ms},
+               {"ending", to_text(receipt.ending)},
+               {"exit_status", nullable(receipt.exit_status)},
+               {"signal", nullable(receipt.signal)},
+               {"promised_bytes", receipt.promise_bytes == 0 ? Json(nullptr) : Json(receipt.promise_bytes)},
+               {"driver_version", receipt.driver.empty() ? Json(nullptr) : Json(receipt.driver)},
+               {"energy_mj", nullable(energy_mj_of(receipt))},
+               {"devices", Json::array()}};
+  for (const DeviceReceipt& device : receipt.devices) json["devices"].push_back(device_json_of(device));
+  return json;
+}
+
+}  // namespace
+
+std::string energy_text(const Reading<std::uint64_t>& energy_mj) {
+  if (!energy_mj) return std::string(kUnknown);
+  const double hours = static_cast<double>(*energy_mj) / kMillijoulesInWh;
+  if (hours >= 10 * kWhInKwh) return fmt::format("{:.0f} kWh", hours / kWhInKwh);
+  return fmt::format("{:.{}f} Wh", hours, hours < 10 ? 1 : 0);
+}
+
+std::string receipt_sentence(const Receipt& receipt) {
+  std::string sentence = fmt::format("ran {} on GPU {}", span_text(receipt.lasted_ms), labels_of(receipt));
+  if (receipt.waited_ms >= 1000)
+    sentence += fmt::format(", after a wait of {}", span_text(receipt.waited_ms));
+  if (const auto energy = energy_mj_of(receipt)) sentence += fmt::format("; {}", energy_text(energy));
+  return sentence;
+}
+
+std::string receipt_text(const Receipt& receipt, const Style& style) {
+  const std::array<std::pair<std::string_view, std::string>, 8> lines{
+      {{"run", receipt.job.empty()
+                   ? fmt::format("lease {}", to_text(receipt.lease))
+                   : fmt::format("job {} (lease {})", printable(receipt.job), to_text(receipt.lease))},
+       {"command", printable(receipt.command)},
+       {"ended", fmt::format("{}, {}", clock_time(receipt.ended_s, style), ending_text(receipt))},
+       {"waited", span_text(receipt.waited_ms)},
+       {"ran", span_text(receipt.lasted_ms)},
+       {"GPUs",
+        fmt::format(
+            "{} ({}{})", labels_of(receipt), models_of(receipt),
+            receipt.promise_bytes == 0 ? "" : ", a share of " + bytes_for_people(receipt.promise_bytes))},
+       {"energy", energy_text(energy_mj_of(receipt))},
+       {"driver", receipt.driver.empty() ? std::string(kUnknown) : printable(receipt.driver)}}};
+  std::string text;
+  for (const auto& [name, value] : lines) text += fmt::format("{:<8}  {}\n", name, value);
+  return text;
+}
+
+std::string program_runs_table(const std::vector<ProgramRuns>& programs, const Style& style) {
+  std::vector<Row> rows;
+  for (const ProgramRuns& program : programs)
+    rows.push_back({{printable(program.program), Tone::strong},
+                    {std::to_string(program.runs)},
+                    {std::to_string(program.badly), program.badly == 0 ? Tone::faint : Tone::plain},
+                    {span_text(program.median_ms)},
+                    {energy_text(program.energy_mj)},
+                    {clock_time(program.last_s, style)}});
+  return table({{"PROGRAM", Align::left, 12},
+                {"RUNS", Align::right},
+                {"FAILED", Align::right, 0, 2},
+                {"TIME", Align::right},
+                {"ENERGY", Align::right},
+                {"LAST", Align::left, 0, 1}},
+               std::move(rows), style);
+}
+
+std::string receipts_json(const std::vector<Receipt>& receipts, Layout layout) {
+  Json json = {{"kind", "berth-receipt"}, {"version", 1}, {"runs", Json::array()}};
+  for (const Receipt& receipt : receipts) json["runs"].push_back(receipt_json_of(receipt));
+  return dumped(std::move(json), layout);
+}
+
+}  // namespace berth::view
