@@ -27,6 +27,8 @@ def wait(lab: Lab, job: str) -> int:
     """How many of its tasks failed."""
     lab.berth("wait", job, timeout=300)
     assert all(task["state"] == "ended" for task in told(lab, job))
+    # They are told to have ended a moment before their leases do.
+    eventually(lambda: "leased" not in lab.berth("list").out)
     return failed(lab, job)
 
 
@@ -38,9 +40,25 @@ def file_of(lab: Lab) -> pathlib.Path:
     return lab.leases / "outcomes" / str(os.geteuid())
 
 
+def endings(lab: Lab) -> list[str]:
+    """Of all runs, the last one last."""
+    lines = file_of(lab).read_text().splitlines()[1:] if file_of(lab).exists() else []
+    return [line.split(" ")[3] for line in lines]
+
+
+# Three say that a GPU is bad, once others have lived twice as long. A machine that stops for a moment just then
+# costs some more; without any judgement it would be 37.
+FEW = 8
+
+
 def test_of_an_array_beside_one_bad_gpu_few_tasks_are_lost(four):
-    lost = wait(four, submit(four, "--array", "1-40", "--", *bad_on_0("sleep 0.3")))
-    assert lost <= 4
+    go = four.directory / "go"
+    # Until then the others are busy, and what is next has no other GPU.
+    until_then = f"until [ -e {go} ]; do sleep 0.02; done"
+    job = submit(four, "--array", "1-40", "--", *bad_on_0(until_then))
+    eventually(lambda: "passed over" in four.berth("list").out)
+    go.touch()
+    assert wait(four, job) <= FEW
     verdict = state_of(four)
     assert verdict["clause"] == "not_passed_over"
     assert "passed over until " in verdict["reason"]
@@ -59,7 +77,7 @@ def test_tasks_that_take_long_speak_for_the_others_while_they_live(four):
     eventually(
         lambda: four.berth("list").out.count("leased") == 3 and "passed over" in four.berth("list").out
     )
-    assert failed(four, job) <= 4
+    assert failed(four, job) <= FEW
     # The GPU is there for whoever has not said that it is bad, and for a request that wants just it.
     assert four.berth("run", "--devices", "0", "--", "true").status == 0
 
@@ -71,21 +89,19 @@ def test_a_script_that_fails_everywhere_blames_no_gpu(four):
 
 def test_what_was_ended_by_somebody_blames_no_gpu(four):
     for _ in range(3):
-        job = submit(four, "--", *bad_on_0("true"), "sleep", "1000")
-        wait(four, job)
-    eventually(lambda: file_of(four).exists() and "badly" in file_of(four).read_text())
+        wait(four, submit(four, "--", *bad_on_0("true")))
+    assert endings(four) == ["badly", "well", "well"]
     job = submit(four, "--", "sleep", "1000")
     wait_for(four, job, "running")
     four.berth("cancel", job)
-    # It is told that it has ended a moment before its lease does.
-    eventually(lambda: "by_others" in file_of(four).read_text().splitlines()[-1])
+    eventually(lambda: endings(four)[3:] == ["by_others"])
     heeds = "trap 'exit 1' TERM; sleep 1000 & wait"
-    assert four.berth("run", "--time", "1s", "--", "sh", "-c", heeds).status == 1
-    assert "by_others" in file_of(four).read_text().splitlines()[-1]
+    assert four.berth("run", "--time", "1s", "--", "sh", "-c", heeds).status != 0
+    assert endings(four)[4:] == ["by_others"]
     assert four.berth("run", "--", "sh", "-c", "kill -TERM $$").status != 0
-    assert "by_others" in file_of(four).read_text().splitlines()[-1]
+    assert endings(four)[5:] == ["by_others"]
     assert four.berth("run", "--", "sh", "-c", "kill -SEGV $$").status != 0
-    assert "badly" in file_of(four).read_text().splitlines()[-1]
+    assert endings(four)[6:] == ["badly"]
 
 
 def blamed_by(lab: Lab, uid: int) -> str:
