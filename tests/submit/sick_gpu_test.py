@@ -7,7 +7,7 @@ import pathlib
 import pytest
 from jobs import eventually
 from lab import Lab
-from submitted import submit, told, wait_for
+from submitted import submit, told
 
 
 @pytest.fixture
@@ -91,8 +91,9 @@ def test_what_was_ended_by_somebody_blames_no_gpu(four):
     for _ in range(3):
         wait(four, submit(four, "--", *bad_on_0("true")))
     assert endings(four) == ["badly", "well", "well"]
-    job = submit(four, "--", "sleep", "1000")
-    wait_for(four, job, "running")
+    job = submit(four, "--", "sh", "-c", "echo up; exec sleep 1000")
+    # Cancelled before that, there is no run.
+    eventually(lambda: "up" in four.berth("log", job).out)
     four.berth("cancel", job)
     eventually(lambda: endings(four)[3:] == ["by_others"])
     heeds = "trap 'exit 1' TERM; sleep 1000 & wait"
