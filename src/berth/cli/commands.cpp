@@ -46,6 +46,7 @@ std::unique_ptr<command::Command> make_retry();
 std::unique_ptr<command::Command> make_forget();
 std::unique_ptr<command::Command> make_shell();
 std::unique_ptr<command::Command> make_claim();
+std::unique_ptr<command::Command> make_exclude();
 std::unique_ptr<command::Command> make_include();
 std::unique_ptr<command::Command> make_init();
 std::unique_ptr<command::Command> make_adopt();
@@ -93,6 +94,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"extend", "", "make a lease of yours last longer", false, make_extend},
     {"cancel", "", "take a request of yours out of the queue, or end a job", false, make_cancel},
     {"verify", "", "check that the job of a lease keeps to its GPUs", true, make_verify},
+    {"exclude", "", "take a GPU out, with a reason", true, make_exclude},
     {"include", "", "stop passing over a GPU on which runs have died", true, make_include},
     {"init", "", "make the lease directory that all users share (root)", true, make_init},
     {"prolog", "", "lease what Slurm has allotted to a job (for its Prolog)", false, make_prolog},
