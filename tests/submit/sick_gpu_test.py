@@ -289,6 +289,21 @@ def test_a_file_stays_small_however_much_has_run(four):
     assert list((four.leases / "outcomes").iterdir()) == [path]
 
 
+def test_a_file_of_another_version_says_what_is_understood_and_no_more(four):
+    assert four.berth("run", "--", "true").status == 0
+    path = file_of(four)
+    text = blamed_by(four, 7)
+    # A line that this version does not know, as one before this version met "no_cuda".
+    head, lines = text.split("\n", 1)
+    path.write_text(f"{head}\n" + lines.replace(" well ", " reset_meanwhile ", 1) + lines)
+    assert state_of(four)["clause"] == "not_passed_over"
+    # A newer format is not read, and the next run begins a file anew.
+    path.write_text(text.replace("berth-outcomes 1", "berth-outcomes 2"))
+    assert state_of(four)["free"]
+    assert four.berth("run", "--", "true").status == 0
+    assert path.read_text().startswith("berth-outcomes 1 ") and endings(four) == ["well"]
+
+
 @pytest.mark.parametrize("odd", ["missing", "file", "not-sticky", "of-another"])
 def test_without_a_folder_that_is_safe_nothing_is_remembered_and_nothing_refused(four, odd):
     assert four.berth("run", "--", "true").status == 0
