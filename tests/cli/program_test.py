@@ -9,7 +9,7 @@ from schemas import checked
 from terminal import on_terminal
 
 COMMANDS = ["list", "pick", "why", "run", "submit", "sbatch", "each", "jobs", "log", "wait", "retry", "forget", "receipt", "shell", "claim", "adopt", "queue", "top", "mcp", "serve", "store", "usage", "simulate", "release",
-            "extend", "cancel", "verify", "include", "init", "prolog", "epilog", "doctor", "completion", "version", "help"]  # fmt: skip
+            "extend", "cancel", "verify", "exclude", "include", "init", "prolog", "epilog", "doctor", "completion", "version", "help"]  # fmt: skip
 
 
 def test_version(lab):

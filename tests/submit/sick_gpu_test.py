@@ -5,9 +5,9 @@ import os
 import pathlib
 
 import pytest
-from jobs import eventually
+from jobs import Job, eventually, holder
 from lab import Lab
-from submitted import submit, told, wait_for
+from submitted import submit, told
 
 
 @pytest.fixture
@@ -91,8 +91,9 @@ def test_what_was_ended_by_somebody_blames_no_gpu(four):
     for _ in range(3):
         wait(four, submit(four, "--", *bad_on_0("true")))
     assert endings(four) == ["badly", "well", "well"]
-    job = submit(four, "--", "sleep", "1000")
-    wait_for(four, job, "running")
+    job = submit(four, "--", "sh", "-c", "echo up; exec sleep 1000")
+    # Cancelled before that, there is no run.
+    eventually(lambda: "up" in four.berth("log", job).out)
     four.berth("cancel", job)
     eventually(lambda: endings(four)[3:] == ["by_others"])
     heeds = "trap 'exit 1' TERM; sleep 1000 & wait"
@@ -102,6 +103,85 @@ def test_what_was_ended_by_somebody_blames_no_gpu(four):
     assert endings(four)[5:] == ["by_others"]
     assert four.berth("run", "--", "sh", "-c", "kill -SEGV $$").status != 0
     assert endings(four)[6:] == ["badly"]
+
+
+# NVML says that all is well.
+NO_CONTEXT_ON_0 = """
+[[device]]
+model = "A100"
+count = 4
+[[fault]]
+call = "cuDevicePrimaryCtxRetain"
+device = 0
+result = 214
+"""
+NO_CUDA_ANYWHERE = '[[device]]\nmodel = "A100"\ncount = 4\n[[fault]]\ncall = "cuInit"\nresult = {}\n'.format
+
+
+def test_after_a_bad_run_cuda_is_tried_and_where_it_fails_the_request_waits_for_another_gpu(make_lab):
+    lab = make_lab(NO_CONTEXT_ON_0)
+    assert lab.berth("run", "--devices", "0", "--", "sh", "-c", "exit 1").status == 1
+    others = [holder(lab, "--devices", str(index)) for index in (1, 2, 3)]
+    waiter = Job(lab).says(
+        "GPU 0 is given back, and passed over for a time: CUDA makes no context on it: error 214 ("
+    )
+    waiter.says("waiting for")
+    assert endings(lab) == ["badly", "no_cuda"]
+    reason = state_of(lab)["reason"]
+    assert "passed over until " in reason and "CUDA did not start on it; `berth doctor` says why" in reason
+    second = Job(lab).waits()
+    others[1].ends()
+    assert waiter.starts() == "2"
+    assert waiter.ends() == 0
+    assert second.starts() == "2"
+    assert endings(lab)[:2] == ["badly", "no_cuda"] and endings(lab).count("no_cuda") == 1
+
+
+def test_a_request_for_just_that_gpu_gets_it_all_the_same(make_lab):
+    lab = make_lab(NO_CONTEXT_ON_0)
+    # Nothing is tried without a reason to doubt.
+    assert lab.berth("run", "--devices", "0", "--", "true").status == 0
+    assert lab.berth("run", "--devices", "0", "--", "sh", "-c", "exit 1").status == 1
+    answer = lab.berth("run", "--devices", "0", "--", "true")
+    assert answer.status == 0 and "GPU 0 is given back" in answer.err
+    assert endings(lab) == ["well", "badly", "no_cuda", "well"]
+    # A run has lived there.
+    assert lab.berth("run", "--devices", "0", "--", "true").err == ""
+    assert endings(lab)[4:] == ["well"]
+
+
+def test_a_gpu_on_which_cuda_starts_is_kept(make_lab):
+    lab = make_lab(NO_CONTEXT_ON_0)
+    for _ in range(2):
+        assert lab.berth("run", "--devices", "1", "--", "sh", "-c", "exit 1").err == ""
+    assert endings(lab) == ["badly", "badly"]
+
+
+@pytest.mark.parametrize("error, tried", [(999, True), (802, True), (804, False), (46, False), (2, False)])
+def test_what_is_wrong_with_the_installation_blames_no_gpu(make_lab, error, tried):
+    lab = make_lab(NO_CUDA_ANYWHERE(error))
+    for _ in range(2):
+        assert lab.berth("run", "--devices", "0", "--", "sh", "-c", "exit 1").status == 1
+    assert ("no_cuda" in endings(lab)) == tried
+
+
+def test_where_cuda_starts_nowhere_nobody_waits_for_ever(make_lab):
+    lab = make_lab(NO_CUDA_ANYWHERE(999))
+    for index in range(4):
+        assert lab.berth("run", "--devices", str(index), "--", "sh", "-c", "exit 1").status == 1
+    answer = lab.berth("run", "--", "sh", "-c", "exit 3")
+    assert answer.status == 3
+    assert answer.err.count("is given back") == 4
+    assert endings(lab) == ["badly"] * 4 + ["no_cuda"] * 4 + ["badly"]
+
+
+def test_of_an_array_one_task_is_lost_where_cuda_does_not_start(make_lab):
+    lab = make_lab(NO_CONTEXT_ON_0)
+    go = lab.directory / "go"
+    job = submit(lab, "--array", "1-12", "--", *bad_on_0(f"until [ -e {go} ]; do sleep 0.02; done"))
+    eventually(lambda: "passed over" in lab.berth("list").out)
+    go.touch()
+    assert wait(lab, job) == 1
 
 
 def blamed_by(lab: Lab, uid: int) -> str:
@@ -207,6 +287,21 @@ def test_a_file_stays_small_however_much_has_run(four):
         assert four.berth("run", "--", "true").status == 0
         assert path.stat().st_size <= 16 << 10
     assert list((four.leases / "outcomes").iterdir()) == [path]
+
+
+def test_a_file_of_another_version_says_what_is_understood_and_no_more(four):
+    assert four.berth("run", "--", "true").status == 0
+    path = file_of(four)
+    text = blamed_by(four, 7)
+    # A line that this version does not know, as one before this version met "no_cuda".
+    head, lines = text.split("\n", 1)
+    path.write_text(f"{head}\n" + lines.replace(" well ", " reset_meanwhile ", 1) + lines)
+    assert state_of(four)["clause"] == "not_passed_over"
+    # A newer format is not read, and the next run begins a file anew.
+    path.write_text(text.replace("berth-outcomes 1", "berth-outcomes 2"))
+    assert state_of(four)["free"]
+    assert four.berth("run", "--", "true").status == 0
+    assert path.read_text().startswith("berth-outcomes 1 ") and endings(four) == ["well"]
 
 
 @pytest.mark.parametrize("odd", ["missing", "file", "not-sticky", "of-another"])

@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 
-from jobs import Job, eventually
+from jobs import Job, eventually, holder
 from storm import processes as all_processes
 from submitted import fill, job, kill, log, submit, wait_for
 
@@ -23,6 +23,28 @@ def test_a_job_that_yields_ends_for_somebody_who_waits(make_lab):
     assert ended["exit_status"] == 7 and ended["starts"] == 1
     assert ended["reason"].endswith("waits for this GPU, and this job yields (--yield)")
     assert "--yield" in ended["request"]
+
+
+def test_a_job_that_yields_waits_until_as_many_gpus_as_the_site_says_stay_free(make_lab):
+    lab = make_lab("3xH100")
+    (lab.directory / "site.toml").write_text("leave_free = 1\n")
+    user = lab.directory / "home/.config/berth.toml"
+    user.parent.mkdir()
+    user.write_text("leave_free = 2\n")
+    person = holder(lab)
+    words = "a request that yields starts only if 2 GPUs stay free beside it (leave_free in the site file)"
+    refused = lab.berth("run", "--yield", "--no-wait", "--", "true")
+    assert refused.status == 75 and words in " ".join(refused.err.split())
+    assert words in " ".join(lab.berth("why", "--yield").out.split())
+    number = submit(lab, "--yield", "--", "true")
+    eventually(lambda: "2 GPUs are free now" in " ".join(lab.berth("queue").out.split()))
+    # Whoever does not yield goes past it.
+    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+    user.unlink()
+    assert lab.berth("run", "--yield", "--no-wait", "--", "true").status == 0
+    person.ends()
+    wait_for(lab, number, "ended")
+    assert "can never be satisfied" in lab.berth("run", "--yield", "-n", "3", "--", "true").err
 
 
 def test_a_job_that_yields_and_stands_in_line_again_runs_when_the_other_has_ended(make_lab):

@@ -47,6 +47,7 @@ std::unique_ptr<command::Command> make_forget();
 std::unique_ptr<command::Command> make_receipt();
 std::unique_ptr<command::Command> make_shell();
 std::unique_ptr<command::Command> make_claim();
+std::unique_ptr<command::Command> make_exclude();
 std::unique_ptr<command::Command> make_include();
 std::unique_ptr<command::Command> make_init();
 std::unique_ptr<command::Command> make_adopt();
@@ -131,6 +132,7 @@ constexpr auto kRows = std::to_array<Row>({
      {administer, kFirst},
      true,
      make_doctor},
+    {"exclude", "", "take a GPU out, with a reason", {administer}, true, make_exclude},
     {"include", "", "stop passing over a GPU on which runs have died", {administer}, true, make_include},
     {"init", "", "make the lease directory that all users share (root)", {administer}, true, make_init},
     {"prolog",

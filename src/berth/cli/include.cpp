@@ -1,9 +1,13 @@
+#include <unistd.h>
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
+#include "berth/lease/exclusions.h"
+#include "berth/lease/site_file.h"
 #include "berth/request/selector.h"
 #include "berth/sys/clock.h"
 
@@ -15,7 +19,7 @@ constexpr std::string_view kIncludeAbout =
     "of "
     "berth list): what has run until now counts no more. Root does so for all users. GPU: an index, a UUID "
     "or "
-    "the start of one.\n"
+    "the start of one. By root it also ends what `berth exclude` has done.\n"
     "\n"
     "    berth include 3";
 
@@ -45,14 +49,20 @@ class Include : public command::Command {
     const auto is_passed_over = [&](const std::string& uuid) {
       return world.facts.passed_over.contains(uuid);
     };
-    const bool was_some = std::ranges::any_of(included.devices, is_passed_over);
-    if (!session.place().store->note_outcome(included))
+    const bool was_passed_over = std::ranges::any_of(included.devices, is_passed_over);
+    bool was_excluded = false;
+    const std::string excluded = leasing::standard_site_file_paths().excluded;
+    if (!excluded.empty() && ::access(excluded.c_str(), W_OK) == 0) {
+      BERTH_LET(was_excluded, leasing::end_exclusion(excluded, included.devices));
+    }
+    if (!session.place().store->note_outcome(included) && !was_excluded)
       return fail(ErrorCode::failure,
                   fmt::format("cannot write to {}/outcomes, so no GPU is passed over because of your runs; "
                               "`sudo berth init` makes this folder",
                               session.place().store->path()));
     command::Output output;
-    if (!was_some) output.err = "berth: none of these GPUs was passed over by your requests\n";
+    if (!was_passed_over && !was_excluded)
+      output.err = "berth: none of these GPUs was passed over by your requests\n";
     return output;
   }
 

@@ -26,6 +26,9 @@ class Why : public command::Command {
     add_request_options(syntax, options_);
     syntax.options.push_back(
         supervise::time_option("time", "judge it as a job with this time limit (30m)", options_.request));
+    command::Option yield = supervise::lease_option("yield", options_.request);
+    yield.help = "judge it as a job that gives way to requests that do not yield";
+    syntax.options.push_back(yield);
     syntax.options.push_back({"Output",
                               0,
                               "json",

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <map>
 #include <ranges>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -105,6 +107,7 @@ class Asking {
 
   Done perform(const Join& wanted) {
     if (own_) own_->release();
+    candidates_ = wanted.candidates;
     const auto draining = draining_leases(state_.facts, state_.ledger, *options_.processes);
     auto entered = store_.join(draft(wanted.candidates), decision(), limit_at_gate(state_.patience, now()));
     BERTH_LET(auto joined, as_the_end_of_a_wait(std::move(entered)));
@@ -228,6 +231,7 @@ class Asking {
   }
 
   Done perform(const Grant&) {
+    if (const Device* device = try_what_is_doubtful()) return pass_over(*device);
     LocksBeside beside;
     // What is inside of a lease has those of that one.
     if (!options_.within) {
@@ -239,6 +243,40 @@ class Asking {
     for (const auto* more : {&beside.for_lease.notes(), &beside.until_used.notes()})
       notes.insert(notes.end(), more->begin(), more->end());
     return Acquired(HeldLease(std::move(own_), world(), std::move(notes), std::move(beside)));
+  }
+
+  /// The first granted device on which nothing starts. Those that are passed over, and were granted because
+  /// no others remain, are not tried: nobody waits for a judgement alone.
+  const Device* try_what_is_doubtful() {
+    if (!on_wait_.try_device || options_.within) return nullptr;
+    const Facts& facts = state_.facts;
+    for (const std::string& uuid : own_->ticket().devices) {
+      const Device* device = find_device(facts.snapshot, uuid);
+      if (device == nullptr || !facts.bad_runs.contains(uuid) || facts.passed_over.contains(uuid)) continue;
+      if (!tried_.insert(uuid).second) continue;
+      const Moment begun = sys::milliseconds_since_boot();
+      if (on_wait_.try_device(*device)) continue;
+      // What cannot be remembered would be granted again.
+      if (store_.note_outcome({fingerprint_of(own_->ticket().uid, words_.command),
+                               begun,
+                               sys::milliseconds_since_boot() - begun,
+                               Ending::no_cuda,
+                               {uuid}}))
+        return device;
+    }
+    return nullptr;
+  }
+
+  Done pass_over(const Device& device) {
+    // Others see that it no longer waits for this one: neither do they wait for it there, nor pass it
+    // elsewhere.
+    failed_.insert(device.uuid);
+    std::vector<std::string> others = candidates_;
+    std::erase_if(others, [this](const std::string& uuid) { return failed_.contains(uuid); });
+    if (others.size() < state_.request.count) others = candidates_;
+    const auto back = own_->wait_again(std::move(others), limit_at_gate(state_.patience, now()));
+    if (!back) return begin_again(device.uuid);
+    return What(Woken::changed);
   }
 
   /// The UUID of a device that an original has taken since we looked. nullopt: we have its locks now.
@@ -367,8 +405,10 @@ class Asking {
   const OnWait& on_wait_;
   LookOptions options_;
   State state_;
-  World world_;               ///< what of the last look is not in the state
-  std::int64_t changes_ = 0;  ///< of the leases, before the last look or decision
+  World world_;                           ///< what of the last look is not in the state
+  std::int64_t changes_ = 0;              ///< of the leases, before the last look or decision
+  std::vector<std::string> candidates_;   ///< UUIDs, of the last join
+  std::set<std::string> tried_, failed_;  ///< UUIDs
   std::unique_ptr<store::OwnTicket> own_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };

@@ -113,12 +113,17 @@ struct SourceAccess {
   std::function<void()> close;
 };
 
-/// What is called to tell how a wait goes: before each sleep, and with `at_each_tick` also at each tick.
-/// Snapshot and verdicts are from the last look at the machine, which is old for a request that is not first
-/// in the queue.
+/// What is called while a request is under way.
 struct OnWait {
+  /// Tells how a wait goes: before each sleep, and with `at_each_tick` also at each tick. Snapshot and
+  /// verdicts are from the last look at the machine, which is old for a request that is not first in the
+  /// queue.
   std::function<void(const Standing&, const Snapshot&)> call;
   bool at_each_tick = false;
+  /// Whether programs start on a device that was granted. Called under the lease, once a request for each
+  /// device on which the user's last run ended badly, or CUDA did not start. False: the device goes back and
+  /// is passed over, and the request waits again in its old place. nullptr: nobody asks.
+  std::function<bool(const Device&)> try_device{};
 };
 
 /// Takes a lease for this process, in its turn. Asks the driver before it enters the gate, never while it

@@ -20,6 +20,8 @@ namespace {
 
 using view::Finding;
 
+constexpr std::string_view kNvidia = "nvidia";
+
 struct CudaRemedy {
   int error;
   std::string_view words;
@@ -81,12 +83,34 @@ std::optional<HeldLease> lease_of(const Device& device, const Session& session) 
   return std::get<HeldLease>(std::move(*acquired));
 }
 
+/// Of the environment, the installation, or who else is there: CUDA would say the same of any device, or
+/// something else in a moment.
+bool speaks_of_device(const source::CudaTrial& trial) {
+  constexpr std::array<int, 10> kOfOthers{2, 34, 35, 36, 46, 100, 101, 803, 804, 805};
+  switch (trial.end) {
+    case source::CudaTrial::End::no_library:
+    case source::CudaTrial::End::starts:
+      return false;
+    case source::CudaTrial::End::refused:
+      return std::ranges::find(kOfOthers, trial.error) == kOfOthers.end();
+    case source::CudaTrial::End::hangs:
+    case source::CudaTrial::End::crashes:
+      break;
+  }
+  return true;
+}
+
 }  // namespace
+
+std::string why_cuda_fails_on(const Device& device, std::vector<std::string> environment) {
+  if (device.vendor != kNvidia) return "";
+  const auto trial = source::try_cuda(trial_options(std::move(environment), &device));
+  return trial && speaks_of_device(*trial) ? source::trouble_of(*trial) : "";
+}
 
 std::vector<Finding> examine_cuda(const Snapshot& snapshot, const SourceAccess& access,
                                   const std::vector<std::string>& environment) {
   std::vector<Finding> findings;
-  constexpr std::string_view kNvidia = "nvidia";
   if (std::ranges::find(snapshot.devices, kNvidia, &Device::vendor) == snapshot.devices.end())
     return findings;
   const auto tell = [&](std::string check, const source::CudaTrial& trial) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/device/device.h"
 #include "berth/lease/session.h"
 #include "berth/view/doctor.h"
 
@@ -14,5 +15,11 @@ namespace berth::leasing {
 /// is no device of NVIDIA.
 std::vector<view::Finding> examine_cuda(const Snapshot& snapshot, const SourceAccess& access,
                                         const std::vector<std::string>& environment);
+
+/// Why no program starts on this device, in words: CUDA starts in a child, with this environment, and makes
+/// no context on it. "": it does, or what it says is not of the device but of the installation. Takes no
+/// longer than the patience of a trial (src/berth/source/cuda/cuda_trial.h). REQUIRES: this process has
+/// leased it.
+std::string why_cuda_fails_on(const Device& device, std::vector<std::string> environment);
 
 }  // namespace berth::leasing

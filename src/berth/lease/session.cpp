@@ -82,8 +82,7 @@ std::optional<std::int64_t> start_of_newcomer(const Request& request, const std:
   if (std::cmp_greater_equal(std::ranges::count_if(verdicts, &Verdict::free), request.count))
     return std::nullopt;
   // Nobody knows when a limit lets it pass.
-  const auto& limits = world.facts.limits;
-  if (limits && over_limit(*limits, request, world.ledger)) return std::nullopt;
+  if (why_held_off(request, world.ledger, world.facts)) return std::nullopt;
   return expected_start(newcomer(request, {}, world.ledger, world.facts), verdicts, world.ledger, world.facts,
                         world.stopped, world.looked_at);
 }
@@ -96,6 +95,9 @@ Result<Explained> explained(const Request& request, World world, std::vector<Ver
   std::size_t possible = able.size();
   if (limits && is_never_allowed(*limits, request))
     possible = std::min(possible, most_at_once(*limits, request));
+  if (request.yield_s && !request.shared)
+    possible = std::min(
+        possible, verdicts.size() - std::min<std::size_t>(verdicts.size(), world.facts.policy.leave_free));
   return Explained{request,  std::move(world),  std::move(verdicts),
                    possible, std::move(looser), std::move(standing)};
 }

@@ -198,6 +198,23 @@ Result<void> read_shares(Page& page, std::string_view key, const toml::node& nod
   return {};
 }
 
+Result<unsigned> read_count(const Page& page, std::string_view key, const toml::node& node,
+                            std::string_view what) {
+  const auto* number = node.as_integer();
+  if (number == nullptr || number->get() < 0 || number->get() > kMostCounted)
+    return wrong(page, node, fmt::format("{} must be a number of {}, 0 to {}", key, what, kMostCounted));
+  return static_cast<unsigned>(number->get());
+}
+
+Result<void> read_leave_free(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_LET(const unsigned count, read_count(page, key, node, "GPUs"));
+  if (page.only_narrow && count < page.policy.leave_free)
+    return wrong(page, node,
+                 fmt::format("{} may only be raised here: the site says {}", key, page.policy.leave_free));
+  page.policy.leave_free = count;
+  return {};
+}
+
 Result<void> read_tenant_time(Page& page, std::string_view key, const toml::node& node) {
   BERTH_LET(const auto seconds, read_seconds(page, key, node, page.policy.tenant_time_s));
   page.policy.tenant_time_s = seconds;
@@ -300,14 +317,6 @@ Result<void> read_commands(Page& page, std::string_view key, const toml::node& n
     return wrong(page, node, fmt::format("{} may only be narrowed here: the site tells less", key));
   page.policy.commands = telling;
   return {};
-}
-
-Result<unsigned> read_count(const Page& page, std::string_view key, const toml::node& node,
-                            std::string_view what) {
-  const auto* number = node.as_integer();
-  if (number == nullptr || number->get() < 0 || number->get() > kMostCounted)
-    return wrong(page, node, fmt::format("{} must be a number of {}, 0 to {}", key, what, kMostCounted));
-  return static_cast<unsigned>(number->get());
 }
 
 struct CountedAllowance {
@@ -583,6 +592,7 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"tenant_gpus", read_tenant_gpus},
                                            {"tenant_time", read_tenant_time},
                                            {"shares_per_gpu", read_shares},
+                                           {"leave_free", read_leave_free},
                                            {"limits", read_limits},
                                            {"hosts", read_hosts},
                                            {"hub", read_hub},
@@ -640,6 +650,9 @@ SiteFilePaths standard_site_file_paths() {
   paths.site = sys::variable("BERTH_SITE_FILE");
   paths.site_is_named = !paths.site.empty();
   if (!paths.site_is_named) paths.site = "/etc/berth.toml";
+  constexpr std::string_view kEnd = ".toml";
+  if (paths.site.ends_with(kEnd))
+    paths.excluded = paths.site.substr(0, paths.site.size() - kEnd.size()) + ".excluded.toml";
   const std::string configuration(sys::variable("XDG_CONFIG_HOME"));
   const std::string home(sys::variable("HOME"));
   if (configuration.starts_with('/')) {
@@ -653,6 +666,7 @@ SiteFilePaths standard_site_file_paths() {
 Result<SiteFiles> read_site_files(const SiteFilePaths& paths) {
   SiteFiles files;
   BERTH_LET(const bool is_there, read_into(files, paths.site, false));
+  BERTH_DO(read_into(files, paths.excluded, false));
   BERTH_DO(read_into(files, paths.user, true));
   // A misspelled path must not put all rules out of force without a word.
   if (paths.site_is_named && !is_there)

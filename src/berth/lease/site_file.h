@@ -16,9 +16,12 @@ struct SiteFilePaths {
   std::string site;            ///< "" for none
   std::string user;            ///< "" for none
   bool site_is_named = false;  ///< by BERTH_SITE_FILE: then it has to be there
+  /// What `berth exclude` has taken out (src/berth/lease/exclusions.h); counts as the site's. "" for none.
+  std::string excluded{};
 };
 
-/// $BERTH_SITE_FILE, else /etc/berth.toml; and berth.toml under $XDG_CONFIG_HOME, else ~/.config.
+/// $BERTH_SITE_FILE, else /etc/berth.toml; beside it berth.excluded.toml, if its name ends in .toml; and
+/// berth.toml under $XDG_CONFIG_HOME, else ~/.config.
 SiteFilePaths standard_site_file_paths();
 
 /// The policy in force, and the files that it comes from.

@@ -227,9 +227,8 @@ Action sleep(State& state, milliseconds now) {
 
 Result<void> see_how_it_stands(State& state) {
   Standing& standing = state.standing;
-  const auto& limits = state.facts.limits;
   BERTH_LET(standing.verdicts, judge(state.request, state.ledger, state.facts));
-  standing.limited = limits ? over_limit(*limits, state.request, state.ledger).value_or("") : "";
+  standing.limited = why_held_off(state.request, state.ledger, state.facts).value_or("");
   const auto before = rivals_before(standing.ticket, state.ledger, state.passed_over);
   standing.position = 1 + before.size() + state.ledger.unread;
   standing.behind.reset();

@@ -121,7 +121,7 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
   if (!is_enough) free = free_for(*mine, as_others_see(request, ledger, facts));
   const bool would_be_enough = free.size() >= request.count;
   // Until a lease of its own user ends, or its hours do, it cannot start, whatever else falls free.
-  const bool over = facts.limits && over_limit(*facts.limits, request, ledger);
+  const bool over = why_held_off(request, ledger, facts).has_value();
   if (rivals.empty() && !is_enough) return Blocked{std::move(verdicts), would_be_enough || over};
   if (rivals.empty()) return Granted{choose(request, free, facts.snapshot)};
   const bool backfill = facts.policy.line.backfill;

@@ -17,6 +17,7 @@ Request request_of(const Ticket& ticket, const Snapshot& snapshot) {
   request.count = ticket.count;
   request.shared = ticket.shared;
   request.promise_bytes = ticket.promise_bytes;
+  request.yield_s = ticket.yield_s;
   for (const Device& device : snapshot.devices) {
     if (is_candidate(ticket, device.uuid)) request.devices.push_back(device.uuid);
   }
@@ -39,7 +40,10 @@ void note_hindrances(Standing& standing, const Ledger& ledger, const Facts& fact
   standing.verdicts = judge(request, ledger, of_ticket).value_or(std::vector<Verdict>{});
   const auto over =
       of_ticket.limits ? over_limit(*of_ticket.limits, request, ledger) : std::optional<std::string>();
-  if (!over) return;
+  if (!over) {
+    standing.limited = why_held_off(request, ledger, of_ticket).value_or("");
+    return;
+  }
   standing.limited = is_mine ? *over : "its user is at a limit of the site file";
   for (Verdict& verdict : standing.verdicts) {
     if (verdict.failed == Clause::within_limit) verdict.reason = standing.limited;

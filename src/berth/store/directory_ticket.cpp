@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -290,6 +291,44 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   ticket_ = granted;
   set_mark(false);
   sys::unlock_bytes(file_.get(), kWaitingByte, 1);
+  return {};
+}
+
+Result<void> DirectoryTicket::wait_again(std::vector<std::string> candidates, GateLimit limit) {
+  auto gate = enter_gate(*directory_, limit, tell_);
+  ticket_.candidates = std::move(candidates);
+  auto back = gate ? become_waiting() : std::unexpected(told(gate.error()));
+  if (gate) gate->close();
+  if (!back) return back;
+  // Whoever watches them hears the one, and whoever watches the lease the other.
+  locks_.close();
+  ::fchmod(file_.get(), kTicketMode);
+  return {};
+}
+
+Result<void> DirectoryTicket::become_waiting() {
+  BERTH_LET(auto before, names_in_queue(*directory_));
+  // Before the name is back: what is in the queue and does not wait is odd.
+  BERTH_LET(const bool waits, sys::try_lock_bytes(file_.get(), kWaitingByte, 1));
+  const std::string name = to_text(ticket_.id);
+  if (!waits ||
+      ::renameat(directory_->leases.get(), name.c_str(), directory_->queue.get(), name.c_str()) != 0)
+    return fail(ErrorCode::failure, "the lease cannot become a waiting ticket again");
+  ticket_.phase = TicketPhase::waiting;
+  ticket_.devices.clear();
+  ticket_.since_s = ticket_.joined_s;
+  ticket_.granted_boot_s.reset();
+  ticket_.granted_boot_ms.reset();
+  locks_.unlock();
+  if (!ticket_.yield_s && !ticket_.turn)
+    std::erase_if(before.ids, [this](TicketId id) { return ticket_.id < id; });
+  earlier_rivals_.note(std::move(before.ids), before.newest);
+  // Until it is written, whoever reads it believes the name. It was longer before, and whoever meets its rest
+  // reads again.
+  const std::string text = encode_ticket(ticket_);
+  BERTH_DO(sys::write_start(file_.get(), text));
+  if (::ftruncate(file_.get(), static_cast<off_t>(text.size())) != 0)
+    return sys::fail_errno("writing the ticket");
   return {};
 }
 

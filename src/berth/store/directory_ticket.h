@@ -41,6 +41,7 @@ class DirectoryTicket : public OwnTicket {
   const Ticket& ticket() const override { return ticket_; }
   using OwnTicket::decide;
   Result<Decided> decide(const Decide& decide, GateLimit limit) override;
+  Result<void> wait_again(std::vector<std::string> candidates, GateLimit limit) override;
   Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick,
                              const std::function<bool()>& sleep_on, const Beside& beside) override;
   bool is_far_back() const override { return earlier_rivals_.has_far_one(ticket_.id); }
@@ -67,6 +68,7 @@ class DirectoryTicket : public OwnTicket {
   void set_mark(bool set);
   Step<Decided> take(const Take& take, const Ledger& ledger);
   Result<void> become_lease(const Take& take);
+  Result<void> become_waiting();
   bool watch_anew(const Beside& beside);
   bool is_rung(const Beside& beside);
   void unlink_file() const;

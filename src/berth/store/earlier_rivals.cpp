@@ -9,6 +9,7 @@
 #include "berth/store/ticket_file.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/sys/lock.h"
 
 namespace berth::store {
 namespace {
@@ -37,15 +38,30 @@ Result<void> EarlierRivals::refresh(TicketId mine) {
   batch_ = kFirstBatch;
   front_batch_ = kFirstOfFront;
   is_listed_ = false;
+  read_anew_who_is_back();
   // All of them, not the nearest only: behind one that is stopped, and so passed over, others come and go.
   std::erase_if(known_, [this](Known& rival) {
     const Wait wait = rival.file ? wait_on(rival.file) : wait_of(directory_.queue.get(), rival.ticket.id);
     rival.ticket.held_back = wait.held_back;
-    return !wait.goes_on;
+    rival.away = !wait.goes_on;
+    return rival.away && !(rival.file && sys::is_byte_locked(rival.file.get(), kAliveByte).value_or(false));
   });
-  if (!with_later_ && (!known_.empty() || unread_.empty())) return {};
+  if (!with_later_ && (knows_one() || unread_.empty())) return {};
   // Mostly all have gone before the nearest: one listing, instead of an attempt to open each.
   return list_anew(mine);
+}
+
+// It may wait for other devices than before.
+void EarlierRivals::read_anew_who_is_back() {
+  std::erase_if(known_, [this](const Known& rival) {
+    if (!rival.away || !wait_on(rival.file).goes_on) return false;
+    unread_.insert(std::ranges::lower_bound(unread_, rival.ticket.id), rival.ticket.id);
+    return true;
+  });
+}
+
+bool EarlierRivals::knows_one() const {
+  return !std::ranges::all_of(known_, &Known::away);
 }
 
 Result<void> EarlierRivals::list_anew(TicketId mine) {
@@ -105,13 +121,17 @@ void EarlierRivals::read_ahead() {
 }
 
 void EarlierRivals::add_to(Ledger& ledger) const {
-  for (const Known& rival : known_) ledger.tickets.push_back(rival.ticket);
+  for (const Known& rival : known_) {
+    if (!rival.away) ledger.tickets.push_back(rival.ticket);
+  }
 }
 
 bool EarlierRivals::has_far_one(TicketId mine) const {
   std::vector<TicketId> before = unread_;
   if (with_later_) {
-    for (const Known& rival : known_) before.push_back(rival.ticket.id);
+    for (const Known& rival : known_) {
+      if (!rival.away) before.push_back(rival.ticket.id);
+    }
     std::erase_if(before, [mine](TicketId id) { return mine < id; });
     std::ranges::sort(before);
   }

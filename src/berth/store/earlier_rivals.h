@@ -14,12 +14,12 @@ namespace berth::store {
 /// The tickets in the queue before a ticket, as far as it has to know them.
 ///
 /// All names are noted at the join, and none later. So if a ticket with an earlier id appears later, it is
-/// forged, and overtakes nobody. Only if later tickets can have their turn before this one (it yields, or
-/// keeps the fair order), later names are noted too. The tickets themselves are read from the nearest on, and
-/// only as far as a decision needs. That is seldom far, because a ticket behind a rival need not know who is
-/// before that rival. If something is free, the first tickets of the queue are read too, until they have
-/// taken it. So neither a join nor a hand-over costs more in a longer queue, unless the order is fair, or a
-/// ticket far back starts.
+/// forged, and overtakes nobody, unless its file was read here before: it was granted, and is back. Only if
+/// later tickets can have their turn before this one (it yields, or keeps the fair order), later names are
+/// noted too. The tickets themselves are read from the nearest on, and only as far as a decision needs. That
+/// is seldom far, because a ticket behind a rival need not know who is before that rival. If something is
+/// free, the first tickets of the queue are read too, until they have taken it. So neither a join nor a
+/// hand-over costs more in a longer queue, unless the order is fair, or a ticket far back starts.
 ///
 /// Functions that change this object are called with the gate held, unless they say otherwise.
 class EarlierRivals {
@@ -62,9 +62,12 @@ class EarlierRivals {
   struct Known {
     Ticket ticket;
     sys::Descriptor file;  ///< of the first ones
+    bool away = false;     ///< it has a lease; it may come back to its place (OwnTicket::wait_again)
   };
 
   Result<void> list_anew(TicketId mine);
+  bool knows_one() const;
+  void read_anew_who_is_back();
   void read(TicketId id, std::uint64_t now_ns, const Ticket& mine, bool all);
   void keep(Ticket rival, sys::Descriptor opened);
 

@@ -52,6 +52,10 @@ class OwnTicket {
   virtual Result<Decided> decide(const Decide& decide, GateLimit limit) = 0;
   Result<Decided> decide(const Decide& decide) { return this->decide(decide, std::nullopt); }
 
+  /// Gives the devices back and waits again, for these candidates, with the same id and so in the same place.
+  /// REQUIRES: it is granted, and no other process shares it. Error: the ticket is to be released.
+  virtual Result<void> wait_again(std::vector<std::string> candidates, GateLimit limit) = 0;
+
   /// Sleeps until the earlier ticket `rival` no longer waits (granted, withdrawn or dead), or until
   /// `sleep_on`, which is called after each tick, says no. Woken::rung: somebody rang, or a lock or lease of
   /// `beside` may have ended, or was not watched until now.

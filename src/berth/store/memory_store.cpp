@@ -40,6 +40,16 @@ class MemoryTicket : public OwnTicket {
     return take(std::get<Take>(*decision), ledger);
   }
 
+  Result<void> wait_again(std::vector<std::string> candidates, GateLimit) override {
+    for (auto& [uuid, holders] : books_->locks) holders.erase(id_);
+    ++books_->lease_changes;
+    Ticket& own = books_->tickets.at(id_);
+    own.phase = TicketPhase::waiting;
+    own.devices.clear();
+    own.candidates = std::move(candidates);
+    return {};
+  }
+
   Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds, const std::function<bool()>&,
                              const Beside& beside) override {
     if (may_have_ended(beside.uuids, beside.leases)) return Woken::rung;

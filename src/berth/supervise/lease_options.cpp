@@ -83,10 +83,12 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
   patience.stands_again = options.stands_again;
   leasing::OnWait on_wait = options.on_wait;
-  if (!options.unwatched && !on_wait.call)
-    on_wait = {
-        [&report](const Standing& standing, const Snapshot& snapshot) { report.show(standing, snapshot); },
-        report.is_live()};
+  if (!options.unwatched && !on_wait.call) {
+    on_wait.call = [&report](const Standing& standing, const Snapshot& snapshot) {
+      report.show(standing, snapshot);
+    };
+    on_wait.at_each_tick = report.is_live();
+  }
   auto answer = session.acquire(options.request.request, words, patience, on_wait);
   report.end();
   if (!answer) return std::unexpected(answer.error());

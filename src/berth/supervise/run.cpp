@@ -21,6 +21,7 @@
 #include "berth/base/units.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
+#include "berth/lease/cuda_health.h"
 #include "berth/lease/left_behind.h"
 #include "berth/lease/release.h"
 #include "berth/request/job_mask.h"
@@ -84,6 +85,7 @@ class Run {
   Result<int> run_once(const leasing::Session& session, const leasing::TicketWords& words) {
     LeaseOptions request = options_.lease;
     request.stands_again = std::exchange(gave_way_, false);
+    request.on_wait.try_device = [](const Device& device) { return starts_on(device); };
     released_by_.reset();
     // It outlives the lease.
     std::optional<sys::HeldTermination> held;
@@ -98,6 +100,15 @@ class Run {
     if (!options_.exec) return stay(session, command, lease, *held);
     held.reset();
     return replace_self(command);
+  }
+
+  // It tells why not.
+  static bool starts_on(const Device& device) {
+    const std::string trouble = leasing::why_cuda_fails_on(device, command::own_environment());
+    if (trouble.empty()) return true;
+    command::tell(fmt::format("GPU {} is given back, and passed over for a time: {}; the request goes on",
+                              label(device), trouble));
+    return false;
   }
 
   bool stands_in_line_again() const { return gave_way_ && options_.requeue; }

@@ -260,6 +260,9 @@ std::string gpu_in_words(const std::string& uuid, const Snapshot& snapshot) {
 Objection not_passed_over(const Case& subject) {
   if (subject.passed_over == nullptr) return std::nullopt;
   const PassedOver& passed = *subject.passed_over;
+  if (passed.no_cuda)
+    return because(fmt::format("passed over until {}: CUDA did not start on it{}; `berth doctor` says why",
+                               passed.until_text, passed.by_others ? " for two users" : ""));
   return because(
       fmt::format("passed over until {}: the last {} runs on it{} ended badly within {}, and the same "
                   "program lives on {}",

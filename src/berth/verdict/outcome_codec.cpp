@@ -29,9 +29,29 @@ std::optional<std::uint64_t> fingerprint_from(std::string_view text) {
   return number;
 }
 
+// Each request reads all lines of its user: nothing is allocated here.
+std::optional<std::array<std::string_view, kFields>> fields_of(std::string_view line) {
+  std::array<std::string_view, kFields> fields;
+  for (std::size_t i = 0; i + 1 < kFields; ++i) {
+    const std::size_t end = line.find(' ');
+    if (end == std::string_view::npos) return std::nullopt;
+    fields[i] = line.substr(0, end);
+    line.remove_prefix(end + 1);
+  }
+  fields.back() = line;
+  return fields;
+}
+
+/// Whether the word stands where this letter of it does: one that is rare in the text, and quickly found.
+bool stands_at(std::string_view text, std::size_t letter_at, std::string_view word, char letter) {
+  const std::size_t before = word.find(letter);
+  return letter_at >= before && text.substr(letter_at - before).starts_with(word);
+}
+
 std::optional<PastRun> decode_line(std::string_view line) {
-  const auto fields = parts_at(line, ' ');
-  if (fields.size() != kFields || !fields[4].ends_with(';')) return std::nullopt;
+  const auto found = fields_of(line);
+  if (!found || !found->back().ends_with(';')) return std::nullopt;
+  const auto& fields = *found;
   const auto fingerprint = fingerprint_from(fields[0]);
   const auto begun = number_from_text<Moment>(fields[1]);
   const auto lasted = number_from_text<Moment>(fields[2]);
@@ -91,10 +111,12 @@ std::string encode_outcomes(const std::vector<PastRun>& outcomes, std::string_vi
 }
 
 bool may_blame(std::string_view text, std::size_t bad_runs) {
-  if (text.find(" included ") != std::string_view::npos) return true;
+  for (std::size_t at = text.find('n'); at != std::string_view::npos; at = text.find('n', at + 1)) {
+    if (stands_at(text, at, " included ", 'n') || stands_at(text, at, " no_cuda ", 'n')) return true;
+  }
   std::size_t bad = 0;
-  for (std::size_t at = text.find(" badly "); at != std::string_view::npos; at = text.find(" badly ", at + 1))
-    ++bad;
+  for (std::size_t at = text.find('y'); at != std::string_view::npos; at = text.find('y', at + 1))
+    bad += stands_at(text, at, " badly ", 'y') ? 1 : 0;
   return bad >= bad_runs;
 }
 

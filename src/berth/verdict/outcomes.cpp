@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
 constexpr std::uint64_t kHashFactor = 0x100000001b3;
 constexpr std::uint64_t kMillion = 1'000'000;
-constexpr std::array<std::string_view, 4> kEndings{"well", "badly", "by_others", "included"};
+constexpr std::array<std::string_view, 5> kEndings{"well", "badly", "by_others", "included", "no_cuda"};
 constexpr std::size_t kLongestProgram = 40;
 
 /// FNV-1a
@@ -124,6 +124,10 @@ bool is_believed(const PastRun& run, Moment now) {
   return run.begun >= 0 && run.lasted >= 0 && run.begun <= now && run.lasted <= now - run.begun;
 }
 
+bool is_a_run(const Run& run) {
+  return run.ending != Ending::included && run.ending != Ending::no_cuda;
+}
+
 bool has_lived(const Run& run) {
   return run.ending == Ending::well || run.end - run.begun > kEndsSoon;
 }
@@ -153,6 +157,10 @@ class Numbers {
   std::vector<std::string> uuids_;
 };
 
+Moment longer(Moment period) {
+  return std::min(2 * period, kLongestPassing);
+}
+
 using Three = std::array<const Run*, kBadRuns>;
 
 /// The runs of one user.
@@ -180,14 +188,19 @@ class Runs {
 
   /// `here`: a device, or all that are on one card.
   std::optional<PassedOver> judge(const Places& here, const Numbers& numbers) const {
-    std::vector<const Run*> bad;    // in a row
-    std::set<std::uint64_t> lived;  // the programs that have lived here
-    std::optional<Passing> passing;
+    std::vector<const Run*> bad;     // in a row
+    std::set<std::uint64_t> lived;   // the programs that have lived here
+    std::optional<Passing> passing;  // the last one, over or not
     Moment period = kFirstPassing;
     for (const Run& run : runs_) {
       if (!meet(run.devices, here)) continue;
       if (run.end == kNever) {
         if (run.lasted(now_) > kEndsSoon) return std::nullopt;
+        continue;
+      }
+      if (run.ending == Ending::no_cuda) {
+        period = passing ? longer(period) : kFirstPassing;
+        passing = Passing{std::nullopt, run.end, run.end + period};
         continue;
       }
       if (!is_bad(run)) {
@@ -207,23 +220,26 @@ class Runs {
       if (has_lived_here && bad.size() == kBadRuns) continue;
       // One that had begun before says nothing of a try.
       if (passing && run.begun < passing->since) {
-        passing->three = three;
+        if (passing->three) passing->three = three;
         continue;
       }
-      const bool was_tried = passing && witness(passing->three, here, run.begun).has_value();
-      period = was_tried ? std::min(2 * period, kLongestPassing) : period;
+      const bool was_tried = passing && is_justified(*passing, here, run.begun);
+      period = was_tried ? longer(period) : period;
       passing = Passing{three, run.end, run.end + period};
     }
-    if (!passing || bad.size() < kBadRuns || now_ >= passing->until) return std::nullopt;
-    const auto lives_on = witness(passing->three, here, now_);
-    if (!lives_on) return std::nullopt;
-    return PassedOver{passing->since,          passing->until, longest_of(passing->three),
-                      numbers.uuid(*lives_on), false,          {}};
+    if (!passing || now_ >= passing->until) return std::nullopt;
+    PassedOver found{.since = passing->since, .until = passing->until, .no_cuda = !passing->three};
+    if (found.no_cuda) return found;
+    const auto lives_on = witness(*passing->three, here, now_);
+    if (!lives_on || bad.size() < kBadRuns) return std::nullopt;
+    found.longest = longest_of(*passing->three);
+    found.lives_on = numbers.uuid(*lives_on);
+    return found;
   }
 
  private:
   struct Passing {
-    Three three{};
+    std::optional<Three> three{};  ///< nullopt: CUDA did not start
     Moment since = 0;
     Moment until = 0;
   };
@@ -244,7 +260,7 @@ class Runs {
     for (const Run& run : std::views::reverse(runs_)) {
       const auto* first = std::ranges::find(three, run.fingerprint, &Run::fingerprint);
       if (first == three.end() || run.begun > then || meet(run.devices, here)) continue;
-      if (run.devices.empty() || run.ending == Ending::included) continue;
+      if (run.devices.empty() || !is_a_run(run)) continue;
       const bool has_ended = run.end <= then;
       if (has_ended && is_bad(run) && run.end >= three.front()->begun) return std::nullopt;
       if (has_ended && (is_bad(run) || run.end < (*first)->end)) continue;
@@ -257,20 +273,27 @@ class Runs {
     return all ? found : std::nullopt;
   }
 
+  bool is_justified(const Passing& passing, const Places& here, Moment then) const {
+    return !passing.three || witness(*passing.three, here, then).has_value();
+  }
+
   Moment now_;
   std::vector<Run> runs_;
 };
 
-/// Whether so many bad runs followed each other that some device may be blamed. Cheap: mostly not. Of MIG
-/// instances, those of one card count together.
-bool has_bad_row(const UserRuns& user, const Snapshot& snapshot) {
-  const bool is_any_split =
-      std::ranges::any_of(snapshot.devices, [](const Device& device) { return device.mig.has_value(); });
+/// The devices on which so many bad runs followed each other that they may be blamed, or CUDA did not start.
+/// Cheap, and mostly none.
+std::set<std::string_view> worth_judging(const UserRuns& user) {
   std::map<std::string_view, std::size_t> rows;
+  std::set<std::string_view> found;
   for (const PastRun& run : user.runs) {
-    for (const std::string& uuid : run.devices) rows[uuid] = is_bad(run) ? rows[uuid] + 1 : 0;
+    for (const std::string& uuid : run.devices) {
+      std::size_t& row = rows[uuid];
+      row = is_bad(run) ? row + 1 : 0;
+      if (row >= kBadRuns || run.ending == Ending::no_cuda) found.insert(uuid);
+    }
   }
-  return is_any_split || std::ranges::any_of(rows, [](const auto& row) { return row.second >= kBadRuns; });
+  return found;
 }
 
 /// The numbers of all devices on the card of this one, if it is a MIG instance.
@@ -324,13 +347,18 @@ std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outco
     std::ranges::copy_if(user.runs, std::back_inserter(for_all),
                          [](const PastRun& outcome) { return outcome.ending == Ending::included; });
   }
+  const bool is_any_split =
+      std::ranges::any_of(snapshot.devices, [](const Device& device) { return device.mig.has_value(); });
   std::map<std::string, PassedOver> found;
   std::map<std::string, std::vector<PassedOver>> by_others;
   for (const UserRuns& user : outcomes) {
-    if (!has_bad_row(user, snapshot)) continue;
+    const std::set<std::string_view> doubtful = worth_judging(user);
+    if (doubtful.empty() && !is_any_split) continue;
     Numbers numbers;
     const Runs runs(user, for_all, ledger, now, numbers);
     for (const Device& device : snapshot.devices) {
+      // Of MIG instances, those of one card count together.
+      if (!device.mig && !doubtful.contains(device.uuid)) continue;
       auto judged = runs.judge({numbers.of(device.uuid)}, numbers);
       if (const Places card = on_card_of(device, snapshot, numbers); !judged && !card.empty())
         judged = runs.judge(card, numbers);
@@ -360,7 +388,7 @@ std::map<std::string, unsigned> bad_runs_in_a_row(const UserRuns& own, Moment no
     for (const std::string& uuid : run.devices) {
       if (known.contains(uuid)) continue;
       const bool goes_on = found.contains(uuid) || now - run.begun - run.lasted < kFirstPassing;
-      if (is_bad(run) && goes_on)
+      if ((is_bad(run) && goes_on) || run.ending == Ending::no_cuda)
         ++found[uuid];
       else
         known.insert(uuid);

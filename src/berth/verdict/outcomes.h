@@ -19,6 +19,7 @@ enum class Ending {
   badly,      ///< by itself: with a status that says failure, or by a crash
   by_others,  ///< somebody ended it: a cancel, a time limit, a waiter, a signal from outside
   included,   ///< no run: somebody wants these devices to be used again
+  no_cuda,    ///< no run: CUDA did not start there when it was tried before a run
 };
 std::string_view to_text(Ending ending);
 bool read_value(std::string_view text, Ending& ending);  ///< false: it is none
@@ -60,6 +61,7 @@ struct PassedOver {
   Moment until = 0;
   Moment longest = 0;        ///< how long the longest of its last runs took
   std::string lives_on{};    ///< the UUID of a device on which the same program lived
+  bool no_cuda = false;      ///< since CUDA did not start on it: the two before say nothing
   bool by_others = false;    ///< by the runs of two other users, and not by those of the one who asks
   std::string until_text{};  ///< `until` on the clock of the one who asks
 
@@ -83,14 +85,16 @@ inline constexpr Moment kLongestPassing = 24LL * 3'600'000;
 /// that ten minutes again.
 ///
 /// The runs of `asker` count at once. Those of others count if two users' runs say the same, each by itself.
+/// A device on which CUDA did not start is passed over for as long, without any other device to speak for it.
 /// A MIG instance is judged by its own runs, and by those of all instances of its GPU. `ledger`: of which the
 /// leases are the runs that still live.
 std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outcomes, const Ledger& ledger,
                                               const Snapshot& snapshot, std::uint32_t asker, Moment now);
 
 /// How many of a user's last runs on a device ended badly, one after the other, the last of them within ten
-/// minutes; by UUID, and only where it is one or more. Such a device is chosen last: else each run would be
-/// tried on it, and nobody would learn that the program lives elsewhere.
+/// minutes; by UUID, and only where it is one or more. That CUDA did not start counts as one, however long
+/// ago. Such a device is chosen last: else each run would be tried on it, and nobody would learn that the
+/// program lives elsewhere.
 std::map<std::string, unsigned> bad_runs_in_a_row(const UserRuns& own, Moment now);
 
 }  // namespace berth

@@ -47,6 +47,7 @@ struct SitePolicy {
   /// Files by which copies of the original safe_gpu keep each other away, as written.
   std::vector<std::string> safe_gpu_locks;
   std::optional<unsigned> shares_per_gpu;  ///< the most shares on one GPU; nullopt: as many as fit
+  unsigned leave_free = 0;  ///< how many GPUs have to stay free when a request that yields starts
   SiteLimits limits;
   CommandTelling commands = CommandTelling::full;
   LineRules line;

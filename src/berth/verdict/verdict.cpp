@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "berth/base/text_match.h"
 #include "berth/request/selector.h"
 #include "berth/verdict/clauses.h"
 
@@ -191,16 +193,53 @@ std::string reasons(const std::vector<Verdict>& verdicts, const Snapshot& snapsh
   return text;
 }
 
+/// What is inside of a lease is nobody else's.
+unsigned gpus_to_leave(const Request& request, const Facts& facts) {
+  return request.yield_s && !facts.within ? facts.policy.leave_free : 0;
+}
+
+/// Why a request that yields may not take as many devices that are all free: too few others would be.
+std::optional<std::string> why_too_few_stay_free(const Request& request, const Ledger& ledger,
+                                                 const Facts& facts) {
+  const unsigned leave = gpus_to_leave(request, facts);
+  if (leave == 0) return std::nullopt;
+  const auto each = judge_each(Request{}, ledger, facts);
+  if (!each) return std::nullopt;
+  const auto free = std::ranges::count_if(*each, &Verdict::free);
+  if (std::cmp_greater_equal(free, request.count + leave)) return std::nullopt;
+  return fmt::format(
+      "a request that yields starts only if {} {} free beside it (leave_free in the site file): {} free now",
+      counted(leave, "GPU"), leave == 1 ? "stays" : "stay",
+      free == 1 ? "1 GPU is" : fmt::format("{} GPUs are", free));
+}
+
+bool is_impossible_to_leave_so_many(const Request& request, const Facts& facts, std::size_t devices) {
+  const unsigned leave = request.shared ? 0 : gpus_to_leave(request, facts);
+  return leave > 0 && devices < request.count + leave;
+}
+
 }  // namespace
+
+std::optional<std::string> why_held_off(const Request& request, const Ledger& ledger, const Facts& facts) {
+  if (facts.limits) {
+    if (auto over = over_limit(*facts.limits, request, ledger)) return over;
+  }
+  // A share may go where others are already.
+  return request.shared ? std::nullopt : why_too_few_stay_free(request, ledger, facts);
+}
 
 Result<std::vector<Verdict>> judge(const Request& request, const Ledger& ledger, const Facts& facts) {
   BERTH_LET(auto verdicts, judge_up_to(request, ledger, facts, Clause::thresholds));
-  if (!facts.limits) return verdicts;
-  const auto over = over_limit(*facts.limits, request, ledger);
+  const auto held_off = why_held_off(request, ledger, facts);
+  const auto not_an_empty_one =
+      request.shared && !held_off ? why_too_few_stay_free(request, ledger, facts) : std::nullopt;
   for (Verdict& verdict : verdicts) {
-    if (!over || !verdict.free()) continue;
+    if (!verdict.free()) continue;
+    const bool is_in_use = !leases_on(ledger, verdict.uuid).empty();
+    const auto& reason = is_in_use ? held_off : (held_off ? held_off : not_an_empty_one);
+    if (!reason) continue;
     verdict.failed = Clause::within_limit;
-    verdict.reason = *over;
+    verdict.reason = *reason;
   }
   return verdicts;
 }
@@ -227,8 +266,14 @@ Result<void> check_possible(const Request& request, const Facts& facts) {
   if (!verdicts) return std::unexpected(verdicts.error());
   const auto possible =
       std::count_if(verdicts->begin(), verdicts->end(), [](const Verdict& v) { return v.free(); });
-  if (static_cast<std::size_t>(possible) >= request.count) return {};
+  const bool leaves_enough = !is_impossible_to_leave_so_many(request, facts, verdicts->size());
+  if (static_cast<std::size_t>(possible) >= request.count && leaves_enough) return {};
   if (verdicts->empty()) return fail(ErrorCode::impossible, "this machine has no GPU that can be used");
+  if (is_impossible_to_leave_so_many(request, facts, verdicts->size()))
+    return fail(ErrorCode::impossible,
+                fmt::format("a request that yields leaves {} free (leave_free in the site file), and this "
+                            "machine has {}: ask without --yield",
+                            counted(facts.policy.leave_free, "GPU"), counted(verdicts->size(), "GPU")));
   const std::string asked = request.count == 1 ? "a device is" : fmt::format("{} devices are", request.count);
   if (verdicts->size() < request.count) {
     return fail(ErrorCode::impossible,

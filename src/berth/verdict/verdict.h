@@ -33,7 +33,7 @@ enum class Clause {
   compute_mode,
   not_passed_over,  ///< what ran on it did not die at once while it lives elsewhere (outcomes.h)
   thresholds,       ///< conditions on what changes: free memory, utilisation …
-  within_limit,     ///< of the asking user
+  within_limit,     ///< of the asking user; of a request that yields, also leave_free of the site
   not_awaited,      ///< the queue does not keep it for an earlier request; see behind_the_line (queue/gap.h)
   unknown,          ///< a clause of another machine, whose Berth is newer; never checked here
 };
@@ -107,6 +107,10 @@ inline const HostFacts* known_host(const Facts& facts) {
 /// free memory for a new lease = total − driver reserve − Σ over leases max(promised, used) − used by
 /// outsiders. Absent when the driver does not tell the total or what is used.
 Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger, const Facts& facts);
+
+/// Why the request may not start now, whatever is free: its user has as much as allowed, or it yields and
+/// would leave fewer GPUs free than the site says. nullopt: it may.
+std::optional<std::string> why_held_off(const Request& request, const Ledger& ledger, const Facts& facts);
 
 /// The leases that keep `device` from a new one: those on it, and for a MIG instance those on its GPU.
 std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/verdict/original_locks.h"
 
@@ -52,6 +53,8 @@ std::string policy_in_words(const SitePolicy& policy) {
     text += fmt::format("; programs that do not count: {}", fmt::join(policy.ignored_programs, ", "));
   if (!policy.ignored_users.empty())
     text += fmt::format("; users that do not count: {}", fmt::join(policy.ignored_users, ", "));
+  if (policy.leave_free > 0)
+    text += fmt::format("; requests that yield leave {} free", counted(policy.leave_free, "GPU"));
   if (policy.shares_per_gpu) text += fmt::format("; a GPU has at most {} shares", *policy.shares_per_gpu);
   if (!policy.host.name.empty()) text += fmt::format("; this machine is called {}", policy.host.name);
   if (!policy.host.labels.empty())

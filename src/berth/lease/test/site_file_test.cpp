@@ -24,6 +24,7 @@ keep_jobs = "forever"
 tenant_gpus = 2
 tenant_time = "30m"
 shares_per_gpu = 4
+leave_free = 2
 trust_leases = [2, "GPU-7"]
 ignored_programs = ["Xorg", "gnome-shell"]
 ignored_users = ["gdm"]
@@ -47,6 +48,7 @@ reason = "on loan"
   CHECK(policy->tenant_gpus == 2);
   CHECK(policy->tenant_time_s == 1800);
   CHECK(policy->shares_per_gpu == 4);
+  CHECK(policy->leave_free == 2);
   CHECK(policy->trust_leases == std::vector<std::string>{"2", "GPU-7"});
   CHECK(policy->ignored_programs == std::vector<std::string>{"Xorg", "gnome-shell"});
   CHECK(policy->ignored_users == std::vector<std::string>{"gdm"});
@@ -154,6 +156,7 @@ TEST_CASE("what is malformed is named with file and line, and never skipped") {
         Row{"trust_leases = 0",
             "f:1: trust_leases must be a list of devices: trust_leases = [0, \"GPU-5a1c\"]"},
         Row{"shares_per_gpu = 0", "f:1: shares_per_gpu must be a number from 1 to 1000"},
+        Row{"leave_free = -1", "f:1: leave_free must be a number of GPUs, 0 to 10000"},
         Row{"time = 3600", "f:1: time must be a text in quotes, with its unit: time = \"2h\""},
         Row{"time = \"0\"", "f:1: time must be at least 1s and at most 365d"},
         Row{"time = \"1000000000h\"", "f:1: time must be at least 1s and at most 365d"},
@@ -186,6 +189,8 @@ TEST_CASE("a user's file may only narrow the site's") {
   site.tenant_gpus = 2;
   site.tenant_time_s = 60;
   site.shares_per_gpu = 2;
+  site.leave_free = 2;
+  CHECK(apply_site_text(site, "leave_free = 3", "u", true)->leave_free == 3);
   CHECK(apply_site_text(site, "shares_per_gpu = 1", "u", true)->shares_per_gpu == 1);
   CHECK(apply_site_text(site, "tenant_gpus = 1\ntenant_time = \"5s\"", "u", true)->tenant_gpus == 1);
   const auto narrowed =
@@ -203,8 +208,8 @@ TEST_CASE("a user's file may only narrow the site's") {
        {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
         "idle_leftovers = \"2h\"", "commands = \"full\"", "assumed_time = \"1m\"", "time = \"3d\"",
         "time_grace = \"31s\"", "job_output = \"2G\"", "keep_jobs = \"31d\"", "tenant_gpus = 3",
-        "trust_leases = [0]", "shares_per_gpu = 3", "tenant_time = \"61s\"", "ignored_programs = [\"x\"]",
-        "ignored_users = [\"x\"]"}) {
+        "trust_leases = [0]", "shares_per_gpu = 3", "leave_free = 1", "tenant_time = \"61s\"",
+        "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
     CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
   }
 }

@@ -201,5 +201,78 @@ TEST_CASE("more than the limit is never possible") {
   CHECK(check_possible({}, facts).has_value());
 }
 
+struct LeaveFree {
+  Facts facts = machine(4);
+  Ledger ledger;
+  Request request;
+
+  LeaveFree() {
+    facts.policy.leave_free = 2;
+    request.yield_s = 10;
+    Ticket mine = wants(9, 1, {0, 1, 2, 3});
+    mine.uid = 1000;
+    mine.yield_s = 10;
+    ledger.tickets.push_back(mine);
+  }
+  Plan planned() const { return plan(ledger, facts, request, TicketId{9}).value(); }
+};
+
+TEST_CASE("a request that yields starts only if as many GPUs stay free as the site says") {
+  LeaveFree yields;
+  CHECK(std::holds_alternative<Granted>(yields.planned()));
+  yields.request.count = 2;
+  CHECK(std::holds_alternative<Granted>(yields.planned()));
+  yields.request.count = 1;
+  yields.ledger.tickets.push_back(lease(1, uuid_of(0)));
+  CHECK(std::holds_alternative<Granted>(yields.planned()));
+  yields.ledger.tickets.push_back(lease(2, uuid_of(1)));
+  const Plan plan = yields.planned();
+  REQUIRE(std::holds_alternative<Blocked>(plan));
+  const auto& blocked = std::get<Blocked>(plan);
+  // Others pass it over.
+  CHECK(blocked.held_back);
+  CHECK(blocked.verdicts[0].failed == Clause::not_leased);
+  CHECK(blocked.verdicts[2].failed == Clause::within_limit);
+  CHECK(blocked.verdicts[2].reason ==
+        "a request that yields starts only if 2 GPUs stay free beside it (leave_free in the site file): 2 "
+        "GPUs are free now");
+  // What is used without a lease, or out of order, does not stay free.
+  yields.ledger.tickets.pop_back();
+  yields.facts.snapshot.devices[3].state = DeviceState::lost;
+  CHECK(std::holds_alternative<Blocked>(yields.planned()));
+  yields.request.yield_s.reset();
+  CHECK(std::holds_alternative<Granted>(yields.planned()));
+}
+
+TEST_CASE("a share that yields goes where others are, and takes no GPU that is to stay free") {
+  LeaveFree yields;
+  yields.request = shared_request(kGiB);
+  yields.request.yield_s = 10;
+  for (const unsigned gpu : {0U, 1U}) yields.ledger.tickets.push_back(lease(gpu + 1, uuid_of(gpu)));
+  CHECK(std::holds_alternative<Blocked>(yields.planned()));
+  yields.ledger.tickets.back() = shared_lease(2, uuid_of(1), kGiB);
+  const Plan plan = yields.planned();
+  REQUIRE(std::holds_alternative<Granted>(plan));
+  CHECK(std::get<Granted>(plan).choice.uuids == std::vector{uuid_of(1)});
+}
+
+TEST_CASE("as many GPUs as would never leave enough are never possible for a request that yields") {
+  LeaveFree yields;
+  yields.request.count = 3;
+  const auto possible = check_possible(yields.request, yields.facts);
+  REQUIRE(!possible);
+  CHECK(possible.error().code == ErrorCode::impossible);
+  CHECK(
+      possible.error().message ==
+      "a request that yields leaves 2 GPUs free (leave_free in the site file), and this machine has 4 GPUs: "
+      "ask without --yield");
+  yields.request.yield_s.reset();
+  CHECK(check_possible(yields.request, yields.facts).has_value());
+  // What is inside of a lease is nobody else's.
+  yields.request.yield_s = 10;
+  yields.facts.within = std::vector{uuid_of(0), uuid_of(1), uuid_of(2)};
+  CHECK(check_possible(yields.request, yields.facts).has_value());
+}
+
 }  // namespace
 }  // namespace berth::limits_test

@@ -76,6 +76,28 @@ TEST_CASE("whoever cannot be read ahead of the gate is read in it") {
   CHECK(known(bench.rivals) == std::vector{bench.first->ticket().id, other.id});
 }
 
+TEST_CASE("whoever was granted and waits again is a rival in its old place") {
+  Bench bench;
+  bench.notes();
+  bench.goes_through_the_gate();
+  const TicketId first = bench.first->ticket().id;
+  CHECK(known(bench.rivals) == std::vector{first});
+  REQUIRE(bench.first->decide([](const Ledger&, TicketId) -> Result<Decision> {
+    return Decision(Take{{"GPU-a"}, {{"GPU-a", true}}});
+  }));
+  bench.goes_through_the_gate();
+  CHECK(known(bench.rivals).empty());
+  REQUIRE(bench.first->wait_again({"GPU-a", "GPU-b"}, std::nullopt));
+  bench.goes_through_the_gate();
+  CHECK(known(bench.rivals) == std::vector{first});
+  Ledger seen;
+  bench.rivals.add_to(seen);
+  CHECK(seen.tickets.front().candidates == std::vector<std::string>{"GPU-a", "GPU-b"});
+  bench.first->release();
+  bench.goes_through_the_gate();
+  CHECK(known(bench.rivals).empty());
+}
+
 TEST_CASE("whoever has left since it was read ahead of the gate is no rival in it") {
   Bench bench;
   const auto second = wait_for(*bench.store, "GPU-a");

@@ -142,6 +142,33 @@ TEST_CASE("a granted ticket is a lease that every client sees, with what its own
   });
 }
 
+TEST_CASE("a lease that becomes a waiting ticket again gives its devices to others and keeps its place") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto own = granted(*store, {"GPU-a"});
+    const TicketId id = own->ticket().id;
+    const auto later = waiting(*store, {"GPU-a", "GPU-b"});
+    const std::int64_t changes = store->lease_changes();
+    REQUIRE(own->wait_again({"GPU-b"}, std::nullopt).has_value());
+    CHECK(own->ticket().phase == TicketPhase::waiting);
+    CHECK(store->lease_changes() != changes);
+    const Ledger seen = ledger_of(*bench.client());
+    REQUIRE(seen.tickets.size() == 2);
+    CHECK(seen.odd.empty());
+    CHECK(seen.tickets[0].id == id);
+    CHECK(seen.tickets[0].phase == TicketPhase::waiting);
+    CHECK(seen.tickets[0].devices.empty());
+    CHECK(seen.tickets[0].candidates == std::vector<std::string>{"GPU-b"});
+    CHECK_FALSE(seen.tickets[0].granted_boot_s);
+    const auto other = granted(*bench.client(), {"GPU-a"});
+    CHECK(std::holds_alternative<Taken>(own->decide(take({"GPU-b"})).value()));
+    CHECK(own->ticket().id == id);
+    CHECK(own->ticket().devices == std::vector<std::string>{"GPU-b"});
+    own->release();
+    CHECK(ledger_of(*store).tickets.size() == 2);
+  });
+}
+
 TEST_CASE("the decision sees the ticket that it decides for, waiting, and all before it if it asks") {
   for_each_store([](Bench& bench) {
     const auto store = bench.client();

@@ -36,6 +36,7 @@ constexpr Ending kBadly = Ending::badly;
 constexpr Ending kWell = Ending::well;
 constexpr Ending kByOthers = Ending::by_others;
 constexpr Ending kIncluded = Ending::included;
+constexpr Ending kNoCuda = Ending::no_cuda;
 /// Instead of a length: it still lives.
 constexpr Moment kLives = -1;
 
@@ -427,6 +428,34 @@ TEST_CASE("programs are told apart by user, program and script") {
   CHECK(fingerprint_of(kAlice, "./a") != fingerprint_of(kBob, "./a"));
 }
 
+TEST_CASE("a device on which CUDA did not start is passed over, whatever lives elsewhere") {
+  CHECK(told_of({{100, 0, "a.py", 2, kNoCuda}}, 110) == "0 until 702");
+  CHECK(told_of({{100, 0, "a.py", 2, kNoCuda}}, 702).empty());
+  // Each further time in a row twice as long; a run that lived, or whoever includes it, ends that.
+  CHECK(told_of({{100, 0, "a.py", 2, kNoCuda}, {800, 0, "b.py", 0, kNoCuda}}, 810) == "0 until 2000");
+  CHECK(told_of({{100, 0, "a.py", 2, kNoCuda}, {200, 0, "b.py", 2, kWell}}, 210).empty());
+  CHECK(told_of({{100, 0, "a.py", 2, kNoCuda}, {200, 0, "", 0, kIncluded}}, 210).empty());
+  CHECK(told_of({{100, 0, "a.py", 2, kNoCuda}, {200, 0, "b.py", 1, kBadly}}, 210) == "0 until 702");
+  // It is no run that lived elsewhere, nor one that ended badly there.
+  const std::vector<Told> bad{{100, 0, "a.py", 1, kBadly},
+                              {102, 0, "a.py", 1, kBadly},
+                              {104, 0, "a.py", 1, kBadly},
+                              {106, 1, "a.py", 20, kNoCuda}};
+  CHECK(told_of(bad, 130) == "1 until 726");
+  // Others believe two users.
+  CHECK(told_of({{kBob, {{100, 0, "a.py", 2, kNoCuda}}}}, 110).empty());
+  CHECK(told_of({{kBob, {{100, 0, "a.py", 2, kNoCuda}}}, {kCarol, {{100, 0, "a.py", 3, kNoCuda}}}}, 110) ==
+        "0 until 702 by others");
+}
+
+TEST_CASE("a device on which CUDA did not start is doubtful until a run lives there, however long ago") {
+  UserRuns alice{kAlice, {outcome_of({100, 0, "a.py", 2, kNoCuda})}};
+  constexpr Moment kDay = 24 * 3600 * kS;
+  CHECK(bad_runs_in_a_row(alice, kDay) == std::map<std::string, unsigned>{{uuid_of(0), 1}});
+  alice.runs.push_back(outcome_of({200, 0, "a.py", 2, kWell}));
+  CHECK(bad_runs_in_a_row(alice, kDay).empty());
+}
+
 TEST_CASE("outcomes are kept as text, and what is no line of it is skipped") {
   const PastRun one = outcome_of({100, 0, "a.py", 2, kBadly});
   PastRun two = outcome_of({102, 1, "a.py", 1, kByOthers});
@@ -467,7 +496,8 @@ TEST_CASE("a file of outcomes stays small, and keeps the last of each device") {
   CHECK(may_blame(text, kBadRuns));
   CHECK_FALSE(may_blame(encode_outcomes({many.begin(), many.begin() + 2}, "boot"), kBadRuns));
   CHECK(may_blame(encode_outcomes({many.front()}, "boot"), 1));
-  CHECK(may_blame(encode_outcomes({outcome_of({1, 0, "", 0, kIncluded})}, "boot"), kBadRuns));
+  for (const Ending alone : {kIncluded, kNoCuda})
+    CHECK(may_blame(encode_outcomes({outcome_of({1, 0, "", 0, alone})}, "boot"), kBadRuns));
 }
 
 TEST_CASE("whatever a file says, the answer is about devices that are there and is bounded in time") {
@@ -484,11 +514,12 @@ TEST_CASE("whatever a file says, the answer is about devices that are there and 
         UserRuns alice{kAlice, {}};
         const int count = *rc::gen::inRange(0, 30);
         for (int i = 0; i < count; ++i) {
-          alice.runs.push_back({*rc::gen::inRange<std::uint64_t>(0, 3),
-                                *rc::gen::inRange<Moment>(-5, 5000) * kS,
-                                *rc::gen::element<Moment>(-1, 0, 10, 2000, 59'000, 61'000, kNever),
-                                *rc::gen::element(kBadly, kBadly, kBadly, kWell, kByOthers, kIncluded),
-                                {uuid_of(*rc::gen::inRange(0U, 6U))}});
+          alice.runs.push_back(
+              {*rc::gen::inRange<std::uint64_t>(0, 3),
+               *rc::gen::inRange<Moment>(-5, 5000) * kS,
+               *rc::gen::element<Moment>(-1, 0, 10, 2000, 59'000, 61'000, kNever),
+               *rc::gen::element(kBadly, kBadly, kBadly, kWell, kByOthers, kIncluded, kNoCuda),
+               {uuid_of(*rc::gen::inRange(0U, 6U))}});
         }
         const Moment now = *rc::gen::inRange<Moment>(0, 6000) * kS;
         const Facts facts = machine(4);

@@ -301,7 +301,8 @@ TEST_CASE("the order of the clauses decides which one is told") {
 
 TEST_CASE("what is passed over says why, and is tried where too few others would ever remain") {
   Facts facts = machine(3);
-  PassedOver passed{1000, 601'000, 1500, uuid_of(2), false, "14:20"};
+  PassedOver passed{
+      .since = 1000, .until = 601'000, .longest = 1500, .lives_on = uuid_of(2), .until_text = "14:20"};
   facts.passed_over[uuid_of(0)] = passed;
   const auto free_of = [&](const Request& request) {
     std::string text;
@@ -316,6 +317,9 @@ TEST_CASE("what is passed over says why, and is tried where too few others would
       judged(request, {}, facts).reason ==
       "passed over until 14:20: the last 3 runs on it ended badly within 2 s, and the same program lives on "
       "GPU 2");
+  facts.passed_over[uuid_of(0)].no_cuda = true;
+  CHECK(judged(request, {}, facts).reason ==
+        "passed over until 14:20: CUDA did not start on it; `berth doctor` says why");
   request.count = 2;
   CHECK(free_of(request) == "011");
   request.count = 3;

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include "berth/command/command.h"
+#include "berth/command/open_session.h"
+#include "berth/lease/exclusions.h"
+#include "berth/lease/site_file.h"
+#include "berth/request/selector.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kExcludeAbout =
+    "Takes these GPUs out: from now on Berth grants them to nobody, also after a reboot, and everybody is "
+    "told the reason. Leases that are there go on. It is root's way to do what [[excluded]] in the site "
+    "file does; `berth include` by root ends it. GPU: an index, a UUID or the start of one.\n"
+    "\n"
+    "    sudo berth exclude 3 --because \"memory errors; the repair is on Friday\"";
+
+class Exclude : public command::Command {
+ public:
+  command::Syntax syntax() override {
+    command::Syntax syntax;
+    syntax.arguments = "GPU...";
+    syntax.about = kExcludeAbout;
+    syntax.options.push_back({"Options",
+                              0,
+                              "because",
+                              "TEXT",
+                              "why, for all who ask for a GPU",
+                              {},
+                              command::store_text(because_)});
+    syntax.options.push_back(command::source_option(options_.source));
+    return syntax;
+  }
+
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
+    if (words.empty() || because_.empty())
+      return fail(ErrorCode::usage, "exclude which GPU, and why? berth exclude GPU... --because TEXT");
+    BERTH_LET(auto place, command::find_place());
+    BERTH_LET(const auto session,
+              command::open_session_at(leasing::machine_around(std::move(place)), environment, options_));
+    BERTH_LET(const auto world, session.look(Request{}));
+    const Snapshot& snapshot = world.facts.snapshot;
+    std::vector<std::string> uuids;
+    for (const std::string& word : words) {
+      BERTH_LET(const auto places, resolve_selector(word, snapshot));
+      for (const std::size_t at : places) uuids.push_back(snapshot.devices[at].uuid);
+    }
+    BERTH_DO(leasing::exclude(leasing::standard_site_file_paths().excluded, uuids, because_));
+    return command::Output{};
+  }
+
+ private:
+  std::string because_;
+  command::RequestOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<command::Command> make_exclude() {
+  return std::make_unique<Exclude>();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,94 @@
+#include "berth/lease/exclusions.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "berth/base/text_match.h"
+#include "berth/lease/site_file.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::leasing {
+namespace {
+
+constexpr mode_t kExcludedFileMode = 0644;
+
+std::string in_quotes(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') quoted += '\\';
+    quoted += letter;
+  }
+  return quoted + '"';
+}
+
+std::string as_text(const std::vector<ExcludedDevice>& excluded) {
+  std::string text = "# Written by `berth exclude`. `berth include` by root takes a GPU back in.\n";
+  for (const ExcludedDevice& each : excluded)
+    text += fmt::format("\n[[excluded]]\ndevice = {}\nreason = {}\n", in_quotes(each.selector),
+                        in_quotes(each.reason));
+  return text;
+}
+
+Result<std::vector<ExcludedDevice>> excluded_in(const std::string& path) {
+  SiteFilePaths alone;
+  alone.excluded = path;
+  BERTH_LET(auto files, read_site_files(alone));
+  return std::move(files.policy.excluded);
+}
+
+// Whoever reads it meets the whole of it, or what was there before.
+Result<void> write_exclusions(const std::string& path, const std::vector<ExcludedDevice>& excluded) {
+  if (excluded.empty()) {
+    if (::unlink(path.c_str()) == 0) return {};
+    return sys::fail_errno(fmt::format("removing {}", path));
+  }
+  const std::string beside = path + ".new";
+  const sys::Descriptor file(
+      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kExcludedFileMode));
+  if (!file) return sys::fail_errno(fmt::format("writing {}", beside));
+  BERTH_DO(sys::write_start(file.get(), as_text(excluded)));
+  ::fchmod(file.get(), kExcludedFileMode);
+  ::fsync(file.get());
+  if (::rename(beside.c_str(), path.c_str()) == 0) return {};
+  return sys::fail_errno(fmt::format("writing {}", path));
+}
+
+bool is_one_of(const ExcludedDevice& device, const std::vector<std::string>& uuids) {
+  return std::ranges::find(uuids, device.selector) != uuids.end();
+}
+
+}  // namespace
+
+Result<void> exclude(const std::string& path, const std::vector<std::string>& uuids,
+                     std::string_view reason) {
+  const bool is_one_line =
+      std::ranges::none_of(reason, [](char letter) { return static_cast<unsigned char>(letter) < ' '; });
+  if (trimmed(reason).empty() || !is_one_line)
+    return fail(ErrorCode::usage, "the reason is one line of text: users will be told it");
+  if (path.empty())
+    return fail(ErrorCode::failure,
+                "BERTH_SITE_FILE names no file that ends in .toml: beside such a file "
+                "Berth keeps what is excluded");
+  BERTH_LET(auto excluded, excluded_in(path));
+  std::erase_if(excluded, [&](const ExcludedDevice& device) { return is_one_of(device, uuids); });
+  for (const std::string& uuid : uuids) excluded.push_back({uuid, std::string(reason)});
+  return write_exclusions(path, excluded);
+}
+
+Result<bool> end_exclusion(const std::string& path, const std::vector<std::string>& uuids) {
+  BERTH_LET(auto excluded, excluded_in(path));
+  if (std::erase_if(excluded, [&](const ExcludedDevice& device) { return is_one_of(device, uuids); }) == 0)
+    return false;
+  BERTH_DO(write_exclusions(path, excluded));
+  return true;
+}
+
+}  // namespace berth::leasing

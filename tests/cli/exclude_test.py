@@ -1,0 +1,50 @@
+"""`berth exclude` takes GPUs out until root includes them."""
+
+import pytest
+
+
+def test_a_gpu_that_is_excluded_is_granted_to_nobody_and_says_why_until_it_is_included(make_lab):
+    lab = make_lab("2xA100")
+    site = lab.directory / "site.toml"
+    site.write_text('[[excluded]]\ndevice = 1\nreason = "by hand"\n')
+    reason = 'its "fan"; C:\\ repair'
+    answer = lab.berth("exclude", "0", "--because", reason)
+    assert (answer.status, answer.out, answer.err) == (0, "", "")
+    for index, words in enumerate((reason, "by hand")):
+        verdict = lab.berth("list", "--json").json["devices"][index]["verdict"]
+        assert (verdict["clause"], verdict["reason"]) == ("not_excluded", f"excluded by the site: {words}")
+    assert "fan" in lab.berth("run", "--no-wait", "--", "true").err
+    # A later reason takes the place of the one before.
+    assert lab.berth("exclude", "0", "--because", "on loan").status == 0
+    assert (lab.directory / "site.excluded.toml").read_text().count("[[excluded]]") == 1
+    assert lab.berth("include", "0").err == ""
+    assert not (lab.directory / "site.excluded.toml").exists()
+    assert lab.berth("run", "--", "true").status == 0
+    # What people have written stays.
+    assert "none of these GPUs was passed over" in lab.berth("include", "1").err
+    assert "by hand" in lab.berth("why").out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("0",),
+        ("--because", "x"),
+        ("0", "--because", " "),
+        ("0", "--because", "a\nb"),
+        ("9", "--because", "x"),
+    ],
+)
+def test_what_cannot_be_meant_changes_nothing(make_lab, words):
+    lab = make_lab("2xA100")
+    answer = lab.berth("exclude", *words)
+    assert answer.status == 2 and answer.err
+    assert not (lab.directory / "site.excluded.toml").exists()
+
+
+def test_only_who_may_write_beside_the_site_file_excludes(make_lab):
+    lab = make_lab("2xA100")
+    assert (
+        lab.berth("exclude", "0", "--because", "x", env={"BERTH_SITE_FILE": "/proc/berth.toml"}).status == 1
+    )
