@@ -21,7 +21,7 @@
 #include "berth/jobs/output_bound.h"
 #include "berth/jobs/task_command.h"
 #include "berth/lease/site_file.h"
-#include "berth/supervise/conduct_check.h"
+#include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
 #include "berth/sys/limits.h"
 #include "berth/sys/process_identity.h"
