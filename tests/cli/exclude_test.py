@@ -3,26 +3,26 @@
 import pytest
 
 
-def test_a_gpu_that_is_excluded_is_granted_to_nobody_and_says_why_until_it_is_included(make_lab):
-    lab = make_lab("2xA100")
-    site = lab.directory / "site.toml"
+def test_a_gpu_that_is_excluded_is_granted_to_nobody_and_says_why_until_it_is_included(make_machine):
+    machine = make_machine("2xA100")
+    site = machine.directory / "site.toml"
     site.write_text('[[excluded]]\ndevice = 1\nreason = "by hand"\n')
     reason = 'its "fan"; C:\\ repair'
-    answer = lab.berth("exclude", "0", "--because", reason)
+    answer = machine.berth("exclude", "0", "--because", reason)
     assert (answer.status, answer.out, answer.err) == (0, "", "")
     for index, words in enumerate((reason, "by hand")):
-        verdict = lab.berth("list", "--json").json["devices"][index]["verdict"]
+        verdict = machine.berth("list", "--json").json["devices"][index]["verdict"]
         assert (verdict["clause"], verdict["reason"]) == ("not_excluded", f"excluded by the site: {words}")
-    assert "fan" in lab.berth("run", "--no-wait", "--", "true").err
+    assert "fan" in machine.berth("run", "--no-wait", "--", "true").err
     # A later reason takes the place of the one before.
-    assert lab.berth("exclude", "0", "--because", "on loan").status == 0
-    assert (lab.directory / "site.excluded.toml").read_text().count("[[excluded]]") == 1
-    assert lab.berth("include", "0").err == ""
-    assert not (lab.directory / "site.excluded.toml").exists()
-    assert lab.berth("run", "--", "true").status == 0
+    assert machine.berth("exclude", "0", "--because", "on loan").status == 0
+    assert (machine.directory / "site.excluded.toml").read_text().count("[[excluded]]") == 1
+    assert machine.berth("include", "0").err == ""
+    assert not (machine.directory / "site.excluded.toml").exists()
+    assert machine.berth("run", "--", "true").status == 0
     # What people have written stays.
-    assert "none of these GPUs was passed over" in lab.berth("include", "1").err
-    assert "by hand" in lab.berth("why").out
+    assert "none of these GPUs was passed over" in machine.berth("include", "1").err
+    assert "by hand" in machine.berth("why").out
 
 
 @pytest.mark.parametrize(
@@ -36,15 +36,16 @@ def test_a_gpu_that_is_excluded_is_granted_to_nobody_and_says_why_until_it_is_in
         ("9", "--because", "x"),
     ],
 )
-def test_what_cannot_be_meant_changes_nothing(make_lab, words):
-    lab = make_lab("2xA100")
-    answer = lab.berth("exclude", *words)
+def test_what_cannot_be_meant_changes_nothing(make_machine, words):
+    machine = make_machine("2xA100")
+    answer = machine.berth("exclude", *words)
     assert answer.status == 2 and answer.err
-    assert not (lab.directory / "site.excluded.toml").exists()
+    assert not (machine.directory / "site.excluded.toml").exists()
 
 
-def test_only_who_may_write_beside_the_site_file_excludes(make_lab):
-    lab = make_lab("2xA100")
+def test_only_who_may_write_beside_the_site_file_excludes(make_machine):
+    machine = make_machine("2xA100")
     assert (
-        lab.berth("exclude", "0", "--because", "x", env={"BERTH_SITE_FILE": "/proc/berth.toml"}).status == 1
+        machine.berth("exclude", "0", "--because", "x", env={"BERTH_SITE_FILE": "/proc/berth.toml"}).status
+        == 1
     )

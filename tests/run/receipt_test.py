@@ -8,8 +8,8 @@ import signal
 import pytest
 from clock import Clock
 from jobs import eventually
-from lab import DEADLINE_S
 from schemas import checked_document
+from simulated_machine import DEADLINE_S
 from submitted import submit, wait_for
 from terminal import on_terminal
 
@@ -18,22 +18,24 @@ HOUR_S = 3600
 POWERED = '[[device]]\nmodel = "A100"\ncount = 2\npower_w = 100\n'
 
 
-def kept(lab, *words) -> list[dict]:
-    answer = lab.berth("receipt", "--json", *words)
+def kept(machine, *words) -> list[dict]:
+    answer = machine.berth("receipt", "--json", *words)
     assert answer.status == 0, answer.err
     return checked_document(answer.json, "receipt")["runs"]
 
 
-def record(lab) -> pathlib.Path:
+def record(machine) -> pathlib.Path:
     """The file of this machine."""
-    (file,) = (lab.directory / "home/.local/state/berth/receipts").iterdir()
+    (file,) = (machine.directory / "home/.local/state/berth/receipts").iterdir()
     return file
 
 
-def lasting(lab, *options, ahead=(0, HOUR_S), meanwhile=lambda: None):
+def lasting(machine, *options, ahead=(0, HOUR_S), meanwhile=lambda: None):
     """A run during which the wall clock and the boot clock are set ahead by so much."""
-    clock = Clock(lab)
-    run = lab.start_berth("run", *options, "--", "sh", "-c", "echo begun; read line", env=clock.env, stdin=-1)
+    clock = Clock(machine)
+    run = machine.start_berth(
+        "run", *options, "--", "sh", "-c", "echo begun; read line", env=clock.env, stdin=-1
+    )
     assert run.stdout.readline() == "begun\n"
     meanwhile()
     clock.set(*ahead)
@@ -41,28 +43,28 @@ def lasting(lab, *options, ahead=(0, HOUR_S), meanwhile=lambda: None):
     return run
 
 
-def test_a_run_is_kept(lab):
-    assert lab.berth("run", "-n", "2", "--", "sh", "-c", "exit 3").status == 3
-    (run,) = kept(lab)
+def test_a_run_is_kept(machine):
+    assert machine.berth("run", "-n", "2", "--", "sh", "-c", "exit 3").status == 3
+    (run,) = kept(machine)
     assert run["ending"] == "badly" and run["exit_status"] == 3 and run["signal"] is None
     assert [device["label"] for device in run["devices"]] == ["0", "1"]
     assert run["job"] is None
     assert run["energy_mj"] is None, "so short a run is not asked about"
-    assert record(lab).stat().st_mode & 0o777 == 0o600
-    text = lab.berth("receipt", run["lease"][-6:]).out
+    assert record(machine).stat().st_mode & 0o777 == 0o600
+    text = machine.berth("receipt", run["lease"][-6:]).out
     assert "exit status 3" in text and "NVIDIA H100" in text
 
 
-def test_the_energy_is_what_the_counter_of_the_card_says(make_lab):
-    lab = make_lab(POWERED)
-    lasting(lab, "-n", "2")
-    (run,) = kept(lab)
+def test_the_energy_is_what_the_counter_of_the_card_says(make_machine):
+    machine = make_machine(POWERED)
+    lasting(machine, "-n", "2")
+    (run,) = kept(machine)
     assert HOUR_S * 1000 <= run["lasted_ms"] < (HOUR_S + DEADLINE_S) * 1000
     assert run["driver_version"]
     # 2 x 100 W, for as long as it ran and a moment more.
     assert run["energy_mj"] >= 2 * 100 * run["lasted_ms"]
     assert run["energy_mj"] <= 2 * 100 * (run["lasted_ms"] + DEADLINE_S * 1000)
-    assert re.search(r"energy +20\d Wh", lab.berth("receipt", run["lease"]).out)
+    assert re.search(r"energy +20\d Wh", machine.berth("receipt", run["lease"]).out)
 
 
 @pytest.mark.parametrize(
@@ -77,115 +79,115 @@ def test_the_energy_is_what_the_counter_of_the_card_says(make_lab):
     ],
     ids=["back", "silent", "gone", "broken"],
 )
-def test_a_counter_that_says_nothing_makes_no_figure(make_lab, meanwhile):
-    lab = make_lab(POWERED)
-    run = lasting(lab, "-n", "2", meanwhile=lambda: lab.change(meanwhile))
+def test_a_counter_that_says_nothing_makes_no_figure(make_machine, meanwhile):
+    machine = make_machine(POWERED)
+    run = lasting(machine, "-n", "2", meanwhile=lambda: machine.change(meanwhile))
     assert run.returncode == 0
-    (told,) = kept(lab)
+    (told,) = kept(machine)
     assert told["energy_mj"] is None
     assert told["lasted_ms"] >= HOUR_S * 1000
 
 
-def test_the_energy_of_a_share_is_not_known(make_lab):
-    lab = make_lab(POWERED)
-    lasting(lab, "--memory", "1G")
-    (run,) = kept(lab)
+def test_the_energy_of_a_share_is_not_known(make_machine):
+    machine = make_machine(POWERED)
+    lasting(machine, "--memory", "1G")
+    (run,) = kept(machine)
     assert run["energy_mj"] is None and run["promised_bytes"] == 1 << 30
 
 
-def test_a_clock_that_is_set_back_spoils_nothing(lab):
-    lasting(lab, ahead=(-10 * HOUR_S, 30))
-    (told,) = kept(lab)
+def test_a_clock_that_is_set_back_spoils_nothing(machine):
+    lasting(machine, ahead=(-10 * HOUR_S, 30))
+    (told,) = kept(machine)
     assert 30_000 <= told["lasted_ms"] < (30 + DEADLINE_S) * 1000
     assert told["waited_ms"] >= 0
 
 
-def test_a_job_has_a_receipt_by_its_number(lab):
-    number = submit(lab, "--", "true")
-    lab.berth("wait", number)
-    (run,) = kept(lab, number)
+def test_a_job_has_a_receipt_by_its_number(machine):
+    number = submit(machine, "--", "true")
+    machine.berth("wait", number)
+    (run,) = kept(machine, number)
     assert run["job"] == number and run["ending"] == "well"
-    array = submit(lab, "--array", "0-1", "--", "true")
-    lab.berth("wait", array)
-    assert len(kept(lab, array)) == 2
-    assert [run["job"] for run in kept(lab, f"{array}.1")] == [f"{array}.1"]
+    array = submit(machine, "--array", "0-1", "--", "true")
+    machine.berth("wait", array)
+    assert len(kept(machine, array)) == 2
+    assert [run["job"] for run in kept(machine, f"{array}.1")] == [f"{array}.1"]
 
 
-def test_a_job_tells_its_energy(make_lab):
-    lab = make_lab(POWERED)
-    clock = Clock(lab)
-    ready = lab.directory / "ready"
-    go_on = lab.directory / "go"
+def test_a_job_tells_its_energy(make_machine):
+    machine = make_machine(POWERED)
+    clock = Clock(machine)
+    ready = machine.directory / "ready"
+    go_on = machine.directory / "go"
     script = f"touch {ready}; until [ -e {go_on} ]; do sleep 0.02; done"
-    number = submit(lab, "--", "sh", "-c", script, env=clock.env)
+    number = submit(machine, "--", "sh", "-c", script, env=clock.env)
     eventually(ready.exists)
-    assert "ENERGY" not in lab.berth("jobs").out
+    assert "ENERGY" not in machine.berth("jobs").out
     clock.set(0, HOUR_S)
     go_on.touch()
-    told = wait_for(lab, number, "ended")
+    told = wait_for(machine, number, "ended")
     assert told["energy_mj"] >= 100 * HOUR_S * 1000
-    heads, line = lab.berth("jobs").out.splitlines()
+    heads, line = machine.berth("jobs").out.splitlines()
     assert heads.split()[-2:] == ["ENERGY", "COMMAND"] and " Wh " in line
 
 
-def test_alone_it_shows_a_line_for_each_program(lab):
-    assert "no runs yet" in lab.berth("receipt").out
-    script = lab.directory / "train.sh"
+def test_alone_it_shows_a_line_for_each_program(machine):
+    assert "no runs yet" in machine.berth("receipt").out
+    script = machine.directory / "train.sh"
     script.write_text("exit 0\n")
     for words in (["sh", script, "1"], ["sh", script, "2"], ["true"]):
-        assert lab.berth("run", "--", *words).status == 0
-    heads, *lines = lab.berth("receipt").out.splitlines()
+        assert machine.berth("run", "--", *words).status == 0
+    heads, *lines = machine.berth("receipt").out.splitlines()
     assert heads.split() == ["PROGRAM", "RUNS", "FAILED", "TIME", "ENERGY", "LAST"]
     assert [line.split()[:3] for line in lines] == [["true", "1", "0"], ["train.sh", "2", "0"]]
 
 
-def test_what_is_forgotten_is_gone(lab):
+def test_what_is_forgotten_is_gone(machine):
     for words in (["true"], ["true"], ["false"]):
-        lab.berth("run", "--", *words)
-    assert lab.berth("receipt", "--forget", "true").out == "2 runs forgotten\n"
-    assert [run["program"] for run in kept(lab)] == ["false"]
-    assert lab.berth("receipt", "--forget", "true").status == 1
-    assert lab.berth("receipt", "--forget").out == "1 run forgotten\n"
-    assert kept(lab) == []
+        machine.berth("run", "--", *words)
+    assert machine.berth("receipt", "--forget", "true").out == "2 runs forgotten\n"
+    assert [run["program"] for run in kept(machine)] == ["false"]
+    assert machine.berth("receipt", "--forget", "true").status == 1
+    assert machine.berth("receipt", "--forget").out == "1 run forgotten\n"
+    assert kept(machine) == []
 
 
-def test_it_is_told_on_a_terminal_and_never_in_a_pipe(lab):
-    status, text = on_terminal(lab, "run", "--", "sh", "-c", "exit 3")
+def test_it_is_told_on_a_terminal_and_never_in_a_pipe(machine):
+    status, text = on_terminal(machine, "run", "--", "sh", "-c", "exit 3")
     assert status == 3
     assert re.search(r"^berth: ran \d+ m?s on GPU 0$", text, re.M)
-    assert "ran" not in on_terminal(lab, "run", "-q", "--", "true")[1]
-    assert lab.berth("run", "--", "true").err == ""
-    assert "ran" not in lab.berth("run", "-v", "--", "true").err
+    assert "ran" not in on_terminal(machine, "run", "-q", "--", "true")[1]
+    assert machine.berth("run", "--", "true").err == ""
+    assert "ran" not in machine.berth("run", "-v", "--", "true").err
 
 
-def test_a_file_is_written_where_one_is_named(lab):
-    file = lab.directory / "receipt.json"
-    assert lab.berth("run", "--", "true", env={"BERTH_RECEIPT": file}).status == 0
+def test_a_file_is_written_where_one_is_named(machine):
+    file = machine.directory / "receipt.json"
+    assert machine.berth("run", "--", "true", env={"BERTH_RECEIPT": file}).status == 0
     (run,) = checked_document(json.loads(file.read_text()), "receipt")["runs"]
-    assert run == kept(lab)[0]
-    answer = lab.berth("run", "--", "true", env={"BERTH_RECEIPT": "/no/such/folder/file"})
+    assert run == kept(machine)[0]
+    answer = machine.berth("run", "--", "true", env={"BERTH_RECEIPT": "/no/such/folder/file"})
     assert answer.status == 0
     assert "the receipt is not written to /no/such/folder/file (BERTH_RECEIPT)" in answer.err
 
 
-def test_a_run_that_is_killed_has_a_receipt(lab):
-    assert lab.berth("run", "--", "sh", "-c", "kill -SEGV $$").status == -signal.SIGSEGV
-    (run,) = kept(lab)
+def test_a_run_that_is_killed_has_a_receipt(machine):
+    assert machine.berth("run", "--", "sh", "-c", "kill -SEGV $$").status == -signal.SIGSEGV
+    (run,) = kept(machine)
     assert run["signal"] == signal.SIGSEGV and run["exit_status"] is None and run["ending"] == "badly"
 
 
 @pytest.mark.parametrize("home", ["missing", "file", "none"])
-def test_a_home_that_takes_nothing_changes_nothing(lab, home):
-    env = {"HOME": lab.directory / "nowhere"}
+def test_a_home_that_takes_nothing_changes_nothing(machine, home):
+    env = {"HOME": machine.directory / "nowhere"}
     if home == "file":
         env["HOME"].touch()
     if home == "none":
         env["HOME"] = None
-    answer = lab.berth("run", "--", "sh", "-c", "exit 3", env=env)
+    answer = machine.berth("run", "--", "sh", "-c", "exit 3", env=env)
     assert (answer.status, answer.err) == (3, "")
 
 
-def test_a_home_that_does_not_answer_holds_nobody_up(lab):
-    env = {"LD_PRELOAD": lab.build / "slow_home.so", "SLOW_HOME": lab.directory / "home"}
-    assert lab.berth("run", "--", "sh", "-c", "exit 3", env=env).status == 3
-    assert kept(lab) == []
+def test_a_home_that_does_not_answer_holds_nobody_up(machine):
+    env = {"LD_PRELOAD": machine.build / "slow_home.so", "SLOW_HOME": machine.directory / "home"}
+    assert machine.berth("run", "--", "sh", "-c", "exit 3", env=env).status == 3
+    assert kept(machine) == []

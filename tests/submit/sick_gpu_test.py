@@ -6,43 +6,43 @@ import pathlib
 
 import pytest
 from jobs import Job, eventually, holder
-from lab import Lab
+from simulated_machine import Machine
 from submitted import submit, told
 
 
 @pytest.fixture
-def four(make_lab) -> Lab:
-    return make_lab("4xA100")
+def four(make_machine) -> Machine:
+    return make_machine("4xA100")
 
 
 def bad_on_0(then: str) -> tuple[str, ...]:
     return "sh", "-c", f'[ "$CUDA_VISIBLE_DEVICES" = 0 ] && exit 1; {then}'
 
 
-def failed(lab: Lab, job: str) -> int:
-    return sum(task["exit_status"] == 1 for task in told(lab, job))
+def failed(machine: Machine, job: str) -> int:
+    return sum(task["exit_status"] == 1 for task in told(machine, job))
 
 
-def wait(lab: Lab, job: str) -> int:
+def wait(machine: Machine, job: str) -> int:
     """How many of its tasks failed."""
-    lab.berth("wait", job, timeout=300)
-    assert all(task["state"] == "ended" for task in told(lab, job))
+    machine.berth("wait", job, timeout=300)
+    assert all(task["state"] == "ended" for task in told(machine, job))
     # They are told to have ended a moment before their leases do.
-    eventually(lambda: "leased" not in lab.berth("list").out)
-    return failed(lab, job)
+    eventually(lambda: "leased" not in machine.berth("list").out)
+    return failed(machine, job)
 
 
-def state_of(lab: Lab, index: int = 0) -> dict:
-    return lab.berth("list", "--json").json["devices"][index]["verdict"]
+def state_of(machine: Machine, index: int = 0) -> dict:
+    return machine.berth("list", "--json").json["devices"][index]["verdict"]
 
 
-def file_of(lab: Lab) -> pathlib.Path:
-    return lab.leases / "outcomes" / str(os.geteuid())
+def file_of(machine: Machine) -> pathlib.Path:
+    return machine.leases / "outcomes" / str(os.geteuid())
 
 
-def endings(lab: Lab) -> list[str]:
+def endings(machine: Machine) -> list[str]:
     """Of all runs, the last one last."""
-    lines = file_of(lab).read_text().splitlines()[1:] if file_of(lab).exists() else []
+    lines = file_of(machine).read_text().splitlines()[1:] if file_of(machine).exists() else []
     return [line.split(" ")[3] for line in lines]
 
 
@@ -118,75 +118,75 @@ result = 214
 NO_CUDA_ANYWHERE = '[[device]]\nmodel = "A100"\ncount = 4\n[[fault]]\ncall = "cuInit"\nresult = {}\n'.format
 
 
-def test_after_a_bad_run_cuda_is_tried_and_where_it_fails_the_request_waits_for_another_gpu(make_lab):
-    lab = make_lab(NO_CONTEXT_ON_0)
-    assert lab.berth("run", "--devices", "0", "--", "sh", "-c", "exit 1").status == 1
-    others = [holder(lab, "--devices", str(index)) for index in (1, 2, 3)]
-    waiter = Job(lab).says(
+def test_after_a_bad_run_cuda_is_tried_and_where_it_fails_the_request_waits_for_another_gpu(make_machine):
+    machine = make_machine(NO_CONTEXT_ON_0)
+    assert machine.berth("run", "--devices", "0", "--", "sh", "-c", "exit 1").status == 1
+    others = [holder(machine, "--devices", str(index)) for index in (1, 2, 3)]
+    waiter = Job(machine).says(
         "GPU 0 is given back, and passed over for a time: CUDA makes no context on it: error 214 ("
     )
     waiter.says("waiting for")
-    assert endings(lab) == ["badly", "no_cuda"]
-    reason = state_of(lab)["reason"]
+    assert endings(machine) == ["badly", "no_cuda"]
+    reason = state_of(machine)["reason"]
     assert "passed over until " in reason and "CUDA did not start on it; `berth doctor` says why" in reason
-    second = Job(lab).waits()
+    second = Job(machine).waits()
     others[1].ends()
     assert waiter.starts() == "2"
     assert waiter.ends() == 0
     assert second.starts() == "2"
-    assert endings(lab)[:2] == ["badly", "no_cuda"] and endings(lab).count("no_cuda") == 1
+    assert endings(machine)[:2] == ["badly", "no_cuda"] and endings(machine).count("no_cuda") == 1
 
 
-def test_a_request_for_just_that_gpu_gets_it_all_the_same(make_lab):
-    lab = make_lab(NO_CONTEXT_ON_0)
+def test_a_request_for_just_that_gpu_gets_it_all_the_same(make_machine):
+    machine = make_machine(NO_CONTEXT_ON_0)
     # Nothing is tried without a reason to doubt.
-    assert lab.berth("run", "--devices", "0", "--", "true").status == 0
-    assert lab.berth("run", "--devices", "0", "--", "sh", "-c", "exit 1").status == 1
-    answer = lab.berth("run", "--devices", "0", "--", "true")
+    assert machine.berth("run", "--devices", "0", "--", "true").status == 0
+    assert machine.berth("run", "--devices", "0", "--", "sh", "-c", "exit 1").status == 1
+    answer = machine.berth("run", "--devices", "0", "--", "true")
     assert answer.status == 0 and "GPU 0 is given back" in answer.err
-    assert endings(lab) == ["well", "badly", "no_cuda", "well"]
+    assert endings(machine) == ["well", "badly", "no_cuda", "well"]
     # A run has lived there.
-    assert lab.berth("run", "--devices", "0", "--", "true").err == ""
-    assert endings(lab)[4:] == ["well"]
+    assert machine.berth("run", "--devices", "0", "--", "true").err == ""
+    assert endings(machine)[4:] == ["well"]
 
 
-def test_a_gpu_on_which_cuda_starts_is_kept(make_lab):
-    lab = make_lab(NO_CONTEXT_ON_0)
+def test_a_gpu_on_which_cuda_starts_is_kept(make_machine):
+    machine = make_machine(NO_CONTEXT_ON_0)
     for _ in range(2):
-        assert lab.berth("run", "--devices", "1", "--", "sh", "-c", "exit 1").err == ""
-    assert endings(lab) == ["badly", "badly"]
+        assert machine.berth("run", "--devices", "1", "--", "sh", "-c", "exit 1").err == ""
+    assert endings(machine) == ["badly", "badly"]
 
 
 @pytest.mark.parametrize("error, tried", [(999, True), (802, True), (804, False), (46, False), (2, False)])
-def test_what_is_wrong_with_the_installation_blames_no_gpu(make_lab, error, tried):
-    lab = make_lab(NO_CUDA_ANYWHERE(error))
+def test_what_is_wrong_with_the_installation_blames_no_gpu(make_machine, error, tried):
+    machine = make_machine(NO_CUDA_ANYWHERE(error))
     for _ in range(2):
-        assert lab.berth("run", "--devices", "0", "--", "sh", "-c", "exit 1").status == 1
-    assert ("no_cuda" in endings(lab)) == tried
+        assert machine.berth("run", "--devices", "0", "--", "sh", "-c", "exit 1").status == 1
+    assert ("no_cuda" in endings(machine)) == tried
 
 
-def test_where_cuda_starts_nowhere_nobody_waits_for_ever(make_lab):
-    lab = make_lab(NO_CUDA_ANYWHERE(999))
+def test_where_cuda_starts_nowhere_nobody_waits_for_ever(make_machine):
+    machine = make_machine(NO_CUDA_ANYWHERE(999))
     for index in range(4):
-        assert lab.berth("run", "--devices", str(index), "--", "sh", "-c", "exit 1").status == 1
-    answer = lab.berth("run", "--", "sh", "-c", "exit 3")
+        assert machine.berth("run", "--devices", str(index), "--", "sh", "-c", "exit 1").status == 1
+    answer = machine.berth("run", "--", "sh", "-c", "exit 3")
     assert answer.status == 3
     assert answer.err.count("is given back") == 4
-    assert endings(lab) == ["badly"] * 4 + ["no_cuda"] * 4 + ["badly"]
+    assert endings(machine) == ["badly"] * 4 + ["no_cuda"] * 4 + ["badly"]
 
 
-def test_of_an_array_one_task_is_lost_where_cuda_does_not_start(make_lab):
-    lab = make_lab(NO_CONTEXT_ON_0)
-    go = lab.directory / "go"
-    job = submit(lab, "--array", "1-12", "--", *bad_on_0(f"until [ -e {go} ]; do sleep 0.02; done"))
-    eventually(lambda: "passed over" in lab.berth("list").out)
+def test_of_an_array_one_task_is_lost_where_cuda_does_not_start(make_machine):
+    machine = make_machine(NO_CONTEXT_ON_0)
+    go = machine.directory / "go"
+    job = submit(machine, "--array", "1-12", "--", *bad_on_0(f"until [ -e {go} ]; do sleep 0.02; done"))
+    eventually(lambda: "passed over" in machine.berth("list").out)
     go.touch()
-    assert wait(lab, job) == 1
+    assert wait(machine, job) == 1
 
 
-def blamed_by(lab: Lab, uid: int) -> str:
+def blamed_by(machine: Machine, uid: int) -> str:
     """A text that blames GPU 0, as of now."""
-    devices = lab.berth("list", "--json").json["devices"]
+    devices = machine.berth("list", "--json").json["devices"]
     boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     now = int(float(pathlib.Path("/proc/uptime").read_text().split()[0]) * 1000)
     line = "{:016x} {} {} {} {};\n".format

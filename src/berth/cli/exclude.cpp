@@ -37,7 +37,7 @@ class Exclude : public command::Command {
                               const std::vector<std::string>& words) override {
     if (words.empty() || because_.empty())
       return fail(ErrorCode::usage, "exclude which GPU, and why? berth exclude GPU... --because TEXT");
-    BERTH_LET(auto place, command::find_place());
+    BERTH_LET(auto place, command::find_domain());
     BERTH_LET(const auto session,
               command::open_session_at(leasing::machine_around(std::move(place)), environment, options_));
     BERTH_LET(const auto world, session.look(Request{}));

@@ -66,7 +66,7 @@ Result<void> keep_only(const std::vector<std::string>& selectors, leasing::World
   std::set<std::string> kept;
   for (const std::string& selector : selectors) {
     BERTH_LET(const auto named, resolve_selector(selector, world.facts.snapshot));
-    for (const std::size_t place : named) kept.insert(devices[place].uuid);
+    for (const std::size_t domain : named) kept.insert(devices[domain].uuid);
   }
   const auto is_kept = [&](const std::string& uuid) { return kept.contains(uuid); };
   std::erase_if(devices, [&](const Device& device) { return !is_kept(device.uuid); });
@@ -109,20 +109,20 @@ class List : public command::Command {
 
   Result<command::Output> look(command::Environment& environment, view::Layout layout) {
     const bool as_json = options_.watch.json;
-    BERTH_LET(auto place, command::find_place());
-    const auto own = place.outermost();
+    BERTH_LET(auto domain, command::find_domain());
+    const auto own = domain.outermost();
     Ledger inside;
     if (own) {
-      BERTH_LET(auto books, place.store->look());
+      BERTH_LET(auto books, domain.store->look());
       inside = std::move(books.ledger);
       leasing::name_users(inside);
     }
     BERTH_LET(const auto session,
-              open_session_at(machine_around(std::move(place)), environment, options_.request));
+              open_session_at(machine_around(std::move(domain)), environment, options_.request));
     BERTH_LET(auto world, session.look(options_.request.request,
                                        as_json ? readings_for_listing() : view::readings_for_table()));
     idle_.look(world.ledger, world.facts);
-    BERTH_LET(auto verdicts, leasing::judge_each_in_line(world));
+    BERTH_LET(auto verdicts, leasing::judge_each_in_queue(world));
     const bool brief = !as_json && !options_.whole;
     std::optional<std::int64_t> next_start_s;
     if (brief && std::ranges::none_of(verdicts, &Verdict::free)) {
@@ -133,7 +133,7 @@ class List : public command::Command {
     const Ledger ledger = listed_part(world.ledger);
     const view::Listing listing{world.facts,  ledger,
                                 verdicts,     world.assumed,
-                                idle_,        leasing::left_behind(*session.place().store, ledger),
+                                idle_,        leasing::left_behind(*session.domain().store, ledger),
                                 own,          std::move(inside),
                                 next_start_s, std::move(own_waiting)};
     command::Output output;
@@ -182,7 +182,7 @@ command::Syntax list_syntax(ListOptions& options) {
                             "all machines of this hub: http://hub:8420",
                             {},
                             command::store_text(options.hub.url)});
-  add_asking_options(syntax, kOther, options.hub);
+  add_peer_options(syntax, kOther, options.hub);
   add_anywhere_options(syntax, options.anywhere, "all hosts of the lab, each asked through ssh");
   return syntax;
 }

@@ -15,7 +15,7 @@ struct ListOptions {
   std::vector<std::string> devices;  ///< selectors; empty: all
   bool whole = false;                ///< leases and processes too
   command::WatchOptions watch;
-  command::AskingOptions hub;  ///< url "": list this machine
+  command::PeerOptions hub;  ///< url "": list this machine
   command::AnywhereOptions anywhere;
 };
 

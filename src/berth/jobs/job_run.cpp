@@ -42,7 +42,7 @@ constexpr std::chrono::seconds kTenantLookPeriod{5};
 
 TaskEvent taken_by_us() {
   TaskEvent event;
-  event.step = TaskStep::taken;
+  event.kind = TaskEventKind::taken;
   event.pid = static_cast<std::uint32_t>(::getpid());
   if (const auto stat = sys::process_stat(::getpid())) event.pid_start_ticks = stat->start_ticks;
   return event;
@@ -70,9 +70,9 @@ class TaskRun {
     take(task_run::next(job_, id_, self_, std::move(state_), event));
   }
 
-  void take(task_run::Step step) {
-    state_ = std::move(step.state);
-    for (task_run::Action& action : step.actions)
+  void take(task_run::Step kind) {
+    state_ = std::move(kind.state);
+    for (task_run::Action& action : kind.actions)
       std::visit([this](auto& what) { perform(std::move(what)); }, action);
   }
 
@@ -120,10 +120,10 @@ class TaskRun {
   }
 
   static void tell_failure(const Result<void>& done) {
-    if (!done) command::tell(done.error().message);
+    if (!done) command::print_message(done.error().message);
   }
 
-  // One that was killed has nobody else who would see to it that the next one gets in line.
+  // One that was killed has nobody else who would see to it that the next one gets in the queue.
   void tell_runner() const { tell_failure(ensure_runner(spool_, id_)); }
 
   // --- the command
@@ -135,9 +135,9 @@ class TaskRun {
     supervise::RunOptions options;
     options.lease = std::move(request.lease);
     std::ranges::move(not_on, std::back_inserter(options.lease.request.request.exclude));
-    options.lease.unwatched = true;
+    options.lease.in_background = true;
     // What `berth list` and `berth queue` show beside the command.
-    options.lease.note = to_text(ToldJob{id_, job_.name, options.lease.note});
+    options.lease.note = to_text(TaskNote{id_, job_.name, options.lease.note});
     // What it is set to was stored with the job, by an earlier Berth for example.
     BERTH_LET(options.first_look, supervise::time_of_first_look(Unitless::is_base));
     BERTH_DO(fill_in_command(options, spool_, id_, job_, is_far));
@@ -163,7 +163,7 @@ class TaskRun {
   }
 
   void set_hooks(supervise::RunHooks& hooks) {
-    hooks.gives_way = [this](const std::string& why) { happen(task_run::GivesWay{why}); };
+    hooks.preempted = [this](const std::string& why) { happen(task_run::GivesWay{why}); };
     hooks.before_start = [this](const leasing::HeldLease& lease) {
       std::vector<std::string> devices;
       for (const Device* device : lease.devices()) devices.push_back(label(*device));
@@ -193,7 +193,7 @@ class TaskRun {
   Result<void> before_start(std::vector<std::string> devices) {
     BERTH_DO(send_output(id_, job_));
     for (const std::string& sentence : less_than_in_shell_)
-      command::tell(
+      command::print_message(
           fmt::format("{} as in the shell that submitted the job: the runner of your jobs was started from a "
                       "shell that allows no more; it ends when no job waits",
                       sentence));
@@ -213,7 +213,7 @@ class TaskRun {
     if (!bound_) return next;
     const auto missing = bound_->keep();
     if (!missing) {
-      command::tell(missing.error().message);
+      command::print_message(missing.error().message);
       bound_.reset();
       return next;
     }

@@ -43,7 +43,8 @@ constexpr const char* kRunnerName = "berth __jobs";
 constexpr rlim_t kOpenFiles = 256;
 constexpr std::string_view kTenantLeft = "the program that it was submitted for has ended";
 
-/// The process of a task that is in line or runs: a child of ours, or one that an earlier runner has started.
+/// The process of a task that is in the queue or runs: a child of ours, or one that an earlier runner has
+/// started.
 struct LiveTask {
   TaskId id;
   std::optional<sys::Child> child{};
@@ -156,7 +157,7 @@ class JobRunner {
 
   void perform(runner::GiveUp&& what) {
     TaskEvent event;
-    event.step = TaskStep::cancelled;
+    event.kind = TaskEventKind::cancelled;
     event.reason = fmt::format("job {} did not end with status 0, as --after-ok asks", what.failed);
     if (spool_.append({what.number, {}}, std::move(event))) read_job(what.number);
   }
@@ -176,7 +177,7 @@ class JobRunner {
 
   void perform(runner::NotePutOff&& what) {
     TaskEvent event;
-    event.step = TaskStep::put_off;
+    event.kind = TaskEventKind::put_off;
     event.reason = std::move(what.reason);
     // Where not even this can be written, the next try tells.
     [[maybe_unused]] const auto written = spool_.append(what.id, std::move(event));
@@ -248,7 +249,7 @@ class JobRunner {
     if (::poll(ready.data(), ready.size(), what.until ? static_cast<int>(std::max(left, 0ms).count()) : -1) <
         0)
       return tell(runner::Woken{});
-    if (ready[1].revents != 0 && !heed_signals()) return leave();
+    if (ready[1].revents != 0 && !handle_signals()) return leave();
     std::vector<TaskId> ended;
     for (std::size_t i = 0; i < live_.size(); ++i) {
       const bool gone = live_[i].child ? live_[i].child->wait(0ms).has_value() : ready[i + 2].revents != 0;
@@ -258,12 +259,12 @@ class JobRunner {
       std::erase_if(live_, [&](const LiveTask& each) { return each.id == id; });
       tell(runner::ProcessEnded{id, standing_of_task(id)});
     }
-    if (ready[0].revents != 0) heed_bell();
+    if (ready[0].revents != 0) handle_bell();
     tell(runner::Woken{});
   }
 
   // False: we are asked to end.
-  bool heed_signals() {
+  bool handle_signals() {
     signalfd_siginfo info{};
     bool goes_on = true;
     while (::read(signals_.get(), &info, sizeof info) == sizeof info)
@@ -271,7 +272,7 @@ class JobRunner {
     return goes_on;
   }
 
-  void heed_bell() {
+  void handle_bell() {
     std::array<char, 4096> buffer;
     const ssize_t got = ::read(bell_.get(), buffer.data(), buffer.size());
     if (got <= 0) return;

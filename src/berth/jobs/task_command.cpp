@@ -82,7 +82,7 @@ Result<void> send_output(TaskId id, const Job& job) {
     sys::Descriptor file(::open(
         name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | (is_first ? O_TRUNC : 0), 0666));
     if (!file) return sys::fail_errno(fmt::format("opening {} in {} for the output", name, job.folder));
-    command::tell(
+    command::print_message(
         fmt::format("what the job prints{} is in {}", &pattern == &job.error_to ? " as errors" : "", name));
     return file;
   };

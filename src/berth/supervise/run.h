@@ -26,7 +26,7 @@ struct RunHooks {
   /// nullopt: it has not run, or on another host.
   std::function<void(const sys::JobEnding&, const std::optional<Receipt>&)> after_end;
   /// The command is ended for a waiter; the sentence says for whom.
-  std::function<void(const std::string&)> gives_way;
+  std::function<void(const std::string&)> preempted;
   /// The command has ended some time ago, and these processes that it started, in words, still hold the
   /// lease.
   std::function<void(const std::string&)> left_behind;

@@ -70,7 +70,7 @@ Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end, const
   const Ticket& ticket = lease.ticket();
   Receipt receipt;
   receipt.lease = ticket.id;
-  if (const auto job = told_job_from_text(ticket.note)) receipt.job = to_text(job->task);
+  if (const auto job = task_note_from_text(ticket.note)) receipt.job = to_text(job->task);
   receipt.ended_s = std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count();
   receipt.fingerprint = fingerprint_of(ticket.uid, ticket.command);
   receipt.shape = shape_of(ticket.uid, ticket.command);

@@ -27,7 +27,7 @@ Task known_as(const TaskStanding& standing, std::uint64_t tenant) {
   if (is_over(standing))
     return standing.left_behind && (tenant != 0 || standing.asked_to_end) ? Task::left : Task::over;
   if (standing.phase == TaskPhase::running) return Task::running;
-  return standing.in_line ? Task::in_line : Task::waiting;
+  return standing.in_queue ? Task::in_queue : Task::waiting;
 }
 
 TaskId id_of(const KnownJob& job, std::size_t task) {
@@ -149,7 +149,7 @@ class RunnerRules {
     const bool has_process = process != state_.processes.end() && !is_stray(process->second);
     Task task = known_as(standing, job.tenant);
     // Our child has not come to say so yet.
-    if (task == Task::waiting && has_process) task = Task::in_line;
+    if (task == Task::waiting && has_process) task = Task::in_queue;
     if (task == Task::running) {
       state_.failures.erase(job.rivals);
       state_.pauses.erase(job.number);
@@ -252,7 +252,7 @@ class RunnerRules {
         continue;
       }
       for (std::size_t i = 0; i < job.tasks.size(); ++i)
-        if (job.tasks[i] == Task::in_line) act(Cancel{job.number, id_of(job, i).index});
+        if (job.tasks[i] == Task::in_queue) act(Cancel{job.number, id_of(job, i).index});
     }
     if (!news.empty()) act(AskTenants{std::move(news)});
   }
@@ -276,7 +276,7 @@ class RunnerRules {
     for (const TaskToStart& chosen : tasks_to_start(state_.jobs)) {
       KnownJob& job = state_.jobs[chosen.job];
       const TaskId id = id_of(job, chosen.task);
-      job.tasks[chosen.task] = Task::in_line;
+      job.tasks[chosen.task] = Task::in_queue;
       state_.processes.insert_or_assign(id, Child{});
       act(Spawn{id});
     }
@@ -290,7 +290,7 @@ class RunnerRules {
                [](const auto& each) { return std::holds_alternative<StrayToEnd>(each.second); }) ||
            std::ranges::any_of(state_.jobs, [this](const KnownJob& job) {
              return state_.attended.contains(job.number) || has_any(job, Task::waiting) ||
-                    has_any(job, Task::in_line);
+                    has_any(job, Task::in_queue);
            });
   }
 

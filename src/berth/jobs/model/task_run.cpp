@@ -7,14 +7,14 @@
 namespace berth::task_run {
 namespace {
 
-TaskEvent event_of(TaskStep step) {
+TaskEvent event_of(TaskEventKind kind) {
   TaskEvent event;
-  event.step = step;
+  event.kind = step;
   return event;
 }
 
 TaskEvent event_of_cut(std::uint64_t bytes) {
-  TaskEvent event = event_of(TaskStep::output_cut);
+  TaskEvent event = event_of(TaskEventKind::output_cut);
   event.cut_bytes = bytes;
   return event;
 }
@@ -62,7 +62,7 @@ class TaskRules {
     // The lock that makes it look alive is ours.
     if (now.standing.phase != TaskPhase::running || !now.standing.rerun) return take(now);
     is(Excusing{});
-    act(WriteAndLook{event_of(TaskStep::cut_off)});
+    act(WriteAndLook{event_of(TaskEventKind::cut_off)});
   }
   void on(const Excusing&, const Looked& now) { take(now); }
 
@@ -88,7 +88,7 @@ class TaskRules {
   // --- at the start
 
   void on(const InLine& line, const Granted& granted) {
-    TaskEvent started = event_of(TaskStep::started);
+    TaskEvent started = event_of(TaskEventKind::started);
     started.rerun = job_.rerun;
     started.devices = granted.devices;
     is(Starting{line.put_off_for, granted.devices});
@@ -108,13 +108,13 @@ class TaskRules {
       return act(Go{});
     }
     // What is cancelled as a whole says nothing of a task of it that has started.
-    if (now.array_cancelled && id_.index) act(Note{event_of(TaskStep::cancelled)});
+    if (now.array_cancelled && id_.index) act(Note{event_of(TaskEventKind::cancelled)});
     is(Refused{starting.put_off_for});
     act(Refuse{{ErrorCode::not_now, "it was cancelled"}});
   }
   // The line may be in the file and not on the disk. Nothing has run: nobody shall take it for cut off.
   void on(const Starting& starting, const NotLooked& why) {
-    act(Note{event_of(TaskStep::cut_off)});
+    act(Note{event_of(TaskEventKind::cut_off)});
     is(Refused{starting.put_off_for});
     act(Refuse{why.error});
   }
@@ -126,7 +126,7 @@ class TaskRules {
   // disk.
   void not_run(const std::string& put_off_for, const Failed& why) {
     const bool never = why.error.code == ErrorCode::impossible || why.error.code == ErrorCode::usage;
-    TaskEvent event = event_of(never ? TaskStep::ended : TaskStep::put_off);
+    TaskEvent event = event_of(never ? TaskEventKind::ended : TaskEventKind::put_off);
     event.reason = in_one_line(why.error.message);
     if (!never) {
       if (why.still_waits && event.reason != put_off_for) act(Note{std::move(event)});
@@ -149,26 +149,26 @@ class TaskRules {
 
   // It could not be started at all: its program is not there, for example.
   void on(const InLine&, const CommandEnded& ended) { end(ended, ""); }
-  void on(const Running& running, const CommandEnded& ended) { end(ended, running.gave_way); }
+  void on(const Running& running, const CommandEnded& ended) { end(ended, running.preempted); }
 
-  void end(const CommandEnded& ended, const std::string& gave_way) {
+  void end(const CommandEnded& ended, const std::string& preempted) {
     std::vector<TaskEvent> events;
     if (ended.missing_bytes != state_.told_cut_bytes) events.push_back(event_of_cut(ended.missing_bytes));
-    TaskEvent end = event_of(TaskStep::ended);
+    TaskEvent end = event_of(TaskEventKind::ended);
     if (ended.signal != 0)
       end.signal = ended.signal;
     else
       end.exit_status = ended.exit_status;
     if ((ended.signal != 0 || ended.exit_status != 0) && ended.disk_is_full)
       end.reason = "when it ended, the disk that its output is on was full";
-    if (!gave_way.empty()) end.reason = gave_way;
+    if (!preempted.empty()) end.reason = preempted;
     end.energy_mj = ended.energy_mj;
     events.push_back(std::move(end));
     // What ends for somebody else does not end by itself, and has no try less.
-    if (!gave_way.empty()) {
-      if (job_.requeue) events.push_back(event_of(TaskStep::gave_way));
+    if (!preempted.empty()) {
+      if (job_.requeue) events.push_back(event_of(TaskEventKind::preempted));
     } else if (is_retried(job_, ended)) {
-      events.push_back(event_of(TaskStep::retried));
+      events.push_back(event_of(TaskEventKind::retried));
     }
     is(Over{});
     act(End{std::move(events)});

@@ -53,7 +53,7 @@ struct Refused {
 };
 /// Its command runs, or may run.
 struct Running {
-  std::string gave_way;  ///< for whom it is ended; "": for nobody
+  std::string preempted;  ///< for whom it is ended; "": for nobody
 
   bool operator==(const Running&) const = default;
 };

@@ -18,9 +18,9 @@ namespace {
 using namespace runner;
 using namespace std::chrono_literals;
 
-TaskEvent wrote(TaskStep step) {
+TaskEvent wrote(TaskEventKind kind) {
   TaskEvent event;
-  event.step = step;
+  event.kind = step;
   return event;
 }
 
@@ -49,17 +49,17 @@ class Office {
 
   Office& takes(TaskId id) {
     alive[id] = Alive::run;
-    files[id].push_back(wrote(TaskStep::taken));
+    files[id].push_back(wrote(TaskEventKind::taken));
     return *this;
   }
   Office& starts(TaskId id) {
-    files[id].push_back(wrote(TaskStep::started));
+    files[id].push_back(wrote(TaskEventKind::started));
     files[id].back().rerun = jobs[id.job].rerun;
     return rings(id);
   }
   /// Its command, and its `berth run`.
   Office& ends(TaskId id, int status = 0) {
-    files[id].push_back(wrote(TaskStep::ended));
+    files[id].push_back(wrote(TaskEventKind::ended));
     files[id].back().exit_status = status;
     alive[id] = Alive::nothing;
     return heard(id);
@@ -70,7 +70,7 @@ class Office {
     return heard(id);
   }
   Office& cancelled(TaskId id) {
-    files[id].push_back(wrote(TaskStep::cancelled));
+    files[id].push_back(wrote(TaskEventKind::cancelled));
     return rings(id);
   }
   Office& rings(TaskId id) {
@@ -182,10 +182,10 @@ class Office {
     for (const TaskId id : tasks_of(number, jobs[number])) {
       if (index && id.index != index) continue;
       if (is_over(standing(id))) continue;
-      files[id].push_back(wrote(TaskStep::cancelled));
+      files[id].push_back(wrote(TaskEventKind::cancelled));
       // As the task's own process does when it is asked to.
       if (alive[id] == Alive::run) {
-        if (standing(id).phase == TaskPhase::running) files[id].push_back(wrote(TaskStep::ended));
+        if (standing(id).phase == TaskPhase::running) files[id].push_back(wrote(TaskEventKind::ended));
         alive[id] = Alive::nothing;
         heard(id);
       }
@@ -264,7 +264,7 @@ class Office {
   }
   void perform(const NotePutOff& what) {
     say(fmt::format("puts off {}: {}", to_text(what.id), what.reason));
-    files[what.id].push_back(wrote(TaskStep::put_off));
+    files[what.id].push_back(wrote(TaskEventKind::put_off));
     files[what.id].back().reason = what.reason;
   }
   void perform(const ForgetOld&) {}
@@ -452,7 +452,7 @@ TEST_CASE("when a tenant has gone, a task whose start is not heard of yet has it
     job.tenant_gpus = 8;
     job.tenant_grace_s = 10;
   });
-  office.begins().files[task(1)].push_back(wrote(TaskStep::started));
+  office.begins().files[task(1)].push_back(wrote(TaskEventKind::started));
   office.tenants.clear();
   CHECK(office.wakes().lately() == "starts 1");
   CHECK(office.passes(10s).wakes().lately().starts_with("cancels 1"));
@@ -503,7 +503,7 @@ TEST_CASE(
   office.ends(task(2), 3).wakes();
   CHECK(office.lately().ends_with("leaves"));
   office.begins();
-  office.files[task(2)].push_back(wrote(TaskStep::again));
+  office.files[task(2)].push_back(wrote(TaskEventKind::again));
   CHECK(office.begins().lately().ends_with("starts 2"));
 }
 
@@ -631,8 +631,8 @@ class BusyDays {
     int of_tenant = 1;
     for (const auto& [each, events] : office_.files) {
       const TaskStanding standing = office_.standing(each);
-      if (each != id && standing.in_line) RC_ASSERT(office_.jobs.at(each.job).rivals != job.rivals);
-      const bool is_busy = standing.in_line || standing.phase == TaskPhase::running;
+      if (each != id && standing.in_queue) RC_ASSERT(office_.jobs.at(each.job).rivals != job.rivals);
+      const bool is_busy = standing.in_queue || standing.phase == TaskPhase::running;
       busy += each.job == id.job && is_busy ? 1 : 0;
       of_tenant += job.tenant != 0 && office_.jobs.at(each.job).tenant == job.tenant && is_busy ? 1 : 0;
     }

@@ -20,14 +20,14 @@ using Words = std::vector<std::string>;
 constexpr TaskId kTask{12, {}};
 constexpr TaskId kOfArray{12, 7};
 
-TaskEvent wrote(TaskStep step) {
+TaskEvent wrote(TaskEventKind kind) {
   TaskEvent event;
-  event.step = step;
+  event.kind = step;
   return event;
 }
 
 TaskEvent wrote_start(bool rerun = false) {
-  TaskEvent event = wrote(TaskStep::started);
+  TaskEvent event = wrote(TaskEventKind::started);
   event.rerun = rerun;
   event.devices = {"3"};
   return event;
@@ -52,7 +52,7 @@ class Life {
     return *this;
   }
   Life& is(const Event& event) {
-    take(next(job, id, wrote(TaskStep::taken), std::move(state), event));
+    take(next(job, id, wrote(TaskEventKind::taken), std::move(state), event));
     return *this;
   }
   Life& granted() { return is(Granted{{"0"}}); }
@@ -94,7 +94,7 @@ class Life {
     const Disk done = disk(event);
     if (done != Disk::refuses) file.push_back(event);
     did.push_back(
-        fmt::format("{}{}", done == Disk::takes ? "writes " : "cannot write ", to_text(event.step)));
+        fmt::format("{}{}", done == Disk::takes ? "writes " : "cannot write ", to_text(event.kind)));
     if (!event.reason.empty()) did.back() += ": " + event.reason;
     return done;
   }
@@ -153,7 +153,7 @@ TEST_CASE("that a task starts is on the disk before its command begins") {
 
 TEST_CASE("what is over, or was started by another, is left alone") {
   for (const std::vector<TaskEvent>& before :
-       {std::vector{wrote(TaskStep::cancelled)}, std::vector{wrote_start(), wrote(TaskStep::ended)},
+       {std::vector{wrote(TaskEventKind::cancelled)}, std::vector{wrote_start(), wrote(TaskEventKind::ended)},
         // Its berth run was killed, and its user has not said that it may run again.
         std::vector{wrote_start()}})
     CHECK(Life(before).begins().did == Words{"leaves"});
@@ -162,14 +162,14 @@ TEST_CASE("what is over, or was started by another, is left alone") {
 TEST_CASE("one that was cut off and is to run again gets that written first") {
   CHECK(Life({wrote_start(true)}).begins().did == Words{"writes cut_off", "writes taken", "joins"});
   // It was cancelled while it ran.
-  CHECK(Life({wrote_start(true), wrote(TaskStep::cancelled)}).begins().did ==
+  CHECK(Life({wrote_start(true), wrote(TaskEventKind::cancelled)}).begins().did ==
         Words{"writes cut_off", "leaves"});
 }
 
 TEST_CASE("one that is cancelled before it has said who runs it does not join the queue") {
   Life life;
   life.disk = [&](const TaskEvent&) {
-    life.file.push_back(wrote(TaskStep::cancelled));
+    life.file.push_back(wrote(TaskEventKind::cancelled));
     return Disk::takes;
   };
   CHECK(life.begins().did == Words{"writes taken", "leaves"});
@@ -177,16 +177,16 @@ TEST_CASE("one that is cancelled before it has said who runs it does not join th
 
 TEST_CASE("one that is cancelled before or just after its start is written does not start") {
   Life before;
-  before.begins().file.push_back(wrote(TaskStep::cancelled));
+  before.begins().file.push_back(wrote(TaskEventKind::cancelled));
   CHECK(before.granted().last(2) == Words{"writes started", "gives back: it was cancelled"});
   CHECK(before.fails(ErrorCode::not_now).last(1) == Words{"leaves"});
   CHECK(before.standing(false).phase == TaskPhase::cancelled);
 
   Life after;
   after.begins().disk = [&](const TaskEvent& event) {
-    if (event.step != TaskStep::started) return Disk::takes;
+    if (event.kind != TaskEventKind::started) return Disk::takes;
     after.file.push_back(event);
-    after.file.push_back(wrote(TaskStep::cancelled));
+    after.file.push_back(wrote(TaskEventKind::cancelled));
     return Disk::takes;
   };
   CHECK(after.granted().last(1) == Words{"gives back: it was cancelled"});
@@ -195,7 +195,7 @@ TEST_CASE("one that is cancelled before or just after its start is written does 
 TEST_CASE("a task of an array that is cancelled just as it starts is cancelled itself") {
   Life life({}, kOfArray);
   life.begins().disk = [&](const TaskEvent& event) {
-    life.array_cancelled = life.array_cancelled || event.step == TaskStep::started;
+    life.array_cancelled = life.array_cancelled || event.kind == TaskEventKind::started;
     return Disk::takes;
   };
   CHECK(life.granted().fails(ErrorCode::not_now).last(4) ==
@@ -207,7 +207,7 @@ TEST_CASE("a start that cannot be written, or not be read, is taken back, and th
   for (const Disk how : {Disk::refuses, Disk::torn}) {
     Life life;
     life.begins().disk = [&](const TaskEvent& event) {
-      return event.step == TaskStep::started ? how : Disk::takes;
+      return event.kind == TaskEventKind::started ? how : Disk::takes;
     };
     CHECK(life.granted().last(3) == Words{"cannot write started", "writes cut_off", "gives back: disk full"});
     CHECK(life.fails(ErrorCode::failure, "disk full").last(2) ==
@@ -225,7 +225,7 @@ TEST_CASE("whoever asks twice whether to start is told yes once") {
   CHECK(Life().begins().granted().ends_with(0).granted().last(1) ==
         Words{"gives back: the task was started already"});
   Life refused;
-  refused.begins().file.push_back(wrote(TaskStep::cancelled));
+  refused.begins().file.push_back(wrote(TaskEventKind::cancelled));
   CHECK(refused.granted().granted().last(1) == Words{"gives back: the task was started already"});
 }
 
@@ -252,10 +252,10 @@ TEST_CASE("why it is put off is written once, in one line") {
 
 TEST_CASE("one that was cancelled in the queue is not put off, and its end is told") {
   Life life;
-  life.begins().file.push_back(wrote(TaskStep::cancelled));
+  life.begins().file.push_back(wrote(TaskEventKind::cancelled));
   CHECK(life.fails(ErrorCode::failure).last(2) == Words{"joins", "leaves"});
   Life never;
-  never.begins().file.push_back(wrote(TaskStep::cancelled));
+  never.begins().file.push_back(wrote(TaskEventKind::cancelled));
   CHECK(never.fails(ErrorCode::usage).last(3) == Words{"joins", "tells of its end", "fails: why"});
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("one that fails is run again as often as its job says, and not if it w
   CHECK(life.begins().granted().ends_with(0, 9).last(2) == Words{"writes ended", "tells of its end"});
 
   Life cancelled(job_that([](Job& job) { job.retries = 1; }));
-  cancelled.begins().granted().file.push_back(wrote(TaskStep::cancelled));
+  cancelled.begins().granted().file.push_back(wrote(TaskEventKind::cancelled));
   CHECK(cancelled.ends_with(0, 15).last(2) == Words{"writes ended", "tells of its end"});
   CHECK(cancelled.standing(false).phase == TaskPhase::cancelled);
 }
@@ -288,7 +288,7 @@ TEST_CASE("one that is ended for somebody who waits says so, has no try less, an
   CHECK(again.standing(false).excused_starts == 1);
   // It was cancelled while it gave way.
   Life cancelled(job_that([](Job& job) { job.requeue = true; }));
-  cancelled.begins().granted().is(way).file.push_back(wrote(TaskStep::cancelled));
+  cancelled.begins().granted().is(way).file.push_back(wrote(TaskEventKind::cancelled));
   CHECK(cancelled.ends_with(0, 15).standing(false).phase == TaskPhase::cancelled);
 }
 
@@ -369,9 +369,9 @@ class History {
     if (life_.id.index) {
       life_.array_cancelled = true;
       // As `berth cancel` does for a task that runs.
-      if (life_.standing().phase == TaskPhase::running) life_.file.push_back(wrote(TaskStep::cancelled));
+      if (life_.standing().phase == TaskPhase::running) life_.file.push_back(wrote(TaskEventKind::cancelled));
     } else {
-      life_.file.push_back(wrote(TaskStep::cancelled));
+      life_.file.push_back(wrote(TaskEventKind::cancelled));
     }
   }
 
@@ -387,7 +387,7 @@ class History {
     bool lost = false;
     try {
       life_.begins();
-      if (std::holds_alternative<InLine>(life_.state.stage)) lost = !stand_in_line();
+      if (std::holds_alternative<InLine>(life_.state.stage)) lost = !wait_in_queue();
     } catch (const Killed&) {
       return;
     }
@@ -399,7 +399,7 @@ class History {
   }
 
   // False: nobody knows how it ended.
-  bool stand_in_line() {
+  bool wait_in_queue() {
     const auto code = *rc::gen::element(ErrorCode::failure, ErrorCode::not_now, ErrorCode::impossible);
     if (below(4) == 0) {
       life_.fails(code);
@@ -431,13 +431,13 @@ class History {
 
   bool is_cancelled() const {
     return life_.array_cancelled || std::ranges::any_of(life_.file, [](const TaskEvent& event) {
-             return event.step == TaskStep::cancelled;
+             return event.kind == TaskEventKind::cancelled;
            });
   }
 
   // Its start is written, and since the last command that began something has said that another may.
   void check_start() {
-    const auto is_start = [](const TaskEvent& event) { return event.step == TaskStep::started; };
+    const auto is_start = [](const TaskEvent& event) { return event.kind == TaskEventKind::started; };
     const auto starts = std::ranges::count_if(life_.file, is_start);
     RC_ASSERT(starts > begun_starts_);
     if (begun_starts_ > 0) {
@@ -446,9 +446,9 @@ class History {
       for (const TaskEvent& event : life_.file) {
         if (is_start(event) && ++seen > begun_starts_) break;
         if (seen < begun_starts_) continue;
-        may_again = may_again || (event.step == TaskStep::retried && life_.job.retries > 0) ||
-                    (event.step == TaskStep::gave_way && life_.job.requeue) ||
-                    (event.step == TaskStep::cut_off && life_.job.rerun);
+        may_again = may_again || (event.kind == TaskEventKind::retried && life_.job.retries > 0) ||
+                    (event.kind == TaskEventKind::preempted && life_.job.requeue) ||
+                    (event.kind == TaskEventKind::cut_off && life_.job.rerun);
       }
       RC_ASSERT(may_again);
     }
