@@ -1,4 +1,4 @@
-"""Fixtures for all tests of the program. tests/lab.py says what a Lab is."""
+"""Fixtures for all tests of the program. tests/simulated_machine.py says what a Lab is."""
 
 import ctypes
 import fcntl

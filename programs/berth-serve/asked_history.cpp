@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "berth/http/settings.h"
-#include "berth/net/asking.h"
+#include "berth/net/answered_document.h"
 #include "berth/net/client.h"
 #include "berth/sys/system_error.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "berth/base/error.h"
-#include "berth/command/asking_options.h"
+#include "berth/command/peer_options.h"
 #include "berth/history/history_file.h"
 
 // Commands that need a history: of an agent that is asked, or of a file that no agent has.

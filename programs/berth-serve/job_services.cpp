@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "berth/jobs/job_runner.h"
+#include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/named_job.h"
-#include "berth/jobs/told_jobs.h"
 #include "berth/view/jobs.h"
 
 namespace berth::serve {

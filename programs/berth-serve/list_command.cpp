@@ -4,7 +4,7 @@
 
 #include "berth/cli/list_options.h"
 #include "berth/command/environment.h"
-#include "berth/net/asking.h"
+#include "berth/net/answered_document.h"
 #include "berth/net/client.h"
 #include "berth/view/host_report.h"
 #include "berth/view/hosts_table.h"

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "berth/queue/expectation.h"
-#include "berth/queue/turn_order.h"
+#include "berth/queue/queue_order.h"
 #include "made_jobs.h"
 
 namespace {

@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "berth/hosts/model/late_binding.h"
+#include "berth/hosts/model/host_selection.h"
 #include "berth/hosts/model/offer.h"
-#include "berth/lab_queue/model/lab_line.h"
-#include "berth/simulate/replaying.h"
+#include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/simulate/replayer.h"
 
 namespace berth {
 namespace {

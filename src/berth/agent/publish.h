@@ -6,7 +6,7 @@
 #include "berth/base/error.h"
 #include "berth/http/answer.h"
 #include "berth/lease/look.h"
-#include "berth/supervise/model/conduct.h"
+#include "berth/supervise/model/compliance.h"
 #include "berth/view/json.h"
 #include "berth/view/prometheus.h"
 

@@ -13,8 +13,8 @@
 #include "berth/hosts/anywhere.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/jobs_of_hosts.h"
+#include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/named_job.h"
-#include "berth/jobs/told_jobs.h"
 
 namespace berth::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "berth/command/asking_options.h"
+#include "berth/command/peer_options.h"
 #include "berth/command/request_options.h"
 #include "berth/command/watch.h"
 #include "berth/hosts/anywhere.h"

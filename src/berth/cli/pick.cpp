@@ -10,7 +10,7 @@
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/answers.h"
-#include "berth/lease/place.h"
+#include "berth/lease/domain.h"
 #include "berth/request/job_mask.h"
 #include "berth/supervise/hold.h"
 #include "berth/supervise/lease_options.h"

@@ -8,7 +8,7 @@
 #include "berth/command/open_session.h"
 #include "berth/command/watch.h"
 #include "berth/hosts/anywhere.h"
-#include "berth/hosts/order_of_lab.h"
+#include "berth/hosts/lab_queue_order.h"
 #include "berth/queue/listed.h"
 #include "berth/queue/standing.h"
 #include "berth/view/json.h"

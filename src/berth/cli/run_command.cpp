@@ -6,7 +6,7 @@
 #include "berth/jobs/model/noticed_end.h"
 #include "berth/jobs/notify.h"
 #include "berth/slurm/run_on_slurm.h"
-#include "berth/supervise/conduct_check.h"
+#include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
 #include "berth/view/explain.h"
 

@@ -1,6 +1,6 @@
 #include "berth/command/command.h"
 #include "berth/hosts/anywhere_run.h"
-#include "berth/supervise/conduct_check.h"
+#include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
 
 namespace berth::cli {

@@ -12,7 +12,7 @@
 #include "berth/command/open_session.h"
 #include "berth/command/serve_program.h"
 #include "berth/lease/site_file.h"
-#include "berth/queue/turn_order.h"
+#include "berth/queue/queue_order.h"
 #include "berth/simulate/workload.h"
 #include "berth/sys/clock.h"
 #include "berth/view/replay.h"

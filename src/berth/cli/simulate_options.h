@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "berth/command/asking_options.h"
 #include "berth/command/command.h"
+#include "berth/command/peer_options.h"
 #include "berth/history/model/recorded.h"
 #include "berth/source/source.h"
 

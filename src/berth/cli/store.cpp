@@ -9,7 +9,7 @@
 #include "berth/command/environment.h"
 #include "berth/command/serve_program.h"
 #include "berth/hosts/anywhere.h"
-#include "berth/hosts/store_link.h"
+#include "berth/hosts/lab_agent_link.h"
 
 namespace berth::cli {
 namespace {

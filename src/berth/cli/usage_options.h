@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "berth/command/asking_options.h"
+#include "berth/command/peer_options.h"
 #include "berth/hosts/anywhere.h"
 
 namespace berth::cli {

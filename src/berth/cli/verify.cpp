@@ -2,9 +2,9 @@
 #include "berth/command/messages.h"
 #include "berth/command/request_options.h"
 #include "berth/lease/session.h"
-#include "berth/supervise/conduct_look.h"
-#include "berth/supervise/model/conduct.h"
-#include "berth/view/conduct.h"
+#include "berth/supervise/compliance_look.h"
+#include "berth/supervise/model/compliance.h"
+#include "berth/view/compliance.h"
 #include "berth/view/json.h"
 
 namespace berth::cli {

@@ -4,7 +4,7 @@
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/hosts/anywhere.h"
-#include "berth/hosts/model/late_binding.h"
+#include "berth/hosts/model/host_selection.h"
 #include "berth/supervise/lease_options.h"
 #include "berth/view/explain.h"
 #include "berth/view/json.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/lease/place.h"
+#include "berth/lease/domain.h"
 #include "berth/verdict/ledger.h"
 
 namespace berth::command {

@@ -8,7 +8,7 @@
 #include "berth/hosts/model/offer.h"
 #include "berth/hosts/ssh.h"
 #include "berth/lab_queue/model/host.h"
-#include "berth/lab_queue/model/lab_line.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 #include "berth/lease/lease_wire.h"
 #include "berth/request/lab_host.h"
 #include "berth/view/json.h"

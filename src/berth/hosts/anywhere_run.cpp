@@ -1,6 +1,6 @@
 // `berth run --anywhere`: in line on several hosts at once, through an ssh to each, until one of them grants
 // the request and asks whether to start. Which host that is, is decided here and nowhere else
-// (src/berth/hosts/model/late_binding.h). From then on this process passes streams, signals and the window.
+// (src/berth/hosts/model/host_selection.h). From then on this process passes streams, signals and the window.
 
 #include "berth/hosts/anywhere_run.h"
 
@@ -19,12 +19,12 @@
 #include "berth/hosts/ask_hosts.h"
 #include "berth/hosts/channel.h"
 #include "berth/hosts/far_command.h"
-#include "berth/hosts/lab_place.h"
-#include "berth/hosts/lines_report.h"
-#include "berth/hosts/model/late_binding.h"
+#include "berth/hosts/host_queues_report.h"
+#include "berth/hosts/lab_queue_entry.h"
+#include "berth/hosts/model/host_selection.h"
 #include "berth/hosts/own_terminal.h"
 #include "berth/hosts/passed_environment.h"
-#include "berth/lab_queue/model/lab_line.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 #include "berth/lease/site_file.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"

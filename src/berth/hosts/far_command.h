@@ -6,7 +6,7 @@
 
 #include "berth/base/error.h"
 #include "berth/hosts/channel.h"
-#include "berth/hosts/lab_place.h"
+#include "berth/hosts/lab_queue_entry.h"
 #include "berth/hosts/own_terminal.h"
 #include "berth/hosts/wire.h"
 #include "berth/sys/job_process.h"

@@ -9,7 +9,7 @@
 
 #include "berth/http/answer.h"
 #include "berth/hub/agents.h"
-#include "berth/lab_queue/model/lab_line.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 
 namespace berth::hub {
 

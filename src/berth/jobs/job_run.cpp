@@ -24,7 +24,7 @@
 #include "berth/jobs/output_bound.h"
 #include "berth/lease/site_file.h"
 #include "berth/slurm/model/slurm.h"
-#include "berth/supervise/conduct_check.h"
+#include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/limits.h"

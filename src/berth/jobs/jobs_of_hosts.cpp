@@ -7,7 +7,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/hosts/far_call.h"
-#include "berth/jobs/told_jobs.h"
+#include "berth/jobs/listed_jobs.h"
 
 namespace berth::jobs {
 namespace {

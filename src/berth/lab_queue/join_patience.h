@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/lab_queue/store_guests.h"
+#include "berth/lab_queue/lab_connections.h"
 
 namespace berth::lab_queue {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "berth/lab_queue/lab_store.h"
-#include "berth/lab_queue/model/lab_line.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 
 namespace berth::lab_queue {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/model/lab_line.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 
 // The messages to and from etcd, over the JSON gateway of its third version. There, keys and values are
 // base64, 64-bit numbers are texts, and a zero is left out. Pure.

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/model/lab_line.h"
-#include "berth/lab_queue/store_place.h"
+#include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/lab_queue/store_access.h"
 
 namespace berth::lab_queue {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/store_place.h"
+#include "berth/lab_queue/store_access.h"
 #include "berth/net/client.h"
 
 namespace berth::lab_queue {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "berth/lab_queue/model/lab_line.h"
-#include "berth/lab_queue/store_guests.h"
+#include "berth/lab_queue/lab_connections.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 #include "berth/net/askers.h"
 #include "berth/net/listener.h"
 #include "berth/verdict/limits.h"

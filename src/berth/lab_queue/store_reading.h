@@ -9,8 +9,8 @@
 #include "berth/base/error.h"
 #include "berth/lab_queue/lab_mirror.h"
 #include "berth/lab_queue/lab_store.h"
+#include "berth/lab_queue/store_access.h"
 #include "berth/lab_queue/store_client.h"
-#include "berth/lab_queue/store_place.h"
 #include "berth/net/client.h"
 
 namespace berth::lab_queue {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/lab_queue/store_place.h"
+#include "berth/lab_queue/store_access.h"
 #include "berth/view/doctor.h"
 
 namespace berth::lab_queue {

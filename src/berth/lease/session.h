@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "berth/lease/acquire.h"
+#include "berth/lease/domain.h"
 #include "berth/lease/look.h"
-#include "berth/lease/place.h"
 #include "berth/request/mask.h"
 #include "berth/verdict/select.h"
 #include "berth/verdict/verdict.h"

@@ -16,7 +16,7 @@
 #include "berth/jobs/model/output_cut.h"
 #include "berth/lease/toml.h"
 #include "berth/lease/toml_words.h"
-#include "berth/queue/turn_order.h"
+#include "berth/queue/queue_order.h"
 #include "berth/request/request.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/environment.h"

@@ -15,8 +15,8 @@
 #include <tuple>
 
 #include "berth/net/key_pair.h"
+#include "berth/net/listener_group.h"
 #include "berth/net/resolver.h"
-#include "berth/net/side.h"
 
 namespace berth::net {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "berth/net/delta_chunks.h"
 #include "berth/net/gzip.h"
 #include "berth/net/listener.h"
-#include "berth/net/sequels.h"
 
 namespace berth::net {
 

@@ -12,13 +12,13 @@
 #include <optional>
 #include <utility>
 
+#include "berth/net/background_answers.h"
 #include "berth/net/count.h"
-#include "berth/net/errands.h"
+#include "berth/net/delta_chunks.h"
 #include "berth/net/event_text.h"
 #include "berth/net/gzip.h"
+#include "berth/net/listener_group.h"
 #include "berth/net/listeners.h"
-#include "berth/net/sequels.h"
-#include "berth/net/side.h"
 #include "berth/net/wire.h"
 #include "berth/view/server_metrics.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "berth/net/listener.h"
-#include "berth/net/side.h"
+#include "berth/net/listener_group.h"
 
 namespace berth::net {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/units.h"
-#include "berth/queue/lineup.h"
+#include "berth/queue/host_queue.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/verdict/limits.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "berth/queue/lineup.h"
+#include "berth/queue/host_queue.h"
 
 namespace berth {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <ranges>
 
-#include "berth/queue/turn_order.h"
+#include "berth/queue/queue_order.h"
 #include "berth/verdict/clauses.h"
 
 namespace berth {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/queue/lineup.h"
+#include "berth/queue/host_queue.h"
 
 namespace berth {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "berth/queue/gap.h"
-#include "berth/queue/turn_order.h"
+#include "berth/queue/queue_order.h"
 
 namespace berth {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/verdict/ledger.h"
-#include "berth/verdict/line_rules.h"
+#include "berth/verdict/queue_rules.h"
 
 // Decides which tickets of a line start now, which have a reservation and from when, and which wait behind
 // which. It is EASY backfill (Lifka, 1995) for requests that compete for only a part of the devices: the

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "berth/base/units.h"
-#include "berth/queue/lineup.h"
-#include "berth/queue/turn_order.h"
+#include "berth/queue/host_queue.h"
+#include "berth/queue/queue_order.h"
 #include "berth/verdict/limits.h"
 
 namespace berth {

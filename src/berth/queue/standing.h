@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/queue/lineup.h"
+#include "berth/queue/host_queue.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/record_fields.h"
-#include "berth/queue/turn_order.h"
+#include "berth/queue/queue_order.h"
 #include "berth/request/request.h"
 
 namespace berth {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "berth/queue/turn_order.h"
-#include "berth/simulate/replaying.h"
+#include "berth/queue/queue_order.h"
+#include "berth/simulate/replayer.h"
 
 namespace berth {
 namespace {

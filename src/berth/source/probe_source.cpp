@@ -13,7 +13,7 @@
 #include "berth/device/snapshot_codec.h"
 #include "berth/source/interrupted.h"
 #include "berth/source/probe/protocol.h"
-#include "berth/source/probe_session.h"
+#include "berth/source/probe_link.h"
 #include "berth/source/source_table.h"
 #include "berth/source/stuck_probe.h"
 #include "berth/sys/clock.h"

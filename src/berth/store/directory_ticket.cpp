@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "berth/queue/queue_order.h"
 #include "berth/queue/ticket_codec.h"
-#include "berth/queue/turn_order.h"
 #include "berth/store/contradiction.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/ticket_file.h"

@@ -13,8 +13,8 @@
 #include "berth/command/ask_program.h"
 #include "berth/command/named_lease.h"
 #include "berth/jobs/job_runner.h"
+#include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/submission.h"
-#include "berth/jobs/told_jobs.h"
 #include "berth/request/request_fields.h"
 #include "berth/view/jobs.h"
 

@@ -60,7 +60,7 @@ struct Ticket {
   /// The lease ends for a waiter that does not yield, with this time between SIGTERM and SIGKILL. nullopt: it
   /// does not yield.
   std::optional<std::int64_t> yield_s{};
-  /// The ticket keeps the fair order, with this number (src/berth/queue/turn_order.h). nullopt: it keeps the
+  /// The ticket keeps the fair order, with this number (src/berth/queue/queue_order.h). nullopt: it keeps the
   /// order of coming.
   std::optional<std::int64_t> turn{};
   /// Of a lease: the time of its grant by the boot clock, in whole seconds. nullopt: the program that wrote
@@ -175,7 +175,7 @@ std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t boo
 bool is_candidate(const Ticket& ticket, std::string_view uuid);
 
 /// Whether `a` came before `b`, so that `b` may sleep until `a` no longer waits. Tickets that yield come
-/// behind all others. Which ticket has its turn first, `in_line` says (src/berth/queue/turn_order.h).
+/// behind all others. Which ticket has its turn first, `in_line` says (src/berth/queue/queue_order.h).
 bool comes_before(const Ticket& a, const Ticket& b);
 
 /// Whether two tickets share a candidate, so that the later one waits for the earlier.

@@ -9,7 +9,7 @@
 
 #include "berth/device/snapshot.h"
 #include "berth/verdict/ledger.h"
-#include "berth/verdict/line_rules.h"
+#include "berth/verdict/queue_rules.h"
 
 namespace berth {
 

@@ -8,7 +8,7 @@
 #include "berth/device/host_facts.h"
 #include "berth/request/lab_host.h"
 #include "berth/verdict/limits.h"
-#include "berth/verdict/line_rules.h"
+#include "berth/verdict/queue_rules.h"
 
 namespace berth {
 

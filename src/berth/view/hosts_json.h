@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "berth/lab_queue/model/host.h"
-#include "berth/lab_queue/model/lab_line.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 
 namespace berth::view {
 

@@ -13,7 +13,7 @@
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/select.h"
 #include "berth/verdict/verdict.h"
-#include "berth/view/conduct.h"
+#include "berth/view/compliance.h"
 #include "berth/view/doctor.h"
 #include "berth/view/explain.h"
 #include "berth/view/listing.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/supervise/model/conduct.h"
+#include "berth/supervise/model/compliance.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 #include "berth/view/table.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "berth/lab_queue/model/host.h"
-#include "berth/lab_queue/model/lab_queue.h"
+#include "berth/lab_queue/model/merged_queue.h"
 #include "berth/queue/standing.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "berth/lab_queue/model/host.h"
-#include "berth/lab_queue/model/lab_line.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 #include "berth/view/jobs.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "berth/jobs/model/job.h"
-#include "berth/supervise/model/conduct.h"
+#include "berth/supervise/model/compliance.h"
 
 namespace berth::history {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "berth/history/place.h"
+#include "berth/history/default_path.h"
 
 namespace berth::history::question_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "berth/lab_queue/model/lab_queue.h"
+#include "berth/lab_queue/model/merged_queue.h"
 
 namespace berth {
 namespace {

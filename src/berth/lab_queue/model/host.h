@@ -10,7 +10,7 @@
 
 #include "berth/queue/standing.h"
 #include "berth/request/expression.h"
-#include "berth/supervise/model/conduct.h"
+#include "berth/supervise/model/compliance.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 

@@ -8,10 +8,10 @@
 #include <map>
 #include <utility>
 
-#include "berth/queue/lineup.h"
+#include "berth/queue/host_queue.h"
 #include "berth/queue/plan.h"
+#include "berth/queue/preemption.h"
 #include "berth/queue/ticket_codec.h"
-#include "berth/queue/yielding.h"
 #include "berth/verdict/test/machine.h"
 
 namespace berth::promise_test {

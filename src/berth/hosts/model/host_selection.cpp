@@ -1,0 +1,234 @@
+#include "berth/hosts/model/host_selection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "berth/base/printable.h"
+
+namespace berth::late_binding {
+namespace {
+
+std::size_t count_of(const State& state, Part part) {
+  return static_cast<std::size_t>(std::ranges::count(state.hosts, part, &Candidate::part));
+}
+
+bool is_still_asked(const State& state) {
+  return std::ranges::any_of(state.hosts,
+                             [](const Candidate& each) { return each.part == Part::asked && !each.offer; });
+}
+
+// One that waited is told as such, also if other hosts were down.
+ErrorCode code_of(const State& state) {
+  const auto any = [&](ErrorCode code) {
+    return std::ranges::any_of(state.hosts,
+                               [&](const Candidate& each) { return each.why && each.why->code == code; });
+  };
+  for (const ErrorCode code : {ErrorCode::timed_out, ErrorCode::not_now})
+    if (any(code)) return code;
+  const bool all_impossible = std::ranges::all_of(
+      state.hosts, [](const Candidate& each) { return each.why && each.why->code == ErrorCode::impossible; });
+  return all_impossible ? ErrorCode::impossible : ErrorCode::failure;
+}
+
+std::string indented(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 1)
+    text.insert(at + 1, "    ");
+  return text;
+}
+
+Error nobody_is_left(const State& state) {
+  std::string text = state.hosts.size() == 1 ? "" : "the command starts on none of the hosts:";
+  for (const Candidate& each : state.hosts) {
+    if (state.hosts.size() > 1) text += "\n  ";
+    const std::string why = each.why ? each.why->message : "let go";
+    text += fmt::format("{}: {}", printable(each.host), state.hosts.size() > 1 ? indented(why) : why);
+  }
+  return {code_of(state), text};
+}
+
+void put_out(Candidate& candidate, Error why) {
+  candidate.part = Part::out;
+  candidate.why = std::move(why);
+}
+
+std::vector<RankedHost> ranked_offers(const State& state, std::vector<std::size_t>& places) {
+  std::vector<HostAnswer> answers;
+  for (std::size_t i = 0; i < state.hosts.size(); ++i) {
+    const Candidate& each = state.hosts[i];
+    if (each.part != Part::asked || !each.offer) continue;
+    places.push_back(i);
+    answers.push_back({each.host, *each.offer});
+  }
+  return rank_hosts(state.request, answers);
+}
+
+bool waits(const State& state) {
+  return count_of(state, Part::awaited) + count_of(state, Part::in_line) > 0;
+}
+
+bool is_in_line_near(const State& state) {
+  return std::ranges::any_of(state.hosts, [](const Candidate& each) {
+    return each.part == Part::in_line && each.offer && each.offer->near == true;
+  });
+}
+
+/// Puts those out that can never serve the request. Gives the others that have offered, the best first.
+std::vector<std::pair<std::size_t, RankedHost>> able_hosts(Step& step) {
+  std::vector<std::size_t> places;
+  std::vector<std::pair<std::size_t, RankedHost>> able;
+  for (RankedHost& each : ranked_offers(step.state, places)) {
+    const std::size_t host = places[each.host];
+    if (each.can_serve) {
+      able.emplace_back(host, std::move(each));
+      continue;
+    }
+    put_out(step.state.hosts[host], {ErrorCode::impossible, each.reason});
+    step.words.push_back({Word::Kind::let_go, host});
+  }
+  return able;
+}
+
+// It waits for those that have the path; once none of them is left, for all others, also for those that have
+// not offered.
+void await_turns(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
+  State& state = step.state;
+  if (waits(state) || (!state.offers_are_in && is_still_asked(state))) return;
+  const bool some_near = std::ranges::any_of(
+      able, [&](const auto& each) { return state.hosts[each.first].offer->near == true; });
+  for (std::size_t host = 0; host < state.hosts.size(); ++host) {
+    Candidate& candidate = state.hosts[host];
+    if (candidate.part != Part::asked) continue;
+    if (some_near && (!candidate.offer || candidate.offer->near != true)) continue;
+    candidate.part = Part::awaited;
+    step.words.push_back({Word::Kind::await_turn, host});
+  }
+}
+
+// Where it starts at once it joins first; elsewhere when all have offered, the best first. It joins the rest
+// of its lines when it has not started by the time by which they are to have offered. Where the path
+// is not, it joins when all have offered, and none that has the path is left.
+void join_hosts(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
+  State& state = step.state;
+  const bool choose = state.offers_are_in || !is_still_asked(state);
+  const std::size_t lines = state.offers_are_in ? kLines : kFirstLines;
+  for (const auto& [host, each] : able) {
+    Candidate& candidate = state.hosts[host];
+    if (candidate.offer->near == false && (!choose || each.in_reserve || is_in_line_near(state))) continue;
+    if ((choose || (state.first_offers_are_in && candidate.offer->at_once)) &&
+        count_of(state, Part::in_line) < lines) {
+      candidate.part = Part::in_line;
+      step.words.push_back({Word::Kind::join, host});
+    }
+  }
+}
+
+void fill_lines(Step& step) {
+  State& state = step.state;
+  const auto able = able_hosts(step);
+  if (state.in_lab)
+    await_turns(step, able);
+  else
+    join_hosts(step, able);
+  if (count_of(state, Part::asked) == 0 && !waits(state)) state.failure = nobody_is_left(state);
+}
+
+void choose(Step& step, std::size_t host) {
+  State& state = step.state;
+  if (state.chosen || state.hosts[host].part != Part::in_line) return;
+  state.chosen = host;
+  state.hosts[host].part = Part::chosen;
+  step.words.push_back({Word::Kind::yes, host});
+  for (std::size_t i = 0; i < state.hosts.size(); ++i) {
+    if (i == host || state.hosts[i].part == Part::out) continue;
+    state.hosts[i].part = Part::out;
+    step.words.push_back({Word::Kind::let_go, i});
+  }
+}
+
+// Whether it has begun there nobody can know, so it begins nowhere else.
+Error lost_with_the_yes(const State& state, const Error& why) {
+  const std::string host = printable(state.hosts[*state.chosen].host);
+  if (state.started)
+    return {ErrorCode::failure, fmt::format("{} was lost while the command ran there: {}; what is left of "
+                                            "the command is ended there",
+                                            host, why.message)};
+  return {
+      ErrorCode::failure,
+      fmt::format("{0} had granted the GPUs, and was lost when the command was to start: {1}; the command "
+                  "was started on no other host, since it may have begun on {0}; look there (ssh {0} berth "
+                  "list), then start it again",
+                  host, why.message)};
+}
+
+void leave(Step& step, std::size_t host, Error why) {
+  State& state = step.state;
+  Candidate& candidate = state.hosts[host];
+  if (candidate.part == Part::out) return;
+  if (candidate.part == Part::chosen) {
+    state.failure = lost_with_the_yes(state, why);
+    return put_out(candidate, std::move(why));
+  }
+  put_out(candidate, std::move(why));
+  fill_lines(step);
+}
+
+}  // namespace
+
+Step begin(Request request, const std::vector<std::string>& hosts, Joining joining) {
+  Step step{{std::move(request), {}}, {}};
+  step.state.in_lab = joining == Joining::as_opened || joining == Joining::as_opened_by_offers;
+  const bool few = hosts.size() <= kFirstLines && joining == Joining::few_at_once;
+  const auto [part, word] = joining == Joining::as_opened ? std::pair(Part::awaited, Word::Kind::await_turn)
+                            : few                         ? std::pair(Part::in_line, Word::Kind::join)
+                                                          : std::pair(Part::asked, Word::Kind::ask_offer);
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    step.state.hosts.push_back({hosts[i], part});
+    step.words.push_back({word, i});
+  }
+  return step;
+}
+
+Step next(State state, std::size_t host, What what) {
+  Step step{std::move(state), {}};
+  if (auto* offered = std::get_if<Offered>(&what)) {
+    Candidate& candidate = step.state.hosts[host];
+    if (step.state.chosen || candidate.part == Part::out) return step;
+    if (candidate.part != Part::asked) {
+      if (!candidate.offer) candidate.offer.emplace();
+      candidate.offer->free = offered->offer.free;
+      return step;
+    }
+    candidate.offer = std::move(offered->offer);
+    fill_lines(step);
+  } else if (std::holds_alternative<Opened>(what)) {
+    if (step.state.hosts[host].part != Part::awaited || step.state.chosen) return step;
+    step.state.hosts[host].part = Part::in_line;
+    step.words.push_back({Word::Kind::join, host});
+  } else if (std::holds_alternative<Closed>(what)) {
+    Candidate& candidate = step.state.hosts[host];
+    if (candidate.part == Part::in_line) candidate.part = Part::awaited;
+  } else if (std::holds_alternative<AsksToStart>(what)) {
+    choose(step, host);
+  } else if (std::holds_alternative<Begins>(what)) {
+    if (step.state.chosen == host) step.state.started = true;
+  } else if (auto* gone = std::get_if<Gone>(&what)) {
+    leave(step, host, std::move(gone->why));
+  } else if (!step.state.chosen) {
+    step.state.first_offers_are_in = true;
+    step.state.offers_are_in |= std::holds_alternative<EnoughOffers>(what);
+    fill_lines(step);
+  }
+  return step;
+}
+
+std::size_t tightest(const State& state, const std::vector<std::size_t>& hosts) {
+  return *std::ranges::min_element(hosts, {}, [&](std::size_t host) {
+    const auto& offer = state.hosts[host].offer;
+    return offer ? offer->free : std::numeric_limits<std::size_t>::max();
+  });
+}
+
+}  // namespace berth::late_binding

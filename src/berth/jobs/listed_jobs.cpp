@@ -1,0 +1,203 @@
+#include "berth/jobs/listed_jobs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "berth/command/messages.h"
+#include "berth/command/open_session.h"
+#include "berth/lease/domain.h"
+#include "berth/lease/look.h"
+#include "berth/lease/release.h"
+#include "berth/queue/plan.h"
+#include "berth/queue/standing.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/system_error.h"
+#include "berth/view/waiting.h"
+
+namespace berth::jobs {
+namespace {
+
+// Of two words in the table of jobs, of one on a command line.
+const std::string kInLine = "in line";
+const std::string kInLineAsked = "in-line";
+
+/// Reads the jobs one after another. What cannot be read is told.
+template <class Take>
+void each_job(const JobSpool& spool, const std::vector<std::uint64_t>& numbers, std::string& told,
+              Take take) {
+  for (const std::uint64_t number : numbers) {
+    auto job = spool.job(number);
+    if (!job) told += command::as_lines({job.error().message});
+    // Else it was forgotten meanwhile.
+    if (job && *job) take(NumberedJob{number, **std::move(job)});
+  }
+}
+
+// A process that is just about to end, once its command has, has nothing to be told of.
+std::string words_of_left(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
+  return standing.left_behind ? leasing::in_words(spool.left_of(id, standing)) : "";
+}
+
+void add_told(const JobSpool& spool, NumberedJob job, bool arrays_as_one, std::vector<view::ToldTask>& tasks,
+              std::string& told) {
+  auto standings = standings_of(spool, job);
+  if (!standings) {
+    told += command::as_lines({standings.error().message});
+    return;
+  }
+  const std::vector<TaskId> ids = job.tasks();
+  if (arrays_as_one && ids.size() > 1) {
+    TaskStanding all = standing_of_all(*standings);
+    // A notice is about the job as a whole.
+    if (!job.job.notify.targets.empty()) {
+      if (const auto whole = spool.standing({job.number, {}})) all.not_told = whole->not_told;
+    }
+    for (const TaskStanding& each : *standings) all.last_s = std::max(all.last_s, each.last_s);
+    std::string left;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::string words = words_of_left(spool, ids[i], (*standings)[i]);
+      if (!words.empty()) left += (left.empty() ? "" : ", ") + words;
+    }
+    tasks.push_back(
+        {{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(*standings), std::move(left)});
+    return;
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    std::string left = words_of_left(spool, ids[i], (*standings)[i]);
+    tasks.push_back({ids[i],
+                     i + 1 < ids.size() ? job.job : std::move(job.job),
+                     std::move((*standings)[i]),
+                     spool.output_path(ids[i]),
+                     {},
+                     std::move(left)});
+  }
+}
+
+std::string mark_of_told(const JobSpool& spool) {
+  return spool.path() + "/told";
+}
+
+}  // namespace
+
+Result<std::vector<NumberedJob>> all_jobs(const JobSpool& spool, std::string& told) {
+  BERTH_LET(const auto numbers, spool.numbers());
+  std::vector<NumberedJob> jobs;
+  each_job(spool, numbers, told, [&](NumberedJob job) { jobs.push_back(std::move(job)); });
+  return jobs;
+}
+
+Result<std::vector<view::ToldTask>> all_told(const JobSpool& spool, std::string& told) {
+  BERTH_LET(const auto numbers, spool.numbers());
+  std::vector<view::ToldTask> tasks;
+  tasks.reserve(numbers.size());
+  // Not all jobs first, and then all tasks: of ten thousand that is a lot of memory.
+  each_job(spool, numbers, told,
+           [&](NumberedJob job) { add_told(spool, std::move(job), true, tasks, told); });
+  // A job cannot write there itself why it does not start.
+  const bool one_waits = std::ranges::any_of(
+      tasks, [](const view::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; });
+  if (one_waits && !spool.has_room())
+    told += command::as_lines(
+        {fmt::format("the disk of {} takes nothing more (it is full, or read-only), so no job of "
+                     "yours can start: make room there",
+                     spool.path())});
+  return tasks;
+}
+
+std::vector<view::ToldTask> told_tasks(const JobSpool& spool, std::vector<NumberedJob> jobs,
+                                       std::string& told) {
+  std::vector<view::ToldTask> tasks;
+  for (NumberedJob& job : jobs) add_told(spool, std::move(job), false, tasks, told);
+  return tasks;
+}
+
+std::vector<std::string> state_arguments(const std::vector<std::string>& states) {
+  std::vector<std::string> arguments;
+  for (const std::string& state : states)
+    arguments.push_back("--state=" + (state == kInLine ? kInLineAsked : state));
+  return arguments;
+}
+
+command::Option state_option(std::vector<std::string>& states) {
+  return {"Options",
+          0,
+          "state",
+          "STATE",
+          "only what is waiting, in-line, running, done, failed, cancelled or interrupted, and each such "
+          "task of an "
+          "array; several times: what is one of these",
+          {"waiting", "in-line", "running", "done", "failed", "cancelled", "interrupted"},
+          [&states](std::string_view value) -> Result<void> {
+            states.emplace_back(value == kInLineAsked ? std::string_view(kInLine) : value);
+            return {};
+          }};
+}
+
+void say_behind_whom(std::vector<view::ToldTask>& tasks) {
+  const auto stands = [](const view::ToldTask& task) {
+    return task.standing.in_line && task.standing.reason.empty();
+  };
+  if (std::ranges::none_of(tasks, stands)) return;
+  const auto place = leasing::find_place({});
+  auto books = place ? place->store->look() : std::unexpected(place.error());
+  if (!books) return;
+  leasing::name_users(books->ledger);
+  for (view::ToldTask& task : tasks) {
+    if (!stands(task)) continue;
+    const auto is_its = [&](const Ticket& ticket) {
+      return ticket.phase == TicketPhase::waiting && ticket.pid == task.standing.pid &&
+             ticket.pid_start_ticks == task.standing.pid_start_ticks;
+    };
+    const auto ticket = std::ranges::find_if(books->ledger.tickets, is_its);
+    if (ticket == books->ledger.tickets.end()) continue;
+    const auto before = rivals_before(*ticket, books->ledger);
+    Standing standing{.ticket = *ticket, .position = before.size() + 1};
+    if (!before.empty()) standing.behind = *before.back();
+    task.standing.reason = before.empty() ? "first in line; `berth queue` says for which GPUs it waits"
+                                          : in_one_line(view::told(standing, Snapshot{}, view::Style{}));
+  }
+}
+
+std::int64_t last_told_s(const JobSpool& spool) {
+  struct stat status{};
+  return ::stat(mark_of_told(spool).c_str(), &status) == 0 ? status.st_mtime : 0;
+}
+
+void note_told(const JobSpool& spool) {
+  const sys::Descriptor file(
+      ::open(mark_of_told(spool).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file) ::futimens(file.get(), nullptr);
+}
+
+void keep_states(std::vector<view::ToldTask>& tasks, const std::vector<std::string>& states) {
+  if (states.empty()) return;
+  std::erase_if(tasks, [&](const view::ToldTask& task) {
+    return std::ranges::find(states, view::standing_word(task.standing)) == states.end();
+  });
+}
+
+Result<std::string> end_of_output(const std::string& path, std::size_t lines, std::size_t bytes) {
+  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file && errno == ENOENT) return "";
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) != 0) return sys::fail_errno(fmt::format("opening {}", path));
+  std::string text(std::min<std::size_t>(bytes, static_cast<std::size_t>(status.st_size)), '\0');
+  const ssize_t got =
+      ::pread(file.get(), text.data(), text.size(), status.st_size - static_cast<off_t>(text.size()));
+  if (got < 0) return sys::fail_errno(fmt::format("reading {}", path));
+  text.resize(static_cast<std::size_t>(got));
+  std::erase(text, '\0');
+  std::size_t from = text.size();
+  for (std::size_t seen = 0; from > 0; --from) {
+    if (text[from - 1] == '\n' && from != text.size() && ++seen == lines) break;
+  }
+  return text.substr(from);
+}
+
+}  // namespace berth::jobs

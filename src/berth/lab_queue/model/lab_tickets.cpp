@@ -1,0 +1,288 @@
+#include "berth/lab_queue/model/lab_tickets.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace berth {
+namespace {
+
+bool has_name(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
+
+unsigned lane_of(unsigned gpus, const LineRules& rules) {
+  return rules.backfill ? gpus : 0;
+}
+
+std::string id_of(std::string_view home, std::string_view mark) {
+  return fmt::format("{}-{}", home, mark);
+}
+
+std::string_view home_of(std::string_view id) {
+  const std::size_t hyphen = id.rfind('-');
+  return hyphen == std::string_view::npos ? "" : id.substr(0, hyphen);
+}
+
+std::string asked_at_of(std::string_view machine, std::int64_t pid) {
+  return fmt::format("{}:{}", machine, pid);
+}
+
+LabLine::Lane::iterator LabLine::first_from(Lane& lane, std::uint64_t order) {
+  return std::ranges::lower_bound(lane, order, {}, &Kept::order);
+}
+
+LabLine::Group& LabLine::group_of(const std::vector<std::string>& hosts) {
+  const auto [found, is_new] = groups_.try_emplace(hosts);
+  Group& group = found->second;
+  if (!is_new) return group;
+  group.hosts = hosts;
+  group.names.insert(hosts.begin(), hosts.end());
+  for (const std::string& host : group.names) by_host_[host].push_back(&group);
+  return group;
+}
+
+const LabLine::Kept* LabLine::kept(std::string_view id) const {
+  const auto found = tickets_.find(id);
+  return found == tickets_.end() ? nullptr : &found->second;
+}
+
+void LabLine::put(LabTicket ticket) {
+  if (const auto found = tickets_.find(ticket.id); found != tickets_.end()) {
+    Kept& kept = found->second;
+    const bool stays = kept.order == ticket.order && kept.home == ticket.home && kept.lane == ticket.lane &&
+                       kept.turn == ticket.turn && kept.group->hosts == ticket.hosts;
+    if (stays) {
+      kept.uid = ticket.uid;
+      kept.gpus = ticket.gpus;
+      with_most_ += static_cast<std::size_t>(ticket.most.has_value());
+      with_most_ -= static_cast<std::size_t>(kept.most.has_value());
+      kept.most = ticket.most;
+      kept.asked_at = std::move(ticket.asked_at);
+      kept.joined = std::move(ticket.joined);
+      return;
+    }
+    remove(ticket.id);
+  }
+  Group& group = group_of(ticket.hosts);
+  ++homes_[ticket.home];
+  if (ticket.turn) ++with_turn_;
+  if (ticket.most) ++with_most_;
+  Kept kept{.order = ticket.order,
+            .home = std::move(ticket.home),
+            .uid = ticket.uid,
+            .lane = ticket.lane,
+            .gpus = ticket.gpus,
+            .turn = ticket.turn,
+            .most = ticket.most,
+            .asked_at = std::move(ticket.asked_at),
+            .group = &group,
+            .joined = std::move(ticket.joined)};
+  const auto [made, is_new] = tickets_.emplace(std::move(ticket.id), std::move(kept));
+  Lane& lane = group.lanes[ticket.lane];
+  lane.insert(first_from(lane, ticket.order), &made->second);
+}
+
+void LabLine::remove(std::string_view id) {
+  const auto found = tickets_.find(id);
+  if (found == tickets_.end()) return;
+  const Kept& kept = found->second;
+  if (const auto home = homes_.find(kept.home); --home->second == 0) homes_.erase(home);
+  if (kept.turn) --with_turn_;
+  if (kept.most) --with_most_;
+  Group& group = *kept.group;
+  const auto lane = group.lanes.find(kept.lane);
+  // An order is of one ticket alone in a store that works; in one that does not, none may be left behind.
+  std::erase(lane->second, &kept);
+  if (lane->second.empty()) group.lanes.erase(lane);
+  tickets_.erase(found);
+  if (!group.lanes.empty()) return;
+  for (const std::string& host : group.names) {
+    const auto named = by_host_.find(host);
+    std::erase(named->second, &group);
+    if (named->second.empty()) by_host_.erase(named);
+  }
+  groups_.erase(group.hosts);
+}
+
+std::optional<LabTicket> LabLine::find(std::string_view id) const {
+  const Kept* found = kept(id);
+  if (found == nullptr) return std::nullopt;
+  return LabTicket{.id = std::string(id),
+                   .order = found->order,
+                   .home = found->home,
+                   .uid = found->uid,
+                   .lane = found->lane,
+                   .gpus = found->gpus,
+                   .turn = found->turn,
+                   .most = found->most,
+                   .asked_at = found->asked_at,
+                   .hosts = found->group->hosts,
+                   .joined = found->joined};
+}
+
+std::vector<std::string> LabLine::of_home(std::string_view home) const {
+  std::vector<std::string> ids;
+  if (!homes_.contains(home)) return ids;
+  for (const auto& [id, kept] : tickets_)
+    if (kept.home == home) ids.push_back(id);
+  return ids;
+}
+
+std::vector<Numbered> LabLine::turns() const {
+  std::vector<Numbered> turns;
+  if (with_turn_ == 0) return turns;
+  for (const auto& [id, kept] : tickets_)
+    if (kept.turn) turns.push_back({kept.uid, kept.gpus, *kept.turn, false});
+  return turns;
+}
+
+LabOpenings::LabOpenings(const LabLine& line, const std::set<std::string, std::less<>>& absent,
+                         const GpusByUser& has)
+    : line_(line), absent_(absent) {
+  if (line.with_turn_ > 0) rank_by_turn(has);
+  if (line.with_most_ > 0) pass_over_limited(has);
+}
+
+std::vector<const LabLine::Kept*> LabOpenings::ranked() const {
+  std::vector<const Kept*> all;
+  for (const auto& [id, kept] : line_.tickets_) all.push_back(&kept);
+  std::ranges::sort(all, {}, [this](const Kept* each) { return rank_of(*each); });
+  return all;
+}
+
+void LabOpenings::rank_by_turn(const GpusByUser& has) {
+  const std::vector<const Kept*> came = ranked();  // without ranks so far: as they came
+  std::vector<Wish> wishes;
+  for (const Kept* each : came)
+    wishes.push_back({.id = {},
+                      .uid = each->uid,
+                      .count = each->gpus,
+                      .turn = each->turn,
+                      .passed_over = absent_.contains(each->home)});
+  for (const std::size_t at : order_of_turns(wishes, has, 0, kNever)) ranks_.emplace(came[at], ranks_.size());
+}
+
+// Of the requests of one user only as many stand on hosts as may start beside each other: a host would grant
+// GPUs to the others, and they would have to let them go.
+void LabOpenings::pass_over_limited(const GpusByUser& has) {
+  auto taken = has.in_all;
+  for (const Kept* each : ranked()) {
+    if (absent_.contains(each->home)) continue;
+    auto& of_user = taken[each->uid];
+    if (each->most && of_user + each->gpus > *each->most)
+      over_limit_.emplace(each, of_user);
+    else
+      of_user += each->gpus;
+  }
+}
+
+bool LabOpenings::is_passed_over(const Kept& ticket) const {
+  return absent_.contains(ticket.home) || over_limit_.contains(&ticket);
+}
+
+std::optional<std::uint64_t> LabOpenings::taken_of_limit(std::string_view id) const {
+  const auto found = over_limit_.find(line_.kept(id));
+  if (found == over_limit_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::uint64_t LabOpenings::rank_of(const Kept& ticket) const {
+  return ranks_.empty() ? ticket.order : ranks_.at(&ticket);
+}
+
+std::size_t LabOpenings::before(const LabLine::Lane& lane, const Kept& own) const {
+  if (ranks_.empty())
+    return static_cast<std::size_t>(std::ranges::lower_bound(lane, own.order, {}, &Kept::order) -
+                                    lane.begin());
+  const std::uint64_t rank = rank_of(own);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(lane, [&](const Kept* each) { return rank_of(*each) < rank; }));
+}
+
+std::set<const LabLine::Group*> LabOpenings::sharing_host_with(const LabLine::Group& group) const {
+  std::set<const LabLine::Group*> sharing;
+  for (const std::string& host : group.names) {
+    const auto& named = line_.by_host_.find(host)->second;
+    sharing.insert(named.begin(), named.end());
+  }
+  return sharing;
+}
+
+std::size_t LabOpenings::place(std::string_view id) const {
+  const Kept* own = line_.kept(id);
+  if (own == nullptr) return 0;
+  std::size_t place = 0;
+  for (const LabLine::Group* group : sharing_host_with(*own->group))
+    for (const auto& [number, lane] : group->lanes) place += before(lane, *own);
+  return place;
+}
+
+// The places of all at once: to ask for each alone would go through a long line as often as it has requests.
+LabOrder LabOpenings::order() const {
+  LabOrder order;
+  std::map<const LabLine::Group*, std::set<const LabLine::Group*>> sharing;
+  std::map<const LabLine::Group*, std::size_t> earlier;
+  for (const Kept* each : ranked()) {
+    if (each->joined.empty()) {
+      ++order.outside;
+    } else if (!each->asked_at.empty()) {
+      const auto [found, is_new] = sharing.try_emplace(each->group);
+      if (is_new) found->second = sharing_host_with(*each->group);
+      std::size_t place = 1;
+      for (const LabLine::Group* group : found->second)
+        if (const auto those = earlier.find(group); those != earlier.end()) place += those->second;
+      order.standing.push_back({each->asked_at, place});
+    }
+    ++earlier[each->group];
+  }
+  return order;
+}
+
+const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
+  const auto [found, is_new] = windows_.try_emplace(host);
+  Window& window = found->second;
+  if (!is_new) return window;
+  for (const LabLine::Group* group : line_.by_host_.find(host)->second) {
+    for (const auto& [number, lane] : group->lanes) {
+      std::vector<Spot>& places = window[number];
+      std::size_t taken = 0;
+      for (const Kept* each : lane) {
+        if (is_passed_over(*each)) continue;
+        places.push_back({rank_of(*each), has_name(each->joined, host)});
+        // The lane lies in the order in which they came.
+        if (++taken == kLabWindow && ranks_.empty()) break;
+      }
+    }
+  }
+  for (auto& [number, places] : window) {
+    std::ranges::sort(places, {}, &Spot::rank);
+    places.resize(std::min(places.size(), kLabWindow));
+  }
+  return window;
+}
+
+std::vector<std::string> LabOpenings::hosts_to_join(std::string_view id) {
+  const Kept* own = line_.kept(id);
+  if (own == nullptr || over_limit_.contains(own)) return {};
+  const std::uint64_t rank = rank_of(*own);
+  const auto is_before = [&](const Spot& each) { return each.rank < rank; };
+  std::vector<std::string> open;
+  for (const std::string& host : own->group->hosts) {
+    bool all_stand = true;
+    std::size_t earlier = 0;
+    for (const auto& [number, places] : window_of(host)) {
+      const auto end = std::ranges::find_if_not(places, is_before);
+      all_stand = all_stand && std::all_of(places.begin(), end, std::mem_fn(&Spot::stands));
+      if (number == own->lane) earlier = static_cast<std::size_t>(end - places.begin());
+    }
+    if (all_stand && earlier < kLabWindow) open.push_back(host);
+  }
+  return open;
+}
+
+}  // namespace berth

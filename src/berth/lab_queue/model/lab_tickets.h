@@ -1,0 +1,197 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/queue/queue_order.h"
+#include "berth/queue/schedule.h"
+
+// The one line of all requests of a lab. A store orders it (docs/store-protocol.md). This code decides which
+// request may join which host. It grants nothing: the kernel of each host does.
+namespace berth {
+
+/// How many requests of one lane of the lab's line stand in the own line of one host at once. With more,
+/// connections would be idle. With fewer, a host would have no next request for as long as an ssh takes.
+inline constexpr std::size_t kLabWindow = 8;
+
+/// The requests for the same number of GPUs are a lane. With one window for all, requests for many GPUs would
+/// fill it while the free GPUs are enough for requests for few (tests/bench/placement.h: waits two to three
+/// times as long as in one queue). If no request may start before an earlier one, all are one lane: 0.
+unsigned lane_of(unsigned gpus, const LineRules& rules);
+
+/// What Ticket::asked_at says of a request of this process on this machine.
+std::string asked_at_of(std::string_view machine, std::int64_t pid);
+/// What others say of it is cut to this length: it is shown to people.
+inline constexpr std::size_t kLongestAskedAt = 80;
+
+/// The id of a ticket: the machine on which it was asked for, and the digits that it has drawn.
+std::string id_of(std::string_view home, std::string_view mark);
+/// The machine of this id, whose own name may have hyphens. "": it is no id.
+std::string_view home_of(std::string_view id);
+
+/// A request in the lab's line.
+struct LabTicket {
+  std::string id;
+  std::uint64_t order = 0;  ///< the number that the store gave it when it was made; never a clock's
+  std::string home;         ///< the machine on which it was asked, whose agent keeps it
+  std::uint32_t uid = 0;    ///< whose it is, as the kernel of its home says
+  unsigned lane = 0;        ///< as of lane_of
+  unsigned gpus = 1;
+  std::optional<std::int64_t> turn{};  ///< as Ticket::turn: where its home lets who has fewer GPUs come first
+  /// How many GPUs its user may have through this line at once, as its home says.
+  std::optional<unsigned> most{};
+  std::string asked_at{};           ///< as Ticket::asked_at; "": its agent is too old to tell it
+  std::vector<std::string> hosts;   ///< that could start it
+  std::vector<std::string> joined;  ///< of those, the hosts in whose own line it stands
+
+  bool operator==(const LabTicket&) const = default;
+};
+
+/// One that was started, and has not ended.
+struct LabStart {
+  std::string host;
+  std::int64_t pid = 0;  ///< of the process at its home that asked
+  std::uint32_t uid = 0;
+  unsigned gpus = 0;
+  std::optional<std::int64_t> turn{};  ///< as its ticket had it
+
+  bool operator==(const LabStart&) const = default;
+};
+
+/// A request that stands in the own line of a host.
+struct LabStanding {
+  std::string asked_at;   ///< as of its ticket
+  std::size_t place = 1;  ///< 1: no earlier request could start on a host that it names
+
+  bool operator==(const LabStanding&) const = default;
+};
+
+/// The line as people see it.
+struct LabOrder {
+  std::vector<LabStanding> standing{};  ///< in the order of the line
+  std::size_t outside = 0;              ///< how many requests stand in the own line of no host yet
+
+  bool operator==(const LabOrder&) const = default;
+};
+
+/// A request may name no more of them.
+inline constexpr std::size_t kMostHostsOfRequest = 256;
+
+/// The requests of a lab. The same questions come again at each change of a long line. To answer them fast,
+/// requests that name the same hosts and are of one lane are kept together.
+class LabLine {
+ public:
+  LabLine() = default;
+  LabLine(LabLine&&) = default;
+  LabLine& operator=(LabLine&&) = default;
+
+  /// Replaces the ticket with this id, if there is one.
+  void put(LabTicket ticket);
+  void remove(std::string_view id);
+
+  std::size_t size() const { return tickets_.size(); }
+  std::optional<LabTicket> find(std::string_view id) const;
+  /// How many tickets each machine has as its home.
+  const std::map<std::string, std::size_t, std::less<>>& homes() const { return homes_; }
+  /// Their ids.
+  std::vector<std::string> of_home(std::string_view home) const;
+
+  /// Whether it matters for the order what each user has of the lab already.
+  bool asks_who_has_what() const { return with_turn_ > 0 || with_most_ > 0; }
+
+  /// The turns of those that have one, for the turn of one that comes (next_turn).
+  std::vector<Numbered> turns() const;
+
+ private:
+  friend class LabOpenings;
+  struct Kept;
+  using Lane = std::vector<const Kept*>;  // in the order of the line
+  struct Group {
+    std::vector<std::string> hosts;
+    std::set<std::string, std::less<>> names{};  // the same
+    std::map<unsigned, Lane> lanes{};
+  };
+  struct Kept {
+    std::uint64_t order = 0;
+    std::string home;
+    std::uint32_t uid = 0;
+    unsigned lane = 0;
+    unsigned gpus = 1;
+    std::optional<std::int64_t> turn{};
+    std::optional<unsigned> most{};
+    std::string asked_at{};
+    Group* group = nullptr;
+    std::vector<std::string> joined;
+  };
+
+  static Lane::iterator first_from(Lane& lane, std::uint64_t order);
+  Group& group_of(const std::vector<std::string>& hosts);
+  const Kept* kept(std::string_view id) const;
+
+  std::map<std::string, Kept, std::less<>> tickets_;
+  std::map<std::vector<std::string>, Group> groups_;
+  std::map<std::string, std::vector<const Group*>, std::less<>> by_host_;
+  std::map<std::string, std::size_t, std::less<>> homes_;
+  std::size_t with_turn_ = 0;
+  std::size_t with_most_ = 0;
+};
+
+/// Who may join which hosts, for as long as nobody changes the line. The order is that in which the store got
+/// the tickets. Where tickets have turns, those go past each other as order_of_turns says.
+class LabOpenings {
+ public:
+  /// Earlier tickets of an `absent` home, from which nobody has heard, keep their places and are not waited
+  /// for. `has`: what each user has of the lab already.
+  LabOpenings(const LabLine& line, const std::set<std::string, std::less<>>& absent,
+              const GpusByUser& has = {});
+
+  /// The hosts whose own lines this one may join now: of the tickets before it that could start on that host,
+  /// those that have room in the window stand in its line already, and this one has room too. Empty: it is
+  /// not in the line, or over its user's limit.
+  std::vector<std::string> hosts_to_join(std::string_view id);
+
+  /// If what its user has, and the user's tickets before it, leave too little of the user's limit for it: how
+  /// many GPUs those are. It keeps its place and is not waited for.
+  std::optional<std::uint64_t> taken_of_limit(std::string_view id) const;
+
+  /// How many tickets that share a host with it are before it.
+  std::size_t place(std::string_view id) const;
+
+  /// All of the line, for people. Leaves out who stands in the own line of a host and does not tell where it
+  /// was asked for.
+  LabOrder order() const;
+
+ private:
+  using Kept = LabLine::Kept;
+
+  struct Spot {
+    std::uint64_t rank = 0;
+    bool stands = false;
+  };
+  /// For each lane, the tickets that have room in the window.
+  using Window = std::map<unsigned, std::vector<Spot>>;
+
+  void rank_by_turn(const GpusByUser& has);
+  void pass_over_limited(const GpusByUser& has);
+  std::vector<const Kept*> ranked() const;  ///< all of the line, in its order
+  bool is_passed_over(const Kept& ticket) const;
+  std::uint64_t rank_of(const Kept& ticket) const;
+  std::size_t before(const LabLine::Lane& lane, const Kept& own) const;
+  std::set<const LabLine::Group*> sharing_host_with(const LabLine::Group& group) const;
+  const Window& window_of(const std::string& host);
+
+  const LabLine& line_;
+  const std::set<std::string, std::less<>>& absent_;
+  std::map<const Kept*, std::uint64_t> ranks_{};       ///< empty: by the order in which they came
+  std::map<const Kept*, std::uint64_t> over_limit_{};  ///< with what is taken of the limit
+  std::map<std::string, Window, std::less<>> windows_{};
+};
+
+}  // namespace berth

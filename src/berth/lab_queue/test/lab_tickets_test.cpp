@@ -1,0 +1,377 @@
+#include "berth/lab_queue/model/lab_tickets.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+
+namespace berth::lab_line_test {
+namespace {
+
+using Hosts = std::vector<std::string>;
+using Homes = std::set<std::string, std::less<>>;
+
+LabTicket asks(std::string id, std::uint64_t order, Hosts hosts, Hosts joined = {},
+               std::string home = "desk") {
+  return {.id = std::move(id),
+          .order = order,
+          .home = std::move(home),
+          .uid = 1000,
+          .lane = 0,
+          .gpus = 1,
+          .asked_at = fmt::format("desk:{}", order),
+          .hosts = std::move(hosts),
+          .joined = std::move(joined)};
+}
+
+LabTicket asks_for(unsigned lane, std::string id, std::uint64_t order, Hosts joined = {}) {
+  LabTicket ticket = asks(std::move(id), order, {"a"}, std::move(joined));
+  ticket.lane = lane;
+  return ticket;
+}
+
+LabLine line_of(const std::vector<LabTicket>& tickets) {
+  LabLine line;
+  for (const LabTicket& each : tickets) line.put(each);
+  return line;
+}
+
+Hosts hosts_to_join(const std::vector<LabTicket>& tickets, const std::string& id, const Homes& absent) {
+  const LabLine line = line_of(tickets);
+  return LabOpenings(line, absent).hosts_to_join(id);
+}
+
+std::size_t lab_place(const std::vector<LabTicket>& tickets, const std::string& id) {
+  const LabLine line = line_of(tickets);
+  const Homes none;
+  return LabOpenings(line, none).place(id);
+}
+
+TEST_CASE("an id says its machine, also where the name of one begins like that of another") {
+  CHECK(home_of(id_of("gpu", "0a1b")) == "gpu");
+  CHECK(home_of(id_of("gpu-1", "0a1b")) == "gpu-1");
+  CHECK(home_of("0a1b") == "");
+}
+
+TEST_CASE("the first of the lab may join all hosts, whenever its home's clock says it came") {
+  const std::vector<LabTicket> line{asks("z", 1, {"a", "b"}), asks("a", 2, {"a", "b"})};
+  CHECK(hosts_to_join(line, "z", {}) == Hosts{"a", "b"});
+  CHECK(hosts_to_join(line, "a", {}).empty());
+  CHECK(lab_place(line, "z") == 0);
+  CHECK(lab_place(line, "a") == 1);
+}
+
+TEST_CASE("nobody joins a host before all earlier ones that could start there stand in its line") {
+  const std::vector<LabTicket> line{asks("1", 1, {"a", "b"}, {"a"}), asks("2", 2, {"b", "a", "c"})};
+  CHECK(hosts_to_join(line, "2", {}) == Hosts{"a", "c"});
+}
+
+TEST_CASE("those who share no host do not wait for each other") {
+  const std::vector<LabTicket> line{asks("1", 1, {"a"}), asks("2", 2, {"b"})};
+  CHECK(hosts_to_join(line, "2", {}) == Hosts{"b"});
+  CHECK(lab_place(line, "2") == 0);
+}
+
+TEST_CASE("a host has no more of the lab in its line than the window") {
+  std::vector<LabTicket> line;
+  for (std::size_t i = 0; i < kLabWindow; ++i) line.push_back(asks(std::to_string(i), i + 1, {"a"}, {"a"}));
+  line.push_back(asks("last", 1000, {"a", "b"}));
+  CHECK(hosts_to_join(line, "last", {}) == Hosts{"b"});
+  line.erase(line.begin());
+  CHECK(hosts_to_join(line, "last", {}) == Hosts{"a", "b"});
+}
+
+TEST_CASE("who asks for few does not wait behind a window full of those who ask for many") {
+  std::vector<LabTicket> line;
+  for (std::size_t i = 0; i < kLabWindow; ++i) line.push_back(asks_for(8, std::to_string(i), i + 1, {"a"}));
+  line.push_back(asks_for(8, "many", 100));
+  line.push_back(asks_for(1, "few", 101));
+  CHECK(hosts_to_join(line, "many", {}).empty());
+  CHECK(hosts_to_join(line, "few", {}) == Hosts{"a"});
+  // While the window has room for an earlier one, it goes first, whatever it asks for.
+  line[0].joined.clear();
+  CHECK(hosts_to_join(line, "few", {}).empty());
+}
+
+TEST_CASE("the order of the line counts, and not the order in which it is read") {
+  CHECK(hosts_to_join({asks("2", 2, {"a"}), asks("1", 1, {"a"})}, "2", {}).empty());
+}
+
+TEST_CASE("those of a home that is silent keep their places, and nobody waits for them or for their room") {
+  const std::vector<LabTicket> line{asks("1", 1, {"a", "b"}, {"b"}, "gone"), asks("2", 2, {"a", "b"})};
+  CHECK(hosts_to_join(line, "2", {}) == Hosts{"b"});
+  CHECK(hosts_to_join(line, "2", Homes{"gone"}) == Hosts{"a", "b"});
+  CHECK(hosts_to_join(line, "1", Homes{"gone"}) == Hosts{"a", "b"});
+  std::vector<LabTicket> full;
+  for (std::uint64_t i = 1; i <= kLabWindow; ++i)
+    full.push_back(asks(std::to_string(i), i, {"a"}, {"a"}, "gone"));
+  full.push_back(asks("next", kLabWindow + 1, {"a"}));
+  CHECK(hosts_to_join(full, "next", {}).empty());
+  CHECK(hosts_to_join(full, "next", Homes{"gone"}) == Hosts{"a"});
+}
+
+TEST_CASE("who is not in the line joins nothing") {
+  CHECK(hosts_to_join({asks("1", 1, {"a"})}, "2", {}).empty());
+}
+
+TEST_CASE("who asks for as much is of one lane, and everybody where nobody starts in front of another") {
+  CHECK(lane_of(8, {.backfill = true}) == 8);
+  CHECK(lane_of(8, {.backfill = false}) == lane_of(1, {.backfill = false}));
+}
+
+TEST_CASE("what is of one lane and joins by this rule stands in each host's line in the order of the lab") {
+  CHECK(rc::check([](const std::vector<std::uint8_t>& wishes, const std::vector<std::uint8_t>& turns) {
+    const Hosts names{"a", "b", "c"};
+    std::vector<LabTicket> line;
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+      LabTicket ticket = asks(std::to_string(i), 10 + i, {});
+      ticket.lane = 1 + (wishes[i] >> 3) % 3U;
+      for (std::size_t k = 0; k < names.size(); ++k)
+        if ((wishes[i] >> k & 1) != 0) ticket.hosts.push_back(names[k]);
+      line.push_back(ticket);
+    }
+    for (const std::string& host : names) {
+      std::vector<LabTicket> now = line;
+      std::map<unsigned, std::vector<std::uint64_t>> stood;
+      for (const std::uint8_t turn : turns) {
+        if (now.empty()) break;
+        LabTicket& ticket = now[turn % now.size()];
+        const auto open = hosts_to_join(now, ticket.id, {});
+        const bool stands = std::ranges::find(ticket.joined, host) != ticket.joined.end();
+        if (stands || std::ranges::find(open, host) == open.end()) continue;
+        ticket.joined.push_back(host);
+        stood[ticket.lane].push_back(ticket.order);
+      }
+      for (const auto& [lane, orders] : stood) {
+        RC_ASSERT(std::ranges::is_sorted(orders));
+        RC_ASSERT(orders.size() <= kLabWindow);
+      }
+    }
+  }));
+}
+
+/// What docs/store-protocol.md says, word by word.
+Hosts open_by_the_rule(const std::vector<LabTicket>& tickets, const LabTicket& own, const Homes& absent) {
+  Hosts open;
+  const auto has = [](const Hosts& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  for (const std::string& host : own.hosts) {
+    std::map<unsigned, std::size_t> earlier;
+    bool all_stand = true;
+    for (const LabTicket& each : tickets) {
+      if (each.order >= own.order || !has(each.hosts, host)) continue;
+      if (absent.contains(each.home)) continue;
+      if (earlier[each.lane]++ < kLabWindow) all_stand = all_stand && has(each.joined, host);
+    }
+    if (all_stand && earlier[own.lane] < kLabWindow) open.push_back(host);
+  }
+  return open;
+}
+
+/// The same, in the order of their turns, as if they had come in it. Given in the order in which they came.
+std::vector<LabTicket> in_turn(const std::vector<LabTicket>& came, const Homes& absent,
+                               const GpusByUser& has) {
+  std::vector<Wish> wishes;
+  for (const LabTicket& each : came)
+    wishes.push_back({.id = {},
+                      .uid = each.uid,
+                      .count = each.gpus,
+                      .turn = each.turn,
+                      .passed_over = absent.contains(each.home)});
+  std::vector<LabTicket> ranked;
+  for (const std::size_t at : order_of_turns(wishes, has, 0, kNever)) {
+    ranked.push_back(came[at]);
+    ranked.back().order = ranked.size();
+  }
+  return ranked;
+}
+
+TEST_CASE("a line that has changed often answers as the rule does on what is left") {
+  CHECK(rc::check([](const std::vector<std::uint16_t>& changes) {
+    const Hosts names{"a", "b", "c"};
+    LabLine line;
+    std::vector<LabTicket> left;  // in the order of the line
+    std::uint64_t order = 0;
+    for (const std::uint16_t change : changes) {
+      const std::size_t which = left.empty() ? 0 : (change >> 3U) % left.size();
+      if (change % 8 == 0 && !left.empty()) {
+        line.remove(left[which].id);
+        left.erase(left.begin() + static_cast<std::ptrdiff_t>(which));
+        continue;
+      }
+      if (change % 8 < 4 && !left.empty()) {
+        LabTicket& ticket = left[which];
+        Hosts& some = change % 8 == 1 ? ticket.hosts : ticket.joined;
+        const std::string& name = names[(change >> 8U) % names.size()];
+        if (std::erase(some, name) == 0) some.push_back(name);
+        line.put(ticket);
+        continue;
+      }
+      ++order;
+      LabTicket ticket = asks(std::to_string(order), order, {}, {}, change % 16 < 8 ? "gone" : "desk");
+      ticket.lane = 1 + (change >> 4U) % 2U;
+      ticket.gpus = ticket.lane;
+      ticket.uid = 1000 + (change >> 12U) % 3U;
+      if ((change >> 14U) != 0) ticket.turn = next_turn(ticket.uid, line.turns());
+      for (std::size_t k = 0; k < names.size(); ++k)
+        if ((change >> (6U + k) & 1U) != 0) ticket.hosts.push_back(names[k]);
+      line.put(ticket);
+      left.push_back(ticket);
+    }
+    RC_ASSERT(line.size() == left.size());
+    std::map<std::string, std::size_t, std::less<>> homes;
+    for (const LabTicket& each : left) ++homes[each.home];
+    RC_ASSERT(line.homes() == homes);
+    RC_ASSERT(line.of_home("gone").size() == homes["gone"]);
+    for (const Homes& absent : {Homes{}, Homes{"gone"}}) {
+      const GpusByUser has{.in_all = {{1000, 3}}, .firmly = {{1000, 3}}};
+      LabOpenings openings(line, absent, has);
+      const std::vector<LabTicket> ranked = in_turn(left, absent, has);
+      for (const LabTicket& each : ranked) {
+        RC_ASSERT(openings.hosts_to_join(each.id) == open_by_the_rule(ranked, each, absent));
+        const auto before = std::ranges::count_if(ranked, [&](const LabTicket& other) {
+          return other.order < each.order &&
+                 std::ranges::find_first_of(other.hosts, each.hosts) != other.hosts.end();
+        });
+        RC_ASSERT(openings.place(each.id) == static_cast<std::size_t>(before));
+      }
+      LabOrder told;
+      for (const LabTicket& each : ranked) {
+        if (each.joined.empty())
+          ++told.outside;
+        else
+          told.standing.push_back({each.asked_at, openings.place(each.id) + 1});
+      }
+      RC_ASSERT(openings.order() == told);
+      for (const LabTicket& each : left) RC_ASSERT(line.find(each.id) == each);
+    }
+    for (const LabTicket& each : left) line.remove(each.id);
+    RC_ASSERT(line.size() == 0);
+    RC_ASSERT(line.homes().empty());
+  }));
+}
+
+/// One of this user's for one GPU on the host a, in turn.
+void come_in_turn(LabLine& line, std::uint32_t uid, std::string id, std::uint64_t order, Hosts joined = {}) {
+  LabTicket ticket = asks(std::move(id), order, {"a"}, std::move(joined));
+  ticket.lane = 1;
+  ticket.uid = uid;
+  ticket.turn = next_turn(uid, line.turns());
+  line.put(ticket);
+}
+
+TEST_CASE("in the fair order a window that is full of one user's is open to another's") {
+  const Homes nobody_absent;
+  LabLine line;
+  for (std::uint64_t i = 0; i < 40; ++i)
+    come_in_turn(line, 1, fmt::format("ada-{}", i), i + 1, i < kLabWindow ? Hosts{"a"} : Hosts{});
+  come_in_turn(line, 2, "bob-0", 50);
+  LabOpenings openings(line, nobody_absent);
+  CHECK(openings.hosts_to_join("bob-0") == Hosts{"a"});
+  CHECK(openings.place("bob-0") == 1);
+  CHECK(openings.hosts_to_join("ada-8").empty());
+  // What he has of the lab already counts as well.
+  const GpusByUser has{.in_all = {{2, 60}}, .firmly = {{2, 60}}};
+  LabOpenings later(line, nobody_absent, has);
+  CHECK(later.hosts_to_join("bob-0").empty());
+  CHECK(later.place("bob-0") == 40);
+}
+
+TEST_CASE("without turns nobody goes past anybody, and nobody past one who has none") {
+  const Homes nobody_absent;
+  LabLine line;
+  line.put(asks("old", 1, {"a"}));
+  come_in_turn(line, 1, "ada", 2);
+  come_in_turn(line, 2, "bob", 3);
+  const GpusByUser has{.in_all = {{1, 4}}, .firmly = {{1, 4}}};
+  const LabOpenings openings(line, nobody_absent, has);
+  CHECK(openings.place("old") == 0);
+  CHECK(openings.place("bob") == 1);
+  CHECK(openings.place("ada") == 2);
+}
+
+/// One of this user's, who may have so many GPUs at once.
+LabTicket limited(std::uint32_t uid, std::string id, std::uint64_t order, unsigned gpus, unsigned most) {
+  LabTicket ticket = asks(std::move(id), order, {"a"});
+  ticket.lane = ticket.gpus = gpus;
+  ticket.uid = uid;
+  ticket.most = most;
+  return ticket;
+}
+
+TEST_CASE(
+    "of one user's requests only as many stand on hosts as the user may have, and nobody waits for more") {
+  const Homes nobody_absent;
+  LabLine line = line_of({limited(1, "ada-0", 1, 1, 3), limited(1, "ada-1", 2, 2, 3),
+                          limited(1, "ada-2", 3, 1, 3), limited(2, "bob-0", 4, 1, 3)});
+  // ada-0 and ada-1 stand on the host: the next of ada's is not waited for.
+  for (const char* id : {"ada-0", "ada-1"}) {
+    LabTicket stands = *line.find(id);
+    stands.joined = {"a"};
+    line.put(stands);
+  }
+  CHECK(line.asks_who_has_what());
+  LabOpenings openings(line, nobody_absent);
+  CHECK(openings.hosts_to_join("ada-1") == Hosts{"a"});
+  CHECK_FALSE(openings.taken_of_limit("ada-1"));
+  CHECK(openings.hosts_to_join("ada-2").empty());
+  CHECK(openings.taken_of_limit("ada-2") == 3);
+  CHECK(openings.hosts_to_join("bob-0") == Hosts{"a"});
+  CHECK(openings.place("bob-0") == 3);
+  // What the user has of the lab counts: ada-1 has no room any more, and the later and smaller one does.
+  const GpusByUser has{.in_all = {{1, 1}}, .firmly = {{1, 1}}};
+  LabOpenings later(line, nobody_absent, has);
+  CHECK(later.hosts_to_join("ada-0") == Hosts{"a"});
+  CHECK(later.taken_of_limit("ada-1") == 2);
+  CHECK(later.hosts_to_join("ada-2") == Hosts{"a"});
+  // Those of a machine from which nobody has heard take nothing.
+  const Homes absent{"away"};
+  LabTicket away = limited(1, "ada-0", 1, 1, 3);
+  away.home = "away";
+  line.put(away);
+  LabOpenings without(line, absent);
+  CHECK(without.hosts_to_join("ada-2") == Hosts{"a"});
+}
+
+TEST_CASE("a limit that changes is that of the ticket, and none is none") {
+  const Homes nobody_absent;
+  LabLine line = line_of({limited(1, "ada", 1, 2, 1)});
+  CHECK(LabOpenings(line, nobody_absent).taken_of_limit("ada") == 0);
+  line.put(limited(1, "ada", 1, 2, 2));
+  CHECK_FALSE(LabOpenings(line, nobody_absent).taken_of_limit("ada"));
+  LabTicket free = limited(1, "ada", 1, 2, 1);
+  free.most.reset();
+  line.put(free);
+  CHECK_FALSE(LabOpenings(line, nobody_absent).taken_of_limit("ada"));
+  CHECK_FALSE(line.asks_who_has_what());
+  line.put(limited(1, "ada", 1, 2, 1));
+  line.remove("ada");
+  CHECK_FALSE(line.asks_who_has_what());
+  CHECK_FALSE(LabOpenings(line, nobody_absent).taken_of_limit("ada"));
+}
+
+TEST_CASE("people are told of all that stand on a host, in order, and how many stand on none") {
+  LabTicket silent = asks("3", 3, {"a"}, {"a"});
+  silent.asked_at.clear();
+  const Homes nobody_absent;
+  const LabLine line = line_of({asks("9", 1, {"b", "a"}, {"a"}), asks("2", 2, {"b"}), silent,
+                                asks("1", 4, {"a"}, {"a"}), asks("0", 5, {"c"}, {"c"})});
+  CHECK(LabOpenings(line, nobody_absent).order() ==
+        LabOrder{.standing = {{"desk:1", 1}, {"desk:4", 3}, {"desk:5", 1}}, .outside = 1});
+}
+
+TEST_CASE("somebody may always join who stands nowhere and whose host has room") {
+  CHECK(rc::check([](const std::vector<std::uint8_t>& wishes) {
+    std::vector<LabTicket> line;
+    for (std::size_t i = 0; i < wishes.size(); ++i)
+      line.push_back(asks(std::to_string(i), i + 1, {wishes[i] % 2 == 0 ? "a" : "b"}));
+    if (line.empty()) return;
+    RC_ASSERT(!hosts_to_join(line, line.front().id, {}).empty());
+  }));
+}
+
+}  // namespace
+}  // namespace berth::lab_line_test

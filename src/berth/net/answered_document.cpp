@@ -1,0 +1,23 @@
+#include "berth/net/answered_document.h"
+
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
+#include "berth/view/json.h"
+
+namespace berth::net {
+
+Result<std::string> document_in(http::Response response, std::string_view asking) {
+  constexpr int kWantsToken = 401;
+  if (response.status == 200) return std::move(response.body);
+  if (response.status == kWantsToken)
+    return fail(ErrorCode::failure,
+                fmt::format("{}: it wants a token; give it with --token-file FILE", asking));
+  const std::string message = view::message_of_error(response.body);
+  return fail(ErrorCode::failure,
+              fmt::format("{}: {}", asking,
+                          message.empty() ? fmt::format("it answers with HTTP status {}", response.status)
+                                          : printable(message)));
+}
+
+}  // namespace berth::net

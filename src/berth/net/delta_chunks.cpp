@@ -1,0 +1,150 @@
+// Machines of a lab resemble each other, and one look the look before, so most of an event is in the text
+// before it. A compressor for each client would know that text, and take 256 KiB and the processor for each.
+// But those that are not behind all had the same before, so they can be sent the same bytes: compressed once,
+// with the end of what was published last as what is known. Whoever is behind is sent parts that refer to
+// nothing.
+#include "berth/net/delta_chunks.h"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace berth::net {
+namespace {
+
+/// Beyond that, as when all hosts are new at once, nearly nobody has what was before.
+constexpr std::size_t kMostText = 4U << 20U;
+constexpr std::size_t kMostFramesAtOnce = 16;
+/// Refers to nothing, so it follows any text.
+constexpr std::uint64_t kAlways = std::numeric_limits<std::uint64_t>::max();
+
+struct News {
+  http::Parts parts;
+  std::size_t bytes = 0;
+};
+
+News news_after(const std::vector<http::Frame>& frames, std::uint64_t number) {
+  News news;
+  for (auto frame = std::ranges::upper_bound(frames, number, {}, &http::Frame::number); frame != frames.end();
+       ++frame) {
+    for (const http::Part& part : frame->parts_after(number)) {
+      news.bytes += part.text->size();
+      news.parts.push_back(part);
+    }
+  }
+  return news;
+}
+
+std::string last_of(const http::Parts& parts) {
+  std::string text;
+  std::size_t first = parts.size();
+  for (std::size_t bytes = 0; first > 0 && bytes < kMostContext;) bytes += parts[--first].text->size();
+  for (; first < parts.size(); ++first) text += *parts[first].text;
+  return text.size() > kMostContext ? text.substr(text.size() - kMostContext) : text;
+}
+
+}  // namespace
+
+const Sequel* StreamPlace::sequel(const http::ByPath<Sequel>& sequels) {
+  const auto found = sequels.find(path_);
+  if (found == sequels.end()) return nullptr;
+  const Sequel& sequel = found->second;
+  if (sequel.after != sent_ || since_ > sequel.since) return nullptr;
+  sent_ = whole_ = sequel.number;
+  return &sequel;
+}
+
+http::Parts StreamPlace::frames(const http::Published& published) {
+  http::Parts parts;
+  const auto stream = published.streams.find(path_);
+  if (stream == published.streams.end()) return parts;
+  const auto& frames = stream->second;
+  auto next = std::ranges::upper_bound(frames, sent_, {}, &http::Frame::number);
+  for (std::size_t count = 0; next != frames.end() && count < kMostFramesAtOnce; ++next, ++count) {
+    const http::Parts& more = next->parts_after(whole_);
+    parts.insert(parts.end(), more.begin(), more.end());
+    sent_ = next->number;
+    // Those that were not behind got what changed, and what is told next refers to that.
+    if (next->change && whole_ < next->change->since) is_interrupted();
+  }
+  // What was replaced meanwhile it never had, so only the end of what is published tells that it has all.
+  if (next == frames.end()) whole_ = sent_;
+  return parts;
+}
+
+http::ByPath<Sequel> Sequels::take(const http::Published& published,
+                                   const std::set<std::string, std::less<>>& read) {
+  const auto is_gone = [&](const auto& each) {
+    return !published.streams.contains(each.first) || !read.contains(each.first);
+  };
+  std::erase_if(ends_, is_gone);
+  std::erase_if(sequels_, is_gone);
+  for (const auto& [path, frames] : published.streams) {
+    if (frames.empty() || !read.contains(path)) continue;
+    const std::uint64_t number = frames.back().number;
+    const auto known = ends_.find(path);
+    if (known == ends_.end() || number < known->second.number) {
+      // Who reads it may have read other things before.
+      ends_[path] = {.since = kAlways, .number = number};
+      sequels_.erase(path);
+      continue;
+    }
+    End& end = known->second;
+    if (number == end.number) continue;  // what is new of it is what was
+    const News news = news_after(frames, end.number);
+    sequels_.erase(path);
+    if (news.bytes <= kMostText) {
+      if (auto packed = packed_after(end.context, news.parts))
+        sequels_[path] = {end.since, end.number, number,
+                          std::make_shared<const http::Packed>(std::move(*packed)), news.bytes};
+    }
+    end = {.since = end.number, .number = number, .context = last_of(news.parts)};
+  }
+  return sequels_;
+}
+
+void Sequels::forget() {
+  ends_.clear();
+  sequels_.clear();
+}
+
+Readership::Reader::Reader(Readership& all, const std::string& path) : all_(all) {
+  const std::lock_guard lock(all_.mutex_);
+  path_ = all_.paths_.insert(path);
+}
+
+Readership::Reader::~Reader() {
+  const std::lock_guard lock(all_.mutex_);
+  all_.paths_.erase(path_);
+}
+
+std::set<std::string, std::less<>> Readership::read() const {
+  const std::lock_guard lock(mutex_);
+  return {paths_.begin(), paths_.end()};
+}
+
+void SequelThread::publish(std::shared_ptr<const http::Published> published) {
+  const bool is_shown = is_first_.exchange(false);
+  if (is_shown) show_(published, {});
+  asio::post(thread_, [this, is_shown, published = std::move(published)]() mutable {
+    http::ByPath<Sequel> sequels;
+    make(*published, sequels);
+    if (!is_shown) show_(std::move(published), std::move(sequels));
+  });
+}
+
+void SequelThread::drop(std::shared_ptr<const http::Published> published) {
+  asio::post(thread_, [published = std::move(published)]() mutable { published.reset(); });
+}
+
+void SequelThread::make(const http::Published& published, http::ByPath<Sequel>& made) {
+  try {
+    made = sequels_.take(published, readership_.read());
+  } catch (const std::exception&) {  // for want of memory: each part is sent alone
+    sequels_.forget();
+  }
+}
+
+}  // namespace berth::net

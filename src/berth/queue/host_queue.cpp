@@ -1,0 +1,193 @@
+#include "berth/queue/host_queue.h"
+
+#include <algorithm>
+#include <map>
+
+#include "berth/queue/queue_order.h"
+#include "berth/verdict/device_memory.h"
+
+namespace berth {
+namespace {
+
+// A lease has ended and its memory is not back: mostly a matter of a moment.
+constexpr Moment kDraining = 10 * kSecond;
+// After SIGKILL a job ends, and its memory comes back.
+constexpr Moment kAfterGrace = 30 * kSecond;
+constexpr std::uint64_t kNanosecondsOfMoment = 1'000'000;
+
+/// As they are for a request without conditions, wherever and by whomever it is made.
+std::vector<Verdict> plain_verdicts(const Ledger& ledger, const Facts& facts) {
+  Facts of_anybody = facts;
+  of_anybody.masks.clear();
+  of_anybody.passed_over.clear();
+  return judge_each({}, ledger, of_anybody).value_or(std::vector<Verdict>{});
+}
+
+// One that an older program has granted says the second only, and was granted within it. One of a still older
+// program does not say when: it joined before.
+Moment granted_at(const Ticket& lease) {
+  if (!lease.granted_boot_s) return static_cast<Moment>(lease.id.value / kNanosecondsOfMoment);
+  return *lease.granted_boot_s * kSecond + lease.granted_boot_ms.value_or(kSecond - 1);
+}
+
+// What Berth needs to end a job whose time is over.
+Moment to_end(const SitePolicy& policy) {
+  return policy.time_grace_s * kSecond + kAfterGrace;
+}
+
+/// How the lengths of jobs are counted.
+enum class Lengths {
+  longest,  ///< until the last of them has surely ended: for what is promised
+  said,     ///< until the time limit: for what people are told
+};
+
+class Lining {
+ public:
+  Lining(const Ledger& ledger, const Facts& facts, Moment now, Lengths lengths)
+      : ledger_(ledger), facts_(facts), lengths_(lengths) {
+    lineup_.line.now = now;
+    lineup_.line.second = kSecond;
+    for (const Verdict& verdict : plain_verdicts(ledger, facts)) add(verdict);
+  }
+
+  void add(const Ticket& ticket, bool passed_over) {
+    lineup_.line.wishes.push_back({.id = ticket.id,
+                                   .uid = ticket.uid,
+                                   .candidates = set_of(ticket.candidates),
+                                   .count = ticket.count,
+                                   .shared = ticket.shared,
+                                   .bytes = ticket.promise_bytes,
+                                   .length = length_of(ticket),
+                                   .yields = ticket.yield_s.has_value(),
+                                   .turn = ticket.turn,
+                                   .passed_over = passed_over});
+  }
+
+  Lineup result() && { return std::move(lineup_); }
+
+ private:
+  void add(const Verdict& verdict) {
+    const Device* device = find_device(facts_.snapshot, verdict.uuid);
+    const std::size_t place = lineup_.uuids.size();
+    lineup_.uuids.push_back(verdict.uuid);
+    const std::vector<const Ticket*> leases = leases_holding(*device, ledger_);
+    std::uint64_t room_bytes = verdict.free_bytes.value_or(0);
+    for (const Ticket* lease : leases) {
+      const bool whole = takes_whole(*lease, *device);
+      hold(of_lease(*lease, place, whole));
+      room_bytes =
+          whole ? lendable_memory(*device).value_or(0) : sum_of_bytes(room_bytes, lease->promise_bytes);
+    }
+    lineup_.line.room_bytes.push_back(room_bytes);
+    if (!verdict.free() && leases.empty()) hold(of_nobody(place, verdict));
+  }
+
+  Hold of_lease(const Ticket& lease, std::size_t place, bool whole) const {
+    const Moment now = lineup_.line.now;
+    const Moment end = expected_end(granted_at(lease), length_of(lease), now, facts_.policy.line, kSecond);
+    Hold hold{place, 0, end, whole, lease.promise_bytes, lease.id};
+    if (!lease.yield_s) return hold;
+    hold.leaves = lease.ending ? Leaves::anyhow : Leaves::when_asked;
+    hold.left_by = now + *lease.yield_s * kSecond;
+    return hold;
+  }
+
+  Hold of_nobody(std::size_t place, const Verdict& verdict) const {
+    Hold hold{place, 0};
+    if (verdict.failed != Clause::not_draining) return hold;
+    hold.until = lineup_.line.now + kDraining;
+    hold.leaves = Leaves::anyhow;
+    return hold;
+  }
+
+  std::optional<Moment> length_of(const Ticket& ticket) const {
+    const auto longest = longest_stay(ticket, facts_.policy);
+    if (!longest || lengths_ == Lengths::longest) return longest;
+    return *longest - to_end(facts_.policy);
+  }
+
+  void hold(const Hold& hold) { lineup_.line.holds.push_back(hold); }
+
+  std::size_t set_of(const std::vector<std::string>& candidates) {
+    const auto [known, is_new] = sets_.try_emplace(candidates, lineup_.line.sets.size());
+    if (is_new) lineup_.line.sets.push_back(places_of(candidates));
+    return known->second;
+  }
+
+  std::vector<std::size_t> places_of(const std::vector<std::string>& candidates) const {
+    std::vector<std::size_t> places;
+    for (std::size_t place = 0; place < lineup_.uuids.size(); ++place) {
+      const auto means = [&](const std::string& one) {
+        return one == kEveryDevice || one == lineup_.uuids[place];
+      };
+      if (std::ranges::any_of(candidates, means)) places.push_back(place);
+    }
+    return places;
+  }
+
+  const Ledger& ledger_;
+  const Facts& facts_;
+  Lengths lengths_;
+  Lineup lineup_;
+  std::map<std::vector<std::string>, std::size_t> sets_;
+};
+
+Lineup line_up(const Ledger& ledger, const Facts& facts, Moment now, const std::set<TicketId>& passed_over,
+               const Ticket* before, Lengths lengths) {
+  Lining lining(ledger, facts, now, lengths);
+  for (const Ticket* ticket : in_line(ledger, passed_over, before)) {
+    if (before != nullptr && ticket->id == before->id) break;
+    lining.add(*ticket, ticket->held_back || passed_over.contains(ticket->id));
+  }
+  return std::move(lining).result();
+}
+
+}  // namespace
+
+Lineup lineup_of(const Ledger& ledger, const Facts& facts, Moment now, const std::set<TicketId>& passed_over,
+                 const Ticket* before) {
+  return line_up(ledger, facts, now, passed_over, before, Lengths::longest);
+}
+
+std::optional<Moment> longest_stay(const Ticket& ticket, const SitePolicy& policy) {
+  if (!ticket.time_s) return std::nullopt;
+  return *ticket.time_s * kSecond + to_end(policy);
+}
+
+std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Moment now,
+                                 std::set<TicketId> passed_over, TicketId me) {
+  const Lineup lineup = lineup_of(ledger, facts, now, passed_over);
+  const std::vector<Turn> turns = schedule(lineup.line, facts.policy.line);
+  std::vector<TicketId> starting;
+  for (std::size_t at = 0; at < turns.size(); ++at) {
+    if (std::holds_alternative<StartsNow>(turns[at])) starting.push_back(lineup.line.wishes[at].id);
+  }
+  if (std::ranges::find(starting, me) == starting.end()) return starting;
+  passed_over.insert(me);
+  return who_starts(ledger, facts, now, std::move(passed_over), me);
+}
+
+std::map<TicketId, ForeseenStart> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
+                                                  const std::set<TicketId>& passed_over) {
+  std::map<TicketId, ForeseenStart> expected;
+  if (count_waiting(ledger) == 0) return expected;
+  Facts assuming_nothing = facts;
+  assuming_nothing.policy.line.assumed_s = kNever;
+  const Lineup lineup = line_up(ledger, assuming_nothing, now, passed_over, nullptr, Lengths::said);
+  const auto starts = expected_starts(lineup.line, facts.policy.line);
+  for (std::size_t at = 0; at < starts.size(); ++at) {
+    if (!starts[at]) continue;
+    ForeseenStart& start = expected[lineup.line.wishes[at].id];
+    start.boot_s = starts[at]->from / kSecond;
+    for (const std::size_t device : starts[at]->devices) start.uuids.push_back(lineup.uuids[device]);
+  }
+  return expected;
+}
+
+bool is_any_unleased(const Ledger& ledger, const Snapshot& snapshot) {
+  return std::ranges::any_of(snapshot.devices, [&](const Device& device) {
+    return !is_split(device) && leases_holding(device, ledger).empty();
+  });
+}
+
+}  // namespace berth

@@ -1,0 +1,122 @@
+#include "berth/queue/preemption.h"
+
+#include <algorithm>
+
+namespace berth {
+namespace {
+
+/// A lease that can be ended for somebody.
+struct Yielder {
+  TicketId id;
+  std::int64_t since_s = 0;
+  std::size_t devices = 0;
+};
+
+class Yielding {
+ public:
+  Yielding(Line line, const LineRules& rules, const Ledger& ledger) : line_(std::move(line)), rules_(rules) {
+    std::erase_if(line_.wishes, [](const Wish& wish) { return wish.yields; });
+    // What somebody has left is free in a moment: nobody else need end for it.
+    std::erase_if(line_.holds,
+                  [](const Hold& hold) { return hold.owner == TicketId{} && hold.until != kNever; });
+    line_.wishes.resize(std::min(line_.wishes.size(), kAsking));
+    for (const Ticket& ticket : ledger.tickets) {
+      if (ticket.phase != TicketPhase::granted || !ticket.yield_s) continue;
+      if (ticket.ending) {
+        without({ticket.id}, line_);
+      } else {
+        yielders_.push_back({ticket.id, ticket.since_s, ticket.devices.size()});
+      }
+    }
+    std::ranges::stable_sort(yielders_, {}, &Yielder::since_s);
+  }
+
+  std::vector<Yield> run() {
+    const Line before = line_;
+    std::vector<Yield> chosen;
+    for (std::size_t at = 0; at < line_.wishes.size() && !yielders_.empty(); ++at) {
+      if (line_.wishes[at].passed_over || starts(at, {})) continue;
+      const std::vector<TicketId> ended = fewest_for(at);
+      without(ended, line_);
+      std::erase_if(yielders_, [&](const Yielder& one) { return contains(ended, one.id); });
+      for (const TicketId lease : ended) chosen.push_back({lease, line_.wishes[at].id});
+    }
+    while (spare_one(before, chosen)) {
+    }
+    return chosen;
+  }
+
+ private:
+  static bool contains(const std::vector<TicketId>& ids, TicketId id) {
+    return std::ranges::find(ids, id) != ids.end();
+  }
+
+  static void without(const std::vector<TicketId>& ended, Line& line) {
+    std::erase_if(line.holds, [&](const Hold& hold) { return contains(ended, hold.owner); });
+  }
+
+  /// What ends for a later waiter can suit an earlier one too, so that what was to end for him may stay.
+  bool spare_one(const Line& before, std::vector<Yield>& chosen) const {
+    for (std::size_t at = 0; at < chosen.size(); ++at) {
+      std::vector<Yield> fewer = chosen;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at));
+      if (who_starts_without(fewer, before) < who_starts_without(chosen, before)) continue;
+      chosen = std::move(fewer);
+      return true;
+    }
+    return false;
+  }
+
+  /// Of each wish, in the order of the line, whether it starts.
+  std::vector<bool> who_starts_without(const std::vector<Yield>& ended, Line line) const {
+    std::vector<TicketId> leases;
+    for (const Yield& one : ended) leases.push_back(one.lease);
+    without(leases, line);
+    std::vector<bool> starts;
+    for (const Turn& turn : schedule(line, rules_)) starts.push_back(std::holds_alternative<StartsNow>(turn));
+    return starts;
+  }
+
+  bool starts(std::size_t at, const std::vector<TicketId>& ended) const {
+    Line front = line_;
+    front.wishes.resize(at + 1);
+    without(ended, front);
+    return std::holds_alternative<StartsNow>(schedule(front, rules_).back());
+  }
+
+  /// Where few large leases do instead of many small ones, these; else the youngest.
+  std::vector<TicketId> fewest_for(std::size_t at) const {
+    std::vector<TicketId> youngest = needed_for(at, yielders_);
+    std::vector<Yielder> smallest_first = yielders_;
+    std::ranges::stable_sort(smallest_first, {}, &Yielder::devices);
+    std::vector<TicketId> largest = needed_for(at, smallest_first);
+    return largest.size() < youngest.size() ? largest : youngest;
+  }
+
+  /// What is left of them when each that can stay, does, in this order.
+  std::vector<TicketId> needed_for(std::size_t at, const std::vector<Yielder>& order) const {
+    std::vector<TicketId> ended;
+    for (const Yielder& one : order) ended.push_back(one.id);
+    if (!starts(at, ended)) return {};
+    for (const Yielder& one : order) {
+      std::vector<TicketId> fewer = ended;
+      std::erase(fewer, one.id);
+      if (starts(at, fewer)) ended = std::move(fewer);
+    }
+    return ended;
+  }
+
+  Line line_;
+  const LineRules& rules_;
+  std::vector<Yielder> yielders_;  ///< the oldest first
+};
+
+}  // namespace
+
+std::vector<Yield> who_yields(const Ledger& ledger, const Facts& facts, Moment now,
+                              const std::set<TicketId>& passed_over) {
+  Lineup lineup = lineup_of(ledger, facts, now, passed_over);
+  return Yielding(std::move(lineup.line), facts.policy.line, ledger).run();
+}
+
+}  // namespace berth

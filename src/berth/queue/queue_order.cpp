@@ -1,0 +1,167 @@
+#include "berth/queue/queue_order.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <ranges>
+
+namespace berth {
+namespace {
+
+using Places = std::vector<std::size_t>;
+
+constexpr Moment kLongestAge = 10LL * 365 * 86'400 * 1000;
+// The product of an age and a run time needs more than 64 bits.
+__extension__ using Wide = unsigned __int128;
+
+/// Of wishes of one kind, those that yield or those that do not.
+class TurnsOfKind {
+ public:
+  TurnsOfKind(std::span<const Wish> wishes, std::map<std::uint32_t, std::uint64_t> has, Moment now,
+              Moment longest_wait)
+      : wishes_(wishes), has_(std::move(has)), now_(now), longest_wait_(longest_wait) {}
+
+  void sort(std::span<std::size_t> places) {
+    const auto oldest =
+        std::ranges::find_if(places, [&](std::size_t at) { return !wishes_[at].passed_over; });
+    if (oldest != places.end() && wishes_[*oldest].expected && waited(*oldest) >= longest_wait_)
+      first_ = *oldest;
+    while (!places.empty()) {
+      const auto run = places.first(length_of_run(places));
+      sort_run(run);
+      places = places.subspan(run.size());
+    }
+  }
+
+ private:
+  /// Of those that go past each other.
+  std::size_t length_of_run(std::span<const std::size_t> places) const {
+    const Wish& first = wishes_[places.front()];
+    if (!first.turn && !first.expected) return 1;
+    const auto is_other = [&](std::size_t at) {
+      return wishes_[at].turn.has_value() != first.turn.has_value() ||
+             wishes_[at].expected.has_value() != first.expected.has_value();
+    };
+    return static_cast<std::size_t>(std::ranges::find_if(places, is_other) - places.begin());
+  }
+
+  void sort_run(std::span<std::size_t> run) {
+    const bool by_user = wishes_[run.front()].turn.has_value();
+    if (wishes_[run.front()].expected) std::ranges::sort(run, std::bind_front(&TurnsOfKind::is_before, this));
+    if (by_user) sort_by_user(run);
+    const auto first = std::ranges::find(run, first_);
+    if (first != run.end()) std::rotate(run.begin(), first, std::next(first));
+  }
+
+  Moment waited(std::size_t at) const { return std::clamp<Moment>(now_ - wishes_[at].since, 0, kLongestAge); }
+
+  /// By their response ratios; REQUIRES: both have a time.
+  bool is_before(std::size_t a, std::size_t b) const {
+    const Wide left = static_cast<Wide>(waited(a)) * static_cast<Wide>(*wishes_[b].expected);
+    const Wide right = static_cast<Wide>(waited(b)) * static_cast<Wide>(*wishes_[a].expected);
+    return left != right ? left > right : a < b;
+  }
+
+  /// By what their users have, the own wishes of a user in the order that they are in. The numbers belong to
+  /// the user and not to a wish: the first of his wishes has the lowest of them.
+  void sort_by_user(std::span<std::size_t> run) {
+    std::map<std::uint32_t, std::vector<std::int64_t>> numbers;
+    for (const std::size_t place : run) numbers[wishes_[place].uid].push_back(*wishes_[place].turn);
+    for (auto& [uid, own] : numbers) std::ranges::sort(own, std::ranges::greater{});
+    struct Rank {
+      std::uint64_t has;
+      std::int64_t number;
+      std::size_t place;
+      auto operator<=>(const Rank&) const = default;
+    };
+    std::vector<Rank> ranks;
+    for (const std::size_t place : run) {
+      const Wish& wish = wishes_[place];
+      std::uint64_t& has = has_[wish.uid];
+      std::vector<std::int64_t>& own = numbers[wish.uid];
+      ranks.push_back({has, own.back(), place});
+      own.pop_back();
+      if (!wish.passed_over) has += wish.count;
+    }
+    std::ranges::sort(ranks);
+    std::ranges::copy(ranks | std::views::transform(&Rank::place), run.begin());
+  }
+
+  std::span<const Wish> wishes_;
+  std::map<std::uint32_t, std::uint64_t> has_;
+  Moment now_;
+  Moment longest_wait_;
+  std::optional<std::size_t> first_;  ///< comes first of its run, whatever the others are like
+};
+
+GpusByUser gpus_by_user(const Ledger& ledger) {
+  GpusByUser has;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase != TicketPhase::granted) continue;
+    has.in_all[ticket.uid] += ticket.devices.size();
+    if (!ticket.yield_s) has.firmly[ticket.uid] += ticket.devices.size();
+  }
+  return has;
+}
+
+}  // namespace
+
+std::int64_t next_turn(std::uint32_t uid, std::span<const Numbered> others) {
+  std::optional<std::int64_t> last_granted, first_waiting;
+  std::int64_t own = 0;
+  for (const Numbered& other : others) {
+    const std::int64_t turn = other.turn;
+    if (other.uid == uid) own = std::max(own, std::min(turn, kLastTurn - other.count) + other.count);
+    if (other.granted)
+      last_granted = std::max(turn, last_granted.value_or(turn));
+    else
+      first_waiting = std::min(turn, first_waiting.value_or(turn));
+  }
+  return std::max(own, last_granted.value_or(first_waiting.value_or(0)));
+}
+
+std::int64_t next_turn(std::uint32_t uid, const Ledger& ledger) {
+  std::vector<Numbered> others;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.turn)
+      others.push_back({ticket.uid, ticket.count, *ticket.turn, ticket.phase == TicketPhase::granted});
+  }
+  return next_turn(uid, others);
+}
+
+Places order_of_turns(std::span<const Wish> wishes, const GpusByUser& has, Moment now, Moment longest_wait) {
+  Places places(wishes.size());
+  std::iota(places.begin(), places.end(), 0);
+  const auto yielding = std::ranges::stable_partition(places, std::logical_not{},
+                                                      [&](std::size_t at) { return wishes[at].yields; });
+  const auto firm = static_cast<std::size_t>(yielding.begin() - places.begin());
+  TurnsOfKind(wishes, has.firmly, now, longest_wait).sort(std::span(places).first(firm));
+  TurnsOfKind(wishes, has.in_all, now, longest_wait).sort(std::span(places).subspan(firm));
+  return places;
+}
+
+std::vector<const Ticket*> in_line(const Ledger& ledger, const std::set<TicketId>& passed_over,
+                                   const Ticket* one_more) {
+  std::vector<const Ticket*> waiting;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase == TicketPhase::waiting) waiting.push_back(&ticket);
+  }
+  const auto is_it = [&](const Ticket* ticket) { return ticket->id == one_more->id; };
+  if (one_more != nullptr && std::ranges::none_of(waiting, is_it)) waiting.push_back(one_more);
+  std::ranges::sort(waiting, {}, &Ticket::id);
+  std::vector<Wish> wishes;
+  for (const Ticket* ticket : waiting) {
+    wishes.push_back({.id = ticket->id,
+                      .uid = ticket->uid,
+                      .count = ticket->count,
+                      .yields = ticket->yield_s.has_value(),
+                      .turn = ticket->turn,
+                      .passed_over = ticket->held_back || passed_over.contains(ticket->id)});
+  }
+  std::vector<const Ticket*> line;
+  for (const std::size_t at : order_of_turns(wishes, gpus_by_user(ledger), 0, kNever))
+    line.push_back(waiting[at]);
+  return line;
+}
+
+}  // namespace berth

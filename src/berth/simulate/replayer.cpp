@@ -1,0 +1,121 @@
+#include "berth/simulate/replayer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace berth {
+Replaying::Replaying(const Workload& workload, const LineRules& rules, const Progress& tell)
+    : workload_(workload), rules_(rules), tell_(tell) {
+  replay_.grants.resize(workload.jobs.size());
+  expectations_.resize(workload.jobs.size());
+}
+
+/// For how long devices are taken to be kept for it.
+Moment Replaying::assumed(std::size_t job) const {
+  if (const auto& length = workload_.jobs[job].length) return *length;
+  const auto& expected = expectations_[job];
+  return expected ? expected->likely_s.value_or(rules_.assumed_s) : rules_.assumed_s;
+}
+
+void Replaying::note_end(std::size_t job) {
+  const LineJob& ended = workload_.jobs[job];
+  if (!ended.program.empty() && takes(ended) >= kShortestRun)
+    past_runs_[{ended.user, ended.program}].push_back(takes(ended));
+}
+
+Replay Replaying::run() {
+  if (!workload_.jobs.empty()) now_ = replay_.from = workload_.jobs.front().arrival;
+  for (Moment next = now_; next != kNever; next = next_moment()) {
+    go_on_to(next);
+    if (free_ == 0 || !has_waiters()) continue;
+    decide();
+    if (tell_) tell_(started_);
+  }
+  replay_.until = now_;
+  return std::move(replay_);
+}
+
+void Replaying::go_on_to(Moment moment) {
+  if (has_waiters()) replay_.idle_s += static_cast<double>(free_) * static_cast<double>(moment - now_);
+  now_ = moment;
+  std::erase_if(running_, [&](const Running& each) {
+    if (each.ends <= moment) note_end(each.job);
+    return each.ends <= moment;
+  });
+  free_ = workload_.devices;
+  for (const Running& each : running_) free_ -= workload_.jobs[each.job].devices;
+  for (; next_ < workload_.jobs.size() && workload_.jobs[next_].arrival <= moment; ++next_) {
+    const LineJob& job = workload_.jobs[next_];
+    expectations_[next_] = expectation_of(job.length, past_runs_[{job.user, job.program}], rules_);
+    waiting_lengths_.insert(assumed(next_));
+    join(next_);
+  }
+}
+
+Moment Replaying::next_moment() const {
+  Moment next = next_ < workload_.jobs.size() ? workload_.jobs[next_].arrival : kNever;
+  for (const Running& each : running_) {
+    next = std::min(next, each.ends);
+    const Moment expected = each.since + assumed(each.job);
+    if (!workload_.jobs[each.job].length && expected > now_) next = std::min(next, expected);
+  }
+  return std::min(next, next_shift());
+}
+
+// The end that is expected of a job beyond its assumed time moves away, four seconds in one. So a gap before
+// it grows until somebody fits, and it passes the ends that are expected of others. Between two such moments
+// nothing changes for those who wait.
+Moment Replaying::next_shift() const {
+  if (!rules_.backfill || free_ == 0 || waiting_lengths_.empty()) return kNever;
+  std::vector<Moment> since_of_late;
+  std::vector<Moment> ends;
+  for (const Running& each : running_) {
+    const auto& length = workload_.jobs[each.job].length;
+    const Moment end = each.since + assumed(each.job);
+    if (!length && end <= now_)
+      since_of_late.push_back(each.since);
+    else
+      ends.push_back(end);
+  }
+  std::ranges::sort(ends);
+  Moment next = kNever;
+  for (const Moment since : since_of_late) {
+    const Moment end = expected_end(since, std::nullopt, now_, rules_);
+    const auto fits = waiting_lengths_.upper_bound(end - now_);
+    if (fits != waiting_lengths_.end()) next = std::min(next, since + (*fits + kLonger - 1) / kLonger);
+    // The last moment at which it is not before the other, and the first at which it is after it.
+    for (auto other = std::ranges::lower_bound(ends, end); other != ends.end(); ++other) {
+      const Moment meets = (*other + kLonger * since) / (kLonger + 1);
+      for (const Moment moment : {meets, meets + 1}) {
+        if (moment > now_) next = std::min(next, moment);
+      }
+      if (meets > now_) break;
+    }
+  }
+  return next;
+}
+
+void Replaying::start(std::size_t job, std::vector<std::size_t> devices) {
+  free_ -= devices.size();
+  waiting_lengths_.erase(waiting_lengths_.find(assumed(job)));
+  replay_.grants[job] = {now_, std::move(devices)};
+  running_.push_back({job, now_, now_ + takes(workload_.jobs[job])});
+  ++started_;
+}
+
+std::vector<Hold> Replaying::holds(std::size_t first, std::size_t count) const {
+  std::vector<Hold> holds;
+  for (const Running& each : running_) {
+    const auto& expected = expectations_[each.job];
+    const Moment until = expected_end(each.since, workload_.jobs[each.job].length, now_, rules_, 1,
+                                      expected ? expected->likely_s : std::nullopt);
+    for (const std::size_t device : replay_.grants[each.job].devices) {
+      if (device >= first && device < first + count) holds.push_back({device - first, each.since, until});
+    }
+  }
+  return holds;
+}
+
+}  // namespace berth

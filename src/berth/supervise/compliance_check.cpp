@@ -1,0 +1,164 @@
+// The look is left to a process of its own: reading the driver may hang, and a command that has ended is not
+// to wait for that. What it has found comes through a pipe, because the wait for the command collects all
+// children and keeps no other one's status.
+#include "berth/supervise/compliance_check.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/base/units.h"
+#include "berth/command/command.h"
+#include "berth/command/request_options.h"
+#include "berth/supervise/compliance_look.h"
+#include "berth/supervise/model/compliance.h"
+#include "berth/sys/process_identity.h"
+#include "berth/view/compliance.h"
+
+namespace berth::supervise {
+namespace {
+
+constexpr std::chrono::seconds kFirst{60};
+// Later than most programs take to load what they compute on.
+constexpr int kSecondIsLater = 10;
+constexpr std::chrono::seconds kHearAgain{1};
+
+// Far longer than the start of a process takes, in the middle of which nobody can be stopped.
+constexpr int kLooksForStop = 100;
+constexpr std::chrono::milliseconds kLookForStop{1};
+
+/// Said in place of a conduct: it keeps to its devices, and uses more of them than it was promised.
+constexpr std::string_view kOverruns = "overruns";
+
+using Clock = std::chrono::steady_clock;
+
+/// The process that looks. Its answer is one write: what was seen, a newline, a sentence.
+class ConductCommand : public command::Command {
+ public:
+  command::Syntax syntax() override {
+    command::Syntax syntax;
+    syntax.arguments = "ID";
+    syntax.options.push_back(command::source_option(source_));
+    return syntax;
+  }
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
+    // Who asked is not there to read the answer any more.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    BERTH_LET(const auto look, look_at_conduct(environment, words, source_));
+    const ConductReport report = conduct_of(look.lease, look.world.ledger, look.world.facts);
+    const view::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report, look.world.assumed};
+    if (const auto overrun = overrun_of(look.lease, report); overrun && report.conduct == Conduct::keeps)
+      return command::Output{
+          .out = fmt::format("{}\n{}", kOverruns, view::overrun_sentence(*overrun, look.lease))};
+    return command::Output{.out = fmt::format("{}\n{}; it has leased {} (berth verify {})",
+                                              to_text(report.conduct), view::conduct_sentence(job),
+                                              view::leased_in_words(job), look.name)};
+  }
+
+ private:
+  source::SourceKind source_ = source::SourceKind::kAutomatic;
+};
+
+/// Who is stopped starts nothing more. A probe that began between the list of what a look has started and the
+/// look's end would be taken for a process of the job, and a driver that hangs would keep it for ever.
+void stop(const sys::Child& look) {
+  look.kill(SIGSTOP);
+  for (int looks = 0; looks < kLooksForStop; ++looks) {
+    siginfo_t seen{};
+    const auto pid = static_cast<id_t>(look.pid());
+    if (::waitid(P_PID, pid, &seen, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) != 0 || seen.si_pid != 0) return;
+    std::this_thread::sleep_for(kLookForStop);
+  }
+}
+
+}  // namespace
+
+Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless) {
+  const std::string_view set = command::variable("BERTH_VERIFY");
+  if (set.empty()) return kFirst;
+  if (set == "never") return std::nullopt;
+  const auto seconds = seconds_from_text(set, unitless);
+  if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_VERIFY (a time, or never)"));
+  return std::chrono::seconds(*seconds);
+}
+
+ConductCheck::ConductCheck(TicketId lease, source::SourceKind source,
+                           std::optional<std::chrono::seconds> first, bool expects_use)
+    : lease_(lease), source_(source), first_(first.value_or(kFirst)), expects_use_(expects_use) {
+  const Time now = Clock::now();
+  if (first) due_ = {now + *first * kSecondIsLater, now + *first};
+}
+
+std::optional<ConductCheck::Time> ConductCheck::next() const {
+  // A look tells by a signal that it has ended, which another of the kind may hide.
+  if (look_) return Clock::now() + kHearAgain;
+  return due_.empty() ? std::nullopt : std::optional(due_.back());
+}
+
+std::optional<std::string> ConductCheck::go_on() {
+  if (!look_) {
+    if (!due_.empty() && Clock::now() >= due_.back()) begin();
+    return std::nullopt;
+  }
+  std::array<char, 4096> text{};
+  const ssize_t length = ::read(answer_.get(), text.data(), text.size());
+  if (length < 0) return std::nullopt;
+  look_.reset();
+  return judged({text.data(), static_cast<std::size_t>(length)});
+}
+
+void ConductCheck::begin() {
+  due_.pop_back();
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
+  answer_ = sys::Descriptor(pipe[0]);
+  const sys::Descriptor told(pipe[1]);
+  sys::Command command{
+      .program = "/proc/self/exe",
+      .arguments = {"__conduct", to_text(lease_), fmt::format("--source={}", source::to_text(source_))},
+      .output = told.get()};
+  if (auto child = sys::Child::spawn(command)) look_ = std::move(*child);
+}
+
+std::optional<std::string> ConductCheck::judged(std::string_view answer) {
+  const std::size_t line = answer.find('\n');
+  const std::string_view conduct = answer.substr(0, line);
+  const std::string_view sentence = line == std::string_view::npos ? "" : answer.substr(line + 1);
+  if (conduct == to_text(Conduct::strays)) {
+    due_.clear();
+    return fmt::format("look at the job: {}", sentence);
+  }
+  if (conduct == kOverruns && !std::exchange(told_overrun_, true))
+    return fmt::format("look at the job: {}", sentence);
+  if (conduct != to_text(Conduct::idle) || !expects_use_ || !due_.empty()) return std::nullopt;
+  return fmt::format("{} after the start of the job: {}",
+                     duration_for_people((first_ * kSecondIsLater).count()), sentence);
+}
+
+void ConductCheck::end() {
+  due_.clear();
+  if (!look_) return;
+  // Somebody else may have collected it, and its number be another's by now.
+  if (!look_->wait(std::chrono::milliseconds(0))) {
+    stop(*look_);
+    ended_ = sys::process_descendants(look_->pid());
+    ended_.push_back(look_->pid());
+    for (const pid_t pid : ended_) ::kill(pid, SIGKILL);
+  }
+  look_.reset();
+}
+
+std::unique_ptr<command::Command> make_conduct() {
+  return std::make_unique<ConductCommand>();
+}
+
+}  // namespace berth::supervise

@@ -1,0 +1,119 @@
+#include "berth/supervise/preemption_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/command/messages.h"
+#include "berth/queue/preemption.h"
+#include "berth/verdict/clauses.h"
+
+namespace berth::supervise {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Anybody may ring, and each look asks the driver.
+constexpr auto kFirstDeaf = 50ms;
+constexpr std::chrono::milliseconds kLongestDeaf = 5s;
+// Somebody else may just have ended for the same one, and the driver still lists what has exited: a second
+// look after this time has to say the same.
+constexpr auto kSettleTime = 300ms;
+// A bell is not heard from another network namespace, nor by whose name somebody else has taken. The same
+// times as for those that wait (Patience).
+constexpr std::chrono::milliseconds kTick = 5s;
+constexpr std::chrono::milliseconds kCrowdTick = 30s;
+constexpr std::size_t kCrowd = 12;
+
+}  // namespace
+
+GivingWay::GivingWay(const leasing::Session& session, leasing::HeldLease& lease)
+    : session_(session), lease_(lease), idle_(session, lease) {
+  if (lease.ticket().yield_s) listen("this job yields (--yield)");
+}
+
+void GivingWay::listen(std::string why) {
+  why_ = std::move(why);
+  bell_ = lease_.listen();
+  if (bell_ == nullptr) return;
+  if (!signal_) signal_.emplace(*bell_);
+  // Until now nobody could ring.
+  rung_ = true;
+}
+
+std::optional<std::chrono::steady_clock::time_point> GivingWay::next() const {
+  if (ends_) return std::nullopt;
+  const auto idle = idle_.next();
+  if (bell_ == nullptr) return idle;
+  const auto own = rung_ ? deaf_until_ : next_tick_;
+  return idle ? std::min(*idle, own) : own;
+}
+
+void GivingWay::heed_idleness() {
+  const auto change = idle_.go_on();
+  if (!change) return;
+  bell_ = nullptr;
+  if (!change->yields) return;
+  command::tell(
+      fmt::format("{}: from now on this job ends if another request waits for its GPUs", change->why));
+  listen(change->why);
+}
+
+std::optional<std::string> GivingWay::asked() {
+  if (ends_) return std::nullopt;
+  heed_idleness();
+  if (bell_ == nullptr) return std::nullopt;
+  rung_ |= bell_->has_rung() || has_to_look();
+  if (!rung_ || Clock::now() < deaf_until_) return std::nullopt;
+  auto sentence = look();
+  next_tick_ = Clock::now() + until_next_tick();
+  ends_ = sentence && seems_asked_;
+  seems_asked_ = rung_ = sentence.has_value();
+  if (ends_) lease_.tell_that_it_ends();
+  if (ends_) return sentence;
+  if (sentence) {
+    deaf_until_ = Clock::now() + kSettleTime;
+  } else {
+    listen_less_often();
+  }
+  return std::nullopt;
+}
+
+// Most of the time nobody waits, or nobody who could end a job: then the driver is not asked.
+bool GivingWay::has_to_look() {
+  if (Clock::now() < next_tick_) return false;
+  next_tick_ = Clock::now() + until_next_tick();
+  store::LeaseStore& store = *session_.place().store;
+  if (store.waiting_at_most() == 0) return false;
+  const auto books = store.look();
+  return books && std::ranges::any_of(books->ledger.tickets, [](const Ticket& ticket) {
+           return ticket.phase == TicketPhase::waiting && !ticket.yield_s && !ticket.held_back;
+         });
+}
+
+std::chrono::milliseconds GivingWay::until_next_tick() const {
+  return session_.place().store->waiting_at_most() > kCrowd ? kCrowdTick : kTick;
+}
+
+void GivingWay::listen_less_often() {
+  const auto now = Clock::now();
+  const bool is_again = now < deaf_until_ + kLongestDeaf;
+  pause_ = is_again ? std::min<std::chrono::milliseconds>(2 * pause_, kLongestDeaf) : kFirstDeaf;
+  deaf_until_ = now + pause_;
+}
+
+std::optional<std::string> GivingWay::look() {
+  // Where the machine does not answer, whoever waits rings again.
+  const auto world = session_.look(Request{});
+  session_.source().close();
+  if (!world) return std::nullopt;
+  const auto yields = who_yields(world->ledger, world->facts, world->looked_at, world->stopped);
+  const auto mine = std::ranges::find(yields, lease_.ticket().id, &Yield::lease);
+  if (mine == yields.end()) return std::nullopt;
+  const Ticket* waiter = find_ticket(world->ledger, mine->waiter);
+  return fmt::format("{} waits for this GPU, and {}", waiter != nullptr ? name_of(*waiter) : "somebody",
+                     why_);
+}
+
+}  // namespace berth::supervise

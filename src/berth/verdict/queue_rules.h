@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "berth/base/error.h"
+
+namespace berth {
+
+/// Of the boot clock, which nobody can set. The queue counts milliseconds, a replay seconds: Line::second
+/// says which.
+using Moment = std::int64_t;
+inline constexpr Moment kNever = std::numeric_limits<Moment>::max();
+
+/// Which request has its turn first. One is added here, in the table of line_rules.cpp, and in
+/// queue/queue_order.h, which compares; all others ask what it is like.
+enum class TurnOrder {
+  fifo,  ///< the one that came first
+  fair,  ///< that of the user with fewer GPUs
+};
+std::string_view to_text(TurnOrder order);                      ///< as in the site file: "fifo"
+Result<TurnOrder> turn_order_from_text(std::string_view text);  ///< Error: `usage`, what it must be
+
+/// What an order is like.
+struct OrderTraits {
+  /// A request gets a number when it joins, and may go past an earlier one that has a number too.
+  bool numbers = false;
+  std::string_view rule;  ///< for people; "": nothing, it is the usual one
+};
+const OrderTraits& traits_of(TurnOrder order);
+
+/// Which run times count for the order of the queue.
+enum class Expect {
+  none,    ///< none: they say only how long devices are kept
+  limits,  ///< the time limits that jobs give
+  runs,    ///< these, and how long earlier runs of the same thing lasted
+};
+std::string_view to_text(Expect expect);                 ///< "none"
+Result<Expect> expect_from_text(std::string_view text);  ///< Error: `usage`, what it must be
+
+/// The rules of a site for its line.
+struct LineRules {
+  Moment assumed_s = 3600;  ///< how long a request without a time limit is assumed to last
+  /// false: nobody starts in front of an earlier rival.
+  bool backfill = true;
+  TurnOrder order = TurnOrder::fifo;
+  /// Other than none: of two requests the one comes first that has waited longer in relation to how long it
+  /// is expected to last. `order` stays the rule between users.
+  Expect expect = Expect::none;
+  /// Where run times count: the request that came first has its turn first once it has waited so long.
+  Moment longest_wait_s = 21 * 86'400;
+
+  /// Whether the one that came first does not always have its turn first.
+  bool orders_by_more_than_coming() const { return traits_of(order).numbers || expect != Expect::none; }
+  /// Whether a request can be given devices that an earlier one waits for.
+  bool lets_others_pass() const { return backfill || orders_by_more_than_coming(); }
+
+  bool operator==(const LineRules&) const = default;
+};
+
+}  // namespace berth
