@@ -1,4 +1,4 @@
-"""Fixtures for all tests of the program. tests/simulated_machine.py says what a Lab is."""
+"""Fixtures for all tests of the program. tests/simulated_machine.py says what a Machine is."""
 
 import ctypes
 import fcntl
@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import pytest
-from lab import BUILD, Lab
+from simulated_machine import BUILD, Machine
 
 # What the shell that starts the tests may have changed for all below it: `umask 077`, and signals that `nohup` or a script's `&`
 # ignores. A handler that does nothing ignores a signal as well, and no program that is started inherits it.
@@ -43,48 +43,48 @@ def site(tmp_path_factory) -> pathlib.Path:
 
 
 @pytest.fixture
-def make_lab(tmp_path):
-    """A simulated machine: make_lab("2xA100+2xT4"), or a scenario's text. A second one is another machine."""
-    labs = []
+def make_machine(tmp_path):
+    """A simulated machine: make_machine("2xA100+2xT4"), or a scenario's text. A second one is another machine."""
+    machines = []
 
-    def make(machine: str = "8xH100") -> Lab:
-        directory = tmp_path / f"machine{len(labs)}"
+    def make(scenario: str = "8xH100") -> Machine:
+        directory = tmp_path / f"machine{len(machines)}"
         directory.mkdir()
-        labs.append(Lab(directory, machine))
-        return labs[-1]
+        machines.append(Machine(directory, scenario))
+        return machines[-1]
 
     yield make
-    for lab in labs:
-        lab.close()
+    for machine in machines:
+        machine.close()
 
 
 @pytest.fixture
-def in_order(make_lab):
-    """As make_lab, at a site where nobody starts in front of an earlier rival."""
+def in_order(make_machine):
+    """As make_machine, at a site where nobody starts in front of an earlier rival."""
 
-    def make(machine: str) -> Lab:
-        lab = make_lab(machine)
-        (lab.directory / "site.toml").write_text("backfill = false\n")
-        return lab
+    def make(scenario: str) -> Machine:
+        machine = make_machine(scenario)
+        (machine.directory / "site.toml").write_text("backfill = false\n")
+        return machine
 
     return make
 
 
 @pytest.fixture
-def lab(make_lab) -> Lab:
+def machine(make_machine) -> Machine:
     """Eight H100."""
-    return make_lab()
+    return make_machine()
 
 
 @pytest.fixture
-def small_lab(make_lab) -> Lab:
+def small_machine(make_machine) -> Machine:
     """Two H100, and a lease directory with a small file system of its own."""
-    lab = make_lab("2xH100")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=128k,mode=1777", "tmpfs", str(lab.leases)]
+    machine = make_machine("2xH100")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k,mode=1777", "tmpfs", str(machine.leases)]
     if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("needs the right to mount")
-    yield lab
-    subprocess.run(["umount", "-l", str(lab.leases)], check=True)
+    yield machine
+    subprocess.run(["umount", "-l", str(machine.leases)], check=True)
 
 
 @pytest.fixture
@@ -96,14 +96,14 @@ def as_user():
 
 
 @pytest.fixture
-def open_lab():
+def open_machine():
     """Two H100, on a machine that every user may enter: pytest's own directories are closed to others."""
     with tempfile.TemporaryDirectory(prefix="berth-lab-") as directory:
         path = pathlib.Path(directory)
         path.chmod(0o755)
-        lab = Lab(path, "2xH100")
-        yield lab
-        lab.close()
+        machine = Machine(path, "2xH100")
+        yield machine
+        machine.close()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 from jobs import Lines, eventually
-from lab import BUILD, DEADLINE_S
+from simulated_machine import BUILD, DEADLINE_S
 
 pytestmark = pytest.mark.release_only
 

@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 
 import pytest
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 pytestmark = pytest.mark.release_only
 

@@ -11,7 +11,7 @@ import shlex
 
 import pytest
 from jobs import eventually
-from lab import Lab
+from simulated_machine import Machine
 
 # Forty runs at once take a sanitized build too long.
 pytestmark = pytest.mark.release_only
@@ -61,20 +61,20 @@ def blocks(page: str, language: str, *, titled: bool = False) -> list[str]:
 class Desk:
     """A user's shell on a simulated machine."""
 
-    def __init__(self, lab: Lab):
-        self.lab = lab
-        self.home = pathlib.Path(lab.env["HOME"])
-        programs = lab.directory / "bin"
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.home = pathlib.Path(machine.env["HOME"])
+        programs = machine.directory / "bin"
         programs.mkdir()
-        (programs / "berth").symlink_to(lab.program)
+        (programs / "berth").symlink_to(machine.program)
         for name, text in STANDINS.items():
             (programs / name).write_text(f"#!/bin/sh\n{text}\n")
             (programs / name).chmod(0o755)
-        lab.env["PATH"] = f"{programs}:{lab.env['PATH']}"
+        machine.env["PATH"] = f"{programs}:{machine.env['PATH']}"
 
     def types(self, text: str) -> str:
         """Runs it as a script of bash, and waits for what it left in the background."""
-        answer = self.lab.run("bash", "-e", "-c", text + "\nwait", cwd=self.home)
+        answer = self.machine.run("bash", "-e", "-c", text + "\nwait", cwd=self.home)
         assert answer.status == 0, f"{text}\n{answer.out}{answer.err}"
         return answer.out
 
@@ -84,8 +84,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(lab) -> Desk:
-    return Desk(lab)
+def desk(machine) -> Desk:
+    return Desk(machine)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")])
@@ -101,7 +101,7 @@ def test_each_block_does_what_the_page_says(page, desk, request):
 
 def test_forty_tasks_of_a_job_all_run(desk):
     number = desk.types(blocks("docs/tasks/many-runs.md", "sh")[0]).strip()
-    assert desk.lab.berth("wait", number).status == 0
+    assert desk.machine.berth("wait", number).status == 0
     assert sorted(int(line.split()[-1]) for line in desk.lines("ran")) == list(range(1, 41))
 
 
@@ -139,20 +139,20 @@ def test_each_json_can_be_read(page):
         json.loads(text)
 
 
-def test_the_rules_of_the_page_for_admins_are_rules(lab):
+def test_the_rules_of_the_page_for_admins_are_rules(machine):
     (text,) = blocks("docs/admin.md", "toml")
-    (lab.directory / "site.toml").write_text(text)
-    assert lab.berth("run", "--", "true").status == 0
-    assert "excluded by the site: reserved for the demo; ask Ada" in lab.berth("why").out
+    (machine.directory / "site.toml").write_text(text)
+    assert machine.berth("run", "--", "true").status == 0
+    assert "excluded by the site: reserved for the demo; ask Ada" in machine.berth("why").out
 
 
 @pytest.mark.python
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
-def test_each_python_block_runs(page, lab):
+def test_each_python_block_runs(page, machine):
     from hosts import PYTHON
 
     for text in blocks(page, "python"):
-        answer = lab.run(PYTHON, "-c", text)
+        answer = machine.run(PYTHON, "-c", text)
         assert (answer.status, answer.err) == (0, "")
         assert answer.out == "cuda:0\n"
 
@@ -170,7 +170,7 @@ def ours(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_command_in_the_text_is_one_of_ours(page, lab):
+def test_each_command_in_the_text_is_one_of_ours(page, machine):
     text = (ROOT / page).read_text()
     # A heading is a message, and no command.
     inline = INLINE.findall(re.sub(r"^#.*", "", BLOCK.sub("", text), flags=re.MULTILINE))
@@ -178,13 +178,13 @@ def test_each_command_in_the_text_is_one_of_ours(page, lab):
     lines = [*inline, *re.sub(r" #.*", "", typed).splitlines()]
     commands = [words for line in lines for words in ours(line)]
     assert commands
-    known = set(re.findall(r"^  (\w+)", lab.berth("help").out, re.MULTILINE))
+    known = set(re.findall(r"^  (\w+)", machine.berth("help").out, re.MULTILINE))
     for words in commands:
         words = words[2:] if words[:1] == ["--sim"] else words
         if not words:
             continue
         assert words[0] in known, words
-        told = lab.berth(words[0], "--help").out
+        told = machine.berth(words[0], "--help").out
         options = {word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)}
         assert options <= set(re.findall(r"(?<![\w-])(--?[a-zA-Z][a-z-]*)", told)), words
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from lab import BUILD
+from simulated_machine import BUILD
 
 pytestmark = pytest.mark.release_only
 
@@ -57,19 +57,19 @@ class Unpacked:
     def env(self, more):
         return {"PYTHON": PYTHON, "TMPDIR": self.temporary, **more}
 
-    def run(self, lab, *words, env=None, **options):
-        answer = lab.run(
+    def run(self, machine, *words, env=None, **options):
+        answer = machine.run(
             *self.words(*words),
             env=self.env(env or {}),
             cwd=self.temporary,
             timeout=PATIENCE_S,
             **options,
         )
-        self.leaves_nothing(lab)
+        self.leaves_nothing(machine)
         return answer
 
-    def leaves_nothing(self, lab):
-        assert lab.inhabitants() == []
+    def leaves_nothing(self, machine):
+        assert machine.inhabitants() == []
         assert list(self.temporary.iterdir()) == []
         assert self.state() == self.packed
 
@@ -103,21 +103,21 @@ def other_pythons():
     return [python for _, python in sorted(others)]
 
 
-def changing_calls(lab):
-    log = (lab.file.parent / f"{lab.file.name}.d/calls.log").read_text()
+def changing_calls(machine):
+    log = (machine.file.parent / f"{machine.file.name}.d/calls.log").read_text()
     calls = set(re.findall(r"\bnvml\w+", log))
     assert len(calls) > 30
     return [call for call in calls if re.search(r"Device(Set|Clear|Reset|Create|Remove|Modify)", call)]
 
 
-def test_every_row_is_run_and_nothing_is_left(unpacked, make_lab):
-    lab = make_lab('call_log = true\n[[device]]\nmodel = "H100"\ncount = 2\n')
-    answer = unpacked.run(lab, *UNHURRIED)
+def test_every_row_is_run_and_nothing_is_left(unpacked, make_machine):
+    machine = make_machine('call_log = true\n[[device]]\nmodel = "H100"\ncount = 2\n')
+    answer = unpacked.run(machine, *UNHURRIED)
     assert (answer.status, answer.err) == (0, "")
     said, _, table = answer.out.partition("\n\n| Row | GPU, driver | Result |\n|---|---|---|\n")
-    first, machine, program, *lines = said.splitlines()
+    first, shown, program, *lines = said.splitlines()
     assert first == f"{len(lines)} rows in about a minute, in 457 s at most"
-    assert machine == "2 × NVIDIA H100 80GB HBM3, 550.163.01"
+    assert shown == "2 × NVIDIA H100 80GB HBM3, 550.163.01"
     assert program.startswith("berth ") and f"(the program of {BUILD}, of " in program
     *shown, _, last = table.splitlines()
     assert last == f"written: {unpacked.results}"
@@ -127,17 +127,17 @@ def test_every_row_is_run_and_nothing_is_left(unpacked, make_lab):
     assert [line[:10].strip() for line in lines] == list(unpacked.outcomes().values())
     results = json.loads(unpacked.results.read_text())
     assert (results["complete"], results["simulated"], results["driver"]) == (True, True, "550.163.01")
-    assert changing_calls(lab) == []
+    assert changing_calls(machine) == []
 
 
-def test_any_python_runs_it(unpacked, make_lab):
+def test_any_python_runs_it(unpacked, make_machine):
     others = other_pythons()
     if not others:
         pytest.skip("needs another version of Python")
-    lab = make_lab("2xH100")
+    machine = make_machine("2xH100")
     for python in {others[0], others[-1]}:
         env = {"PYTHON": python, "PYTHONIOENCODING": "ascii"}
-        answer = unpacked.run(lab, "--only", "start,memory,processes,lease", *UNHURRIED, env=env)
+        answer = unpacked.run(machine, "--only", "start,memory,processes,lease", *UNHURRIED, env=env)
         assert (answer.status, answer.err) == (0, "")
         outcomes = unpacked.outcomes()
         assert "otherwise" not in outcomes.values() and outcomes["lease"] == outcomes["entries"] == "seen"
@@ -163,15 +163,15 @@ def test_any_python_runs_it(unpacked, make_lab):
         ('[[device]]\nmodel = "H100"\n[[device.process]]\npid = 4000000\nghost = true\nused_mib = 9000\n', "lease", "lease", "not shown", "no process could use the GPU: "),
     ],
 )  # fmt: skip
-def test_a_row_says_what_this_machine_shows(unpacked, make_lab, machine, check, row, outcome, came):
-    answer = unpacked.run(make_lab(machine), "--only", check, *UNHURRIED)
+def test_a_row_says_what_this_machine_shows(unpacked, make_machine, machine, check, row, outcome, came):
+    answer = unpacked.run(make_machine(machine), "--only", check, *UNHURRIED)
     assert (answer.status, answer.err) == (0, "")
     assert unpacked.outcomes()[row] == outcome, answer.out
     assert came in unpacked.came(row)
 
 
-def test_the_mask_of_its_user_holds(unpacked, lab):
-    unpacked.run(lab, "--only", "counters", *UNHURRIED, env={"CUDA_VISIBLE_DEVICES": "5"})
+def test_the_mask_of_its_user_holds(unpacked, machine):
+    unpacked.run(machine, "--only", "counters", *UNHURRIED, env={"CUDA_VISIBLE_DEVICES": "5"})
     assert unpacked.came("energy").startswith("GPU 5: ")
 
 
@@ -183,10 +183,10 @@ def hanging(call, device=""):
 SOON = {"BERTH_DRIVER_DEADLINE_MS": "300"}
 
 
-def test_a_call_that_hangs_stops_nothing(unpacked, make_lab):
-    lab = make_lab(hanging("nvmlDeviceGetMemoryInfo_v2", "device = 1\n"))
+def test_a_call_that_hangs_stops_nothing(unpacked, make_machine):
+    machine = make_machine(hanging("nvmlDeviceGetMemoryInfo_v2", "device = 1\n"))
     words = ("--only", "memory,mig,hang", "--bound", HUNG_S)
-    assert unpacked.run(lab, *words, env=SOON).status == 0
+    assert unpacked.run(machine, *words, env=SOON).status == 0
     assert unpacked.outcomes()["memory"] == "otherwise"
     assert unpacked.came("memory") == f"the check did not return within {HUNG_S} s"
     # What comes after it is asked all the same; on a slow machine also that may take longer than the bound.
@@ -194,9 +194,9 @@ def test_a_call_that_hangs_stops_nothing(unpacked, make_lab):
     assert unpacked.outcomes()["hang"] != "not shown"
 
 
-def test_a_driver_that_never_starts_ends_the_run(unpacked, make_lab):
-    lab = make_lab(hanging("nvmlInit*"))
-    answer = unpacked.run(lab, "--bound", HUNG_S, env=SOON)
+def test_a_driver_that_never_starts_ends_the_run(unpacked, make_machine):
+    machine = make_machine(hanging("nvmlInit*"))
+    answer = unpacked.run(machine, "--bound", HUNG_S, env=SOON)
     assert answer.status == 0 and f"the driver does not start within {HUNG_S} s\n" in answer.out
     assert {"the driver does not start"} == {
         row["came"] for row in json.loads(unpacked.results.read_text())["rows"] if row["row"] != "hang"
@@ -206,16 +206,16 @@ def test_a_driver_that_never_starts_ends_the_run(unpacked, make_lab):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_whoever_ends_it_finds_nothing_left(unpacked, make_lab, number):
-    lab = make_lab(hanging("nvmlDeviceGetMemoryInfo_v2"))
+def test_whoever_ends_it_finds_nothing_left(unpacked, make_machine, number):
+    machine = make_machine(hanging("nvmlDeviceGetMemoryInfo_v2"))
     words = unpacked.words("--only", "mig,memory", *UNHURRIED)
-    run = lab.start(*words, env=unpacked.env({}), cwd=unpacked.temporary)
+    run = machine.start(*words, env=unpacked.env({}), cwd=unpacked.temporary)
     for line in run.stdout:
         if line.startswith("not shown  mig "):
             break
     run.send_signal(number)  # it waits for the check that hangs, or is about to
     assert run.wait(PATIENCE_S) == 128 + number
-    unpacked.leaves_nothing(lab)
+    unpacked.leaves_nothing(machine)
     results = json.loads(unpacked.results.read_text())
     assert results["complete"] is False and [row["row"] for row in results["rows"]] == ["mig"]
 
@@ -228,19 +228,19 @@ def test_whoever_ends_it_finds_nothing_left(unpacked, make_lab, number):
         ('driver = "550.163.01"\n', "nvmlInit_v2 answers 28"),
     ],
 )  # fmt: skip
-def test_without_a_driver_it_says_so(unpacked, make_lab, machine, why):
-    answer = unpacked.run(make_lab(machine), *UNHURRIED)
+def test_without_a_driver_it_says_so(unpacked, make_machine, machine, why):
+    answer = unpacked.run(make_machine(machine), *UNHURRIED)
     assert answer.status == 69 and not unpacked.results.exists()
     assert answer.err.startswith("there is no NVIDIA driver here that answers: ") and why in answer.err
 
 
-def test_a_program_that_does_not_run_here_leaves_the_rows_of_the_driver(unpacked, lab):
+def test_a_program_that_does_not_run_here_leaves_the_rows_of_the_driver(unpacked, machine):
     program = unpacked.top / "berth"
     program.unlink()
     program.write_text("#!/bin/sh\necho 'version GLIBC_2.34 not found' >&2; exit 1\n")
     program.chmod(0o755)
     unpacked.packed = unpacked.state()
-    answer = unpacked.run(lab, "--only", "memory,times", *UNHURRIED)
+    answer = unpacked.run(machine, "--only", "memory,times", *UNHURRIED)
     assert "berth, which does not run here (version GLIBC_2.34 not found)" in answer.out
     assert unpacked.outcomes() == {"memory": "seen", "times": "otherwise"}
     assert "GLIBC_2.34" in unpacked.came("times")
@@ -257,8 +257,8 @@ def test_a_program_that_does_not_run_here_leaves_the_rows_of_the_driver(unpacked
         (["surplus"], "surplus"),
     ],
 )
-def test_a_wrong_word_stops_it_at_once(unpacked, lab, words, why):
-    answer = unpacked.run(lab, *words)
+def test_a_wrong_word_stops_it_at_once(unpacked, machine, words, why):
+    answer = unpacked.run(machine, *words)
     assert (answer.status, answer.out) == (2, "") and why in answer.err
 
 
@@ -266,33 +266,33 @@ def test_a_wrong_word_stops_it_at_once(unpacked, lab, words, why):
     "python, why",
     [("/nowhere/python3", "there is no /nowhere/python3 here"), ("false", "false is older than 3.8")],
 )
-def test_without_a_python_it_says_so(unpacked, lab, python, why):
-    answer = unpacked.run(lab, env={"PYTHON": python})
+def test_without_a_python_it_says_so(unpacked, machine, python, why):
+    answer = unpacked.run(machine, env={"PYTHON": python})
     assert (answer.status, answer.out) == (69, "") and why in answer.err
 
 
-def test_a_python_without_its_library_is_named(unpacked, lab, tmp_path):
+def test_a_python_without_its_library_is_named(unpacked, machine, tmp_path):
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\ncase $* in *ctypes*) exit 1 ;; esac\nexec {PYTHON} "$@"\n')
     python.chmod(0o755)
-    answer = unpacked.run(lab, env={"PYTHON": python})
+    answer = unpacked.run(machine, env={"PYTHON": python})
     assert (answer.status, answer.out) == (69, "")
     assert answer.err.startswith(f"{python} has no module ctypes: ")
 
 
-def test_without_nvidia_smi_the_other_rows_are_seen(unpacked, lab):
-    unpacked.run(lab, "--only", "smi,times", *UNHURRIED, env={"PATH": "/usr/bin:/bin"})
+def test_without_nvidia_smi_the_other_rows_are_seen(unpacked, machine):
+    unpacked.run(machine, "--only", "smi,times", *UNHURRIED, env={"PATH": "/usr/bin:/bin"})
     assert unpacked.outcomes() == {"smi": "not shown", "times": "seen"}
     assert unpacked.came("smi") == "there is no nvidia-smi" and "there is no nvidia-smi" in unpacked.came(
         "times"
     )
 
 
-def test_a_result_that_cannot_be_written_ends_it(unpacked, lab):
+def test_a_result_that_cannot_be_written_ends_it(unpacked, machine):
     results = unpacked.top.parent / "closed/results.json"
     results.parent.mkdir()
     results.with_name("results.json.new").mkdir()
-    answer = unpacked.run(lab, "--json", results)
+    answer = unpacked.run(machine, "--json", results)
     assert answer.status == 1
     assert answer.err == f"the checks end here: [Errno 21] Is a directory: '{results}.new'\n"
 
@@ -413,9 +413,9 @@ def test_a_wrong_word_packs_nothing(words, why):
     assert done.returncode != 0 and why in done.stderr
 
 
-def test_a_checkout_without_a_driver_says_how_to_go_on(tmp_path, make_lab):
-    lab = make_lab('library_missing = true\n[[device]]\nmodel = "H100"\n')
+def test_a_checkout_without_a_driver_says_how_to_go_on(tmp_path, make_machine):
+    machine = make_machine('library_missing = true\n[[device]]\nmodel = "H100"\n')
     words = [ROOT / "dev", "hardware", "--build", BUILD, "--to", tmp_path / "packed"]
-    answer = lab.run(*words, env={"TMPDIR": tmp_path}, timeout=PATIENCE_S)
+    answer = machine.run(*words, env={"TMPDIR": tmp_path}, timeout=PATIENCE_S)
     assert answer.status == 0 and "there is no NVIDIA driver here" in answer.err
     assert f"packed {tmp_path}/packed/berth-hardware.tar.gz, with the program of {BUILD}" in answer.out

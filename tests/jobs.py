@@ -9,8 +9,7 @@ import subprocess
 import time
 
 import pytest
-from lab import DEADLINE_S, Lab
-
+from simulated_machine import DEADLINE_S, Machine
 
 # Its first thread ends, another one goes on: /proc then calls the process a zombie.
 FIRST_THREAD_ENDS = """
@@ -104,10 +103,10 @@ class Lines:
 class Job:
     """`berth run`, somewhere between its start and the end of its command."""
 
-    def __init__(self, lab: Lab, *options, then: str = "read || true", within=(), **more):
-        self.process = lab.start(
+    def __init__(self, machine: Machine, *options, then: str = "read || true", within=(), **more):
+        self.process = machine.start(
             *within,
-            lab.program,
+            machine.program,
             "run",
             *options,
             "--",
@@ -171,22 +170,22 @@ def where_no_bell_is_heard() -> tuple[str, ...]:
     return words
 
 
-def holder(lab: Lab, *options, **more) -> Job:
+def holder(machine: Machine, *options, **more) -> Job:
     """A job that has its lease."""
-    job = Job(lab, *options, **more)
+    job = Job(machine, *options, **more)
     job.starts()
     return job
 
 
-def waiter(lab: Lab, *options, **more) -> Job:
+def waiter(machine: Machine, *options, **more) -> Job:
     """A job that stands in the queue."""
-    return Job(lab, *options, **more).waits()
+    return Job(machine, *options, **more).waits()
 
 
-def tickets(lab: Lab, part: str) -> list[dict]:
+def tickets(machine: Machine, part: str) -> list[dict]:
     """What the files in queue/ or leases/ say, in order. A key that comes several times is a list."""
     found = []
-    for path in sorted((lab.leases / part).iterdir()):
+    for path in sorted((machine.leases / part).iterdir()):
         fields: dict = {"candidate": [], "device": []}
         with contextlib.suppress(FileNotFoundError):
             for line in path.read_text().splitlines()[1:-1]:
@@ -196,21 +195,21 @@ def tickets(lab: Lab, part: str) -> list[dict]:
     return found
 
 
-def queue(lab: Lab) -> list[int]:
+def queue(machine: Machine) -> list[int]:
     """The pids of those who wait, in order."""
-    return [int(ticket["pid"]) for ticket in tickets(lab, "queue") if state(ticket["pid"]) != "gone"]
+    return [int(ticket["pid"]) for ticket in tickets(machine, "queue") if state(ticket["pid"]) != "gone"]
 
 
-def device_file(lab: Lab) -> pathlib.Path:
+def device_file(machine: Machine) -> pathlib.Path:
     """Of the machine's only device; there is one once it was leased."""
-    lab.berth("run", "--", "true")
-    (path,) = (lab.leases / "devices").iterdir()
+    machine.berth("run", "--", "true")
+    (path,) = (machine.leases / "devices").iterdir()
     return path
 
 
-def fill(lab: Lab) -> pathlib.Path:
+def fill(machine: Machine) -> pathlib.Path:
     """A file that leaves no room in the lease directory, which has a file system of its own."""
-    path = lab.leases / "queue" / "filler"
+    path = machine.leases / "queue" / "filler"
     with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
             pass

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from jobs import eventually
-from lab import DEADLINE_S, Lab
+from simulated_machine import DEADLINE_S, Machine
 
 pytestmark = pytest.mark.release_only
 
@@ -65,16 +65,22 @@ def test_a_symbol_is_found_in_its_file():
     assert files_of({symbol}, {"berth::store::Seen": {"store/seen.cpp"}}) == [{"store/seen.cpp"}]
 
 
-def profiled(lab: Lab, name: str, *words) -> list:
+def profiled(machine: Machine, name: str, *words) -> list:
     # The probe starts the program again, by /proc/self/exe, which is valgrind's here.
-    lab.env["LD_PRELOAD"] = str(lab.build / "bench/real_exe.so")
+    machine.env["LD_PRELOAD"] = str(machine.build / "bench/real_exe.so")
     profile = ["--quiet", "--tool=callgrind", "--trace-children=yes", "--trace-children-skip=*/sh"]
-    return ["valgrind", *profile, f"--callgrind-out-file={lab.directory}/{name}.%p", lab.program, *words]
+    return [
+        "valgrind",
+        *profile,
+        f"--callgrind-out-file={machine.directory}/{name}.%p",
+        machine.program,
+        *words,
+    ]
 
 
-def symbols_of(lab: Lab, name: str) -> set:
+def symbols_of(machine: Machine, name: str) -> set:
     def texts() -> list[str]:
-        found = [path.read_text() for path in lab.directory.glob(f"{name}.*")]
+        found = [path.read_text() for path in machine.directory.glob(f"{name}.*")]
         return found if len(found) >= 2 and all("\ntotals: " in text for text in found) else []
 
     # The probe ends after berth, and its file is whole after that.
@@ -82,23 +88,23 @@ def symbols_of(lab: Lab, name: str) -> set:
 
 
 @pytest.fixture
-def traced(make_lab) -> list[set]:
+def traced(make_machine) -> list[set]:
     """The files of a request that is refused, and of one that waits, gets its GPUs and ends."""
-    lab = make_lab("2xH100")
-    holder = lab.start_berth(
+    machine = make_machine("2xH100")
+    holder = machine.start_berth(
         "run", "-n", "2", "--", "sh", "-c", "echo begun; read line", stdin=subprocess.PIPE
     )
     assert holder.stdout.readline() == "begun\n"
-    refused = lab.run(
-        *profiled(lab, "refused", "run", "-n", "2", "--no-wait", "--", "true"), timeout=4 * DEADLINE_S
+    refused = machine.run(
+        *profiled(machine, "refused", "run", "-n", "2", "--no-wait", "--", "true"), timeout=4 * DEADLINE_S
     )
     assert refused.status == 75, refused.err
-    waiting = lab.start(*profiled(lab, "granted", "run", "-n", "2", "--", "sh", "-c", ":"))
+    waiting = machine.start(*profiled(machine, "granted", "run", "-n", "2", "--", "sh", "-c", ":"))
     while "waiting for" not in (line := waiting.stderr.readline()):
         assert line, "it did not wait"
     holder.communicate("go on\n", timeout=DEADLINE_S)
     assert waiting.wait(timeout=4 * DEADLINE_S) == 0
-    return files_of(symbols_of(lab, "refused") | symbols_of(lab, "granted"), defined())
+    return files_of(symbols_of(machine, "refused") | symbols_of(machine, "granted"), defined())
 
 
 NAMED = re.compile(r"`((?:\w+/)+(?:\w+\.cpp)?)`")

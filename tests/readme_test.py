@@ -75,38 +75,38 @@ def made_up(shown: str, pids: dict[int, int]) -> str:
 
 
 @pytest.fixture
-def busy(make_lab):
+def busy(make_machine):
     """Four A100: one leased, one with an outsider, one free, one with a hidden holder; and the pids of both jobs."""
-    lab = make_lab("1xA100")
-    (lab.directory / "bin").mkdir()
-    (lab.directory / "bin/python").symlink_to(sys.executable)
-    lab.env["PATH"] += f":{lab.directory}/bin"
+    machine = make_machine("1xA100")
+    (machine.directory / "bin").mkdir()
+    (machine.directory / "bin/python").symlink_to(sys.executable)
+    machine.env["PATH"] += f":{machine.directory}/bin"
     for name in ("train.py", "eval.py"):
-        (lab.directory / name).write_text("import time\nprint('started', flush=True)\ntime.sleep(1000)\n")
-    outsider = lab.start("python", "eval.py", cwd=lab.directory)
-    holder = lab.start_berth("run", "--", "python", "train.py", cwd=lab.directory)
+        (machine.directory / name).write_text("import time\nprint('started', flush=True)\ntime.sleep(1000)\n")
+    outsider = machine.start("python", "eval.py", cwd=machine.directory)
+    holder = machine.start_berth("run", "--", "python", "train.py", cwd=machine.directory)
     assert outsider.stdout.readline() == holder.stdout.readline() == "started\n"
     children = pathlib.Path(f"/proc/{holder.pid}/task/{holder.pid}/children")
     # The probe may still be on its way out.
     eventually(lambda: len(children.read_text().split()) == 1)
     job = children.read_text().strip()
-    lab.change(MACHINE.format(outsider=outsider.pid, job=job))
-    return lab, {holder.pid: 12077, int(job): 12080, outsider.pid: 13077}
+    machine.change(MACHINE.format(outsider=outsider.pid, job=job))
+    return machine, {holder.pid: 12077, int(job): 12080, outsider.pid: 13077}
 
 
 def test_the_readme_shows_what_the_program_prints(busy):
-    lab, _ = busy
+    machine, _ = busy
     shown = re.findall(r"^```console\n\$ (berth [^\n]*)\n(.+?)^```", README, re.MULTILINE | re.DOTALL)
     assert shown
     for command, text in shown:
-        answer = lab.berth(*command.split()[1:])
+        answer = machine.berth(*command.split()[1:])
         assert blurred(answer.out + answer.err) == blurred(text)
 
 
 def test_the_picture_shows_what_the_program_prints(busy):
     """`./dev pictures` draws it anew."""
-    lab, pids = busy
-    status, shown = on_terminal(lab, "list", columns=80)
+    machine, pids = busy
+    status, shown = on_terminal(machine, "list", columns=80)
     assert status == 0
     if os.environ.get("BERTH_WRITE_PICTURES"):
         PICTURE.parent.mkdir(exist_ok=True)
@@ -120,8 +120,8 @@ def test_the_picture_shows_what_the_program_prints(busy):
 
 def test_the_picture_of_top_shows_what_the_program_paints(busy, make_screen):  # noqa: F811
     """`./dev pictures` draws it anew."""
-    lab, pids = busy
-    screen = make_screen(lab, lab.program, "top", columns=100, lines=20)
+    machine, pids = busy
+    screen = make_screen(machine, machine.program, "top", columns=100, lines=20)
     shown = screen.shows("PROCESSES  2")
     if os.environ.get("BERTH_WRITE_PICTURES"):
         lines = re.sub(r"\d\d:\d\d:\d\d", "14:02:05", screen.coloured()).replace(socket.gethostname(), "gpu1")

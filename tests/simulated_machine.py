@@ -27,20 +27,20 @@ class Answer:
         return json.loads(self.out)
 
 
-def machine_text(machine: str) -> str:
+def machine_text(scenario: str) -> str:
     """The scenario of "8xH100" or "4xA100+2xT4"; any other text is a scenario itself."""
-    if "\n" in machine or "[" in machine:
-        return machine
-    devices = (part.split("x", 1) for part in machine.split("+"))
+    if "\n" in scenario or "[" in scenario:
+        return scenario
+    devices = (part.split("x", 1) for part in scenario.split("+"))
     return "\n".join(f'[[device]]\nmodel = "{model}"\ncount = {count}\n' for count, model in devices)
 
 
-class Lab:
+class Machine:
     """One machine, one lease directory and one user's home, all in `directory`.
 
     `env` is what a program started here sees; change it as a test needs."""
 
-    def __init__(self, directory: pathlib.Path, machine: str = "8xH100", build: pathlib.Path = BUILD):
+    def __init__(self, directory: pathlib.Path, scenario: str = "8xH100", build: pathlib.Path = BUILD):
         self.directory = directory
         self.build = build
         self.program = build / "berth"
@@ -48,7 +48,7 @@ class Lab:
         self.running = []
         (directory / "home").mkdir(exist_ok=True)
         (directory / "site.toml").touch()
-        self.change(machine)
+        self.change(scenario)
         clean = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HOME": str(directory / "home"),
@@ -68,10 +68,10 @@ class Lab:
         self.env = dict(word.split("=", 1) for word in inside.stdout.rstrip("\0").split("\0"))
         self.leases = pathlib.Path(self.env["BERTH_DIR"])
 
-    def change(self, machine: str) -> None:
+    def change(self, scenario: str) -> None:
         """The machine from the next driver call on."""
         fresh = self.file.with_suffix(".new")
-        fresh.write_text(machine_text(machine))
+        fresh.write_text(machine_text(scenario))
         fresh.rename(self.file)
 
     def run(self, *command, **options) -> Answer:

@@ -1,17 +1,17 @@
 """The simulated machine of the tests itself."""
 
 import jobs
-from lab import Lab
+from simulated_machine import Machine
 
 
-def test_nothing_outlives_a_lab(tmp_path):
-    lab = Lab(tmp_path, "1xH100")
-    deaf = lab.start(
+def test_nothing_outlives_a_machine(tmp_path):
+    machine = Machine(tmp_path, "1xH100")
+    deaf = machine.start(
         "bash", "-c", "trap '' TERM HUP; (while :; do sleep 0.01; done) >&- 2>&- & echo $!; wait"
     )
     pid = int(deaf.stdout.readline())
     deaf.kill()
     deaf.wait()
     assert jobs.state(pid) != "gone"
-    lab.close()
+    machine.close()
     assert jobs.state(pid) in ("gone", "Z")

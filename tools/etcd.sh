@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The line of a lab with versions of etcd that Debian 12 does not have, made from the registry of Go modules.
+# The queue of a lab with versions of etcd that Debian 12 does not have, made from the registry of Go modules.
 
 # The newest of each line. 3.4 is Debian's.
 etcd_versions=(3.5.35 3.6.16 3.7.3)

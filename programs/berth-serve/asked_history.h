@@ -15,7 +15,7 @@ struct AskedHistory {
   std::string asking;  ///< "asking http://…"
 };
 /// Without a URL the agent of this machine is asked.
-Result<AskedHistory> ask_agent(command::AskingOptions options, const std::string& target);
+Result<AskedHistory> ask_agent(command::PeerOptions options, const std::string& target);
 
 /// Error: also where there is none yet.
 Result<history::HistoryFile> open_history(const std::string& path);

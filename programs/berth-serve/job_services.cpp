@@ -26,7 +26,7 @@ http::Page page_of(std::string_view type, Result<std::string> text) {
 Result<std::string> newest_jobs() {
   BERTH_LET(const auto spool, jobs::open_spool());
   std::string unread;
-  BERTH_LET(auto tasks, jobs::all_told(spool, unread));
+  BERTH_LET(auto tasks, jobs::all_listed(spool, unread));
   if (tasks.size() > kMostJobs) tasks.erase(tasks.begin(), tasks.end() - kMostJobs);
   return view::jobs_json(tasks, view::Layout::line);
 }

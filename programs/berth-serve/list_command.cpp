@@ -15,9 +15,9 @@ namespace {
 constexpr std::chrono::seconds kListPatience{15};
 constexpr std::size_t kMostOfHub = 256U << 20U;  // 10,000 machines with 8 GPUs
 
-Hosts hosts_of(view::ToldHosts told) {
+Hosts hosts_of(view::ReportedHosts told) {
   Hosts hosts;
-  for (view::ToldHost& each : told.hosts) {
+  for (view::ReportedHost& each : told.hosts) {
     hosts.push_back(
         std::make_shared<const Host>(Host{std::move(each.name), std::move(each.url), std::move(each.error),
                                           each.seen_s, std::move(each.report)}));

@@ -40,7 +40,7 @@ constexpr std::chrono::seconds kFinishing{2};  // for the last of the history to
 struct Wanted {
   http::Settings settings;
   std::vector<hub::Agent> agents;  ///< of a hub
-  std::optional<lab_queue::StorePlace> store{};
+  std::optional<lab_queue::StoreAccess> store{};
 
   /// A hub has a machine of its own only where that is one of its agents.
   bool looks_here() const {
@@ -54,15 +54,15 @@ void log_line(const std::string& text) {
   command::write_error("berth: " + text + "\n");
 }
 
-/// The rule of who comes first, for the line of the lab as for that of this machine, and what a user may have
+/// The rule of who comes first, for the lab queue as for that of this machine, and what a user may have
 /// of the lab. Where the site file is broken nobody goes past those who ask here.
-void apply_site_file(lab_queue::StorePlace& place) {
+void apply_site_file(lab_queue::StoreAccess& access) {
   const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
   if (!files)
-    return log_line(fmt::format("first come, first served and without limits in the line of the lab: {}",
+    return log_line(fmt::format("first come, first served and without limits in the queue of the lab: {}",
                                 files.error().message));
-  place.order = files->policy.line.order;
-  place.limits = files->policy.limits;
+  access.order = files->policy.queue.order;
+  access.limits = files->policy.limits;
 }
 
 /// Whoever has a name in the store removes what others have left there under it. So a hub is not called what
@@ -85,7 +85,7 @@ Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
   }
   BERTH_DO(cli::read_serve_file(config_file, syntax));
   BERTH_DO(http::check(settings));
-  BERTH_LET(wanted.store, lab_queue::store_place(settings.store, default_name_in_store(settings)));
+  BERTH_LET(wanted.store, lab_queue::store_access(settings.store, default_name_in_store(settings)));
   if (wanted.store) apply_site_file(*wanted.store);
   if (settings.hub.is_hub) {
     BERTH_LET(auto agents, hub::read_agents(settings.hub));
@@ -116,7 +116,7 @@ std::optional<std::string> history_path(const Wanted& wanted) {
   const http::Settings& settings = wanted.settings;
   if (settings.no_history || !wanted.looks_here()) return std::nullopt;
   if (!settings.history_file.empty()) return settings.history_file;
-  auto path = history::standard_path(command::variable);
+  auto path = history::default_path(command::variable);
   if (path) {
     history::make_folders_of(*path);
   } else {
@@ -143,7 +143,8 @@ class Program {
     BERTH_DO(apply(wanted));
     store_ = wanted.store;
     if (is_hub_ && store_)
-      store_agent_.show_line_to([this](std::vector<LabStanding> line) { hub_.take_line(std::move(line)); });
+      store_agent_.show_queue_to(
+          [this](std::vector<LabStanding> line) { hub_.take_lab_queue(std::move(line)); });
     if (store_) BERTH_DO(store_agent_.start(*store_));
     for (const std::string& address : server_.addresses())
       command::write_error(fmt::format("berth: serving {}\n", address));
@@ -231,7 +232,7 @@ class Program {
   net::HttpServer server_{{.files = files(), .services = services(), .log = log_line}};
   hub::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }, log_line,
                 serve::history_services(history_, agent::own_hostname())};
-  std::optional<lab_queue::StorePlace> store_;
+  std::optional<lab_queue::StoreAccess> store_;
   lab_queue::StoreAgent store_agent_{server_.loop(), log_line};
   std::optional<agent::Watcher> watcher_;
 };

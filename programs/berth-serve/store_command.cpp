@@ -23,18 +23,18 @@ Result<http::StoreSettings> store_of_file(const std::string& path) {
   return settings.store;
 }
 
-Result<lab_queue::StorePlace> place_of(const cli::StoreOptions& options) {
+Result<lab_queue::StoreAccess> place_of(const cli::StoreOptions& options) {
   http::StoreSettings store = options.store;
   if (!options.config_file.empty()) {
     if (store != http::StoreSettings{})
       return fail(ErrorCode::usage, "--config says where the store is: leave out --store and the like");
     BERTH_LET(store, store_of_file(options.config_file));
   }
-  BERTH_LET(const auto place, lab_queue::store_place(store, sys::host_name()));
-  if (!place)
+  BERTH_LET(const auto access, lab_queue::store_access(store, sys::host_name()));
+  if (!access)
     return fail(ErrorCode::usage,
                 "which store? Name it with --store URL, or name the file of an agent with --config");
-  return *place;
+  return *access;
 }
 
 }  // namespace
@@ -45,13 +45,14 @@ Result<command::Output> store_command(std::span<char*> words) {
   BERTH_LET(const auto parsed, command::parse(syntax, "berth store", words));
   if (parsed.words != std::vector<std::string>{"doctor"})
     return fail(ErrorCode::usage, "what of the store? `berth store status` or doctor");
-  BERTH_LET(const auto place, place_of(options));
-  const std::vector<view::Finding> findings = lab_queue::look_at_store(place);
+  BERTH_LET(const auto access, place_of(options));
+  const std::vector<view::Finding> findings = lab_queue::look_at_store(access);
   const bool is_well = std::ranges::none_of(
       findings, [](const view::Finding& each) { return each.level == view::Level::fail; });
   const view::Style style = command::Environment::style_of(1);
-  return command::Output{.out = options.json ? view::doctor_json(findings)
-                                             : view::doctor_report(findings, "the line of the lab is", style),
+  return command::Output{.out = options.json
+                                    ? view::doctor_json(findings)
+                                    : view::doctor_report(findings, "the queue of the lab is", style),
                          .status = is_well ? 0 : 1};
 }
 

@@ -13,7 +13,7 @@
 namespace berth::serve {
 namespace {
 
-Result<Usage> asked(const command::AskingOptions& options, const history::UsageQuestion& question) {
+Result<Usage> asked(const command::PeerOptions& options, const history::UsageQuestion& question) {
   BERTH_LET(const auto answer, ask_agent(options, fmt::format("/api/v1/usage?since={}s&by={}",
                                                               question.since_s, to_text(question.by))));
   auto usage = view::usage_from_json(answer.document);

@@ -59,7 +59,7 @@ std::string repr(const Health& health) {
   return fmt::format("Health({})", good ? "no known damage" : "needs attention");
 }
 
-std::string repr(const MigPlace& place) {
+std::string repr(const MigPlacement& place) {
   return fmt::format("Mig(slot {} of {})", place.slot, place.parent_uuid);
 }
 
@@ -144,11 +144,11 @@ void bind_parts(nb::module_& module) {
   auto health = value_class<Health>(module, "Health",
                                     "What the driver says of a device's own memory. None: it does not tell.");
   bind_readings(health);
-  value_class<MigPlace>(module, "Mig", "Where a MIG instance sits in its GPU.")
-      .def_ro("parent_uuid", &MigPlace::parent_uuid)
-      .def_ro("slot", &MigPlace::slot)
-      .def_ro("gpu_instance", &MigPlace::gpu_instance)
-      .def_ro("compute_instance", &MigPlace::compute_instance);
+  value_class<MigPlacement>(module, "Mig", "Where a MIG instance sits in its GPU.")
+      .def_ro("parent_uuid", &MigPlacement::parent_uuid)
+      .def_ro("slot", &MigPlacement::slot)
+      .def_ro("gpu_instance", &MigPlacement::gpu_instance)
+      .def_ro("compute_instance", &MigPlacement::compute_instance);
 }
 
 void bind_device(nb::module_& module) {

@@ -58,7 +58,7 @@ def contestants(bench: Bench, lab: Fleet, hosts: int, words: list[str], started:
         Contestant("ssh", LIMIT, lambda: lab.ssh("gpu1", *words), shown="ssh gpu1 true"),
         Contestant("berth run --anywhere", OURS, lambda: anywhere, shown=shown, note="by ssh alone"),
         Contestant("the same with a store", OURS, lambda: anywhere, shown=shown,
-                   note="in the line of the lab, which etcd keeps", environment=lab.desks[0].env()),
+                   note="in the queue of the lab, which etcd keeps", environment=lab.desks[0].env()),
         Contestant("Slurm srun", PEER, lambda: ["srun", "-Q", "-n1", "--gres=gpu:1", *words],
                    shown="srun -Q -n1 --gres=gpu:1 true",
                    note="four slurmds on this machine; no ssh, and no login: munge says who it is. It asks no driver",
@@ -150,7 +150,7 @@ def bars_of_start(table: Table, trip_ms: float) -> list[str]:
 
 
 class Line(ProcessQueue):
-    """The line of the lab for the GPU of gpu1. Requests in front are `berth run --anywhere`, at one desk and the other
+    """The queue of the lab for the GPU of gpu1. Requests in front are `berth run --anywhere`, at one desk and the other
     in turn. Behind so many of them stand places that this run holds at the agents, as requests do that wait."""
 
     def __init__(self, bench: Bench, lab: Fleet, real: int):
@@ -308,7 +308,7 @@ def bar_of_hand_over(table: Table) -> list[str]:
 def hand_over(bench: Bench) -> Row:
     row = Row(18, "lab", "Many machines: a GPU goes from one desk to another",
               "Two hosts have one GPU each. The holder of the GPU of gpu1 is killed with SIGKILL there, while gpu2 stays"
-              " busy. The next request waits in the line of the lab at another desk. How long until its command runs?")  # fmt: skip
+              " busy. The next request waits in the queue of the lab at another desk. How long until its command runs?")  # fmt: skip
     row.tables = [hand_over_at(bench, length) for length in LENGTHS]
     row.facts.append(
         f"Where more than {ALL_REAL} wait, only the first {bench.times(ROUNDS) + SPARE} are processes of `berth run"

@@ -43,7 +43,8 @@ Result<void> cycle(const leasing::SourceAccess& source, store::LeaseStore& store
   Request request;
   Patience patience;
   patience.wait = true;
-  auto acquired = leasing::acquire_in_turn(source, store, request, {}, {"cycles", "", "1 GPU"}, patience, {});
+  auto acquired =
+      leasing::acquire_by_queue(source, store, request, {}, {"cycles", "", "1 GPU"}, patience, {});
   if (!acquired) return std::unexpected(acquired.error());
   auto* lease = std::get_if<leasing::HeldLease>(&*acquired);
   if (lease == nullptr) return fail(ErrorCode::failure, "refused");

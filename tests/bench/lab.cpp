@@ -101,10 +101,10 @@ int main(int count, char** words) {
     settings.urls = {url};
     settings.name = fmt::format("desk{}", first + i);
     settings.socket = fmt::format("{}/{}.sock", folder, first + i);
-    auto place = berth::lab_queue::store_place(settings, settings.name);
+    auto access = berth::lab_queue::store_access(settings, settings.name);
     started.push_back(std::make_unique<berth::lab_queue::StoreAgent>(
         loop, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }));
-    if (!place || !started.back()->start(**std::move(place))) return 1;
+    if (!access || !started.back()->start(**std::move(access))) return 1;
   }
   std::string names;
   for (std::size_t i = 0; i < hosts; ++i) names += fmt::format("{}gpu{}", i == 0 ? "" : ",", i);

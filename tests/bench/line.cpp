@@ -19,15 +19,15 @@
 
 namespace {
 
+using berth::Assignment;
 using berth::Grant;
 using berth::Hold;
-using berth::Line;
-using berth::LineJob;
-using berth::LineRules;
 using berth::Moment;
+using berth::QueueRules;
+using berth::QueueState;
 using berth::StartsNow;
-using berth::Turn;
 using berth::Wish;
+using berth::WorkloadJob;
 using namespace bench;
 
 constexpr Moment kMinute = 60;
@@ -51,11 +51,11 @@ double mean_size(const Mix& mix) {
 /// Poisson arrivals that ask for `load` of the machine. `says`: what a job says of its time, by its run time
 /// and by a share that is its own.
 template <class Says>
-std::vector<LineJob> jobs_of(std::span<const double> quantiles, const Mix& mix, double load,
-                             std::uint64_t seed, int count, const Says& says) {
+std::vector<WorkloadJob> jobs_of(std::span<const double> quantiles, const Mix& mix, double load,
+                                 std::uint64_t seed, int count, const Says& says) {
   const double rate = load * kDevices / (mean_run_time(quantiles) * mean_size(mix));
   Chance chance(seed);
-  std::vector<LineJob> jobs;
+  std::vector<WorkloadJob> jobs;
   double arrival = 0;
   for (int at = 0; at < count; ++at) {
     arrival -= std::log(1 - chance.share()) / rate;
@@ -69,31 +69,32 @@ std::vector<LineJob> jobs_of(std::span<const double> quantiles, const Mix& mix, 
 // Other ways to decide
 // ------------------------------------------------------------------------------------------
 
-std::vector<std::size_t> free_devices(const Line& line) {
+std::vector<std::size_t> free_devices(const QueueState& line) {
   std::vector<std::size_t> free(line.sets[0]);
   for (const Hold& hold : line.holds) std::erase(free, hold.device);
   return free;
 }
 
-Turn taken_from(std::vector<std::size_t>& free, unsigned count) {
+Assignment taken_from(std::vector<std::size_t>& free, unsigned count) {
   const auto rest = free.end() - static_cast<std::ptrdiff_t>(count);
   StartsNow start{{rest, free.end()}};
   free.erase(rest, free.end());
   return start;
 }
 
-std::vector<Turn> first_fit(const Line& line) {
+std::vector<Assignment> first_fit(const QueueState& line) {
   std::vector<std::size_t> free = free_devices(line);
-  std::vector<Turn> turns;
+  std::vector<Assignment> turns;
   for (const Wish& wish : line.wishes)
-    turns.push_back(wish.count <= free.size() ? taken_from(free, wish.count) : Turn(berth::WaitsBehind{}));
+    turns.push_back(wish.count <= free.size() ? taken_from(free, wish.count)
+                                              : Assignment(berth::WaitsBehind{}));
   return turns;
 }
 
 /// How many devices are free, from each moment on.
 class FreeFrom {
  public:
-  FreeFrom(const Line& line, Moment resolution) : free_{{line.now, kDevices}, {berth::kNever, 0}} {
+  FreeFrom(const QueueState& line, Moment resolution) : free_{{line.now, kDevices}, {berth::kNever, 0}} {
     for (const Hold& hold : line.holds) {
       const Moment rounded = (hold.until + resolution - 1) / resolution * resolution;
       take(1, line.now, rounded);
@@ -124,16 +125,16 @@ class FreeFrom {
 /// Slurm's sched/backfill as its guide describes it (slurm.schedmd.com/sched_config.html), and not slurmctld:
 /// in the order of arrival each job gets the first time at which it fits beside all before it, of at most
 /// bf_max_job_test jobs and within bf_window. What is left out: the bf_interval of 30 s between two rounds.
-std::vector<Turn> slurm(const Line& line, Moment window) {
+std::vector<Assignment> slurm(const QueueState& line, Moment window) {
   constexpr std::size_t kMostTested = 500;
   FreeFrom timeline(line, kMinute);
   std::vector<std::size_t> free = free_devices(line);
-  std::vector<Turn> turns;
+  std::vector<Assignment> turns;
   for (const Wish& wish : std::span(line.wishes).first(std::min(kMostTested, line.wishes.size()))) {
     const Moment length = *wish.length;
     const Moment from = timeline.first_with(wish.count, length);
     if (from < line.now + window) timeline.take(wish.count, from, from + length);
-    turns.push_back(from == line.now ? taken_from(free, wish.count) : Turn(berth::WaitsBehind{}));
+    turns.push_back(from == line.now ? taken_from(free, wish.count) : Assignment(berth::WaitsBehind{}));
   }
   return turns;
 }
@@ -144,8 +145,8 @@ std::vector<Turn> slurm(const Line& line, Moment window) {
 struct Policy {
   std::string_view name;
   Says says;
-  LineRules rules{};
-  std::vector<Turn> (*decides)(const Line&) = nullptr;  ///< null: ours does
+  QueueRules rules{};
+  std::vector<Assignment> (*decides)(const QueueState&) = nullptr;  ///< null: ours does
 };
 
 // Its guide: bf_window at least as long as the longest time limit; by default it is a day.
@@ -157,8 +158,8 @@ const std::array kPolicies{
     Policy{"half", half_thrice},
     Policy{"thrice", thrice},
     Policy{"exact", truth},
-    Policy{"slurm", thrice, {}, [](const Line& line) { return slurm(line, 3 * kLongest); }},
-    Policy{"slurmday", thrice, {}, [](const Line& line) { return slurm(line, kDay); }},
+    Policy{"slurm", thrice, {}, [](const QueueState& line) { return slurm(line, 3 * kLongest); }},
+    Policy{"slurmday", thrice, {}, [](const QueueState& line) { return slurm(line, kDay); }},
 };
 
 // The figures

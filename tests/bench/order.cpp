@@ -123,7 +123,7 @@ std::vector<Job> jobs_of(const World& world, std::span<const double> quantiles, 
 
 class Queue {
  public:
-  Queue(const World& world, std::span<const Job> jobs, const LineRules& rules)
+  Queue(const World& world, std::span<const Job> jobs, const QueueRules& rules)
       : world_(world), jobs_(jobs), rules_(rules), waits_(jobs.size(), -1), turns_(jobs.size()) {}
 
   void run() {
@@ -190,7 +190,7 @@ class Queue {
         others.push_back({jobs_[each.job].user, jobs_[each.job].devices, turns_[each.job]});
       for (const Running& each : running_)
         others.push_back({jobs_[each.was.job].user, jobs_[each.was.job].devices, turns_[each.was.job], true});
-      turns_[job] = next_turn(jobs_[job].user, others);
+      turns_[job] = next_fair_number(jobs_[job].user, others);
     }
     waiting_.push_back(std::move(one));
   }
@@ -205,8 +205,8 @@ class Queue {
     return has;
   }
 
-  Line line_of(const GpusByUser& has) const {
-    Line line{.now = now_, .room_bytes = std::vector<std::uint64_t>(kDevices, kParts), .sets = kSets};
+  QueueState line_of(const GpusByUser& has) const {
+    QueueState queue{.now = now_, .room_bytes = std::vector<std::uint64_t>(kDevices, kParts), .sets = kSets};
     for (const Running& each : running_) {
       const Job& job = jobs_[each.was.job];
       const Moment until = expected_end(each.since, job.length, now_, rules_, 1,
@@ -217,7 +217,7 @@ class Queue {
           hold.leaves = Leaves::when_asked;
           hold.left_by = now_ + kMinute;
         }
-        line.holds.push_back(hold);
+        queue.holds.push_back(hold);
       }
     }
     std::vector<Wish> wishes;
@@ -237,28 +237,28 @@ class Queue {
         wish.expected = one.expected->expected_s;
         wish.likely = one.expected->likely_s;
       }
-      if (traits_of(rules_.order).numbers) wish.turn = turns_[one.job];
+      if (traits_of(rules_.order).numbers) wish.fair_number = turns_[one.job];
       const auto mine = has.in_all.find(job.user);
       const std::uint64_t own = mine == has.in_all.end() ? 0 : mine->second;
       wish.passed_over = world_.most_gpus != 0 && own + job.devices > world_.most_gpus;
       wishes.push_back(wish);
     }
-    for (const std::size_t at : order_of_turns(wishes, has, now_, rules_.longest_wait_s))
-      line.wishes.push_back(wishes[at]);
-    return line;
+    for (const std::size_t at : queue_order(wishes, has, now_, rules_.longest_wait_s))
+      queue.wishes.push_back(wishes[at]);
+    return queue;
   }
 
   /// Whether it is to be asked again at once, because somebody has started or ended.
   bool decide() {
     const GpusByUser has = gpus();
-    const Line line = line_of(has);
-    const std::vector<Turn> turns = schedule(line, rules_);
+    const QueueState queue = line_of(has);
+    const std::vector<Assignment> assignments = schedule(queue, rules_);
     std::set<std::size_t> started;
     GpusByUser given = has;
-    for (std::size_t at = 0; at < turns.size(); ++at) {
-      const std::size_t place = line.wishes[at].id.value - 1;
+    for (std::size_t at = 0; at < assignments.size(); ++at) {
+      const std::size_t place = queue.wishes[at].id.value - 1;
       const Job& job = jobs_[waiting_[place].job];
-      const auto* starts = std::get_if<StartsNow>(&turns[at]);
+      const auto* starts = std::get_if<StartsNow>(&assignments[at]);
       if (starts == nullptr) continue;
       // One user's wishes may be over its limit together.
       std::uint64_t& own = given.in_all[job.user];
@@ -273,7 +273,7 @@ class Queue {
     for (const std::size_t place : std::views::reverse(started))
       waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(place));
     if (!started.empty()) return true;
-    for (const Turn& turn : turns) {
+    for (const Assignment& assignment : assignments) {
       const auto* kept = std::get_if<ReservedFrom>(&turn);
       if (kept != nullptr && kept->from <= now_ && end_yielding(kept->devices)) return true;
     }
@@ -297,7 +297,7 @@ class Queue {
 
   const World& world_;
   std::span<const Job> jobs_;
-  const LineRules& rules_;
+  const QueueRules& rules_;
   std::vector<Moment> waits_;  ///< of each job until it first started
   std::vector<std::int64_t> turns_;
   std::map<std::size_t, std::vector<Moment>> lasted_;  ///< by recipe
@@ -367,7 +367,7 @@ int main(int argc, char** argv) {
   const World* world = named(kWorlds, argv[3]);
   const std::vector<double> quantiles = read_quantiles(argv[6]);
   if (policy == nullptr || world == nullptr || quantiles.size() < 2) return 2;
-  LineRules rules{.order = world->fair ? TurnOrder::fair : TurnOrder::fifo, .expect = policy->expect};
+  QueueRules rules{.order = world->fair ? QueueOrder::fair : QueueOrder::fifo, .expect = policy->expect};
   for (int seed = 1; seed <= std::atoi(argv[4]); ++seed) {
     const std::vector<Job> jobs =
         jobs_of(*world, quantiles, std::atof(argv[2]), static_cast<std::uint64_t>(seed),

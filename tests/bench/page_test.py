@@ -178,8 +178,8 @@ def test_commands_are_shown_as_a_user_types_them():
     assert contest.peaks([1024] * 9 + [4096]) == "4.0 of 10 processes"
 
 
-def test_what_a_sleeping_process_costs_is_next_to_nothing(make_lab):
-    sleeper = make_lab("1xH100").start("sleep", "1000")
+def test_what_a_sleeping_process_costs_is_next_to_nothing(make_machine):
+    sleeper = make_machine("1xH100").start("sleep", "1000")
     cost = upkeep.observe({"sleeper": [sleeper.pid], "gone": [2**22 + 1]}, 0.05)
     assert cost["sleeper"].pss_mib > 0 and cost["sleeper"].core_percent < 100
     assert cost["gone"].pss_mib == cost["gone"].core_percent == 0

@@ -18,10 +18,10 @@ namespace berth {
 namespace {
 
 /// Those who wait, and the hosts.
-class Lab : public Replaying {
+class Lab : public Replayer {
  public:
-  Lab(const Workload& workload, std::size_t hosts, const LineRules& rules, const Progress& tell)
-      : Replaying(workload, rules, tell), size_(workload.devices / hosts), hosts_(hosts) {}
+  Lab(const Workload& workload, std::size_t hosts, const QueueRules& rules, const Progress& tell)
+      : Replayer(workload, rules, tell), size_(workload.devices / hosts), hosts_(hosts) {}
 
  protected:
   void join(std::size_t job) override { waiting_.push_back(job); }
@@ -57,7 +57,7 @@ class Lab : public Replaying {
 /// Each host has a line, in which a job stands together with others.
 class OwnLines : public Lab {
  public:
-  OwnLines(const Workload& workload, std::size_t hosts, const LineRules& rules, const Progress& tell)
+  OwnLines(const Workload& workload, std::size_t hosts, const QueueRules& rules, const Progress& tell)
       : Lab(workload, hosts, rules, tell), lines_(hosts) {}
 
  protected:
@@ -66,20 +66,20 @@ class OwnLines : public Lab {
 
   void stand_in(std::size_t host, std::size_t job) { lines_[host].push_back(job); }
 
-  Line line_on(std::size_t host) const {
-    Line line{.now = now(),
-              .room_bytes = std::vector<std::uint64_t>(size(), 1),
-              .sets{},
-              .holds = holds_on(host),
-              .wishes{}};
-    line.sets.emplace_back(size());
-    std::iota(line.sets[0].begin(), line.sets[0].end(), 0);
-    for (const std::size_t job : lines_[host]) line.wishes.push_back(wish_of(job));
-    return line;
+  QueueState line_on(std::size_t host) const {
+    QueueState queue{.now = now(),
+                     .room_bytes = std::vector<std::uint64_t>(size(), 1),
+                     .sets{},
+                     .holds = holds_on(host),
+                     .wishes{}};
+    queue.sets.emplace_back(size());
+    std::iota(queue.sets[0].begin(), queue.sets[0].end(), 0);
+    for (const std::size_t job : lines_[host]) queue.wishes.push_back(wish_of(job));
+    return queue;
   }
 
   Wish wish_of(std::size_t job) const {
-    const LineJob& asked = workload().jobs[job];
+    const WorkloadJob& asked = workload().jobs[job];
     return {.id = {job + 1}, .count = asked.devices, .length = asked.length};
   }
 
@@ -103,12 +103,12 @@ class OwnLines : public Lab {
     bool any = false;
     for (const std::size_t host : tightest_first()) {
       if (lines_[host].empty()) continue;
-      const Line line = line_on(host);
-      const std::vector<Turn> turns = schedule(line, rules());
-      for (std::size_t place = 0; place < turns.size(); ++place) {
-        const auto* now = std::get_if<StartsNow>(&turns[place]);
+      const QueueState queue = line_on(host);
+      const std::vector<Assignment> assignments = schedule(queue, rules());
+      for (std::size_t place = 0; place < assignments.size(); ++place) {
+        const auto* now = std::get_if<StartsNow>(&assignments[place]);
         if (now == nullptr) continue;
-        const std::size_t job = line.wishes[place].id.value - 1;
+        const std::size_t job = queue.wishes[place].id.value - 1;
         start_on(host, job, now->devices);
         for (auto& each : lines_) std::erase(each, job);
         any = true;
@@ -138,24 +138,24 @@ class BestHosts : public OwnLines {
       for (std::size_t host = 0; host < hosts(); ++host)
         answers.push_back({fmt::format("{}", host), offer(host, job)});
       const std::vector<RankedHost> ranked = rank_hosts(request, answers);
-      for (std::size_t i = 0; i < std::min(late_binding::kLines, ranked.size()); ++i)
+      for (std::size_t i = 0; i < std::min(host_selection::kMostHostQueues, ranked.size()); ++i)
         stand_in(ranked[i].host, job);
     }
   }
 
   Offer offer(std::size_t host, std::size_t job) const {
-    Line line = line_on(host);
+    QueueState queue = line_on(host);
     Offer offer;
     offer.possible = size();
-    offer.ahead = line.wishes.size();
-    offer.free = free_on(line.holds).size();
-    line.wishes.push_back(wish_of(job));
-    offer.at_once = std::holds_alternative<StartsNow>(schedule(line, rules()).back());
+    offer.ahead = queue.wishes.size();
+    offer.free = free_on(queue.holds).size();
+    queue.wishes.push_back(wish_of(job));
+    offer.at_once = std::holds_alternative<StartsNow>(schedule(queue, rules()).back());
     // What says no time is not assumed to end.
-    for (Hold& hold : line.holds) {
+    for (Hold& hold : queue.holds) {
       if (!says_time(host, hold.device)) hold.until = kNever;
     }
-    if (const auto start = expected_starts(line, rules()).back()) offer.starts_in_s = start->from - now();
+    if (const auto start = expected_starts(queue, rules()).back()) offer.starts_in_s = start->from - now();
     return offer;
   }
 
@@ -213,7 +213,7 @@ class OneQueue : public Lab {
 
   // Where the fewest devices are left over.
   bool start_where_it_fits(std::size_t job, std::optional<Reserved>& reserved) {
-    const LineJob& asked = workload().jobs[job];
+    const WorkloadJob& asked = workload().jobs[job];
     std::optional<std::size_t> best;
     std::vector<std::size_t> room;
     for (std::size_t host = 0; host < hosts(); ++host) {
@@ -232,11 +232,11 @@ class OneQueue : public Lab {
     return true;
   }
 
-  bool delays(const LineJob& job, const Reserved& reserved) const {
+  bool delays(const WorkloadJob& job, const Reserved& reserved) const {
     return job.devices > reserved.beside && now() + assumed_length(job) > reserved.from;
   }
 
-  Moment assumed_length(const LineJob& job) const { return job.length.value_or(rules().assumed_s); }
+  Moment assumed_length(const WorkloadJob& job) const { return job.length.value_or(rules().assumed_s); }
 
   Reserved reservation_of(std::size_t job) const {
     Reserved best;
@@ -268,8 +268,8 @@ std::string_view to_text(Placement placement) {
   return "";
 }
 
-Replay replay_placed(Placement placement, const Workload& workload, std::size_t hosts, const LineRules& rules,
-                     const Progress& tell) {
+Replay replay_placed(Placement placement, const Workload& workload, std::size_t hosts,
+                     const QueueRules& rules, const Progress& tell) {
   switch (placement) {
     case Placement::best_hosts:
       return BestHosts(workload, hosts, rules, tell).run();

@@ -22,7 +22,7 @@ std::string_view to_text(Placement placement);
 
 /// `hosts`: the number of hosts. Each has the same share of the workload's devices, and no job wants more
 /// devices than one host has. The queues keep the order of coming. REQUIRES: the devices divide evenly.
-Replay replay_placed(Placement placement, const Workload& workload, std::size_t hosts, const LineRules& rules,
-                     const Progress& tell = {});
+Replay replay_placed(Placement placement, const Workload& workload, std::size_t hosts,
+                     const QueueRules& rules, const Progress& tell = {});
 
 }  // namespace berth

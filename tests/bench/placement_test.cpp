@@ -12,14 +12,14 @@
 namespace berth::placement_test {
 namespace {
 
-LineJob job(Moment arrival, unsigned devices, Moment duration, std::optional<Moment> length = {}) {
+WorkloadJob job(Moment arrival, unsigned devices, Moment duration, std::optional<Moment> length = {}) {
   return {arrival, devices, duration, length, "ann"};
 }
 
 using Starts = std::vector<Moment>;
 
 Starts starts_of(Placement placement, const Workload& workload, std::size_t hosts,
-                 const LineRules& rules = {}) {
+                 const QueueRules& rules = {}) {
   Starts starts;
   for (const Grant& grant : replay_placed(placement, workload, hosts, rules).grants)
     starts.push_back(grant.at);
@@ -50,7 +50,7 @@ TEST_CASE("a job that is enough for itself does not wait behind many that ask fo
 
 TEST_CASE("without backfill nobody starts in front of another in one queue") {
   const Workload workload{4, {job(0, 1, 100, 100), job(1, 2, 50, 50), job(1, 2, 50, 50), job(2, 1, 5, 5)}};
-  const LineRules strict{.backfill = false};
+  const QueueRules strict{.backfill = false};
   CHECK(starts_of(Placement::one_queue, workload, 2, strict) == Starts{0, 1, 51, 51});
   CHECK(starts_of(Placement::one_queue, workload, 2) == Starts{0, 1, 51, 2});
 }
@@ -66,7 +66,7 @@ TEST_CASE("each job runs once, on one host, on devices that nobody else has, and
       workload.jobs.push_back(
           job(static_cast<Moment>(number / 4 % 64), 1 + number % kEach, duration, length));
     }
-    std::ranges::stable_sort(workload.jobs, {}, &LineJob::arrival);
+    std::ranges::stable_sort(workload.jobs, {}, &WorkloadJob::arrival);
     for (const Placement placement : kPlacements) {
       const Replay replay = replay_placed(placement, workload, kHosts, {.backfill = backfill});
       RC_ASSERT(replay.grants.size() == workload.jobs.size());
@@ -105,8 +105,8 @@ Workload lab_workload(std::size_t hosts, std::size_t jobs, double load, unsigned
     device_seconds += static_cast<double>(devices) * static_cast<double>(duration);
   }
   const double span = device_seconds / static_cast<double>(workload.devices) / load;
-  for (LineJob& one : workload.jobs) one.arrival = static_cast<Moment>(span * unit());
-  std::ranges::sort(workload.jobs, {}, &LineJob::arrival);
+  for (WorkloadJob& one : workload.jobs) one.arrival = static_cast<Moment>(span * unit());
+  std::ranges::sort(workload.jobs, {}, &WorkloadJob::arrival);
   return workload;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kMinuteS = 60;
 
-void print_row(const std::string& of, const berth::JobPlaces& jobs, const berth::Workload& workload,
+void print_row(const std::string& of, const berth::JobIndices& jobs, const berth::Workload& workload,
                const berth::Replay& replay) {
   const berth::Waits waits = berth::waits_of(jobs, workload, replay);
   fmt::print("  {:>8} {:6} jobs, mean {:8.1f} min, 99 % {:8.1f} min\n", of, waits.jobs,

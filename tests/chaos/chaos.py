@@ -21,7 +21,7 @@ import time
 if __name__ == "__main__":
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 from chaos.overlaps import overlaps_in
-from lab import BUILD, Lab
+from simulated_machine import BUILD, Machine
 
 DEVICES = 3
 PARTS = 2  # so many shares of SHARE go on one card
@@ -32,8 +32,8 @@ PATIENCE_S = 120
 
 
 class Chaos:
-    def __init__(self, lab: Lab, seed: int):
-        self.lab = lab
+    def __init__(self, lab: Machine, seed: int):
+        self.machine = lab
         self.random = random.Random(seed)
         # The order of the line and its gaps are rules of the site: each round has other ones.
         order = "fair" if seed // 2 % 2 == 0 else "fifo"
@@ -73,7 +73,7 @@ class Chaos:
     def watch(self) -> None:
         while not self.ended.wait(0.001):
             self.looks += 1
-            self.overlaps += overlaps_in(self.lab.leases / "leases")
+            self.overlaps += overlaps_in(self.machine.leases / "leases")
 
     # What happens
 
@@ -102,16 +102,16 @@ class Chaos:
                 (["-n", "1", "--yield=1s", "--time", "1s"], PARTS),
             ]
         )
-        self.launch([self.lab.program, "run", *options, "--", *self.words(wanted, life_ms, form)])
+        self.launch([self.machine.program, "run", *options, "--", *self.words(wanted, life_ms, form)])
 
     def words(self, wanted: int, life_ms: int, form: str) -> list:
-        return [self.job, self.lab.directory.name, PARTS, self.log, wanted, life_ms, form]
+        return [self.job, self.machine.directory.name, PARTS, self.log, wanted, life_ms, form]
 
     def launch(self, command: list) -> None:
         self.jobs.append(
             subprocess.Popen(
                 [str(word) for word in command],
-                env=self.lab.env,
+                env=self.machine.env,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -155,7 +155,7 @@ class Chaos:
 
     def meddle(self) -> None:
         index = self.random.randrange(DEVICES)
-        path = self.lab.leases / "devices" / self.uuids[index]
+        path = self.machine.leases / "devices" / self.uuids[index]
         if self.removes_files:
             path.unlink(missing_ok=True)
             self.done["removed file"] += 1
@@ -180,16 +180,16 @@ class Chaos:
                 self.go_on(pid)
             self.collect()
             time.sleep(0.01)
-        all_at_once = self.lab.berth("run", "--no-wait", "-n", DEVICES, "--", "true")
+        all_at_once = self.machine.berth("run", "--no-wait", "-n", DEVICES, "--", "true")
         assert all_at_once.status == 0, all_at_once.err
         for part in ("queue", "leases"):
-            assert list((self.lab.leases / part).iterdir()) == [], part
+            assert list((self.machine.leases / part).iterdir()) == [], part
 
     def leftovers(self) -> list:
         return [pid for pid in self.victims() if pid not in {job.pid for job in self.jobs}]
 
     def still_there(self) -> str:
-        files = {part: os.listdir(self.lab.leases / part) for part in ("queue", "leases")}
+        files = {part: os.listdir(self.machine.leases / part) for part in ("queue", "leases")}
         return f"{self.victims()} {files}"
 
     def verdict(self) -> list:
@@ -198,7 +198,7 @@ class Chaos:
 
 
 def run_chaos(directory: pathlib.Path, seed: int, seconds: float, build: pathlib.Path = BUILD) -> Chaos:
-    chaos = Chaos(Lab(directory, f"{DEVICES}xH100", build), seed)
+    chaos = Chaos(Machine(directory, f"{DEVICES}xH100", build), seed)
     chaos.run(seconds)
     assert chaos.verdict() == [], chaos.verdict()
     return chaos

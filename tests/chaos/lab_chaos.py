@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The line of a lab, with everything in it killed and stopped at random, for as long as asked.
+"""The queue of a lab, with everything in it killed and stopped at random, for as long as asked.
 
 Several hosts behind sshd, two or three desks with agents, an etcd of one member or of three, and many requests.
 What looks for faults does not look at the store, but for the end: each job binds names that only one owner of a
@@ -32,7 +32,7 @@ from chaos.overlaps import leases_in, overlaps_in
 from desks import Desk
 from etcd import ETCD, Etcd, EtcdOfMembers
 from fleet_of_hosts import SSHD, Machines, parent_of, words_of
-from lab import BUILD, DEADLINE_S
+from simulated_machine import BUILD, DEADLINE_S
 
 HOSTS = ("gpu1", "gpu2", "gpu3")
 GPUS = 2
@@ -93,7 +93,7 @@ class NearMachines(Machines):
         return [NEAR_SSH, self.folder]
 
     def open(self, host) -> None:
-        variables = (f"{name}={value}\0" for name, value in host.lab.env.items())
+        variables = (f"{name}={value}\0" for name, value in host.machine.env.items())
         (host.folder / "environ").write_text("".join(variables))
 
 
@@ -121,8 +121,8 @@ class LabChaos:
     def open(self) -> None:
         for name in HOSTS:
             host = self.machines.add(name, f"{GPUS}xH100", CHAOS_HOST=name)
-            (host.lab.directory / "site.toml").write_text('assumed_time = "2s"\n')
-            host.lab.berth("run", "--", "true")  # which makes the lease directory
+            (host.machine.directory / "site.toml").write_text('assumed_time = "2s"\n')
+            host.machine.berth("run", "--", "true")  # which makes the lease directory
         self.etcd.start()
         backfill = self.random.choice(["", "backfill = false\n"])
         for number in range(self.random.choice([2, 3])):
@@ -185,7 +185,7 @@ class LabChaos:
     def look(self) -> None:
         self.looks += 1
         for host in self.machines.hosts:
-            for overlap in overlaps_in(host.lab.leases / "leases"):
+            for overlap in overlaps_in(host.machine.leases / "leases"):
                 self.faults.append(f"overlap of locks on {host.name}: {overlap}")
 
     def note(self, what: str, of: str = "") -> None:
@@ -253,7 +253,7 @@ class LabChaos:
         life_ms, form = self.random.randint(10, 2000), self.random.choice(["plain", "fork", "exec"])
         words = ["run", "-n", self.random.choice([1, 1, 2]), "--"]
         name = f"n{next(self.numbers)}"
-        self.launch(name, words, life_ms, form, (host.name,), host.lab.env, host.folder)
+        self.launch(name, words, life_ms, form, (host.name,), host.machine.env, host.folder)
 
     def launch(self, name, words, life_ms, form, hosts, env, folder, desk="") -> None:
         errors = self.folder / "errors" / name
@@ -316,7 +316,7 @@ class LabChaos:
         return None
 
     def granted(self) -> set:
-        return {path for host in self.machines.hosts for path in (host.lab.leases / "leases").iterdir()}
+        return {path for host in self.machines.hosts for path in (host.machine.leases / "leases").iterdir()}
 
     def owner_of(self, lease: pathlib.Path):
         """The request of the lab that has it."""
@@ -497,7 +497,8 @@ class LabChaos:
                 lambda host=host: f"left over on {host.name}: {self.left_on(host)}",
             )
             self.wait_for(
-                lambda host=host: host.lab.berth("run", "--no-wait", "-n", GPUS, "--", "true").status == 0,
+                lambda host=host: host.machine.berth("run", "--no-wait", "-n", GPUS, "--", "true").status
+                == 0,
                 lambda host=host: f"left over on {host.name}: its GPUs are granted to nobody",
             )
         for folder in ("ticket", "start"):
@@ -523,7 +524,9 @@ class LabChaos:
     @staticmethod
     def left_on(host) -> list:
         """Tickets that live, as the kernel says, and envoys."""
-        tickets = [each.name for part in ("leases", "queue") for each in leases_in(host.lab.leases / part)]
+        tickets = [
+            each.name for part in ("leases", "queue") for each in leases_in(host.machine.leases / part)
+        ]
         return tickets + host.envoys()
 
     def in_store(self, folder: str) -> list:

@@ -8,7 +8,7 @@ import dataclasses
 import pathlib
 import subprocess
 
-from lab import BUILD
+from simulated_machine import BUILD
 
 # Of a request that came when the agent of its desk was not there.
 TURNED_AWAY = "asking the agent at "

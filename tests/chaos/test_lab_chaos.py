@@ -65,7 +65,9 @@ def test_two_leases_of_one_gpu_on_a_host_are_noticed(tmp_path, devices, overlaps
     chaos = LabChaos(tmp_path, 0, 1)
     leases = tmp_path / "leases"
     leases.mkdir()
-    chaos.machines.hosts = [types.SimpleNamespace(name="gpu1", lab=types.SimpleNamespace(leases=tmp_path))]
+    chaos.machines.hosts = [
+        types.SimpleNamespace(name="gpu1", machine=types.SimpleNamespace(leases=tmp_path))
+    ]
     files = [live_lease(leases / str(at), [device]) for at, device in enumerate(devices)]
     chaos.look()
     assert [fault.startswith("overlap of locks on gpu1: a") for fault in chaos.faults] == [True] * overlaps
@@ -93,7 +95,7 @@ def test_what_is_left_in_the_end_is_noticed(tmp_path, monkeypatch):
     chaos = LabChaos(tmp_path, 0, 1)
     try:
         chaos.open()
-        holder = chaos.machines.hosts[0].lab.start_berth(
+        holder = chaos.machines.hosts[0].machine.start_berth(
             "run", "--", "sh", "-c", "echo ready; exec sleep 1000"
         )
         assert holder.stdout.readline() == "ready\n"

@@ -8,17 +8,17 @@ import subprocess
 import time
 
 import pytest
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 
 @pytest.fixture
-def two_leases(lab) -> tuple:
+def two_leases(machine) -> tuple:
     """The machine, and by what names its leases go."""
     for note in ("first", "second"):
-        job = lab.start_berth("run", "--note", note, "--", "sh", "-c", "echo ready; exec sleep 1000")
+        job = machine.start_berth("run", "--note", note, "--", "sh", "-c", "echo ready; exec sleep 1000")
         assert job.stdout.readline() == "ready\n"
-    lab.env["PATH"] = f"{lab.program.parent}:{lab.env['PATH']}"
-    return lab, [lease["id"][-6:] for lease in lab.berth("list", "--json").json["leases"]]
+    machine.env["PATH"] = f"{machine.program.parent}:{machine.env['PATH']}"
+    return machine, [lease["id"][-6:] for lease in machine.berth("list", "--json").json["leases"]]
 
 
 def shell(name: str) -> str:
@@ -27,7 +27,7 @@ def shell(name: str) -> str:
     return name
 
 
-def in_bash(lab, *words) -> list[str]:
+def in_bash(machine, *words) -> list[str]:
     line = " ".join(f"'{word}'" for word in words)
     script = f"""
 source <(berth completion bash)
@@ -35,20 +35,20 @@ COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}
 _berth
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    return lab.run("bash", "--norc", "-c", script).out.split()
+    return machine.run("bash", "--norc", "-c", script).out.split()
 
 
-def in_fish(lab, *words) -> list[str]:
+def in_fish(machine, *words) -> list[str]:
     script = f"berth completion fish | source; complete -C '{' '.join(words)}'"
-    return [line.split("\t")[0] for line in lab.run(shell("fish"), "-N", "-c", script).out.splitlines()]
+    return [line.split("\t")[0] for line in machine.run(shell("fish"), "-N", "-c", script).out.splitlines()]
 
 
-def in_zsh(lab, line: str, wanted: str) -> None:
+def in_zsh(machine, line: str, wanted: str) -> None:
     """Types the line and a tab at a terminal, and waits for what completion makes of it."""
     ours, theirs = pty.openpty()
     zsh = subprocess.Popen(
         [shell("zsh"), "-f", "-i"],
-        env=lab.env | {"TERM": "dumb", "PS1": "> "},
+        env=machine.env | {"TERM": "dumb", "PS1": "> "},
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -77,37 +77,37 @@ def wait_for(terminal: int, wanted: str) -> None:
 
 
 def test_bash(two_leases):
-    lab, names = two_leases
-    assert in_bash(lab, "berth", "ver") == ["verify", "version"]
-    assert set(names) < set(in_bash(lab, "berth", "release", ""))
-    assert in_bash(lab, "berth", "verify", names[0][:4]) == [
+    machine, names = two_leases
+    assert in_bash(machine, "berth", "ver") == ["verify", "version"]
+    assert set(names) < set(in_bash(machine, "berth", "release", ""))
+    assert in_bash(machine, "berth", "verify", names[0][:4]) == [
         name for name in names if name.startswith(names[0][:4])
     ]
-    assert in_bash(lab, "berth", "adopt", "--no") == ["--note"]
-    assert in_bash(lab, "berth", "claim", "--fo") == ["--for"]
+    assert in_bash(machine, "berth", "adopt", "--no") == ["--note"]
+    assert in_bash(machine, "berth", "claim", "--fo") == ["--for"]
 
 
 def test_fish(two_leases):
-    lab, names = two_leases
-    assert in_fish(lab, "berth", "ver") == ["verify", "version"]
-    assert set(names) <= set(in_fish(lab, "berth", "release", ""))
-    assert set(names) <= set(in_fish(lab, "berth", "verify", ""))
-    assert "--for" in in_fish(lab, "berth", "claim", "--")
+    machine, names = two_leases
+    assert in_fish(machine, "berth", "ver") == ["verify", "version"]
+    assert set(names) <= set(in_fish(machine, "berth", "release", ""))
+    assert set(names) <= set(in_fish(machine, "berth", "verify", ""))
+    assert "--for" in in_fish(machine, "berth", "claim", "--")
 
 
 def test_zsh(two_leases):
-    lab, names = two_leases
-    in_zsh(lab, "berth verif", "berth verify ")
-    in_zsh(lab, "berth adopt --no", "--note=")
+    machine, names = two_leases
+    in_zsh(machine, "berth verif", "berth verify ")
+    in_zsh(machine, "berth adopt --no", "--note=")
     # One of the two has this digit where the other has another.
     place = next(at for at in range(6) if names[0][at] != names[1][at])
-    in_zsh(lab, f"berth release {names[0][: place + 1]}", f"berth release {names[0]}")
+    in_zsh(machine, f"berth release {names[0][: place + 1]}", f"berth release {names[0]}")
 
 
-def test_what_completion_asks_for(lab):
-    assert lab.berth("__leases", "mine").out == lab.berth("__leases").out == ""
-    job = lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+def test_what_completion_asks_for(machine):
+    assert machine.berth("__leases", "mine").out == machine.berth("__leases").out == ""
+    job = machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert job.stdout.readline() == "ready\n"
-    name, what = lab.berth("__leases", "mine").out.split("\t")
-    assert lab.berth("list", "--json").json["leases"][0]["id"].endswith(name)
+    name, what = machine.berth("__leases", "mine").out.split("\t")
+    assert machine.berth("list", "--json").json["leases"][0]["id"].endswith(name)
     assert what.endswith(" sh\n")

@@ -32,12 +32,12 @@ mig = ["3g.40gb", "1g.10gb"]
 
 
 @pytest.fixture
-def mixed(make_lab):
-    return make_lab(MIXED.format(pid=os.getpid()))
+def mixed(make_machine):
+    return make_machine(MIXED.format(pid=os.getpid()))
 
 
-def test_a_pipe_gets_a_plain_table_that_is_not_cut(make_lab):
-    answer = make_lab("2xA6000").berth("list")
+def test_a_pipe_gets_a_plain_table_that_is_not_cut(make_machine):
+    answer = make_machine("2xA6000").berth("list")
     assert answer.status == 0
     assert answer.err == ""
     assert answer.out == (
@@ -49,11 +49,11 @@ def test_a_pipe_gets_a_plain_table_that_is_not_cut(make_lab):
     )
 
 
-def test_berth_alone_lists_and_gives_one_hint(make_lab):
-    lab = make_lab("1xT4")
-    answer = lab.berth()
+def test_berth_alone_lists_and_gives_one_hint(make_machine):
+    machine = make_machine("1xT4")
+    answer = machine.berth()
     assert answer.out == (
-        lab.berth("ls").out
+        machine.berth("ls").out
         + "\n`berth run -- COMMAND` takes a free GPU for COMMAND; `berth help` shows more.\n"
     )
 
@@ -98,54 +98,54 @@ def test_columns_in_the_environment_set_the_width(mixed):
 
 
 def test_json_is_as_its_schema_says_and_absent_is_null(mixed):
-    machine = checked(mixed.berth("list", "--json"), "list")
-    assert [device["label"] for device in machine["devices"]] == ["0", "1", "2", "3", "4", "4:0", "4:1"]
-    lost = machine["devices"][2]
+    listing = checked(mixed.berth("list", "--json"), "list")
+    assert [device["label"] for device in listing["devices"]] == ["0", "1", "2", "3", "4", "4:0", "4:1"]
+    lost = listing["devices"][2]
     assert lost["state"] == "lost"
     assert lost["utilization_percent"] is None
     assert lost["verdict"]["clause"] == "healthy"
-    assert machine["devices"][4]["verdict"] is None
-    outsider = machine["devices"][1]["verdict"]
+    assert listing["devices"][4]["verdict"] is None
+    outsider = listing["devices"][1]["verdict"]
     assert outsider["clause"] == "no_outsider"
     assert outsider["culprits"][0]["pid"] == os.getpid()
 
 
-def test_no_gpu_is_no_failure_and_says_why(make_lab):
-    answer = make_lab('driver = "550.163.01"\n').berth("list")
+def test_no_gpu_is_no_failure_and_says_why(make_machine):
+    answer = make_machine('driver = "550.163.01"\n').berth("list")
     assert (answer.status, answer.out) == (0, "")
     assert answer.err == "berth: the driver works, and lists no GPU\n"
-    assert checked(make_lab('driver = "550.163.01"\n').berth("list", "--json"), "list")["devices"] == []
+    assert checked(make_machine('driver = "550.163.01"\n').berth("list", "--json"), "list")["devices"] == []
 
 
-def test_no_driver_is_69_with_nothing_on_stdout(lab):
-    answer = lab.berth("list", env={"LD_LIBRARY_PATH": None, "PATH": "/nonexistent"})
+def test_no_driver_is_69_with_nothing_on_stdout(machine):
+    answer = machine.berth("list", env={"LD_LIBRARY_PATH": None, "PATH": "/nonexistent"})
     if answer.status == 0:
         pytest.skip("a real driver is here")
     assert (answer.status, answer.out) == (69, "")
     assert answer.err.startswith("berth: ")
 
 
-def test_a_lease_is_shown_with_its_user(lab):
-    inner = lab.berth("run", "--devices", "3", "--", "env", "-u", "BERTH_LEASE", "-u", "CUDA_VISIBLE_DEVICES",
-                      lab.program, "list", "--json")  # fmt: skip
-    machine = checked(inner, "list")
-    held = [device for device in machine["devices"] if device["leases"]]
+def test_a_lease_is_shown_with_its_user(machine):
+    inner = machine.berth("run", "--devices", "3", "--", "env", "-u", "BERTH_LEASE", "-u", "CUDA_VISIBLE_DEVICES",
+                      machine.program, "list", "--json")  # fmt: skip
+    listing = checked(inner, "list")
+    held = [device for device in listing["devices"] if device["leases"]]
     assert [device["label"] for device in held] == ["3"]
     assert held[0]["verdict"]["clause"] == "not_leased"
-    assert machine["leases"][0]["id"] == held[0]["leases"][0]
-    assert machine["leases"][0]["request"] == "1 whole GPU, among GPU 3"
+    assert listing["leases"][0]["id"] == held[0]["leases"][0]
+    assert listing["leases"][0]["request"] == "1 whole GPU, among GPU 3"
 
 
-def test_watch_repeats_and_ends_by_a_signal(lab):
-    process = lab.start_berth("list", "--watch", "1", "--json")
+def test_watch_repeats_and_ends_by_a_signal(machine):
+    process = machine.start_berth("list", "--watch", "1", "--json")
     first, second = process.stdout.readline(), process.stdout.readline()
     assert first.startswith('{"kind":"berth-list"') and second.startswith('{"kind":"berth-list"')
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == -signal.SIGINT
 
 
-def test_watch_ends_when_nobody_reads(lab):
-    process = lab.start_berth("list", "--watch=1")
+def test_watch_ends_when_nobody_reads(machine):
+    process = machine.start_berth("list", "--watch=1")
     process.stdout.readline()
     process.stdout.close()
     assert process.wait(timeout=30) == 1
@@ -153,13 +153,13 @@ def test_watch_ends_when_nobody_reads(lab):
 
 
 @pytest.mark.parametrize("source", ["nvml", "nvidia-smi"])
-def test_both_sources_list_the_same_devices(lab, source):
-    machine = checked(lab.berth("list", "--json", "--source", source), "list")
-    assert machine["source"] == source
-    assert [device["index"] for device in machine["devices"]] == list(range(8))
+def test_both_sources_list_the_same_devices(machine, source):
+    listing = checked(machine.berth("list", "--json", "--source", source), "list")
+    assert listing["source"] == source
+    assert [device["index"] for device in listing["devices"]] == list(range(8))
 
 
-def test_a_process_name_cannot_write_to_the_terminal(make_lab):
+def test_a_process_name_cannot_write_to_the_terminal(make_machine):
     # Arguments are the process's own to choose.
     evil = subprocess.Popen(
         ["bash", "-c", "exec -a $'x\\e[2Jy\\nz' sleep 60"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
@@ -167,8 +167,8 @@ def test_a_process_name_cannot_write_to_the_terminal(make_lab):
     try:
         while b"sleep" in (line := open(f"/proc/{evil.pid}/cmdline", "rb").read()) and b"exec" in line:
             pass
-        lab = make_lab(f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {evil.pid}, used_mib = 10}}]\n')
-        while "\\x1b" not in (out := lab.berth("list").out):
+        machine = make_machine(f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {evil.pid}, used_mib = 10}}]\n')
+        while "\\x1b" not in (out := machine.berth("list").out):
             assert evil.poll() is None
         assert "\x1b" not in out
         assert out.count("\n") == 7
@@ -177,107 +177,109 @@ def test_a_process_name_cannot_write_to_the_terminal(make_lab):
         evil.wait()
 
 
-def test_a_lease_has_a_line_by_which_it_can_be_released(lab):
-    job = lab.start_berth(
+def test_a_lease_has_a_line_by_which_it_can_be_released(machine):
+    job = machine.start_berth(
         "run", "--note", "paper", "--devices", "1,3", "--", "sh", "-c", "echo ready; exec sleep 1000"
     )
     assert job.stdout.readline() == "ready\n"
-    assert lab.berth("claim", "--memory", "10G", "--pid", os.getpid()).status == 0
-    machine = lab.berth("list", "--json").json
-    lines = [line.split() for line in lab.berth("list").out.split("\n\n")[2].splitlines()]
-    whole, shared = (lease["id"][-6:] for lease in machine["leases"])
+    assert machine.berth("claim", "--memory", "10G", "--pid", os.getpid()).status == 0
+    listing = machine.berth("list", "--json").json
+    lines = [line.split() for line in machine.berth("list").out.split("\n\n")[2].splitlines()]
+    whole, shared = (lease["id"][-6:] for lease in listing["leases"])
     assert lines[0] == ["LEASE", "USER", "GPUS", "AGE", "PID", "COMMAND"]
     assert (lines[1][0], lines[1][2]) == (whole, "1,3") and '"paper" sh -c ' in " ".join(lines[1])
     assert str(job.pid) in lines[1]
-    keeper = machine["leases"][1]["pid"]
+    keeper = listing["leases"][1]["pid"]
     assert lines[2][0] == shared and "0 (10 GiB)" in " ".join(lines[2])
     assert f"kept by {keeper}" in " ".join(lines[2])
-    (left,) = (device["verdict"]["free_bytes"] for device in machine["devices"] if device["label"] == "0")
+    (left,) = (device["verdict"]["free_bytes"] for device in listing["devices"] if device["label"] == "0")
     assert f", {left / 1024**3:.1f} GiB left" in next(
-        line for line in lab.berth("list").out.splitlines() if line.startswith("  0 ")
+        line for line in machine.berth("list").out.splitlines() if line.startswith("  0 ")
     )
     for name in (whole, shared):
-        assert lab.berth("release", name).status == 0
-    assert "LEASE" not in lab.berth("list").out
+        assert machine.berth("release", name).status == 0
+    assert "LEASE" not in machine.berth("list").out
 
 
-def test_a_leased_device_is_in_use_or_idle_or_used_by_somebody_else(lab):
-    job = lab.start_berth("run", "-n", "3", "--", "sh", "-c", "echo $$; exec sleep 1000")
+def test_a_leased_device_is_in_use_or_idle_or_used_by_somebody_else(machine):
+    job = machine.start_berth("run", "-n", "3", "--", "sh", "-c", "echo $$; exec sleep 1000")
     pid = int(job.stdout.readline())
     used = '[[device]]\nmodel = "H100"\nprocess = [{pids}]\n'
     who = [[pid], [], [os.getpid()], [os.getpid(), pid]]
     for pids in who:
         pids[:] = ["{pid = %s, used_mib = 100}" % one for one in pids]
-    lab.change("".join(used.format(pids=", ".join(pids)) for pids in who))
+    machine.change("".join(used.format(pids=", ".join(pids)) for pids in who))
     states = [
         re.sub(r" \d+ (s|min)\b", "", line.split("  ")[-1])
-        for line in lab.berth("list").out.splitlines()[3:7]
+        for line in machine.berth("list").out.splitlines()[3:7]
     ]
-    user = lab.berth("list", "--json").json["leases"][0]["user"]
+    user = machine.berth("list", "--json").json["leases"][0]["user"]
     assert states == [
         f"leased {user}",
         f"leased {user}, idle",
         f"leased {user}, used by {user}",
         f"outsider {user}",
     ]
-    processes = lab.berth("list").out.split("\n\n")[3].splitlines()
-    name = lab.berth("list", "--json").json["leases"][0]["id"][-6:]
+    processes = machine.berth("list").out.split("\n\n")[3].splitlines()
+    name = machine.berth("list", "--json").json["leases"][0]["id"][-6:]
     # On one device the processes stand by their pids, of which the job's may be either.
     assert f"  lease {name}  " in processes[1] and f"  stray {name}  " in "".join(processes[-2:])
-    devices = checked(lab.berth("list", "--json"), "list")["devices"]
+    devices = checked(machine.berth("list", "--json"), "list")["devices"]
     assert [device["idle"] for device in devices] == [False, True, True, None]
     assert [device["idle_since_s"] for device in devices] == [None] * 4
 
 
-def test_watching_tells_since_when_a_device_is_idle(lab):
-    watch = lab.start_berth("list", "--watch", "1", "--json")
+def test_watching_tells_since_when_a_device_is_idle(machine):
+    watch = machine.start_berth("list", "--watch", "1", "--json")
     assert json.loads(watch.stdout.readline())["devices"][0]["idle"] is None
-    job = lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    job = machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert job.stdout.readline() == "ready\n"
     device = json.loads(watch.stdout.readline())["devices"][0]
-    since = lab.berth("list", "--json").json["leases"][0]["since_s"]
+    since = machine.berth("list", "--json").json["leases"][0]["since_s"]
     assert (device["idle"], device["idle_since_s"]) == (True, since)
 
 
-def test_inside_a_lease_the_whole_machine_is_shown_and_ones_own_is_marked(lab):
-    holder(lab, "--devices", "0", "--note", "somebody")
-    outer = holder(lab, "--devices", "2,3", then=f"'{lab.program}' run --devices 3 -- sleep 1000")
+def test_inside_a_lease_the_whole_machine_is_shown_and_ones_own_is_marked(machine):
+    holder(machine, "--devices", "0", "--note", "somebody")
+    outer = holder(machine, "--devices", "2,3", then=f"'{machine.program}' run --devices 3 -- sleep 1000")
     lease = next(
-        each["id"] for each in lab.berth("list", "--json").json["leases"] if each["pid"] == outer.pid
+        each["id"] for each in machine.berth("list", "--json").json["leases"] if each["pid"] == outer.pid
     )
     inside = {"BERTH_LEASE": lease}
-    eventually(lambda: "Inside this lease:" in lab.berth("list", env=inside).out)
-    answer = lab.berth("list", env=inside)
+    eventually(lambda: "Inside this lease:" in machine.berth("list", env=inside).out)
+    answer = machine.berth("list", env=inside)
     assert answer.out.startswith("8 GPUs, 5 free")
     assert f"inside lease {lease[-6:]}" in answer.out.splitlines()[0]
     states = [line.split("  ")[-1] for line in answer.out.splitlines()[3:7]]
     assert states[0].startswith("leased ") and states[1] == "free"
     assert all(state.startswith("this lease: leased ") for state in states[2:])
     assert "somebody" in answer.out
-    machine = checked(lab.berth("list", "--json", env=inside), "list")
-    assert (machine["inside_lease"], machine["own_lease"]) == (True, lease)
-    free = [device["index"] for device in machine["devices"] if device["verdict"]["free"]]
+    listing = checked(machine.berth("list", "--json", env=inside), "list")
+    assert (listing["inside_lease"], listing["own_lease"]) == (True, lease)
+    free = [device["index"] for device in listing["devices"] if device["verdict"]["free"]]
     assert free == [1, 4, 5, 6, 7]
-    assert checked(lab.berth("list", "--json"), "list")["own_lease"] is None
-    assert "not in this lease" in lab.berth("why", env=inside).out
+    assert checked(machine.berth("list", "--json"), "list")["own_lease"] is None
+    assert "not in this lease" in machine.berth("why", env=inside).out
 
 
-def test_inside_a_lease_the_queue_is_the_machines_and_ones_own(make_lab):
-    lab = make_lab("2xH100")
-    holder(lab, "--devices", "0")
-    outer = holder(lab, "--devices", "1", then=f"'{lab.program}' run -- sleep 1000")
+def test_inside_a_lease_the_queue_is_the_machines_and_ones_own(make_machine):
+    machine = make_machine("2xH100")
+    holder(machine, "--devices", "0")
+    outer = holder(machine, "--devices", "1", then=f"'{machine.program}' run -- sleep 1000")
     lease = next(
-        each["id"] for each in lab.berth("list", "--json").json["leases"] if each["pid"] == outer.pid
+        each["id"] for each in machine.berth("list", "--json").json["leases"] if each["pid"] == outer.pid
     )
     inside = {"BERTH_LEASE": lease}
-    eventually(lambda: "Inside this lease:" in lab.berth("list", env=inside).out)
-    lab.start_berth("run", "--note", "from outside", "--", "true")
-    lab.start_berth("run", "--note", "from inside", "--", "true", env=inside)
+    eventually(lambda: "Inside this lease:" in machine.berth("list", env=inside).out)
+    machine.start_berth("run", "--note", "from outside", "--", "true")
+    machine.start_berth("run", "--note", "from inside", "--", "true", env=inside)
 
     def notes(**where):
-        return [each["note"] for each in checked(lab.berth("queue", "--json", **where), "queue")["waiters"]]
+        return [
+            each["note"] for each in checked(machine.berth("queue", "--json", **where), "queue")["waiters"]
+        ]
 
     eventually(lambda: notes(env=inside) == ["from outside", "from inside"])
     assert notes() == ["from outside"]
-    machine, own = lab.berth("queue", env=inside).out.split("\nInside this lease:\n")
-    assert "from outside" in machine and "from inside" in own
+    listing, own = machine.berth("queue", env=inside).out.split("\nInside this lease:\n")
+    assert "from outside" in listing and "from inside" in own

@@ -12,25 +12,25 @@ COMMANDS = ["list", "pick", "why", "run", "submit", "sbatch", "each", "jobs", "l
             "extend", "cancel", "verify", "include", "init", "prolog", "epilog", "doctor", "completion", "version", "help"]  # fmt: skip
 
 
-def test_version(lab):
-    answer = lab.berth("--version")
+def test_version(machine):
+    answer = machine.berth("--version")
     assert (answer.status, answer.err) == (0, "")
     assert re.fullmatch(r"berth \d+\.\d+\.\d+\n", answer.out)
-    assert lab.berth("version").out == answer.out
-    assert f"berth {checked(lab.berth('version', '--json'), 'version')['berth']}\n" == answer.out
+    assert machine.berth("version").out == answer.out
+    assert f"berth {checked(machine.berth('version', '--json'), 'version')['berth']}\n" == answer.out
 
 
-def test_help_names_every_command_and_every_command_has_help(lab):
-    text = lab.berth("help").out
-    assert text == lab.berth("--help").out == lab.berth("-h").out
+def test_help_names_every_command_and_every_command_has_help(machine):
+    text = machine.berth("help").out
+    assert text == machine.berth("--help").out == machine.berth("-h").out
     listed = re.search(r"^Commands:\n((?:  .*\n)+)", text, re.MULTILINE)[1]
     assert re.findall(r"^  (\w+)", listed, re.MULTILINE) == COMMANDS
     for command in COMMANDS:
         assert f"\n  {command}" in text
-        answer = lab.berth(command, "--help")
+        answer = machine.berth(command, "--help")
         assert answer.status == 0
         assert answer.out.startswith(f"berth {command}: ")
-        assert lab.berth("help", command).out == answer.out
+        assert machine.berth("help", command).out == answer.out
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_help_names_every_command_and_every_command_has_help(lab):
         (["list", "--watch=soon"], "--watch soon: "),
     ],
 )
-def test_a_wrong_command_line_is_2_and_says_what_is_allowed(lab, words, message):
-    answer = lab.berth(*words)
+def test_a_wrong_command_line_is_2_and_says_what_is_allowed(machine, words, message):
+    answer = machine.berth(*words)
     assert (answer.status, answer.out) == (2, "-1\n" if words[0] == "pick" else "")
     assert answer.err.startswith(f"berth: {message}")
     assert answer.err.count("\n") == 1
@@ -68,42 +68,46 @@ def test_a_wrong_command_line_is_2_and_says_what_is_allowed(lab, words, message)
 @pytest.mark.parametrize(
     "words", [["list"], ["pick"], ["why"], ["doctor"], ["version"], ["help"], ["completion", "bash"]]
 )
-def test_an_answer_that_cannot_be_written_is_a_failure(lab, words):
+def test_an_answer_that_cannot_be_written_is_a_failure(machine, words):
     with open("/dev/full", "w") as full:
-        answer = lab.berth(*words, stdout=full)
+        answer = machine.berth(*words, stdout=full)
     assert answer.status == 1
     assert answer.err.endswith("berth: writing the answer: No space left on device\n")
 
 
-def test_a_closed_stdout_is_a_failure_and_no_file_is_written_in_its_place(lab):
-    answer = lab.run("sh", "-c", f"{lab.program} pick >&-")
+def test_a_closed_stdout_is_a_failure_and_no_file_is_written_in_its_place(machine):
+    answer = machine.run("sh", "-c", f"{machine.program} pick >&-")
     assert answer.status == 1
     assert answer.err == "berth: writing the answer: Bad file descriptor\n"
 
 
-def test_all_standard_descriptors_closed_still_ends(lab):
-    assert lab.run("sh", "-c", f"{lab.program} pick <&- >&- 2>&-").status == 1
+def test_all_standard_descriptors_closed_still_ends(machine):
+    assert machine.run("sh", "-c", f"{machine.program} pick <&- >&- 2>&-").status == 1
 
 
-def test_a_reader_that_has_gone_is_a_failure_and_no_signal(lab):
+def test_a_reader_that_has_gone_is_a_failure_and_no_signal(machine):
     ours, theirs = os.pipe()
     os.close(ours)
-    answer = lab.berth("list", stdout=theirs)
+    answer = machine.berth("list", stdout=theirs)
     os.close(theirs)
     assert answer.status == 1
     assert "Broken pipe" in answer.err
 
 
-def test_sim_is_understood_before_and_after_the_command(lab):
+def test_sim_is_understood_before_and_after_the_command(machine):
     clean = {"BERTH_SIM": None, "LD_LIBRARY_PATH": None, "BERTH_DIR": None}
-    for words in (["--sim", lab.file, "pick"], ["pick", "--sim", lab.file], ["pick", f"--sim={lab.file}"]):
-        answer = lab.berth(*words, env=clean)
+    for words in (
+        ["--sim", machine.file, "pick"],
+        ["pick", "--sim", machine.file],
+        ["pick", f"--sim={machine.file}"],
+    ):
+        answer = machine.berth(*words, env=clean)
         assert (answer.status, answer.out) == (0, "0\n"), answer.err
-    answer = lab.berth("pick", "--sim=", env=clean)
+    answer = machine.berth("pick", "--sim=", env=clean)
     assert answer.status == 2
 
 
-def test_a_malformed_machine_is_a_wrong_use_with_file_and_line(lab, tmp_path):
+def test_a_malformed_machine_is_a_wrong_use_with_file_and_line(machine, tmp_path):
     scenario = tmp_path / "bad.toml"
     scenario.write_text('[[device]]\nmodel = "Hundred"\n')
     for words in (
@@ -111,51 +115,53 @@ def test_a_malformed_machine_is_a_wrong_use_with_file_and_line(lab, tmp_path):
         ["pick", "--sim", scenario],
         ["run", "--sim", scenario, "true"],
     ):
-        answer = lab.berth(*words)
+        answer = machine.berth(*words)
         assert (answer.status, answer.out) == (2, "")
         assert answer.err.startswith(f"berth-sim: {scenario}:2: ") and "Hundred" in answer.err
-    assert lab.run(lab.build / "sim/berth-sim", scenario, "--", "true").status == 0
+    assert machine.run(machine.build / "sim/berth-sim", scenario, "--", "true").status == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_every_command_and_option(lab, shell):
-    script = lab.berth("completion", shell)
+def test_completion_knows_every_command_and_option(machine, shell):
+    script = machine.berth("completion", shell)
     assert (script.status, script.err) == (0, "")
     for word in [*COMMANDS, "count", "where", "mem-util", "hold", "watch"]:
         assert word in script.out
     assert "__probe" not in script.out
 
 
-def complete(lab, *words) -> list[str]:
+def complete(machine, *words) -> list[str]:
     """What bash would offer at the end of this line."""
     line = " ".join(f"'{word}'" for word in words)
     script = f"""
-source <({lab.program} completion bash)
+source <({machine.program} completion bash)
 COMP_WORDS=({line}); COMP_CWORD=$(({len(words)} - 1))
 _berth
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    return lab.run("bash", "--norc", "-c", script).out.split()
+    return machine.run("bash", "--norc", "-c", script).out.split()
 
 
-def test_bash_completes_commands_options_and_values(lab):
-    assert complete(lab, "berth", "pi") == ["pick"]
-    assert complete(lab, "berth", "pick", "--mem") == ["--mem-util", "--memory"]
-    assert complete(lab, "berth", "pick", "--ids", "") == ["index", "uuid"]
-    assert complete(lab, "berth", "completion", "") == [
+def test_bash_completes_commands_options_and_values(machine):
+    assert complete(machine, "berth", "pi") == ["pick"]
+    assert complete(machine, "berth", "pick", "--mem") == ["--mem-util", "--memory"]
+    assert complete(machine, "berth", "pick", "--ids", "") == ["index", "uuid"]
+    assert complete(machine, "berth", "completion", "") == [
         "bash",
         "zsh",
         "fish",
         "--help",
-    ] or "bash" in complete(lab, "berth", "completion", "")
-    assert complete(lab, "berth", "--sim", "8xH100", "li") == ["list"]
-    assert complete(lab, "berth", "ls", "--w") == ["--watch"]
+    ] or "bash" in complete(machine, "berth", "completion", "")
+    assert complete(machine, "berth", "--sim", "8xH100", "li") == ["list"]
+    assert complete(machine, "berth", "ls", "--w") == ["--watch"]
 
 
-def test_the_manual_page_has_every_option_and_is_sound_roff(lab):
-    page = lab.berth("__manual").out
+def test_the_manual_page_has_every_option_and_is_sound_roff(machine):
+    page = machine.berth("__manual").out
     for command in COMMANDS:
-        for option in re.findall(r"^ +(?:-\w, )?--([\w-]+)", lab.berth(command, "--help").out, re.MULTILINE):
+        for option in re.findall(
+            r"^ +(?:-\w, )?--([\w-]+)", machine.berth(command, "--help").out, re.MULTILINE
+        ):
             assert f"\\-\\-{option.replace('-', chr(92) + '-')}\\fR" in page, option
     for section in ("EXIT STATUS", "ENVIRONMENT", "FILES"):
         assert f".SH {section}\n" in page
@@ -168,11 +174,11 @@ def test_the_manual_page_has_every_option_and_is_sound_roff(lab):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_message_is_folded_between_words_on_a_terminal_and_nowhere_else(lab):
+def test_a_message_is_folded_between_words_on_a_terminal_and_nowhere_else(machine):
     words = ["run", "--wait", "1h30" + "x" * 40 + " y" * 30, "--", "true"]
-    whole = lab.berth(*words).err
+    whole = machine.berth(*words).err
     assert whole.count("\n") == 1 and len(whole) > 160
-    status, shown = on_terminal(lab, *words)
+    status, shown = on_terminal(machine, *words)
     assert status == 2
     assert all(len(line) <= 80 for line in shown.splitlines())
     assert shown.replace("\n", " ") == whole.replace("\n", " ")

@@ -13,9 +13,11 @@ from jobs import eventually
 class Screen:
     """A program on a terminal of this size. It ends with the test."""
 
-    def __init__(self, lab, *words, columns=80, lines=24, env=None):
+    def __init__(self, machine, *words, columns=80, lines=24, env=None):
         self.folder = tempfile.mkdtemp(prefix="berth-tmux-")
-        settings = {name: str(value) for name, value in (lab.env | (env or {})).items() if value is not None}
+        settings = {
+            name: str(value) for name, value in (machine.env | (env or {})).items() if value is not None
+        }
         # A shell as the user has it: Ctrl-Z and what stands there afterwards are its business.
         self.tmux(
             *["new-session", "-d", "-x", str(columns), "-y", str(lines), "bash", "--norc", "--noprofile"],
@@ -85,8 +87,8 @@ class Screen:
 def make_screen():
     screens = []
 
-    def make(lab, *words, **more) -> Screen:
-        screens.append(Screen(lab, *words, **more))
+    def make(machine, *words, **more) -> Screen:
+        screens.append(Screen(machine, *words, **more))
         return screens[-1]
 
     yield make

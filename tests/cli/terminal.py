@@ -9,13 +9,13 @@ import subprocess
 import termios
 
 
-def on_terminal(lab, *words, columns=80, env=None) -> tuple[int, str]:
+def on_terminal(machine, *words, columns=80, env=None) -> tuple[int, str]:
     """Exit status and all that berth wrote, with output and errors on one terminal of this width."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
-        [str(lab.program), *words],
-        env=lab.env | {"TERM": "xterm"} | (env or {}),
+        [str(machine.program), *words],
+        env=machine.env | {"TERM": "xterm"} | (env or {}),
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,

@@ -30,29 +30,29 @@ HANGING = '[[device]]\nmodel = "T4"\ncount = 4\n[[fault]]\ncall = "nvmlDeviceGet
 
 
 @pytest.fixture
-def busy(make_lab):
+def busy(make_machine):
     """Two GPUs leased for two hours, and one who waits for three and knows about when he starts."""
-    lab = make_lab(MACHINE)
-    holder = Job(lab, "-n", "2", "--name", "H100", "--time", "2h", "--note", "paper deadline")
+    machine = make_machine(MACHINE)
+    holder = Job(machine, "-n", "2", "--name", "H100", "--time", "2h", "--note", "paper deadline")
     holder.starts()
-    waiter = Job(lab, "-n", "3", "--devices", "0,1,2")
+    waiter = Job(machine, "-n", "3", "--devices", "0,1,2")
     waiter.waits()
-    return lab, holder, waiter
+    return machine, holder, waiter
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120, 200])
 def test_it_fits_every_width_and_says_what_list_and_queue_say(busy, make_screen, columns):  # noqa: F811
-    lab, _, _ = busy
-    screen = make_screen(lab, lab.program, "top", columns=columns, lines=40)
+    machine, _, _ = busy
+    screen = make_screen(machine, machine.program, "top", columns=columns, lines=40)
     text = screen.shows(r"QUEUE  1")
     lines = text.split("\n")
     assert len(lines) == 40 and max(map(len, lines)) <= columns
     assert re.search(r"^▾ GPUS  5$", text, re.M) and re.search(r"^▾ LEASES  1$", text, re.M)
     assert re.search(r"leased", text) and re.search(r" lost$", text, re.M) and "93%" in text
-    start = re.search(r"\d\d:\d\d", lab.berth("queue").out)[0]
+    start = re.search(r"\d\d:\d\d", machine.berth("queue").out)[0]
     assert start in text.split("QUEUE")[1] and start in text.split("LEASES")[1].split("QUEUE")[0]
     if columns >= 80:
-        lease = lab.berth("list").out.split("LEASE ")[1].splitlines()[1]
+        lease = machine.berth("list").out.split("LEASE ")[1].splitlines()[1]
         assert lease.split()[0] in text and '"paper' in text
     # Colours of the terminal's own, on its own background: read on light and dark alike.
     used = set(re.findall(r"\d+", " ".join(re.findall(r"\x1b\[([0-9;]*)m", screen.coloured()))))
@@ -61,8 +61,8 @@ def test_it_fits_every_width_and_says_what_list_and_queue_say(busy, make_screen,
 
 
 def test_it_follows_the_window_and_the_machine(busy, make_screen):  # noqa: F811
-    lab, holder, waiter = busy
-    screen = make_screen(lab, lab.program, "top", "-i", "1", columns=120, lines=40)
+    machine, holder, waiter = busy
+    screen = make_screen(machine, machine.program, "top", "-i", "1", columns=120, lines=40)
     assert "LAST LOADS" in screen.shows("QUEUE  1")
     screen.resize(60, 12)
     text = screen.lacks("LAST LOADS")
@@ -75,8 +75,8 @@ def test_it_follows_the_window_and_the_machine(busy, make_screen):  # noqa: F811
 
 
 def test_keys_fold_filter_and_scroll(busy, make_screen):  # noqa: F811
-    lab, _, _ = busy
-    screen = make_screen(lab, lab.program, "top", columns=80, lines=24)
+    machine, _, _ = busy
+    screen = make_screen(machine, machine.program, "top", columns=80, lines=24)
     screen.shows("▾ QUEUE")
     screen.press("2")
     screen.shows("▸ LEASES  1")
@@ -97,8 +97,8 @@ def test_keys_fold_filter_and_scroll(busy, make_screen):  # noqa: F811
 
 
 def test_a_lease_is_released_after_a_yes(busy, make_screen):  # noqa: F811
-    lab, holder, _ = busy
-    screen = make_screen(lab, lab.program, "top", columns=120, lines=30)
+    machine, holder, _ = busy
+    screen = make_screen(machine, machine.program, "top", columns=120, lines=30)
     screen.shows("QUEUE  1")
     screen.type("jjjjjjj")
     screen.shows("^lease .*paper deadline")
@@ -106,15 +106,15 @@ def test_a_lease_is_released_after_a_yes(busy, make_screen):  # noqa: F811
     screen.shows(r"^release lease \w+ of .*\? y: yes")
     screen.type("n")
     screen.shows("nothing was done")
-    assert len(leases(lab)) == 1
+    assert len(leases(machine)) == 1
     screen.type("xy")
     screen.shows("ended the lease|released")
     assert holder.process.wait(timeout=30) != 0
 
 
 def test_what_it_copies_goes_to_the_terminals_clipboard(busy, make_screen):  # noqa: F811
-    lab, _, _ = busy
-    screen = make_screen(lab, lab.program, "top", columns=120, lines=30)
+    machine, _, _ = busy
+    screen = make_screen(machine, machine.program, "top", columns=120, lines=30)
     screen.shows("QUEUE  1")
     screen.tmux("set-option", "-s", "set-clipboard", "on")
     screen.type("jjjjjjjc")
@@ -129,8 +129,8 @@ def terminal_is_as_before(screen):
     screen.shows("^back$")
 
 
-def pid_of(lab):
-    told = [pid for pid in lab.inhabitants() if _words(pid)[1:2] == ["top"]]
+def pid_of(machine):
+    told = [pid for pid in machine.inhabitants() if _words(pid)[1:2] == ["top"]]
     return told[0]
 
 
@@ -143,28 +143,28 @@ def _words(pid):
 
 
 @pytest.mark.parametrize("key", ["q", "C-c", "C-\\"])
-def test_a_key_ends_it_and_the_terminal_is_as_before(lab, make_screen, key):  # noqa: F811
-    screen = make_screen(lab, lab.program, "top")
+def test_a_key_ends_it_and_the_terminal_is_as_before(machine, make_screen, key):  # noqa: F811
+    screen = make_screen(machine, machine.program, "top")
     screen.shows("▾ GPUS")
     screen.press(key)
     terminal_is_as_before(screen)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGSEGV, signal.SIGABRT])
-def test_whatever_ends_it_the_terminal_is_as_before(lab, make_screen, number):  # noqa: F811
-    screen = make_screen(lab, lab.program, "top")
+def test_whatever_ends_it_the_terminal_is_as_before(machine, make_screen, number):  # noqa: F811
+    screen = make_screen(machine, machine.program, "top")
     screen.shows("▾ GPUS")
-    os.kill(pid_of(lab), number)
+    os.kill(pid_of(machine), number)
     screen.lacks("▾ GPUS")
     screen.type("echo $?\n")
     screen.shows(rf"^{128 + number}$")
     terminal_is_as_before(screen)
 
 
-def test_it_stops_and_goes_on_like_any_program(lab, make_screen):  # noqa: F811
-    screen = make_screen(lab, lab.program, "top")
+def test_it_stops_and_goes_on_like_any_program(machine, make_screen):  # noqa: F811
+    screen = make_screen(machine, machine.program, "top")
     screen.shows("▾ GPUS")
-    pid = pid_of(lab)
+    pid = pid_of(machine)
     screen.press("C-z")
     eventually(lambda: state(pid) == "T")
     terminal_is_as_before(screen)
@@ -174,11 +174,13 @@ def test_it_stops_and_goes_on_like_any_program(lab, make_screen):  # noqa: F811
     screen.shows("^Keys")
 
 
-def test_while_the_driver_hangs_the_keys_live(make_lab, make_screen):  # noqa: F811
-    lab = make_lab('[[device]]\nmodel = "T4"\ncount = 4\n')
-    screen = make_screen(lab, lab.program, "top", "-i", "1", env={"BERTH_DRIVER_DEADLINE_MS": "600000"})
+def test_while_the_driver_hangs_the_keys_live(make_machine, make_screen):  # noqa: F811
+    machine = make_machine('[[device]]\nmodel = "T4"\ncount = 4\n')
+    screen = make_screen(
+        machine, machine.program, "top", "-i", "1", env={"BERTH_DRIVER_DEADLINE_MS": "600000"}
+    )
     screen.shows("▾ GPUS  4")
-    lab.change(HANGING)
+    machine.change(HANGING)
     screen.shows("^no news for .*: the machine does not answer")
     screen.press("?")
     screen.shows("^Keys")
@@ -186,9 +188,9 @@ def test_while_the_driver_hangs_the_keys_live(make_lab, make_screen):  # noqa: F
     terminal_is_as_before(screen)
 
 
-def test_a_driver_that_answers_in_part_is_shown_in_part(make_lab, make_screen):  # noqa: F811
-    lab = make_lab(HANGING)
-    screen = make_screen(lab, lab.program, "top", "-i", "1", env={"BERTH_DRIVER_DEADLINE_MS": "300"})
+def test_a_driver_that_answers_in_part_is_shown_in_part(make_machine, make_screen):  # noqa: F811
+    machine = make_machine(HANGING)
+    screen = make_screen(machine, machine.program, "top", "-i", "1", env={"BERTH_DRIVER_DEADLINE_MS": "300"})
     screen.shows("not responding")
     assert screen.text().count(" free") >= 2
 
@@ -208,24 +210,24 @@ def test_a_driver_that_answers_in_part_is_shown_in_part(make_lab, make_screen): 
         ({}, "< /dev/null", "needs a terminal for its input and output; `berth list`"),
     ],
 )
-def test_what_is_no_terminal_is_refused_with_the_way_out(lab, make_screen, settings, words, says):  # noqa: F811
-    screen = make_screen(lab, env=settings, columns=200)
+def test_what_is_no_terminal_is_refused_with_the_way_out(machine, make_screen, settings, words, says):  # noqa: F811
+    screen = make_screen(machine, env=settings, columns=200)
     screen.type(
-        f"env TERM={settings.get('TERM', 'tmux')} {lab.program} top {words}; echo st${{PIPESTATUS[0]}}\n"
+        f"env TERM={settings.get('TERM', 'tmux')} {machine.program} top {words}; echo st${{PIPESTATUS[0]}}\n"
     )
     text = screen.shows("^st2$")
     assert says in text and "`berth list" in text
 
 
 def test_without_utf_8_it_paints_with_what_there_is(busy, make_screen):  # noqa: F811
-    lab, _, _ = busy
-    screen = make_screen(lab, lab.program, "top", columns=120, lines=40, env={"LC_ALL": "C"})
+    machine, _, _ = busy
+    screen = make_screen(machine, machine.program, "top", columns=120, lines=40, env={"LC_ALL": "C"})
     text = screen.shows("- QUEUE  1")
     assert "#####" in text and text.isascii()
 
 
 def test_without_colour_where_nobody_wants_any(busy, make_screen):  # noqa: F811
-    lab, _, _ = busy
-    screen = make_screen(lab, lab.program, "top", env={"NO_COLOR": "1"})
+    machine, _, _ = busy
+    screen = make_screen(machine, machine.program, "top", env={"NO_COLOR": "1"})
     screen.shows("QUEUE  1")
     assert not re.search(r"\x1b\[[0-9;]*3[1-6]", screen.coloured())

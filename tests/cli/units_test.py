@@ -43,38 +43,38 @@ ODD = ["--", "true"]
         (["prolog", "--wait", "10"], "--wait 10: 10 of what? write 10h or 10m"),
     ],
 )
-def test_a_number_without_a_unit_is_refused_with_its_likeliest_meanings(lab, words, asked):
-    answer = lab.berth(*words)
+def test_a_number_without_a_unit_is_refused_with_its_likeliest_meanings(machine, words, asked):
+    answer = machine.berth(*words)
     assert (answer.status, answer.err.splitlines()[0]) == (2, f"berth: {asked}")
-    assert leases(lab) == [] and told(lab) == []
+    assert leases(machine) == [] and told(machine) == []
 
 
-def test_what_a_variable_or_a_script_says_is_typed_too(lab):
-    answer = lab.berth("run", "--", "true", env={"BERTH_WAIT": "10"})
+def test_what_a_variable_or_a_script_says_is_typed_too(machine):
+    answer = machine.berth("run", "--", "true", env={"BERTH_WAIT": "10"})
     assert (answer.status, "BERTH_WAIT" in answer.err, "10 of what?" in answer.err) == (2, True, True)
-    answer = lab.berth("run", "--", "true", env={"BERTH_VERIFY": "20"})
+    answer = machine.berth("run", "--", "true", env={"BERTH_VERIFY": "20"})
     assert (answer.status, "20 of what?" in answer.err) == (2, True)
-    script = lab.directory / "job.sh"
+    script = machine.directory / "job.sh"
     script.write_text("#!/bin/sh\n#BERTH --time 2\ntrue\n")
-    answer = lab.berth("submit", script)
+    answer = machine.berth("submit", script)
     assert answer.status == 2 and "line 2: --time 2: 2 of what? write 2h or 2m" in answer.err
-    assert told(lab) == []
+    assert told(machine) == []
 
 
 @pytest.mark.parametrize("typed, seconds", [("0:30:00", 1800), ("1-12:00:00", 36 * 3600), ("1h30m", 5400)])
-def test_a_time_may_be_written_as_a_clock_shows_it(lab, typed, seconds):
-    answer = lab.berth("run", "--time", typed, "--", lab.program, "list", "--json")
+def test_a_time_may_be_written_as_a_clock_shows_it(machine, typed, seconds):
+    answer = machine.berth("run", "--time", typed, "--", machine.program, "list", "--json")
     (lease,) = answer.json["leases"]
     assert lease["time_s"] == seconds
 
 
-def test_nothing_and_for_ever_need_no_unit(make_lab):
-    lab = make_lab("1xT4")
-    holder(lab)
-    assert lab.berth("run", "--wait", "0", "--", "true").status == 75
-    assert lab.berth("run", "--", "true", env={"BERTH_WAIT": "0"}).status == 75
-    (lab.directory / "site.toml").write_text('default_wait = "0"\nkeep_jobs = "forever"\n')
-    assert lab.berth("run", "--", "true").status == 75
+def test_nothing_and_for_ever_need_no_unit(make_machine):
+    machine = make_machine("1xT4")
+    holder(machine)
+    assert machine.berth("run", "--wait", "0", "--", "true").status == 75
+    assert machine.berth("run", "--", "true", env={"BERTH_WAIT": "0"}).status == 75
+    (machine.directory / "site.toml").write_text('default_wait = "0"\nkeep_jobs = "forever"\n')
+    assert machine.berth("run", "--", "true").status == 75
 
 
 @pytest.mark.parametrize(
@@ -91,24 +91,24 @@ def test_nothing_and_for_ever_need_no_unit(make_lab):
         ('limits.time = "8"', "limits.time: 8 of what? write 8h or 8m"),
     ],
 )
-def test_the_site_file_says_units_too(lab, line, told_so):
-    (lab.directory / "site.toml").write_text(f"\n{line}\n")
-    answer = lab.berth("run", "--", "true")
+def test_the_site_file_says_units_too(machine, line, told_so):
+    (machine.directory / "site.toml").write_text(f"\n{line}\n")
+    answer = machine.berth("run", "--", "true")
     assert answer.status == 1
-    assert answer.err == f"berth: {lab.directory / 'site.toml'}:2: {told_so}\n"
+    assert answer.err == f"berth: {machine.directory / 'site.toml'}:2: {told_so}\n"
 
 
-def test_a_job_that_an_earlier_version_has_stored_runs_as_it_was_meant(make_lab):
+def test_a_job_that_an_earlier_version_has_stored_runs_as_it_was_meant(make_machine):
     """It took plain numbers, and stored them as they were typed."""
-    lab = make_lab("1xH100")
-    gate = holder(lab)
-    first = submit(lab, "--", "true")
+    machine = make_machine("1xH100")
+    gate = holder(machine)
+    first = submit(machine, "--", "true")
     # It comes after one that waits: so nobody has read it, or reads it while it is written anew.
     number = submit(
-        lab, "--after", first, "--time", "2h", "--memory", "30G", "--yield=45s", "--", lab.program, "list", "--json"
+        machine, "--after", first, "--time", "2h", "--memory", "30G", "--yield=45s", "--", machine.program, "list", "--json"
     )  # fmt: skip
-    kill(lab, "runner")
-    file = spool(lab) / number / "job"
+    kill(machine, "runner")
+    file = spool(machine) / number / "job"
     stored = file.read_text()
     for new, old in (
         ("--time=2h", "--time=7200"),
@@ -119,6 +119,6 @@ def test_a_job_that_an_earlier_version_has_stored_runs_as_it_was_meant(make_lab)
         stored = stored.replace(f"request={new}\n", f"request={old}\n")
     file.write_text(stored)
     gate.kill()
-    assert lab.berth("wait", number).status == 0
-    (lease,) = json.loads(log(lab, number))["leases"]
+    assert machine.berth("wait", number).status == 0
+    (lease,) = json.loads(log(machine, number))["leases"]
     assert (lease["time_s"], lease["promise_bytes"], lease["yield_s"]) == (7200, 30 << 30, 45)

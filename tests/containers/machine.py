@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 from jobs import eventually
-from lab import BUILD, DEADLINE_S, Answer
+from simulated_machine import BUILD, DEADLINE_S, Answer
 
 ROOT = pathlib.Path(__file__).parents[2]
 BASE = ROOT / "build/containers/base.tar"

@@ -11,8 +11,8 @@ import urllib.request
 import pytest
 from docs_commands_test import blocks
 from jobs import eventually
-from lab import BUILD
 from machine import BASE, ROOT, USER_ID, Machine, NoMachine
+from simulated_machine import BUILD
 
 pytestmark = [pytest.mark.containers, pytest.mark.package, pytest.mark.release_only]
 

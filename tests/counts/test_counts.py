@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 from jobs import eventually
-from lab import DEADLINE_S, Lab
+from simulated_machine import DEADLINE_S, Machine
 
 pytestmark = pytest.mark.release_only
 
@@ -36,15 +36,15 @@ def check(what, count):
 
 
 @pytest.fixture
-def machine(make_lab):
+def counted(make_machine):
     """Eight idle GPUs whose topology is known, as on any machine where something was picked since its boot."""
 
     def make(text=EIGHT):
-        lab = make_lab(text)
-        settle(lab.file)
-        assert lab.berth("pick").out.strip().isdigit()
-        settle(allocations_of(lab))
-        return lab
+        machine = make_machine(text)
+        settle(machine.file)
+        assert machine.berth("pick").out.strip().isdigit()
+        settle(allocations_of(machine))
+        return machine
 
     return make
 
@@ -55,15 +55,15 @@ def settle(path: pathlib.Path):
     os.utime(path, (long_ago, long_ago))
 
 
-def allocations_of(lab: Lab):
+def allocations_of(machine: Machine):
     """Where the simulated driver looks for what processes allocated."""
-    return pathlib.Path(f"{lab.file}.d") / "alloc"
+    return pathlib.Path(f"{machine.file}.d") / "alloc"
 
 
-def driver_calls(lab: Lab, *command):
-    log = pathlib.Path(f"{lab.file}.d") / "calls.log"
+def driver_calls(machine: Machine, *command):
+    log = pathlib.Path(f"{machine.file}.d") / "calls.log"
     log.unlink(missing_ok=True)
-    assert lab.run(*command).status == 0
+    assert machine.run(*command).status == 0
     return [tuple(line.split()[1:3]) for line in log.read_text().splitlines()]
 
 
@@ -73,11 +73,11 @@ def whole_profiles(directory: pathlib.Path) -> list[str]:
     return texts if len(texts) >= 2 and all(re.search(r"^totals: \d", text, re.M) for text in texts) else []
 
 
-def instructions_by_process(lab: Lab, *command):
+def instructions_by_process(machine: Machine, *command):
     """{command line: instructions}, in an environment of fixed length and at fixed addresses."""
-    profile = lab.directory / "callgrind"
-    environment = lab.env | {"LD_PRELOAD": lab.build / "bench/real_exe.so"}
-    run = lab.run(
+    profile = machine.directory / "callgrind"
+    environment = machine.env | {"LD_PRELOAD": machine.build / "bench/real_exe.so"}
+    run = machine.run(
         *["setarch", "-R", "env", "-i", *(f"{name}={value}" for name, value in sorted(environment.items()))],
         *["valgrind", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={profile}.%p"],
         *command,
@@ -85,17 +85,19 @@ def instructions_by_process(lab: Lab, *command):
     )
     assert run.status == 0, run.err
     # The probe ends after berth, and its file is whole after that.
-    texts = eventually(lambda: whole_profiles(lab.directory))
+    texts = eventually(lambda: whole_profiles(machine.directory))
     counts = {}
     for text in texts:
         counts[re.search(r"^cmd: (.*)", text, re.M)[1]] = int(re.search(r"^totals: (\d+)", text, re.M)[1])
     return counts
 
 
-def system_calls_by_process(lab: Lab, *command, **options):
+def system_calls_by_process(machine: Machine, *command, **options):
     """The calls of each process, by name, in the order in which the processes began."""
-    trace = lab.directory / "trace"
-    assert lab.run("strace", "-f", "-qq", "-e", "signal=none", "-o", trace, *command, **options).status == 0
+    trace = machine.directory / "trace"
+    assert (
+        machine.run("strace", "-f", "-qq", "-e", "signal=none", "-o", trace, *command, **options).status == 0
+    )
     calls = {}
     for line in trace.read_text().splitlines():
         pid, rest = line.split(None, 1)
@@ -125,10 +127,10 @@ def needs(tool):
         pytest.skip(f"needs {tool}")
 
 
-def test_instructions_of_a_pick(machine):
+def test_instructions_of_a_pick(counted):
     needs("valgrind")
-    lab = machine(EIGHT.replace("true", "false"))
-    counts = instructions_by_process(lab, lab.program, "pick")
+    machine = counted(EIGHT.replace("true", "false"))
+    counts = instructions_by_process(machine, machine.program, "pick")
     probe = sum(count for command, count in counts.items() if "__probe" in command)
     assert 0 < probe < sum(counts.values())
     check("instructions of berth", sum(counts.values()) - probe)
@@ -140,45 +142,47 @@ def of_pipe(call):
     return call.startswith("recvfrom(")
 
 
-def test_system_calls_of_a_pick(machine):
+def test_system_calls_of_a_pick(counted):
     needs("strace")
-    lab = machine(EIGHT.replace("true", "false"))
-    berth, probe = map(own_calls, system_calls_by_process(lab, lab.program, "pick"))
+    machine = counted(EIGHT.replace("true", "false"))
+    berth, probe = map(own_calls, system_calls_by_process(machine, machine.program, "pick"))
     check("system calls of berth", len([call for call in berth if not of_pipe(call)]))
     check("system calls of the probe", len(probe))
 
 
-def test_what_is_counted_of_a_pick_is_the_same_on_a_lesser_processor(machine):
+def test_what_is_counted_of_a_pick_is_the_same_on_a_lesser_processor(counted):
     needs("strace")
-    lab = machine(EIGHT.replace("true", "false"))
+    machine = counted(EIGHT.replace("true", "false"))
     # What glibc calls these has changed with its versions; it passes over what it does not know.
     lesser = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX512F_Usable,-AVX2,-AVX2_Usable"}
-    here, there = (system_calls_by_process(lab, lab.program, "pick", env=env) for env in ({}, lesser))
+    here, there = (system_calls_by_process(machine, machine.program, "pick", env=env) for env in ({}, lesser))
     assert len(there[0]) <= len(here[0])
     assert [len([call for call in own_calls(calls) if not of_pipe(call)]) for calls in here] == [
         len([call for call in own_calls(calls) if not of_pipe(call)]) for calls in there
     ]
 
 
-def test_a_pick_makes_the_driver_calls_of_the_bare_program(machine):
-    lab = machine()
-    calls = driver_calls(lab, lab.program, "pick")
-    assert calls == driver_calls(lab, lab.build / "bench/bare")
+def test_a_pick_makes_the_driver_calls_of_the_bare_program(counted):
+    machine = counted()
+    calls = driver_calls(machine, machine.program, "pick")
+    assert calls == driver_calls(machine, machine.build / "bench/bare")
     check("driver calls", len(calls))
 
 
-def test_a_pick_asks_for_a_sample_only_when_the_request_names_it(machine):
-    lab = machine()
-    plain = driver_calls(lab, lab.program, "pick")
-    with_samples = driver_calls(lab, lab.program, "pick", "--util", "50", "--temp", "90")
+def test_a_pick_asks_for_a_sample_only_when_the_request_names_it(counted):
+    machine = counted()
+    plain = driver_calls(machine, machine.program, "pick")
+    with_samples = driver_calls(machine, machine.program, "pick", "--util", "50", "--temp", "90")
     extra = {call for call, _ in with_samples} - {call for call, _ in plain}
     assert extra == {"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetTemperature"}
     assert len(with_samples) == len(plain) + 2 * 8
 
 
-def test_a_listing_makes_the_driver_calls_of_the_bare_program(machine):
-    lab = machine()
-    assert driver_calls(lab, lab.program, "list") == driver_calls(lab, lab.build / "bench/list_bare")
+def test_a_listing_makes_the_driver_calls_of_the_bare_program(counted):
+    machine = counted()
+    assert driver_calls(machine, machine.program, "list") == driver_calls(
+        machine, machine.build / "bench/list_bare"
+    )
 
 
 def files_of_proc(calls):
@@ -186,14 +190,14 @@ def files_of_proc(calls):
     return sorted(match[1] for match in opened if match)
 
 
-def test_a_listing_reads_the_files_of_proc_that_the_bare_program_reads(make_lab):
+def test_a_listing_reads_the_files_of_proc_that_the_bare_program_reads(make_machine):
     needs("strace")
-    lab = make_lab()
-    pids = [lab.start("sleep", "infinity").pid for _ in range(3)]
+    machine = make_machine()
+    pids = [machine.start("sleep", "infinity").pid for _ in range(3)]
     listed = "".join(f"[[device.process]]\npid = {pid}\nused_mib = 100\n" for pid in pids)
-    lab.change(f'[[device]]\nmodel = "H100"\n{listed}[[device]]\nmodel = "H100"\n{listed}')
-    whole = system_calls_by_process(lab, lab.program, "list")
-    bare = system_calls_by_process(lab, lab.build / "bench/list_bare")
+    machine.change(f'[[device]]\nmodel = "H100"\n{listed}[[device]]\nmodel = "H100"\n{listed}')
+    whole = system_calls_by_process(machine, machine.program, "list")
+    bare = system_calls_by_process(machine, machine.build / "bench/list_bare")
     of_bare = files_of_proc(sum(bare, []))
     assert {path.rsplit("/", 1)[1] for path in of_bare} == {"stat", "status", "cmdline", "cgroup"}
     assert files_of_proc(sum(whole, [])) == of_bare
@@ -202,7 +206,7 @@ def test_a_listing_reads_the_files_of_proc_that_the_bare_program_reads(make_lab)
 def test_bare_is_bare():
     """The measure itself: nothing but the driver's library and libc is linked into it."""
     needs("ldd")
-    from lab import BUILD
+    from machine import BUILD
 
     for program in ("bare", "list_bare"):
         linked = subprocess.run(

@@ -15,7 +15,7 @@ import time
 
 import pytest
 from jobs import DEADLINE_S, Job, close_input, device_file, eventually, holder, kill, state, tickets
-from lab import Lab
+from simulated_machine import Machine
 
 pytestmark = pytest.mark.release_only
 
@@ -28,11 +28,11 @@ RELEASES = 4
 
 
 @pytest.fixture
-def one(make_lab) -> Lab:
+def one(make_machine) -> Machine:
     """A machine with one device that was leased once."""
-    lab = make_lab("1xH100")
-    lab.uuid = device_file(lab).name
-    return lab
+    machine = make_machine("1xH100")
+    machine.uuid = device_file(machine).name
+    return machine
 
 
 def children(pid: int) -> list[int]:
@@ -43,10 +43,12 @@ def children(pid: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def crowd(lab: Lab, size: int):
+def crowd(machine: Machine, size: int):
     """Waiters behind all others, each a process. Gives their pids."""
-    last = max(ticket["id"] for ticket in tickets(lab, "queue"))
-    process = lab.start(lab.build / "counts_crowd", lab.leases, lab.uuid, size, last, stdin=subprocess.PIPE)
+    last = max(ticket["id"] for ticket in tickets(machine, "queue"))
+    process = machine.start(
+        machine.build / "counts_crowd", machine.leases, machine.uuid, size, last, stdin=subprocess.PIPE
+    )
     assert process.stdout.readline() == "ready\n", process.stderr.read()
     yield children(process.pid)
     close_input(process)
@@ -95,15 +97,15 @@ class Crowd:
     """Tickets that wait for these devices, all of them, held by this process. To those who read them they are a
     queue as any other."""
 
-    def __init__(self, lab: Lab, size: int, uuids: tuple = ()):
+    def __init__(self, machine: Machine, size: int, uuids: tuple = ()):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
-        self.files = [self.join(lab, uuids or (lab.uuid,)) for _ in range(size)]
+        self.files = [self.join(machine, uuids or (machine.uuid,)) for _ in range(size)]
 
     @staticmethod
-    def join(lab: Lab, uuids: tuple) -> tuple:
+    def join(machine: Machine, uuids: tuple) -> tuple:
         name = f"{time.clock_gettime_ns(time.CLOCK_BOOTTIME):016x}"
-        path = lab.leases / "queue" / name
+        path = machine.leases / "queue" / name
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
         fields = f"id={name}\npid={os.getpid()}\njoined_at=1\ncount={len(uuids)}\n"
         fields += "".join(f"candidate={uuid}\n" for uuid in uuids)
@@ -124,14 +126,16 @@ class Traced:
 
     CALLS = "%file,%desc,flock,fcntl,inotify_add_watch"
 
-    def __init__(self, lab: Lab, *options):
+    def __init__(self, machine: Machine, *options):
         if shutil.which("strace") is None:
             pytest.skip("needs strace")
-        self.log = lab.directory / f"strace.{time.monotonic_ns()}"
-        self.directory = str(lab.leases)
+        self.log = machine.directory / f"strace.{time.monotonic_ns()}"
+        self.directory = str(machine.leases)
         strace = ["strace", "-qq", "-y", "-e", f"trace={self.CALLS}", "-e", "signal=none", "-o", self.log]
         command = ["sh", "-c", "echo started; read line || true"]
-        self.process = lab.start(*strace, lab.program, "run", *options, "--", *command, stdin=subprocess.PIPE)
+        self.process = machine.start(
+            *strace, machine.program, "run", *options, "--", *command, stdin=subprocess.PIPE
+        )
 
     def text(self) -> str:
         return self.log.read_text() if self.log.exists() else ""
@@ -166,13 +170,13 @@ class Traced:
         assert self.process.wait(DEADLINE_S) == 0
 
 
-def operations_of_a_wait(lab: Lab, size: int) -> dict:
+def operations_of_a_wait(machine: Machine, size: int) -> dict:
     """What one does that joins behind `size` others, has as many behind it, and is served at last."""
-    holding = holder(lab)
-    before = Crowd(lab, size)
-    job = Traced(lab)
+    holding = holder(machine)
+    before = Crowd(machine, size)
+    job = Traced(machine)
     joined = job.sleeps_behind()
-    behind = Crowd(lab, size)
+    behind = Crowd(machine, size)
     before.leave()
     first = job.sleeps_as_first()
     holding.ends()
@@ -197,10 +201,10 @@ def test_a_wait_takes_the_same_file_operations_in_a_queue_of_10_and_of_1000(one)
         assert abs(many[part].total() - few[part].total()) <= LOOK, (part, few, many)
 
 
-def operations_of_a_join_beside_a_free_device(lab: Lab, size: int) -> collections.Counter:
+def operations_of_a_join_beside_a_free_device(machine: Machine, size: int) -> collections.Counter:
     """What one does that joins behind `size` others, the first of whom may have what is free."""
-    before = Crowd(lab, size)
-    job = Traced(lab)
+    before = Crowd(machine, size)
+    job = Traced(machine)
     joined = job.sleeps_behind()
     before.leave()
     job.starts()
@@ -228,21 +232,21 @@ def in_the_gate(calls: list[str], directory: str) -> list[str]:
     return calls[entered:left]
 
 
-def operations_of_a_start_from_behind(make_lab, size: int) -> int:
+def operations_of_a_start_from_behind(make_machine, size: int) -> int:
     """What one does inside the gate that starts although `size` others stand before it, who want both devices."""
-    lab = make_lab("2xH100")
-    uuids = tuple(device["uuid"] for device in json.loads(lab.berth("list", "--json").out)["devices"])
+    machine = make_machine("2xH100")
+    uuids = tuple(device["uuid"] for device in json.loads(machine.berth("list", "--json").out)["devices"])
     long, short = (
-        holder(lab, "--devices", "0", "--time", "10h"),
-        holder(lab, "--devices", "1", "--time", "1h"),
+        holder(machine, "--devices", "0", "--time", "10h"),
+        holder(machine, "--devices", "1", "--time", "1h"),
     )
-    first = Job(lab, "-n", "2").waits()
-    crowd = Crowd(lab, size, uuids)
-    job = Traced(lab, "--time", "10m")
+    first = Job(machine, "-n", "2").waits()
+    crowd = Crowd(machine, size, uuids)
+    job = Traced(machine, "--time", "10m")
     job.sleeps_behind()
     short.ends()
     end = job.starts()
-    inside = in_the_gate(job.text()[:end].splitlines(), str(lab.leases))
+    inside = in_the_gate(job.text()[:end].splitlines(), str(machine.leases))
     job.ends()
     crowd.leave()
     kill(first.pid)
@@ -250,9 +254,9 @@ def operations_of_a_start_from_behind(make_lab, size: int) -> int:
     return len(inside)
 
 
-def test_one_far_back_that_starts_asks_each_before_it_little_inside_the_gate(make_lab):
+def test_one_far_back_that_starts_asks_each_before_it_little_inside_the_gate(make_machine):
     """Each asks a lock, and has opened and read what it asks before."""
-    few, many = (operations_of_a_start_from_behind(make_lab, size) for size in (20, 120))
+    few, many = (operations_of_a_start_from_behind(make_machine, size) for size in (20, 120))
     print({"few": few, "many": many})
     assert many - few <= 100 * 1.1 + A_TICK, (few, many)
 

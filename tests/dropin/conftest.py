@@ -13,11 +13,11 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def desk(make_lab) -> Desk:
+def desk(make_machine) -> Desk:
     """Four idle RTX 3090."""
-    return Desk(make_lab("4x3090"))
+    return Desk(make_machine("4x3090"))
 
 
 @pytest.fixture
-def make_desk(make_lab):
-    return lambda machine: Desk(make_lab(machine))
+def make_desk(make_machine):
+    return lambda machine: Desk(make_machine(machine))

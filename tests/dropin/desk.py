@@ -6,7 +6,7 @@ import pathlib
 import re
 
 import pytest
-from lab import BUILD, Answer, Lab
+from simulated_machine import BUILD, Answer, Machine
 
 HERE = pathlib.Path(__file__).parent
 ORIGINALS = HERE.parents[1] / ".venv-originals"
@@ -42,18 +42,18 @@ def example(document: str, title: str) -> str:
 
 
 class Desk:
-    """`lab` is the machine; commands find the drop-ins, and the stand-ins for what cannot be had here."""
+    """`machine` is the machine; commands find the drop-ins, and the stand-ins for what cannot be had here."""
 
-    def __init__(self, lab: Lab):
-        self.lab = lab
-        self.directory = lab.directory / "work"
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.directory = machine.directory / "work"
         self.directory.mkdir()
-        lab.env["PATH"] = f"{HERE / 'standins/bin'}:{ENVIRONMENT / 'bin'}:{lab.env['PATH']}"
-        lab.env["PYTHONPATH"] = str(HERE / "standins")
-        lab.env["PYTHONDONTWRITEBYTECODE"] = "1"
+        machine.env["PATH"] = f"{HERE / 'standins/bin'}:{ENVIRONMENT / 'bin'}:{machine.env['PATH']}"
+        machine.env["PYTHONPATH"] = str(HERE / "standins")
+        machine.env["PYTHONDONTWRITEBYTECODE"] = "1"
 
     def run(self, *words, **options) -> Answer:
-        return self.lab.run(*words, cwd=self.directory, **options)
+        return self.machine.run(*words, cwd=self.directory, **options)
 
     def shell(self, text: str, **options) -> Answer:
         return self.run("bash", "-c", text, **options)
@@ -64,7 +64,7 @@ class Desk:
         return self.run("python3", "script.py", **options)
 
     def start_python(self, code: str, **options):
-        return self.lab.start("python3", "-c", code, cwd=self.directory, **options)
+        return self.machine.start("python3", "-c", code, cwd=self.directory, **options)
 
     def ask(self, setup: str, *questions: str, env=None, original: str = "") -> list:
         """What the expressions are, in one process. `original` names an environment of .venv-originals instead."""
@@ -81,5 +81,5 @@ class Desk:
 
     def leased(self) -> list:
         """Indices of the GPUs that are leased."""
-        devices = self.lab.berth("list", "--json").json["devices"]
+        devices = self.machine.berth("list", "--json").json["devices"]
         return [device["index"] for device in devices if device["leases"]]

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from desk import example
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 LAB = """
 [[device]]
@@ -289,13 +289,13 @@ def original_lock(directory, gpu_id: int):
 @pytest.mark.parametrize("place", ["home/.gpu_locks", "home/newer_gpu_locks"])
 def test_a_gpu_that_an_original_has_locked_is_passed_over(make_desk, place):
     desk = make_desk("2xH100")
-    with original_lock(desk.lab.directory / place, 0):
+    with original_lock(desk.machine.directory / place, 0):
         assert block(desk, "") == "1"
 
 
 def test_who_waits_for_a_lock_of_an_original_gets_the_gpu_after_it(make_desk):
     desk = make_desk("1xH100")
-    file = original_lock(desk.lab.directory / "home/.gpu_locks", 0)
+    file = original_lock(desk.machine.directory / "home/.gpu_locks", 0)
     process = holding(desk)
     assert "GPU 0 is locked by another gpu_scheduler" in process.stderr.readline()
     file.close()
@@ -307,10 +307,10 @@ def test_our_lock_is_one_that_the_original_respects(make_desk):
     process = holding(desk)
     process.stdout.readline()
     for place in ("home/.gpu_locks", "home/newer_gpu_locks"):
-        with open(desk.lab.directory / place / "gpu_0.lock") as file, pytest.raises(BlockingIOError):
+        with open(desk.machine.directory / place / "gpu_0.lock") as file, pytest.raises(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     process.communicate("\n")
-    with open(desk.lab.directory / "home/.gpu_locks/gpu_0.lock") as file:
+    with open(desk.machine.directory / "home/.gpu_locks/gpu_0.lock") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -357,7 +357,7 @@ IDLE_LAB = LAB.replace("utilization = 30\n", "").replace("power_w = 90\n", "")
 @pytest.mark.parametrize("place", PLACES)
 def test_what_an_original_has_locked_is_on_offer_nowhere(make_desk, place):
     desk = make_desk(IDLE_LAB)
-    with original_lock(desk.lab.directory / place, 0):
+    with original_lock(desk.machine.directory / place, 0):
         setup = "import nvgpu, gpuselect\nfrom safe_gpu import safe_gpu\nfrom nvgpu.list_gpus import device_statuses\n"
         setup += "from gpu_utilities.obtainers.nvml import NvmlGPUInfoObtainer as Obtainer"
         available, rows, free, obtained, looked, taken, owned = desk.ask(
@@ -381,7 +381,7 @@ def test_what_an_original_has_locked_is_on_offer_nowhere(make_desk, place):
 @pytest.mark.parametrize("words", [["gpuselect", "-d", "1", "--", "true"], ["gpuselect", "-d", "1"]])
 def test_the_command_gpuselect_does_not_take_it_either(make_desk, words):
     desk = make_desk(IDLE_LAB)
-    with original_lock(desk.lab.directory / PLACES[0], 0):
+    with original_lock(desk.machine.directory / PLACES[0], 0):
         answer = desk.run(*words)
     assert (answer.status, answer.out) == (1, "")
     assert "locked by an original gpu_scheduler" in answer.err
@@ -403,7 +403,7 @@ def is_locked(path) -> bool:
 def test_where_gpu_scheduler_is_in_use_it_sees_what_the_others_lease(make_desk, claim):
     """Idle as it is: by its own lock. GPU 2 of the driver is PyTorch's 1; safe_gpu takes the driver's 0 and 1."""
     desk = make_desk(IDLE_LAB)
-    place = desk.lab.directory / "home/.gpu_locks"
+    place = desk.machine.directory / "home/.gpu_locks"
     place.mkdir()
     process = desk.start_python(f"{claim}; print(flush=True); input()", stdin=-1)
     process.stdout.readline()
@@ -416,7 +416,7 @@ def test_where_gpu_scheduler_is_in_use_it_sees_what_the_others_lease(make_desk, 
 
 def test_a_later_selection_and_a_release_give_the_locks_back(make_desk):
     desk = make_desk("2xH100")
-    (desk.lab.directory / "home/.gpu_locks").mkdir()
+    (desk.machine.directory / "home/.gpu_locks").mkdir()
     setup = (
         "import berth_dropin.scheduler_locks as locks\nfrom gpuselect import gpuselect\nfrom safe_gpu import safe_gpu\n"
         "held = lambda: [locks.is_held(i, locks.DIRECTORY) for i in range(2)]"
@@ -434,12 +434,12 @@ def test_a_later_selection_and_a_release_give_the_locks_back(make_desk):
 def test_where_nobody_uses_gpu_scheduler_nothing_is_made(make_desk):
     desk = make_desk("2xH100")
     assert desk.ask("from gpuselect import gpuselect", "gpuselect(devices=0)") == ["0"]
-    assert not any((desk.lab.directory / place).exists() for place in PLACES)
+    assert not any((desk.machine.directory / place).exists() for place in PLACES)
 
 
 def test_who_shares_a_gpu_takes_no_lock_of_it(make_desk):
     desk = make_desk("1xH100")
-    (desk.lab.directory / "home/.gpu_locks").mkdir()
+    (desk.machine.directory / "home/.gpu_locks").mkdir()
     script = "from gpuselect import gpuselect; print(gpuselect(processes=1), flush=True); input()"
     assert [desk.start_python(script, stdin=-1).stdout.readline() for _ in range(2)] == ["0\n", "0\n"]
 
@@ -452,7 +452,7 @@ def test_an_original_that_locks_between_the_look_and_the_lease_keeps_its_gpu(mak
         "def first_look(gpus):\n    locks.locked = real\n    return set()\n"
         "locks.locked = first_look"
     )
-    with original_lock(desk.lab.directory / PLACES[0], 0):
+    with original_lock(desk.machine.directory / PLACES[0], 0):
         assert desk.ask(setup, "safe_gpu.GPUOwner(1, id).devices_taken") == [[1]]
 
 
@@ -487,10 +487,12 @@ def test_the_command(make_desk, words, status, out, err):
 def test_the_command_waits_and_says_so(make_desk):
     idle = '[[device]]\nmodel = "H100"\n'
     desk = make_desk(f"{idle}{idle}process = [{{pid = {os.getpid()}, used_mib = 70000}}]\n")
-    waiting = desk.lab.start("gpu-scheduler", "--num-gpus", "2", "--poll-interval", "0.1", cwd=desk.directory)
+    waiting = desk.machine.start(
+        "gpu-scheduler", "--num-gpus", "2", "--poll-interval", "0.1", cwd=desk.directory
+    )
     said = waiting.stderr.readline()
     assert said.startswith("Waiting for 2 free GPU(s)... Found 1 free GPU(s).")
-    desk.lab.change(idle + idle)
+    desk.machine.change(idle + idle)
     assert waiting.communicate(timeout=DEADLINE_S)[0] == "0,1\n"
     assert waiting.returncode == 0
 

@@ -79,7 +79,7 @@ def test_a_leased_gpu_is_not_offered_and_free_is_what_a_program_can_have(make_de
 
 def test_gpus_that_the_mask_hides_are_not_offered_in_place_of_a_leased_one(make_desk):
     desk = make_desk("4x3090")
-    holder = desk.lab.start("berth", "run", "--devices", "2", "--", "sh", "-c", "echo; read x", stdin=-1)
+    holder = desk.machine.start("berth", "run", "--devices", "2", "--", "sh", "-c", "echo; read x", stdin=-1)
     holder.stdout.readline()
     numbers = "[gpu.cuda_id for gpu in NvmlGPUInfoObtainer().gpus()]"
     for mask in ("2", "-1"):

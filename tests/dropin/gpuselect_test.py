@@ -340,7 +340,7 @@ def test_a_command_has_the_terminal(desk):
 
 
 def test_a_command_holds_its_gpus(desk):
-    running = desk.lab.start("gpuselect", "-c", "4", "--", "sh", "-c", "echo; read x", stdin=-1)
+    running = desk.machine.start("gpuselect", "-c", "4", "--", "sh", "-c", "echo; read x", stdin=-1)
     running.stdout.readline()
     assert desk.leased() == [0, 1, 2, 3]
     answer = desk.run("gpuselect", "-q", "--", "echo", "never")

@@ -44,7 +44,7 @@ def start(make_desk):
         python = ORIGINALS / environment / "bin/python"
         if not python.exists():
             pytest.skip("needs the originals: ./dev setup")
-        return desk.lab.start(python, "-c", script, stdin=-1, env={"PYTHONPATH": HERE / "standins"})
+        return desk.machine.start(python, "-c", script, stdin=-1, env={"PYTHONPATH": HERE / "standins"})
 
     run.desk = desk
     return run
@@ -103,7 +103,7 @@ def held(*arguments):
 lock.held = held
 """
     waiting = start("ours", first_look + script)
-    eventually(lambda: start.desk.lab.berth("queue", "--json").json["waiters"])
+    eventually(lambda: start.desk.machine.berth("queue", "--json").json["waiters"])
     holder.communicate("\n", timeout=30)
     assert waiting.stdout.readline() == "granted\n"
     original = start("original", CLAIM.format(count=1, waits=False))
@@ -171,7 +171,7 @@ def test_an_original_safe_gpu_waits_until_ours_uses_its_gpu(start, ask, original
 def test_the_command_gpuselect_waits_until_an_original_safe_gpu_has_its_gpu(start):
     one = start("original", CLAIM.format(count=1, waits=True))
     assert one.stdout.readline() == "chosen\n"
-    ours = start.desk.lab.start("gpuselect", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
+    ours = start.desk.machine.start("gpuselect", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
     assert not select.select([ours.stdout], [], [], DRAWN_OUT_S)[0]
     one.stdin.write("\n")
     one.stdin.flush()
@@ -308,7 +308,7 @@ def test_another_project_named_berth_that_was_installed_first_is_named_and_the_a
 def test_inside_a_lease_only_its_gpus_are_on_offer(desk):
     """Whoever leased the others is not looked at there: they are not of this lease, which comes first."""
     code = "from berth_dropin import cards; print([gpu.index for gpu in cards.Look().on_offer()])"
-    holder = desk.lab.start("berth", "run", "--devices", "1", "--", "sh", "-c", "echo; read x", stdin=-1)
+    holder = desk.machine.start("berth", "run", "--devices", "1", "--", "sh", "-c", "echo; read x", stdin=-1)
     holder.stdout.readline()
     answer = desk.run("berth", "run", "--devices", "0", "--", "python3", "-c", code)
     assert (answer.status, answer.out) == (0, "[0]\n"), answer.err

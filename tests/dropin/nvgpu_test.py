@@ -16,8 +16,8 @@ import threading
 import pytest
 from desk import example
 from jobs import device_file
-from lab import DEADLINE_S
 from simulated import as_nobody
+from simulated_machine import DEADLINE_S
 
 OLD_LAB = """
 driver = "450.51.06"
@@ -67,7 +67,7 @@ def test_none_available_prints_an_empty_line(make_desk):
 
 
 def test_a_leased_gpu_is_not_available(desk):
-    holder = desk.lab.start("berth", "run", "--devices", "1", "--", "sh", "-c", "echo; read x", stdin=-1)
+    holder = desk.machine.start("berth", "run", "--devices", "1", "--", "sh", "-c", "echo; read x", stdin=-1)
     holder.stdout.readline()
     assert desk.run("nvgpu", "available").out == "0,2,3\n"
     asking = "[(row['is_available'], row['users'], row['pids']) for row in device_statuses()]"
@@ -81,7 +81,7 @@ def test_a_leased_gpu_is_not_available(desk):
 
 def test_a_gpu_that_is_locked_without_a_ticket_is_not_available(make_desk):
     desk = make_desk("1xT4")
-    path = device_file(desk.lab)
+    path = device_file(desk.machine)
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert desk.run("nvgpu", "available").out == "\n"
@@ -149,7 +149,9 @@ def busy(make_desk):
         f"[[device.process]]\npid = {script}\n[[device.process]]\npid = 4190001\nghost = true\n",
         "[[device.process]]\npid = 4190002\nghost = true\nused_mib = 900\n",
     ]
-    desk.lab.change("".join(f'[[device]]\nmodel = "1080Ti"\nutilization = 46\n{block}' for block in blocks))
+    desk.machine.change(
+        "".join(f'[[device]]\nmodel = "1080Ti"\nutilization = 46\n{block}' for block in blocks)
+    )
     desk.pids = (notebook, script)
     yield desk
     for process in processes:
@@ -303,7 +305,7 @@ def test_the_page_escapes_what_workloads_made(busy):
     evil = busy.directory / "<b>x.py"
     evil.write_text("input()")
     process = subprocess.Popen([sys.executable, str(evil)], stdin=subprocess.PIPE)
-    busy.lab.change(f'[[device]]\nmodel = "T4"\n[[device.process]]\npid = {process.pid}\n')
+    busy.machine.change(f'[[device]]\nmodel = "T4"\n[[device.process]]\npid = {process.pid}\n')
     try:
         (html,) = busy.ask(PAGES, "page.get('/').text")
     finally:
@@ -500,7 +502,7 @@ def test_the_example_of_a_master(desk):
 def served(desk):
     """An agent of ours on a port that was free; its address."""
     command = "from nvgpu.webapp import app; app.run(port=0)"
-    process = desk.lab.start("python3", "-c", command, cwd=desk.directory)
+    process = desk.machine.start("python3", "-c", command, cwd=desk.directory)
     for line in process.stderr:
         if "Running on " in line:
             return line.split("Running on ")[1].split()[0]

@@ -102,7 +102,7 @@ class Side:
             if not python.exists():
                 pytest.skip("needs the originals: ./dev setup")
         said = (desk.directory / f"{original or 'ours'}.{id(self)}.err").open("w")
-        self.process = desk.lab.start(python, "-c", script, stdin=-1, stderr=said, env=env)
+        self.process = desk.machine.start(python, "-c", script, stdin=-1, stderr=said, env=env)
         assert self.hear() == "ready"
 
     def hear(self) -> str:
@@ -125,7 +125,7 @@ PAIRS = [pair for pair in itertools.product(THEIRS, OURS) if pair != ("gpu_sched
 @pytest.mark.parametrize("theirs, ours", PAIRS)
 def test_an_original_and_ours_that_ask_at_once_never_get_one_gpu(make_desk, theirs, ours):
     desk = make_desk("2x1080Ti")
-    home = desk.lab.directory / "home"
+    home = desk.machine.directory / "home"
     locks = {
         "safe_gpu 2.0.0": ("safe_gpu_locks", home / "tmp/safe_gpu/lock"),
         "safe_gpu 1.5.1": ("safe_gpu_locks", home / "tmp/lock"),
@@ -137,7 +137,7 @@ def test_an_original_and_ours_that_ask_at_once_never_get_one_gpu(make_desk, thei
     if key == "safe_gpu_locks":
         path.touch()
     if ours in ("berth run", "berth.lease()"):
-        (desk.lab.directory / "site.toml").write_text(f'{key} = ["{path}"]\n')
+        (desk.machine.directory / "site.toml").write_text(f'{key} = ["{path}"]\n')
     original, *words = THEIRS[theirs]
     sides = [Side(desk, *words, original=original), Side(desk, *OURS[ours])]
     came = Counter()

@@ -92,7 +92,7 @@ def test_ours_can_also_wait(make_desk):
     words = ["gpu-acquisitor.py", "--sleep", "0", "--explicit-owner-object"]
     holder = desk.start_python("import berth; l = berth.lease(); print(flush=True); input()", stdin=-1)
     holder.stdout.readline()
-    waiting = desk.lab.start(*words, "--wait", "forever", cwd=desk.directory)
+    waiting = desk.machine.start(*words, "--wait", "forever", cwd=desk.directory)
     assert "only found these free: []" in desk.run(*words).err
     holder.send_signal(signal.SIGKILL)
     _, said = waiting.communicate(timeout=30)
@@ -225,7 +225,7 @@ def test_the_lock_is_held_from_the_look_to_the_end_of_the_placeholder(make_desk)
     )
     process = desk.start_python(script, stdin=-1)
     process.stdout.readline()
-    places = desk.lab.directory / "home/tmp"
+    places = desk.machine.directory / "home/tmp"
     with open(places / "safe_gpu/lock", "r+") as file, open(places / "lock", "r+") as earlier:
         for each in (file, earlier):
             with pytest.raises(BlockingIOError):

@@ -14,7 +14,7 @@ import pytest
 from agent import Agent
 from hosts import Host
 from jobs import eventually
-from lab import Lab
+from simulated_machine import Machine
 
 pytestmark = pytest.mark.python
 
@@ -54,7 +54,7 @@ class Case:
     message: str = ""  # words of the refusal
     among: tuple = ()  # devices asked for by name
     env: dict = dataclasses.field(default_factory=dict)
-    prepare: Callable = lambda lab: {}  # gives more of the environment
+    prepare: Callable = lambda machine: {}  # gives more of the environment
     seen: bool = True  # why and the agent see devices
 
     @property
@@ -63,16 +63,16 @@ class Case:
 
 
 def site(text: str):
-    def prepare(lab: Lab) -> dict:
-        (lab.directory / "site.toml").write_text(text)
+    def prepare(machine: Machine) -> dict:
+        (machine.directory / "site.toml").write_text(text)
         return {}
 
     return prepare
 
 
-def open_to_all(lab: Lab) -> dict:
-    lab.leases.mkdir(exist_ok=True)
-    lab.leases.chmod(0o777)
+def open_to_all(machine: Machine) -> dict:
+    machine.leases.mkdir(exist_ok=True)
+    machine.leases.chmod(0o777)
     return {}
 
 
@@ -82,8 +82,8 @@ INSIDE = {"BERTH_LEASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"}
 def job_on(devices: str):
     """Somebody's job, and the environment that it has."""
 
-    def prepare(lab: Lab) -> dict:
-        job = lab.start_berth("run", "--devices", devices, "--", "sh", "-c", "env; exec sleep 1000")
+    def prepare(machine: Machine) -> dict:
+        job = machine.start_berth("run", "--devices", devices, "--", "sh", "-c", "env; exec sleep 1000")
         found = {}
         while not found.keys() >= INSIDE:
             line = job.stdout.readline()
@@ -98,16 +98,16 @@ def job_on(devices: str):
 def inside(devices: str):
     """Asked from inside of that job's lease."""
 
-    def prepare(lab: Lab) -> dict:
-        found = job_on(devices)(lab)
+    def prepare(machine: Machine) -> dict:
+        found = job_on(devices)(machine)
         return {name: found[name] for name in INSIDE}
 
     return prepare
 
 
 def taken(devices: str):
-    def prepare(lab: Lab) -> dict:
-        job_on(devices)(lab)
+    def prepare(machine: Machine) -> dict:
+        job_on(devices)(machine)
         return {}
 
     return prepare
@@ -296,8 +296,8 @@ def of_program(answer, uuids: Callable[[], list], code: str) -> Said:
     return Said(code=code, message=answer.err.removeprefix("berth: ").removesuffix("\n"))
 
 
-def pick_of_program(lab, case, env) -> Said:
-    answer = lab.berth("pick", *case.options, "--json", env=env)
+def pick_of_program(machine, case, env) -> Said:
+    answer = machine.berth("pick", *case.options, "--json", env=env)
     said = of_program(answer, lambda: [device["uuid"] for device in answer.json["devices"]], case.code)
     if answer.status == 0:
         # What is about the place is told at once, and is no part of the document.
@@ -305,16 +305,16 @@ def pick_of_program(lab, case, env) -> Said:
     return said
 
 
-def run_of_program(lab, case, env) -> Said:
+def run_of_program(machine, case, env) -> Said:
     # --exec: what it says of processes that are left behind, of a hanging driver's probe too, is no answer.
     words = ["run", "--no-wait", "--exec", *case.options, "--", "echo", "{uuids}"]
-    answer = lab.berth(*words, env=env)
+    answer = machine.berth(*words, env=env)
     return of_program(answer, lambda: answer.out.strip().split(","), case.code)
 
 
 def of_library(what: str):
-    def ask(lab, case, env) -> Said:
-        answer = lab.run(lab.build / "faces_asker", what, case.count, *case.among, env=env)
+    def ask(machine, case, env) -> Said:
+        answer = machine.run(machine.build / "faces_asker", what, case.count, *case.among, env=env)
         assert answer.status == 0, answer.err
         assert answer.err == ""
         return of_lines(answer.out)
@@ -353,9 +353,9 @@ for verdict in verdicts:
 
 
 def of_python(what: str):
-    def ask(lab, case, env) -> Said:
+    def ask(machine, case, env) -> Said:
         return of_lines(
-            "\n".join(Host(lab).says("import contextlib\n" + ASK, what, case.count, *case.among, env=env))
+            "\n".join(Host(machine).says("import contextlib\n" + ASK, what, case.count, *case.among, env=env))
         )
 
     return ask
@@ -380,9 +380,9 @@ def each_of(labels: str) -> list[str]:
     return found
 
 
-def why_of_program(lab, case, env) -> Said:
+def why_of_program(machine, case, env) -> Said:
     """The verdicts as people read them; those of the document are in the same order."""
-    answer = lab.berth("why", *case.options, env=env)
+    answer = machine.berth("why", *case.options, env=env)
     if answer.status != 0:
         return of_program(answer, list, case.code)
     said = Said()
@@ -390,8 +390,8 @@ def why_of_program(lab, case, env) -> Said:
         for label in each_of(labels):
             said.verdicts[label] = (text, "" if text.startswith("free") else text)
     said.verdicts = dict(sorted(said.verdicts.items(), key=lambda said: [int(n) for n in said[0].split(":")]))
-    end_hung_probes(lab)
-    document = lab.berth("why", *case.options, "--json", env=env).json
+    end_hung_probes(machine)
+    document = machine.berth("why", *case.options, "--json", env=env).json
     assert len(document["devices"]) == len(said.verdicts)
     for label, row in zip(said.verdicts, document["devices"]):
         said.verdicts[label] = (row["verdict"]["clause"] or "free", said.verdicts[label][1])
@@ -405,9 +405,9 @@ EXPLAINS = {
 }
 
 
-def of_agent(lab: Lab, env: dict) -> Said:
+def of_agent(machine: Machine, env: dict) -> Said:
     """What its document says of each device, by its place among those that are judged."""
-    agent = Agent(lab, env=env)
+    agent = Agent(machine, env=env)
     try:
         status, _, text = agent.get("/api/v1/snapshot")
     finally:
@@ -432,45 +432,45 @@ def steady(text: str) -> str:
     return re.sub(r"not responding since [^;,\n]*", "not responding since TIME", text)
 
 
-def hung_probes(lab: Lab) -> list[int]:
+def hung_probes(machine: Machine) -> list[int]:
     found = []
-    for pid in lab.inhabitants():
+    for pid in machine.inhabitants():
         with contextlib.suppress(OSError):
             if b"__probe" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
                 found.append(pid)
     return found
 
 
-def end_hung_probes(lab: Lab) -> None:
+def end_hung_probes(machine: Machine) -> None:
     """One that hangs keeps others from starting, and the next answer would be an older one."""
-    for pid in hung_probes(lab):
+    for pid in hung_probes(machine):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not hung_probes(lab))
+    eventually(lambda: not hung_probes(machine))
 
 
 @dataclasses.dataclass
 class Scene:
-    lab: Lab
+    machine: Machine
     case: Case
     env: dict
 
     def hears(self, ask: Callable) -> Said:
-        said = ask(self.lab, self.case, self.env)
-        end_hung_probes(self.lab)
+        said = ask(self.machine, self.case, self.env)
+        end_hung_probes(self.machine)
         return said
 
     def uuids(self) -> list:
-        listing = self.lab.berth("list", "--json", env=self.case.env)
-        end_hung_probes(self.lab)
+        listing = self.machine.berth("list", "--json", env=self.case.env)
+        end_hung_probes(self.machine)
         return [device["uuid"] for device in listing.json["devices"]]
 
 
 @pytest.fixture(params=CASES, ids=lambda name: name.replace(" ", "-"))
-def scene(request, make_lab) -> Scene:
+def scene(request, make_machine) -> Scene:
     case = CASES[request.param]
-    lab = make_lab(case.machine)
-    return Scene(lab, case, case.env | case.prepare(lab))
+    machine = make_machine(case.machine)
+    return Scene(machine, case, case.env | case.prepare(machine))
 
 
 def one(values) -> object:
@@ -528,9 +528,9 @@ def test_whoever_asks_why_is_told_the_same_of_each_device(scene):
 
 def test_the_agent_says_of_the_machine_what_why_says_without_a_mask(scene):
     case = scene.case
-    said = of_agent(scene.lab, scene.env)
-    end_hung_probes(scene.lab)
-    answer = scene.lab.berth("why", "--mask", "ignore", "--json", env=scene.env)
+    said = of_agent(scene.machine, scene.env)
+    end_hung_probes(scene.machine)
+    answer = scene.machine.berth("why", "--mask", "ignore", "--json", env=scene.env)
     if not case.seen:
         assert said.code == case.code
         assert answer.err == f"berth: {said.message}\n"

@@ -67,19 +67,19 @@ def assert_harmless_document(text: str, face: str) -> None:
 
 
 @pytest.fixture
-def evil_lab(make_lab):
+def evil_machine(make_machine):
     """A lease and a waiter of such words, deaf to a request to end; an outsider, names and a file of such words."""
-    lab = make_lab(MACHINE)
-    (lab.directory / "site.toml").write_text(f"[[excluded]]\ndevice = 2\nreason = {QUOTED}\n")
+    machine = make_machine(MACHINE)
+    (machine.directory / "site.toml").write_text(f"[[excluded]]\ndevice = 2\nreason = {QUOTED}\n")
     deaf = ("bash", "-c", "trap '' TERM; echo ready; while :; do read -t 100 <> <(:); done")
-    job = lab.start_berth(
+    job = machine.start_berth(
         "run", "--note", EVIL, "--devices", "0", "--", *deaf, EVIL, errors="surrogateescape"
     )
     assert job.stdout.readline() == "ready\n", job.stderr.read()
-    waits = lab.start_berth("run", "--note", EVIL, "--devices", "0", "--", "true", EVIL)
-    eventually(lambda: waiting(lab))
-    (lab.leases / "leases" / "x\x1b[2J\u202e").write_text(EVIL, errors="surrogateescape")
-    yield lab
+    waits = machine.start_berth("run", "--note", EVIL, "--devices", "0", "--", "true", EVIL)
+    eventually(lambda: waiting(machine))
+    (machine.leases / "leases" / "x\x1b[2J\u202e").write_text(EVIL, errors="surrogateescape")
+    yield machine
     waits.terminate()
 
 
@@ -118,13 +118,13 @@ SHOWS = ("list", "queue", "why", "verify", "a refusal", "release in vain", "a wr
 
 
 @pytest.fixture
-def asked(evil_lab):
+def asked(evil_machine):
     """The words and the environment of a face."""
-    broken = evil_lab.directory / "broken.toml"
+    broken = evil_machine.directory / "broken.toml"
     broken.write_text(f"unknown = {QUOTED}\n[{QUOTED}]\n")
 
     def words(face: str):
-        fill = {"{lease}": only_of_a_process(evil_lab), "{broken}": str(broken)}
+        fill = {"{lease}": only_of_a_process(evil_machine), "{broken}": str(broken)}
         return (
             [fill.get(word, word) for word in FACES[face]],
             {name: fill.get(text, text) for name, text in ENVIRONMENT.get(face, {}).items()},
@@ -133,14 +133,14 @@ def asked(evil_lab):
     return words
 
 
-def only_of_a_process(lab) -> str:
-    return next(name for name in os.listdir(lab.leases / "leases") if "\x1b" not in name)
+def only_of_a_process(machine) -> str:
+    return next(name for name in os.listdir(machine.leases / "leases") if "\x1b" not in name)
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_a_pipe_gets_nothing_that_acts(evil_lab, asked, face):
+def test_a_pipe_gets_nothing_that_acts(evil_machine, asked, face):
     words, env = asked(face)
-    answer = evil_lab.berth(*words, env=env)
+    answer = evil_machine.berth(*words, env=env)
     assert_harmless(answer.err, f"the error stream of {face}")
     if "--json" in words and answer.out:
         assert_harmless_document(answer.out, face)
@@ -150,15 +150,15 @@ def test_a_pipe_gets_nothing_that_acts(evil_lab, asked, face):
 
 
 @pytest.mark.parametrize("face", [face for face in FACES if "json" not in face])
-def test_a_terminal_gets_our_colours_and_nothing_else_that_acts(evil_lab, asked, face):
+def test_a_terminal_gets_our_colours_and_nothing_else_that_acts(evil_machine, asked, face):
     words, env = asked(face)
-    _, text = on_terminal(evil_lab, *words, columns=200, env=env)
+    _, text = on_terminal(evil_machine, *words, columns=200, env=env)
     assert_harmless(OWN.sub("", text), face)
 
 
-def test_the_agent_its_metrics_and_a_hub_tell_it_so(evil_lab, make_lab):
-    agent = Agent(evil_lab)
-    hub = Hub(make_lab("1xT4"), f"far=http://127.0.0.1:{agent.port}")
+def test_the_agent_its_metrics_and_a_hub_tell_it_so(evil_machine, make_machine):
+    agent = Agent(evil_machine)
+    hub = Hub(make_machine("1xT4"), f"far=http://127.0.0.1:{agent.port}")
     hub.sees("far")
     paths = (
         "/api/v1/snapshot",
@@ -179,20 +179,20 @@ def test_the_agent_its_metrics_and_a_hub_tell_it_so(evil_lab, make_lab):
     events = agent.events()
     assert_harmless_document(json.dumps(events.next("snapshot"), ensure_ascii=False), "an event")
     events.close()
-    listed = evil_lab.berth("list", "--hub", f"http://127.0.0.1:{hub.port}")
+    listed = evil_machine.berth("list", "--hub", f"http://127.0.0.1:{hub.port}")
     assert_harmless(listed.out + listed.err, "list --hub")
 
 
-def test_what_shows_it_shows_all_of_it(evil_lab):
-    (lease,) = evil_lab.berth("list", "--json").json["leases"]
+def test_what_shows_it_shows_all_of_it(evil_machine):
+    (lease,) = evil_machine.berth("list", "--json").json["leases"]
     assert lease["note"].startswith(SHOWN) and r"\xff" in lease["note"]
     assert SHOWN in lease["command"]
-    assert SHOWN in evil_lab.berth("list").out
-    assert only_of_a_process(evil_lab) == lease["id"]
+    assert SHOWN in evil_machine.berth("list").out
+    assert only_of_a_process(evil_machine) == lease["id"]
 
 
-def test_a_screen_shows_it_and_does_nothing_else(evil_lab, make_screen):  # noqa: F811
-    screen = make_screen(evil_lab, evil_lab.program, "top", columns=200, lines=50)
+def test_a_screen_shows_it_and_does_nothing_else(evil_machine, make_screen):  # noqa: F811
+    screen = make_screen(evil_machine, evil_machine.program, "top", columns=200, lines=50)
     text = screen.shows("QUEUE  1")
     assert text.count(SHOWN) >= 2 and "PROCESSES" in text
     assert_harmless(text, "top")
@@ -200,10 +200,10 @@ def test_a_screen_shows_it_and_does_nothing_else(evil_lab, make_screen):  # noqa
 
 
 @pytest.mark.python
-def test_python_is_refused_in_words_that_do_not_act(evil_lab):
+def test_python_is_refused_in_words_that_do_not_act(evil_machine):
     from hosts import Host
 
-    (said,) = Host(evil_lab).says(
+    (said,) = Host(evil_machine).says(
         "try:\n    berth.lease(3, wait=0)\nexcept berth.Error as error:\n    say(ascii(str(error)))\n"
     )
     assert_harmless(eval(said), "an exception")

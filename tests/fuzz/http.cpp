@@ -20,12 +20,12 @@ http::Published made_published() {
   return published;
 }
 
-void take_answer(const http::HttpRequest& request, const http::Door& door) {
+void take_answer(const http::HttpRequest& request, const http::AccessRule& access) {
   static const http::Published kPublished = made_published();
   static const http::Site kSite{.files = {{"/", http::make_page(200, "text/html", "page")}},
                                 .services = {{"/api/v1/usage", [](const http::Call&, const http::Reply&) {}},
                                              {"/docs/", [](const http::Call&, const http::Reply&) {}}}};
-  const http::Answer answered = answer(request, door, kSite, kPublished);
+  const http::Answer answered = answer(request, access, kSite, kPublished);
   http::Page page;
   if (const auto* given = std::get_if<http::Page>(&answered)) page = *given;
   if (const auto* question = std::get_if<http::Question>(&answered)) {
@@ -34,7 +34,7 @@ void take_answer(const http::HttpRequest& request, const http::Door& door) {
             "parameters that are written are read as they were");
   }
   if (!page.text) return;
-  require(!door.token.empty() || page.status != 401, "without a token nobody is asked for one");
+  require(!access.token.empty() || page.status != 401, "without a token nobody is asked for one");
   const std::string head =
       net::head_of(page, {.length = page.text->size(), .keep_alive = true, .is_packed = false});
   require(head.find("\r\n\r\n") == head.size() - 4, "an answer has one header");

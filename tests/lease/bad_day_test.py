@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from jobs import Job, eventually, holder, queue, waiter
-from lab import Lab
+from simulated_machine import Machine
 
 ONE = '[[device]]\nmodel = "H100"\n'
 KEEPS = "it keeps its place until its GPUs can be used again"
@@ -15,8 +15,8 @@ WITH_CUDA = 'python3 -c \'import ctypes; print("cuda", ctypes.CDLL("libcuda.so.1
 
 
 @pytest.fixture
-def one(make_lab) -> Lab:
-    return make_lab(ONE)
+def one(make_machine) -> Machine:
+    return make_machine(ONE)
 
 
 @pytest.mark.parametrize(
@@ -51,19 +51,19 @@ def test_while_the_driver_fails_nobody_starts_and_nobody_loses_his_place(one, ba
     assert KEEPS not in jobs[0].err.rest()
 
 
-def test_who_wants_all_gpus_keeps_his_place_while_one_is_lost(make_lab):
+def test_who_wants_all_gpus_keeps_his_place_while_one_is_lost(make_machine):
     """As while an admin resets it."""
-    lab = make_lab("3xH100")
-    holding = holder(lab)
-    waiting = waiter(lab, "-n", "3").says("first in line")
-    lab.change('[[device]]\nmodel = "H100"\nlost = true\n[[device]]\nmodel = "H100"\ncount = 2\n')
+    machine = make_machine("3xH100")
+    holding = holder(machine)
+    waiting = waiter(machine, "-n", "3").says("first in line")
+    machine.change('[[device]]\nmodel = "H100"\nlost = true\n[[device]]\nmodel = "H100"\ncount = 2\n')
     holding.ends()
     line = waiting.err.line()
     assert KEEPS in line and "only 2 of 3 can ever satisfy the request" in line, line
     # Nobody stays behind it for long.
-    assert lab.berth("run", "--wait", "20s", "-n", "2", "--", "true").status == 0
-    assert lab.berth("run", "-n", "3", "--", "true").status == 69
-    lab.change("3xH100")
+    assert machine.berth("run", "--wait", "20s", "-n", "2", "--", "true").status == 0
+    assert machine.berth("run", "-n", "3", "--", "true").status == 69
+    machine.change("3xH100")
     assert waiting.starts() == "0,1,2"
     assert waiting.ends() == 0
 

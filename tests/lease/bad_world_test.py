@@ -15,10 +15,10 @@ pytestmark = pytest.mark.release_only
 
 
 @pytest.fixture
-def one(make_lab):
-    lab = make_lab("1xH100")
-    lab.berth("run", "--", "true")
-    return lab
+def one(make_machine):
+    machine = make_machine("1xH100")
+    machine.berth("run", "--", "true")
+    return machine
 
 
 # Descriptors and inotify instances
@@ -27,10 +27,10 @@ def one(make_lab):
 FEW = [*range(4, 24), 64]
 
 
-def with_descriptors(lab, number: int, *words):
+def with_descriptors(machine, number: int, *words):
     """A claim by a shell that ends. `berth run` looks at the limit before anything else."""
     script = 'eval "$(prlimit --nofile=$0:$0 "$@")"'
-    return lab.run("bash", "-c", script, number, lab.program, "claim", "--no-wait", *words)
+    return machine.run("bash", "-c", script, number, machine.program, "claim", "--no-wait", *words)
 
 
 def test_short_of_descriptors_a_request_is_granted_or_says_so_and_leaves_nothing(one):
@@ -76,13 +76,13 @@ def sleeps_for_long(pid: int) -> bool:
     return "0x1388" in pathlib.Path(f"/proc/{pid}/syscall").read_text().split()
 
 
-def test_out_of_inotify_instances_a_waiter_looks_every_few_seconds(open_lab, as_user):
-    lab = open_lab
-    lab.change("1xH100")
-    lab.berth("run", "--", "true")
-    job = holder(lab)
-    words = [sys.executable, "-c", WITHOUT_INOTIFY, lab.program, "run", "--", "echo", "started"]
-    late = lab.start(*as_user(20004), *words)
+def test_out_of_inotify_instances_a_waiter_looks_every_few_seconds(open_machine, as_user):
+    machine = open_machine
+    machine.change("1xH100")
+    machine.berth("run", "--", "true")
+    job = holder(machine)
+    words = [sys.executable, "-c", WITHOUT_INOTIFY, machine.program, "run", "--", "echo", "started"]
+    late = machine.start(*as_user(20004), *words)
     assert "waiting for" in late.stderr.readline()
     assert "first in line" in late.stderr.readline()
     eventually(lambda: sleeps_for_long(late.pid))

@@ -26,20 +26,20 @@ def clean(tmp_path):
     return run
 
 
-def files(lab) -> list[pathlib.Path]:
-    return sorted(path for path in lab.leases.rglob("*") if path.is_file())
+def files(machine) -> list[pathlib.Path]:
+    return sorted(path for path in machine.leases.rglob("*") if path.is_file())
 
 
-def test_leases_and_waiters_stay(make_lab, clean):
-    lab = make_lab("2xH100")
-    whole = holder(lab, "--devices", "0")
-    share = holder(lab, "--devices", "1", "--memory", "50G")
-    first, second = waiter(lab, "--devices", "0"), waiter(lab, "--devices", "0")
-    before = files(lab)
-    clean(lab.leases)
-    assert files(lab) == before
-    assert lab.berth("run", "--no-wait", "--devices", "0", "--", "true").status == 75
-    assert lab.berth("run", "--no-wait", "--devices", "1", "--memory", "50G", "--", "true").status == 75
+def test_leases_and_waiters_stay(make_machine, clean):
+    machine = make_machine("2xH100")
+    whole = holder(machine, "--devices", "0")
+    share = holder(machine, "--devices", "1", "--memory", "50G")
+    first, second = waiter(machine, "--devices", "0"), waiter(machine, "--devices", "0")
+    before = files(machine)
+    clean(machine.leases)
+    assert files(machine) == before
+    assert machine.berth("run", "--no-wait", "--devices", "0", "--", "true").status == 75
+    assert machine.berth("run", "--no-wait", "--devices", "1", "--memory", "50G", "--", "true").status == 75
     whole.ends()
     first.starts()
     assert not second.has_started()
@@ -48,27 +48,27 @@ def test_leases_and_waiters_stay(make_lab, clean):
     second.starts()
 
 
-def test_a_lease_stays_alone_and_what_was_empty_is_made_anew(make_lab, clean):
-    lab = make_lab("1xH100")
-    lone = holder(lab)
-    clean(lab.leases)
-    assert not (lab.leases / "queue").exists()
-    late = waiter(lab)
+def test_a_lease_stays_alone_and_what_was_empty_is_made_anew(make_machine, clean):
+    machine = make_machine("1xH100")
+    lone = holder(machine)
+    clean(machine.leases)
+    assert not (machine.leases / "queue").exists()
+    late = waiter(machine)
     lone.ends()
     late.starts()
     late.ends()
-    assert tickets(lab, "leases") == []
+    assert tickets(machine, "leases") == []
 
 
-def test_leases_inside_a_lease_stay(make_lab, clean):
-    lab = make_lab("2xH100")
-    inner = f"{lab.program} run -n 1 -- bash -c 'echo inner; read || true'"
-    outer = lab.start_berth("run", "-n", "2", "--", "bash", "-c", inner, stdin=subprocess.PIPE)
+def test_leases_inside_a_lease_stay(make_machine, clean):
+    machine = make_machine("2xH100")
+    inner = f"{machine.program} run -n 1 -- bash -c 'echo inner; read || true'"
+    outer = machine.start_berth("run", "-n", "2", "--", "bash", "-c", inner, stdin=subprocess.PIPE)
     assert Lines(outer.stdout).line() == "inner\n"
-    before = files(lab)
+    before = files(machine)
     assert len(before) == 5  # two devices and a lease outside, a device and a lease inside
-    clean(lab.leases)
-    assert files(lab) == before
+    clean(machine.leases)
+    assert files(machine) == before
     outer.stdin.close()
     outer.stdin = None
     assert outer.wait(30) == 0

@@ -10,24 +10,24 @@ ALICE, BOB, CAROL = 20001, 20002, 20003
 
 
 @pytest.fixture
-def fair(open_lab, as_user):
+def fair(open_machine, as_user):
     """Two H100 at a site with the fair order, and jobs of other users there."""
-    open_lab.berth("run", "--", "true")
-    (open_lab.directory / "site.toml").write_text('order = "fair"\n')
-    return open_lab
+    open_machine.berth("run", "--", "true")
+    (open_machine.directory / "site.toml").write_text('order = "fair"\n')
+    return open_machine
 
 
-def job(lab, user: int, *options, **more) -> Job:
-    return Job(lab, *options, user=user, group=user, extra_groups=[], cwd="/", **more)
+def job(machine, user: int, *options, **more) -> Job:
+    return Job(machine, *options, user=user, group=user, extra_groups=[], cwd="/", **more)
 
 
-def waiting(lab, user: int, *options, **more) -> Job:
-    return job(lab, user, *options, **more).waits()
+def waiting(machine, user: int, *options, **more) -> Job:
+    return job(machine, user, *options, **more).waits()
 
 
-def line(lab) -> list[int]:
+def line(machine) -> list[int]:
     """The users in line, the first first."""
-    return [each["uid"] for each in lab.berth("queue", "--json").json["waiters"]]
+    return [each["uid"] for each in machine.berth("queue", "--json").json["waiters"]]
 
 
 def test_a_colleague_does_not_wait_for_all_jobs_of_one_user(fair):

@@ -25,17 +25,17 @@ def mode(path) -> tuple[int, int]:
     return status.st_uid, stat.S_IMODE(status.st_mode)
 
 
-def test_an_image_that_has_no_folders_yet_gets_those_that_are_needed(make_lab, root):
+def test_an_image_that_has_no_folders_yet_gets_those_that_are_needed(make_machine, root):
     for part in ("run", "etc", "tmp"):
         (root / part).rmdir()
-    answer = make_lab("2xH100").berth("init", "--root", root)
+    answer = make_machine("2xH100").berth("init", "--root", root)
     assert (answer.status, answer.err) == (0, "")
     assert (root / "etc/tmpfiles.d/berth.conf").exists()
 
 
-def test_it_makes_the_directory_a_file_a_device_and_the_line_for_each_boot(make_lab, root):
-    lab = make_lab("2xH100")
-    answer = lab.berth("init", "--root", root)
+def test_it_makes_the_directory_a_file_a_device_and_the_line_for_each_boot(make_machine, root):
+    machine = make_machine("2xH100")
+    answer = machine.berth("init", "--root", root)
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.splitlines() == [
         f"made {root}/run/berth",
@@ -44,7 +44,7 @@ def test_it_makes_the_directory_a_file_a_device_and_the_line_for_each_boot(make_
     ]
     for part in PARTS:
         assert mode(root / "run/berth" / part) == (0, 0o1777)
-    uuids = sorted(device["uuid"] for device in lab.berth("list", "--json").json["devices"])
+    uuids = sorted(device["uuid"] for device in machine.berth("list", "--json").json["devices"])
     files = sorted((root / "run/berth/devices").iterdir())
     assert [file.name for file in files] == uuids
     assert all(mode(file) == (0, 0o1666) for file in files)
@@ -55,39 +55,39 @@ def test_it_makes_the_directory_a_file_a_device_and_the_line_for_each_boot(make_
     ]
 
 
-def test_again_there_is_nothing_to_do(make_lab, root):
-    lab = make_lab("2xH100")
-    lab.berth("init", "--root", root)
-    answer = lab.berth("init", "--root", f"{root}/")
+def test_again_there_is_nothing_to_do(make_machine, root):
+    machine = make_machine("2xH100")
+    machine.berth("init", "--root", root)
+    answer = machine.berth("init", "--root", f"{root}/")
     assert (answer.status, answer.out, answer.err) == (0, "nothing to do: all is as it should be\n", "")
 
 
-def test_whatever_the_umask(lab, root):
-    lab.run("bash", "-c", f"umask 077; {lab.program} init --root {root}")
+def test_whatever_the_umask(machine, root):
+    machine.run("bash", "-c", f"umask 077; {machine.program} init --root {root}")
     assert mode(root / "run/berth") == (0, 0o1777)
     assert mode(root / "etc/tmpfiles.d/berth.conf") == (0, 0o644)
 
 
-def test_a_new_device_is_added(make_lab, root):
-    lab = make_lab("1xH100")
-    lab.berth("init", "--root", root)
-    lab.change("2xH100")
-    assert lab.berth("init", "--root", root).out.startswith("made 1 device file\n")
+def test_a_new_device_is_added(make_machine, root):
+    machine = make_machine("1xH100")
+    machine.berth("init", "--root", root)
+    machine.change("2xH100")
+    assert machine.berth("init", "--root", root).out.startswith("made 1 device file\n")
     assert (root / "etc/tmpfiles.d/berth.conf").read_text().count("\nf ") == 2
 
 
-def test_what_a_user_made_becomes_roots_and_stays_locked(make_lab, root):
-    lab = make_lab("1xH100")
+def test_what_a_user_made_becomes_roots_and_stays_locked(make_machine, root):
+    machine = make_machine("1xH100")
     site = root / "run/berth"
-    lab.env["BERTH_DIR"] = str(site)
-    holder(lab)
+    machine.env["BERTH_DIR"] = str(site)
+    holder(machine)
     (device,) = (site / "devices").iterdir()
     for path in (site, site / "queue", device):
         os.chown(path, 20001, 20001)
     site.chmod(0o777)
     device.chmod(0o600)
     inode = device.stat().st_ino
-    answer = lab.berth("init", "--root", root)
+    answer = machine.berth("init", "--root", root)
     assert answer.out.splitlines()[:3] == [
         f"{site} is root's now, and nobody can remove others' files there",
         f"{site}/queue is root's now, and nobody can remove others' files there",
@@ -95,58 +95,58 @@ def test_what_a_user_made_becomes_roots_and_stays_locked(make_lab, root):
     ]
     assert (mode(site), mode(site / "queue"), mode(device)) == ((0, 0o1777), (0, 0o1777), (0, 0o1666))
     assert device.stat().st_ino == inode
-    assert lab.berth("run", "--no-wait", "--", "true").status == 75
+    assert machine.berth("run", "--no-wait", "--", "true").status == 75
 
 
-def test_a_file_with_another_name_is_not_given_to_everybody(make_lab, root):
-    lab = make_lab("1xH100")
-    lab.berth("init", "--root", root)
+def test_a_file_with_another_name_is_not_given_to_everybody(make_machine, root):
+    machine = make_machine("1xH100")
+    machine.berth("init", "--root", root)
     secret = root / "secret"
     secret.write_text("x")
     secret.chmod(0o600)
     os.link(secret, root / "run/berth/devices/GPU-forged")
     (root / "run/berth/devices/GPU-link").symlink_to(secret)
-    answer = lab.berth("init", "--root", root)
+    answer = machine.berth("init", "--root", root)
     assert answer.status == 0
     assert "GPU-forged is not a device file: it has another name too" in answer.err
     assert "GPU-link is not a device file: " in answer.err
     assert mode(secret) == (0, 0o600)
 
 
-def test_a_symbolic_link_in_its_place_is_refused(lab, root):
+def test_a_symbolic_link_in_its_place_is_refused(machine, root):
     (root / "elsewhere").mkdir()
     (root / "run/berth").symlink_to(root / "elsewhere")
-    answer = lab.berth("init", "--root", root)
+    answer = machine.berth("init", "--root", root)
     assert (answer.status, answer.out) == (1, "")
     assert "is not a directory" in answer.err
     assert mode(root / "elsewhere")[1] == 0o755
 
 
-def test_an_administrators_own_line_is_left_alone(lab, root):
+def test_an_administrators_own_line_is_left_alone(machine, root):
     own = root / "etc/tmpfiles.d/berth.conf"
     own.parent.mkdir()
     own.write_text("# mine\n")
-    answer = lab.berth("init", "--root", root)
+    answer = machine.berth("init", "--root", root)
     assert answer.status == 0
     assert answer.err == f"berth: {own} was not written by berth init and is left as it is\n"
     assert own.read_text() == "# mine\n"
 
 
-def test_without_a_driver_the_directory_is_made_and_the_rest_said(lab, root):
-    lab.change('init_result = 9\n[[device]]\nmodel = "T4"\n')
-    answer = lab.berth("init", "--root", root)
+def test_without_a_driver_the_directory_is_made_and_the_rest_said(machine, root):
+    machine.change('init_result = 9\n[[device]]\nmodel = "T4"\n')
+    answer = machine.berth("init", "--root", root)
     assert answer.status == 0
     assert answer.out.splitlines()[0] == f"made {root}/run/berth"
     assert "no device files are made" in answer.err
 
 
-def test_while_another_directory_is_in_use_it_makes_nothing_and_names_who_uses_it(make_lab, root):
-    lab = make_lab("1xH100")
-    lab.leases = root / "tmp/berth"
-    lab.env["BERTH_DIR"] = str(lab.leases)
-    job = holder(lab)
-    waiting = waiter(lab)
-    answer = lab.berth("init", "--root", root)
+def test_while_another_directory_is_in_use_it_makes_nothing_and_names_who_uses_it(make_machine, root):
+    machine = make_machine("1xH100")
+    machine.leases = root / "tmp/berth"
+    machine.env["BERTH_DIR"] = str(machine.leases)
+    job = holder(machine)
+    waiting = waiter(machine)
+    answer = machine.berth("init", "--root", root)
     assert (answer.status, answer.out) == (75, "")
     (uuid,) = os.listdir(root / "tmp/berth/devices")
     assert (
@@ -158,55 +158,59 @@ def test_while_another_directory_is_in_use_it_makes_nothing_and_names_who_uses_i
     for process in (waiting, job):
         process.kill()
         process.wait()
-    assert eventually(lambda: lab.berth("init", "--root", root).status == 0)
+    assert eventually(lambda: machine.berth("init", "--root", root).status == 0)
 
 
-def test_by_force_it_makes_all_and_says_the_price(make_lab, root):
-    lab = make_lab("1xH100")
-    lab.env["BERTH_DIR"] = str(root / "tmp/berth")
-    holder(lab)
-    answer = lab.berth("init", "--root", root, "--force")
+def test_by_force_it_makes_all_and_says_the_price(make_machine, root):
+    machine = make_machine("1xH100")
+    machine.env["BERTH_DIR"] = str(root / "tmp/berth")
+    holder(machine)
+    answer = machine.berth("init", "--root", root, "--force")
     assert answer.status == 0
     assert f"made {root}/run/berth" in answer.out
     assert f"{root}/tmp/berth is in use: root (" in answer.err
     assert "their GPUs can be granted twice" in answer.err
-    assert lab.berth("init", "--root", root).status == 0  # it is there by now
+    assert machine.berth("init", "--root", root).status == 0  # it is there by now
 
 
-def test_users_work_together_in_it(make_lab, root, as_user, tmp_path):
+def test_users_work_together_in_it(make_machine, root, as_user, tmp_path):
     for directory in (root, *root.parents):
         if str(directory).startswith("/tmp/"):
             directory.chmod(0o755)
-    lab = make_lab("2xH100")
-    lab.berth("init", "--root", root)
-    lab.env["BERTH_DIR"] = str(root / "run/berth")
-    ready(lab.start(*as_user(20001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"))
-    bob = lab.run(*as_user(20002), lab.program, "run", "-n", "2", "--no-wait", "--", "true")
+    machine = make_machine("2xH100")
+    machine.berth("init", "--root", root)
+    machine.env["BERTH_DIR"] = str(root / "run/berth")
+    ready(
+        machine.start(
+            *as_user(20001), machine.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"
+        )
+    )
+    bob = machine.run(*as_user(20002), machine.program, "run", "-n", "2", "--no-wait", "--", "true")
     assert bob.status == 75
     assert "owns the lease directory" not in bob.err
     (ticket,) = (root / "run/berth/leases").iterdir()
-    assert lab.run(*as_user(20002), "rm", "-f", ticket).status != 0
+    assert machine.run(*as_user(20002), "rm", "-f", ticket).status != 0
 
 
-def test_who_is_not_root_is_told_how(open_lab, as_user, tmp_path):
-    answer = open_lab.run(*as_user(20001), open_lab.program, "init", "--root", tmp_path)
+def test_who_is_not_root_is_told_how(open_machine, as_user, tmp_path):
+    answer = open_machine.run(*as_user(20001), open_machine.program, "init", "--root", tmp_path)
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == "berth: init makes files that belong to root: sudo berth init\n"
 
 
 def test_a_directory_of_an_earlier_version_gets_the_folder_that_it_lacks_and_what_stands_in_its_place_is_told(
-    make_lab, root
+    make_machine, root
 ):
-    lab = make_lab("2xH100")
-    assert lab.berth("init", "--root", root).status == 0
+    machine = make_machine("2xH100")
+    assert machine.berth("init", "--root", root).status == 0
     folder = root / "run/berth/outcomes"
     folder.rmdir()
-    answer = lab.berth("init", "--root", root)
+    answer = machine.berth("init", "--root", root)
     assert (answer.status, answer.out, answer.err) == (0, f"made {folder}\n", "")
     assert mode(folder) == (0, 0o1777)
     os.chown(folder, 4001, 4001)
-    assert "is root's now" in lab.berth("init", "--root", root).out
+    assert "is root's now" in machine.berth("init", "--root", root).out
     folder.rmdir()
     folder.write_text("")
-    answer = lab.berth("init", "--root", root)
+    answer = machine.berth("init", "--root", root)
     assert answer.status == 0 and "is no folder and cannot be made" in answer.err

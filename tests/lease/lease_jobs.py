@@ -5,7 +5,7 @@ import re
 import subprocess
 
 from jobs import eventually
-from lab import Lab
+from simulated_machine import Machine
 
 # Uses a gigabyte of each visible device named until it is ended.
 USES_DEVICES = """
@@ -27,34 +27,34 @@ def ready(process) -> subprocess.Popen:
     return process
 
 
-def holder(lab: Lab, *options, then="exec sleep 1000", **more) -> subprocess.Popen:
+def holder(machine: Machine, *options, then="exec sleep 1000", **more) -> subprocess.Popen:
     """A job that has its lease and runs."""
-    return ready(lab.start_berth("run", *options, "--", "bash", "-c", f"echo ready; {then}", **more))
+    return ready(machine.start_berth("run", *options, "--", "bash", "-c", f"echo ready; {then}", **more))
 
 
-def waiter(lab: Lab, *options, **more) -> subprocess.Popen:
+def waiter(machine: Machine, *options, **more) -> subprocess.Popen:
     """A job that has joined the queue."""
-    before = len(waiting(lab))
-    job = lab.start_berth("run", *options, "--", "bash", "-c", "echo ready; exec sleep 1000", **more)
-    eventually(lambda: len(waiting(lab)) > before)
+    before = len(waiting(machine))
+    job = machine.start_berth("run", *options, "--", "bash", "-c", "echo ready; exec sleep 1000", **more)
+    eventually(lambda: len(waiting(machine)) > before)
     return job
 
 
-def tickets(lab: Lab, part: str) -> list[str]:
-    folder = lab.leases / part
+def tickets(machine: Machine, part: str) -> list[str]:
+    folder = machine.leases / part
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-def waiting(lab: Lab) -> list[str]:
-    return tickets(lab, "queue")
+def waiting(machine: Machine) -> list[str]:
+    return tickets(machine, "queue")
 
 
-def leases(lab: Lab) -> list[str]:
-    return tickets(lab, "leases")
+def leases(machine: Machine) -> list[str]:
+    return tickets(machine, "leases")
 
 
-def only_lease(lab: Lab) -> str:
-    (lease,) = leases(lab)
+def only_lease(machine: Machine) -> str:
+    (lease,) = leases(machine)
     return lease
 
 

@@ -9,15 +9,15 @@ MPS = "nvidia-cuda-mps-server"
 
 
 @pytest.fixture
-def served(make_lab):
+def served(make_machine):
     """GPUs 0 and 2 have the server of MPS; 0 and 1 are exclusive."""
-    lab = make_lab("1xA100")
-    shutil.copy("/bin/sleep", lab.directory / MPS)
-    server = lab.start(lab.directory / MPS, "infinity")
+    machine = make_machine("1xA100")
+    shutil.copy("/bin/sleep", machine.directory / MPS)
+    server = machine.start(machine.directory / MPS, "infinity")
     mine = f"[[device.process]]\npid = {server.pid}\nused_mib = 28\n"
     exclusive = '[[device]]\nmodel = "A100"\ncompute_mode = "exclusive_process"\n'
-    lab.change(exclusive + mine + exclusive + f'[[device]]\nmodel = "A100"\n{mine}')
-    return lab
+    machine.change(exclusive + mine + exclusive + f'[[device]]\nmodel = "A100"\n{mine}')
+    return machine
 
 
 def test_the_server_of_mps_is_no_outsider_and_shares_work_in_exclusive_mode(served):
@@ -59,14 +59,14 @@ def test_doctor_says_what_mps_and_its_absence_mean(served):
     assert "exclusive on GPU 1: one job computes there at a time, and --memory needs MPS" in said
 
 
-def test_a_site_may_limit_the_shares_of_a_gpu(make_lab):
-    lab = make_lab("1xA100")
-    (lab.directory / "site.toml").write_text("shares_per_gpu = 2\n")
-    jobs = [holder(lab, "--memory", "1G") for _ in range(2)]
-    refused = lab.berth("run", "--no-wait", "--memory", "1G", "--", "true")
+def test_a_site_may_limit_the_shares_of_a_gpu(make_machine):
+    machine = make_machine("1xA100")
+    (machine.directory / "site.toml").write_text("shares_per_gpu = 2\n")
+    jobs = [holder(machine, "--memory", "1G") for _ in range(2)]
+    refused = machine.berth("run", "--no-wait", "--memory", "1G", "--", "true")
     assert refused.status != 0
-    assert "the site allows 2 shares on a GPU" in " ".join(lab.berth("why", "--memory", "1G").out.split())
-    assert "a GPU has at most 2 shares" in " ".join(lab.berth("doctor").out.split())
+    assert "the site allows 2 shares on a GPU" in " ".join(machine.berth("why", "--memory", "1G").out.split())
+    assert "a GPU has at most 2 shares" in " ".join(machine.berth("doctor").out.split())
     assert jobs[0].may_end().ends() == 0
-    assert lab.berth("run", "--memory", "1G", "--", "true").status == 0
+    assert machine.berth("run", "--memory", "1G", "--", "true").status == 0
     assert jobs[1].may_end().ends() == 0

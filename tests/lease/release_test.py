@@ -10,27 +10,27 @@ import sys
 import pytest
 from jobs import children_of, command_of, eventually
 from lease_jobs import holder, leases, only_lease, ready, waiter, waiting
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 
-def test_the_job_ends_and_with_it_the_lease(lab):
-    job = holder(lab)
-    lease = only_lease(lab)
-    answer = lab.berth("release", lease)
+def test_the_job_ends_and_with_it_the_lease(machine):
+    job = holder(machine)
+    lease = only_lease(machine)
+    answer = machine.berth("release", lease)
     assert (answer.status, answer.err) == (0, "")
     assert answer.out == f"ended the lease {lease[-6:]} of root: bash\n"
-    assert leases(lab) == []
+    assert leases(machine) == []
     assert job.wait(DEADLINE_S) == -signal.SIGTERM
 
 
-def test_the_last_digits_are_enough(lab):
-    holder(lab)
-    assert lab.berth("release", only_lease(lab)[-6:]).status == 0
-    assert leases(lab) == []
+def test_the_last_digits_are_enough(machine):
+    holder(machine)
+    assert machine.berth("release", only_lease(machine)[-6:]).status == 0
+    assert leases(machine) == []
 
 
-def test_a_lease_that_does_not_exist_is_named(lab):
-    answer = lab.berth("release", "00000000000000aa")
+def test_a_lease_that_does_not_exist_is_named(machine):
+    answer = machine.berth("release", "00000000000000aa")
     assert (answer.status, answer.out) == (1, "")
     assert (
         answer.err == "berth: no live lease has the id 00000000000000aa; `berth list` shows the live leases\n"
@@ -38,30 +38,30 @@ def test_a_lease_that_does_not_exist_is_named(lab):
 
 
 @pytest.mark.parametrize("word", ["nonsense", "0123456789abcdef0", "../../etc/passwd", "*"])
-def test_what_is_no_id_is_a_wrong_use(lab, word):
-    answer = lab.berth("release", word)
+def test_what_is_no_id_is_a_wrong_use(machine, word):
+    answer = machine.berth("release", word)
     assert (answer.status, answer.out) == (2, "")
     assert "is not the id of a lease" in answer.err
 
 
-def test_without_an_id_outside_a_lease_it_asks_which(lab):
-    answer = lab.berth("release")
+def test_without_an_id_outside_a_lease_it_asks_which(machine):
+    answer = machine.berth("release")
     assert answer.status == 2
     assert answer.err.startswith("berth: which lease? ")
 
 
-def test_inside_a_lease_it_ends_that_one(lab):
-    job = holder(lab, then=f"'{lab.program}' release; sleep 1000")
+def test_inside_a_lease_it_ends_that_one(machine):
+    job = holder(machine, then=f"'{machine.program}' release; sleep 1000")
     assert job.wait(DEADLINE_S) == -signal.SIGTERM
-    assert leases(lab) == []
+    assert leases(machine) == []
 
 
-def test_one_that_waits_is_left_alone(make_lab):
-    lab = make_lab("1xH100")
-    holder(lab)
-    job = waiter(lab)
-    request = waiting(lab)[0]
-    answer = lab.berth("release", request)
+def test_one_that_waits_is_left_alone(make_machine):
+    machine = make_machine("1xH100")
+    holder(machine)
+    job = waiter(machine)
+    request = waiting(machine)[0]
+    answer = machine.berth("release", request)
     assert answer.status == 1
     assert (
         f"{request[-6:]} waits and holds nothing; berth cancel {request[-6:]} takes it out of the queue"
@@ -70,33 +70,35 @@ def test_one_that_waits_is_left_alone(make_lab):
     assert job.poll() is None
 
 
-def test_one_that_waits_is_cancelled_and_the_next_moves_up(make_lab):
-    lab = make_lab("1xH100")
-    holder(lab)
-    first, second = waiter(lab), waiter(lab)
-    answer = lab.berth("cancel", waiting(lab)[0][-6:])
+def test_one_that_waits_is_cancelled_and_the_next_moves_up(make_machine):
+    machine = make_machine("1xH100")
+    holder(machine)
+    first, second = waiter(machine), waiter(machine)
+    answer = machine.berth("cancel", waiting(machine)[0][-6:])
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.startswith("cancelled the request ") and answer.out.endswith(" of root: bash\n")
     assert first.wait(DEADLINE_S) == -signal.SIGTERM
-    assert [row["position"] for row in lab.berth("queue", "--json").json["waiters"]] == [1]
+    assert [row["position"] for row in machine.berth("queue", "--json").json["waiters"]] == [1]
     assert second.poll() is None
 
 
-def test_what_has_its_gpus_is_not_cancelled(lab):
-    holder(lab)
-    lease = only_lease(lab)
-    answer = lab.berth("cancel", lease)
+def test_what_has_its_gpus_is_not_cancelled(machine):
+    holder(machine)
+    lease = only_lease(machine)
+    answer = machine.berth("cancel", lease)
     assert (answer.status, answer.out) == (1, "")
     assert f"waits no more, it has its GPUs; berth release {lease[-6:]} ends the lease" in answer.err
-    assert leases(lab) == [lease]
-    assert lab.berth("cancel").status == 2
+    assert leases(machine) == [lease]
+    assert machine.berth("cancel").status == 2
 
 
-def test_a_job_that_does_not_answer_is_named_with_its_pids(lab):
-    job = holder(lab, then="trap '' TERM; echo deaf; while :; do sleep 1000; done", start_new_session=True)
+def test_a_job_that_does_not_answer_is_named_with_its_pids(machine):
+    job = holder(
+        machine, then="trap '' TERM; echo deaf; while :; do sleep 1000; done", start_new_session=True
+    )
     assert job.stdout.readline() == "deaf\n"
-    lease = only_lease(lab)
-    answer = lab.berth("release", lease, "--wait", "0s")
+    lease = only_lease(machine)
+    answer = machine.berth("release", lease, "--wait", "0s")
     assert (answer.status, answer.out) == (124, "")
     command = command_of(job)
     assert (
@@ -104,7 +106,7 @@ def test_a_job_that_does_not_answer_is_named_with_its_pids(lab):
         in answer.err
     )
     assert f"to end them without asking: kill -KILL {command}" in answer.err
-    assert leases(lab) == [lease]
+    assert leases(machine) == [lease]
     os.killpg(job.pid, signal.SIGKILL)
 
 
@@ -121,41 +123,41 @@ while True: time.sleep(1000)
 """
 
 
-def counting(lab, *names) -> tuple[str, list]:
+def counting(machine, *names) -> tuple[str, list]:
     """A command line that starts such processes, and their files."""
-    files = [lab.directory / name for name in names]
-    script = lab.directory / "counts.py"
+    files = [machine.directory / name for name in names]
+    script = machine.directory / "counts.py"
     script.write_text(COUNTS)
     return " ".join(f"{sys.executable} {script} {file} &" for file in files), files
 
 
-def test_what_the_command_leaves_when_it_dies_by_the_signal_ends_by_the_same_call(make_lab):
+def test_what_the_command_leaves_when_it_dies_by_the_signal_ends_by_the_same_call(make_machine):
     """As `conda run` does, or `sh -c` with more than one command."""
-    lab = make_lab("1xH100")
-    job = lab.start_berth("run", "--", "bash", "-c", "setsid sleep 1000 & echo ready; wait")
+    machine = make_machine("1xH100")
+    job = machine.start_berth("run", "--", "bash", "-c", "setsid sleep 1000 & echo ready; wait")
     ready(job)
-    assert lab.berth("release", only_lease(lab)).status == 0
+    assert machine.berth("release", only_lease(machine)).status == 0
     assert job.wait(DEADLINE_S) == -signal.SIGTERM
-    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+    assert machine.berth("run", "--no-wait", "--", "true").status == 0
 
 
 @pytest.mark.parametrize("how", ["release", "SIGTERM"])
-def test_nobody_gets_the_signal_twice_and_what_is_left_is_named(make_lab, how):
-    lab = make_lab("1xH100")
-    start, (ends, stays) = counting(lab, "ends", "stays")
+def test_nobody_gets_the_signal_twice_and_what_is_left_is_named(make_machine, how):
+    machine = make_machine("1xH100")
+    start, (ends, stays) = counting(machine, "ends", "stays")
     # Its trap does not end it: the rest is asked without it.
-    job = lab.start_berth(
+    job = machine.start_berth(
         "run", "--", "bash", "-c", f"trap 'echo asked' TERM; {start} while :; do wait; done"
     )
     for _ in range(2):
         ready(job)
-    lease = only_lease(lab)
+    lease = only_lease(machine)
     command = command_of(job)
     if how == "SIGTERM":
         job.send_signal(signal.SIGTERM)
     else:
         # Until all have been asked: the command has five seconds.
-        answer = lab.berth("release", "--wait", "8s", lease)
+        answer = machine.berth("release", "--wait", "8s", lease)
         assert f"{command} (bash" in answer.err and str(job.pid) not in answer.err
     for file in (ends, stays):
         eventually(file.exists)
@@ -169,67 +171,73 @@ def test_nobody_gets_the_signal_twice_and_what_is_left_is_named(make_lab, how):
     assert [file.read_text() for file in (ends, stays)] == ["SIGTERM\n"] * 2
 
 
-def test_what_an_exec_command_leaves_is_asked_when_it_has_ended(make_lab):
-    lab = make_lab("1xH100")
-    job = lab.start_berth("run", "--exec", "--", "bash", "-c", "sleep 1000 & echo ready; wait")
+def test_what_an_exec_command_leaves_is_asked_when_it_has_ended(make_machine):
+    machine = make_machine("1xH100")
+    job = machine.start_berth("run", "--exec", "--", "bash", "-c", "sleep 1000 & echo ready; wait")
     ready(job)
-    assert lab.berth("release", only_lease(lab)).status == 0
+    assert machine.berth("release", only_lease(machine)).status == 0
     assert job.wait(DEADLINE_S) == -signal.SIGTERM
-    assert lab.berth("run", "--no-wait", "--", "true").status == 0
+    assert machine.berth("run", "--no-wait", "--", "true").status == 0
 
 
-def test_a_stopped_holder_goes_on_and_ends(lab):
-    job = holder(lab)
+def test_a_stopped_holder_goes_on_and_ends(machine):
+    job = holder(machine)
     job.send_signal(signal.SIGSTOP)
-    assert lab.berth("release", only_lease(lab)).status == 0
-    assert leases(lab) == []
+    assert machine.berth("release", only_lease(machine)).status == 0
+    assert leases(machine) == []
 
 
-def test_a_holder_that_stops_again_is_called_stopped(lab):
+def test_a_holder_that_stops_again_is_called_stopped(machine):
     script = "trap '' TERM; echo deaf; while :; do kill -STOP $$; done"
-    assert lab.start_berth("run", "--", "bash", "-c", script).stdout.readline() == "deaf\n"
-    answer = lab.berth("release", only_lease(lab), "--wait", "2s")
+    assert machine.start_berth("run", "--", "bash", "-c", script).stdout.readline() == "deaf\n"
+    answer = machine.berth("release", only_lease(machine), "--wait", "2s")
     assert answer.status == 124
     assert ", stopped)" in answer.err
 
 
-def test_a_held_pick_ends_with_its_keeper(lab):
-    assert lab.berth("pick", "--hold", "1h").status == 0
-    assert lab.berth("release", only_lease(lab)).status == 0
-    assert lab.berth("run", "-n", "8", "--no-wait", "--", "true").status == 0
+def test_a_held_pick_ends_with_its_keeper(machine):
+    assert machine.berth("pick", "--hold", "1h").status == 0
+    assert machine.berth("release", only_lease(machine)).status == 0
+    assert machine.berth("run", "-n", "8", "--no-wait", "--", "true").status == 0
 
 
-def test_an_exec_job_is_asked_itself(lab):
-    job = holder(lab, "--exec")
-    assert lab.berth("release", only_lease(lab)).status == 0
+def test_an_exec_job_is_asked_itself(machine):
+    job = holder(machine, "--exec")
+    assert machine.berth("release", only_lease(machine)).status == 0
     assert job.wait(DEADLINE_S) == -signal.SIGTERM
 
 
-def test_another_users_lease_is_his(open_lab, as_user):
-    lab = open_lab
-    lab.berth("run", "--", "true")
+def test_another_users_lease_is_his(open_machine, as_user):
+    machine = open_machine
+    machine.berth("run", "--", "true")
     alice = ready(
-        lab.start(*as_user(20001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000")
+        machine.start(
+            *as_user(20001), machine.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"
+        )
     )
-    lease = only_lease(lab)
-    bob = lab.run(*as_user(20002), lab.program, "release", lease)
+    lease = only_lease(machine)
+    bob = machine.run(*as_user(20002), machine.program, "release", lease)
     assert (bob.status, bob.out) == (1, "")
     assert bob.err == f"berth: the lease {lease[-6:]} is of uid 20001: only its owner and root may end it\n"
     assert alice.poll() is None
-    assert lab.run(*as_user(20001), lab.program, "release", lease).status == 0
+    assert machine.run(*as_user(20001), machine.program, "release", lease).status == 0
 
 
-def test_root_may_end_any(open_lab, as_user):
-    lab = open_lab
-    lab.berth("run", "--", "true")
-    ready(lab.start(*as_user(20001), lab.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"))
-    assert lab.berth("release", only_lease(lab)).status == 0
+def test_root_may_end_any(open_machine, as_user):
+    machine = open_machine
+    machine.berth("run", "--", "true")
+    ready(
+        machine.start(
+            *as_user(20001), machine.program, "run", "--", "bash", "-c", "echo ready; exec sleep 1000"
+        )
+    )
+    assert machine.berth("release", only_lease(machine)).status == 0
 
 
-def test_who_asked_and_why_is_the_last_line_of_run(lab):
-    job = holder(lab, then="trap 'exit 3' TERM; while :; do sleep 0.01; done")
-    lease = only_lease(lab)
-    assert lab.berth("release", lease, "--because", "the machine goes down at 18:00").status == 0
+def test_who_asked_and_why_is_the_last_line_of_run(machine):
+    job = holder(machine, then="trap 'exit 3' TERM; while :; do sleep 0.01; done")
+    lease = only_lease(machine)
+    assert machine.berth("release", lease, "--because", "the machine goes down at 18:00").status == 0
     _, err = job.communicate(timeout=DEADLINE_S)
     assert job.returncode == 3
     assert (
@@ -238,18 +246,18 @@ def test_who_asked_and_why_is_the_last_line_of_run(lab):
     )
 
 
-def test_without_a_reason_it_says_who_asked(lab):
-    job = holder(lab)
-    lease = only_lease(lab)
-    assert lab.berth("release", lease).status == 0
+def test_without_a_reason_it_says_who_asked(machine):
+    job = holder(machine)
+    lease = only_lease(machine)
+    assert machine.berth("release", lease).status == 0
     assert job.communicate(timeout=DEADLINE_S)[1] == f"berth: the lease {lease[-6:]} was released by root\n"
 
 
-def test_a_signal_that_is_no_release_is_told_as_none(lab):
+def test_a_signal_that_is_no_release_is_told_as_none(machine):
     then = "n=0; trap 'n=$((n + 1)); echo asked >&2; [ $n = 1 ] || exit 3' TERM; while :; do sleep 0.01; done"
-    job = holder(lab, then=then)
-    lease = only_lease(lab)
-    assert lab.berth("release", "--wait", "0", "--because", "first", lease).status == 124
+    job = holder(machine, then=then)
+    lease = only_lease(machine)
+    assert machine.berth("release", "--wait", "0", "--because", "first", lease).status == 124
     assert job.stderr.readline() == "asked\n"
     # Another one's signal, with the words of before still in the ticket.
     os.kill(job.pid, signal.SIGTERM)
@@ -257,27 +265,27 @@ def test_a_signal_that_is_no_release_is_told_as_none(lab):
     assert job.returncode == 3
 
 
-def test_a_reason_cannot_act_on_the_terminal_that_it_is_told_on(lab):
-    job = holder(lab)
+def test_a_reason_cannot_act_on_the_terminal_that_it_is_told_on(machine):
+    job = holder(machine)
     reason = "\x1b]0;title\x07 \x9b2J \u202e one\ntwo"
-    assert lab.berth("release", only_lease(lab), "--because", reason).status == 0
+    assert machine.berth("release", only_lease(machine), "--because", reason).status == 0
     (line,) = job.communicate(timeout=DEADLINE_S)[1].splitlines()
     assert "\\x1b" in line and "one\\x0atwo" in line
     assert not set(line) & set("\x1b\x07\x9b\u202e")
 
 
 @pytest.mark.parametrize("kind", ["claim", "exec"])
-def test_who_sits_at_the_terminal_of_the_lease_reads_it(lab, kind):
+def test_who_sits_at_the_terminal_of_the_lease_reads_it(machine, kind):
     ours, theirs = pty.openpty()
     script = {
-        "claim": f'eval "$({lab.program} claim)"; echo ready; read line',
-        "exec": f"exec {lab.program} run --exec -- sh -c 'echo ready; exec sleep 1000'",
+        "claim": f'eval "$({machine.program} claim)"; echo ready; read line',
+        "exec": f"exec {machine.program} run --exec -- sh -c 'echo ready; exec sleep 1000'",
     }[kind]
-    job = lab.start("bash", "-c", script, stdin=subprocess.PIPE, stderr=theirs)
+    job = machine.start("bash", "-c", script, stdin=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     assert job.stdout.readline() == "ready\n"
-    lease = only_lease(lab)
-    assert lab.berth("release", lease, "--because", "it idles").status == 0
+    lease = only_lease(machine)
+    assert machine.berth("release", lease, "--because", "it idles").status == 0
     text = ""
     while "it idles" not in text:
         text += os.read(ours, 4096).decode()
@@ -285,12 +293,12 @@ def test_who_sits_at_the_terminal_of_the_lease_reads_it(lab, kind):
     os.close(ours)
 
 
-def test_a_gate_that_somebody_keeps_shut_keeps_nobody_from_ending_a_lease(lab):
-    job = holder(lab)
-    gate = os.open(lab.leases, os.O_RDONLY)
+def test_a_gate_that_somebody_keeps_shut_keeps_nobody_from_ending_a_lease(machine):
+    job = holder(machine)
+    gate = os.open(machine.leases, os.O_RDONLY)
     fcntl.flock(gate, fcntl.LOCK_EX)
     try:
-        answer = lab.berth("release", only_lease(lab), "--because", "hurry")
+        answer = machine.berth("release", only_lease(machine), "--because", "hurry")
         assert answer.status == 0
         assert "the reason cannot be handed over" in answer.err
     finally:

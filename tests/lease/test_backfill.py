@@ -5,16 +5,16 @@ import signal
 
 import pytest
 from jobs import Job, eventually, holder, queue, waiter, where_no_bell_is_heard
-from lab import Lab
+from simulated_machine import Machine
 
 
 @pytest.fixture
-def two(make_lab) -> Lab:
-    return make_lab("2xH100")
+def two(make_machine) -> Machine:
+    return make_machine("2xH100")
 
 
-def on(lab: Lab, device: int) -> Job:
-    return holder(lab, "--devices", str(device), "--time", "1h")
+def on(machine: Machine, device: int) -> Job:
+    return holder(machine, "--devices", str(device), "--time", "1h")
 
 
 SHORT = ("--time", "30m")
@@ -34,11 +34,11 @@ def test_a_gpu_that_the_one_before_does_not_want_goes_to_the_next(two):
     assert picky.ends() == easy.ends() == 0
 
 
-def test_one_model_is_not_kept_from_those_who_take_any(make_lab):
-    lab = make_lab("1xH100+1xA100-80")
-    first, second = on(lab, 0), on(lab, 1)
-    picky = waiter(lab, "--name", "H100").says("first in line")
-    easy = waiter(lab).says("behind")
+def test_one_model_is_not_kept_from_those_who_take_any(make_machine):
+    machine = make_machine("1xH100+1xA100-80")
+    first, second = on(machine, 0), on(machine, 1)
+    picky = waiter(machine, "--name", "H100").says("first in line")
+    easy = waiter(machine).says("behind")
     second.signal(signal.SIGKILL)
     assert easy.starts() == "1"
     first.ends()
@@ -46,47 +46,47 @@ def test_one_model_is_not_kept_from_those_who_take_any(make_lab):
 
 
 @pytest.mark.parametrize("site", ["", "backfill = false\n"])
-def test_one_whose_own_conditions_are_not_met_keeps_nothing_from_the_others(make_lab, site):
+def test_one_whose_own_conditions_are_not_met_keeps_nothing_from_the_others(make_machine, site):
     """They pass it over, and it has its turn once its conditions are met."""
-    lab = make_lab('[[device]]\nmodel = "H100"\ntemperature = 60\n')
-    (lab.directory / "site.toml").write_text(site)
-    cold = waiter(lab, "--temp", "20").says("first in line")
-    other = Job(lab)
+    machine = make_machine('[[device]]\nmodel = "H100"\ntemperature = 60\n')
+    (machine.directory / "site.toml").write_text(site)
+    cold = waiter(machine, "--temp", "20").says("first in line")
+    other = Job(machine)
     assert other.starts() == "0"
-    (waits,) = json.loads(lab.berth("queue", "--json").out)["waiters"]
+    (waits,) = json.loads(machine.berth("queue", "--json").out)["waiters"]
     assert waits["pid"] == cold.pid
     other.ends()
-    eventually(lambda: json.loads(lab.berth("queue", "--json").out)["waiters"][0]["held_back"])
-    assert "so later requests may start before it" in lab.berth("queue", env={"COLUMNS": "300"}).out
-    assert lab.berth("pick").out == "0\n"
-    lab.change('[[device]]\nmodel = "H100"\ntemperature = 10\n')
+    eventually(lambda: json.loads(machine.berth("queue", "--json").out)["waiters"][0]["held_back"])
+    assert "so later requests may start before it" in machine.berth("queue", env={"COLUMNS": "300"}).out
+    assert machine.berth("pick").out == "0\n"
+    machine.change('[[device]]\nmodel = "H100"\ntemperature = 10\n')
     assert cold.starts() == "0"
 
 
 # With backfill
 
 
-def test_who_joins_takes_what_an_earlier_one_cannot_use_yet(make_lab):
-    lab = make_lab("2xH100")
-    first = on(lab, 0)
-    both = waiter(lab, "-n", "2").says("first in line")
-    small = holder(lab, *SHORT)
-    assert queue(lab) == [both.pid]
+def test_who_joins_takes_what_an_earlier_one_cannot_use_yet(make_machine):
+    machine = make_machine("2xH100")
+    first = on(machine, 0)
+    both = waiter(machine, "-n", "2").says("first in line")
+    small = holder(machine, *SHORT)
+    assert queue(machine) == [both.pid]
     first.ends()
     small.ends()
     assert both.starts() == "0,1"
 
 
-def test_a_release_that_the_first_cannot_use_wakes_who_can(make_lab):
-    lab = make_lab("2xH100")
-    first, second = on(lab, 0), on(lab, 1)
-    both = waiter(lab, "-n", "2").says("first in line")
-    small = [waiter(lab, *SHORT).says("behind") for _ in range(3)]
+def test_a_release_that_the_first_cannot_use_wakes_who_can(make_machine):
+    machine = make_machine("2xH100")
+    first, second = on(machine, 0), on(machine, 1)
+    both = waiter(machine, "-n", "2").says("first in line")
+    small = [waiter(machine, *SHORT).says("behind") for _ in range(3)]
     second.ends()
     assert small[0].starts() == "1"
     small[0].ends()
     assert small[1].starts() == "1"
-    assert queue(lab) == [both.pid, small[2].pid]
+    assert queue(machine) == [both.pid, small[2].pid]
     small[1].signal(signal.SIGKILL)
     assert small[2].starts() == "1"
     first.ends()
@@ -95,11 +95,11 @@ def test_a_release_that_the_first_cannot_use_wakes_who_can(make_lab):
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_a_release_that_the_first_cannot_use_brings_the_turn_of_one_whom_no_bell_reaches(make_lab, end):
-    lab = make_lab("2xH100")
-    first, second = on(lab, 0), on(lab, 1)
-    both = waiter(lab, "-n", "2").says("first in line")
-    small = waiter(lab, *SHORT, within=where_no_bell_is_heard()).says("behind")
+def test_a_release_that_the_first_cannot_use_brings_the_turn_of_one_whom_no_bell_reaches(make_machine, end):
+    machine = make_machine("2xH100")
+    first, second = on(machine, 0), on(machine, 1)
+    both = waiter(machine, "-n", "2").says("first in line")
+    small = waiter(machine, *SHORT, within=where_no_bell_is_heard()).says("behind")
     second.signal(end)
     assert small.starts() == "1"
     small.ends()
@@ -107,13 +107,13 @@ def test_a_release_that_the_first_cannot_use_brings_the_turn_of_one_whom_no_bell
     assert both.starts() == "0,1"
 
 
-def test_one_that_is_stopped_does_not_keep_a_gpu_idle(make_lab):
-    lab = make_lab("2xH100")
-    _, second = on(lab, 0), on(lab, 1)
-    waiter(lab, "-n", "2").says("first in line")
-    stopped = waiter(lab, *SHORT).says("behind")
-    waiter(lab, "--time", "2h").says("behind")  # which could not start in any case
-    small = waiter(lab, *SHORT).says("behind")
+def test_one_that_is_stopped_does_not_keep_a_gpu_idle(make_machine):
+    machine = make_machine("2xH100")
+    _, second = on(machine, 0), on(machine, 1)
+    waiter(machine, "-n", "2").says("first in line")
+    stopped = waiter(machine, *SHORT).says("behind")
+    waiter(machine, "--time", "2h").says("behind")  # which could not start in any case
+    small = waiter(machine, *SHORT).says("behind")
     stopped.stop()
     second.ends()
     assert small.starts() == "1"
@@ -122,25 +122,25 @@ def test_one_that_is_stopped_does_not_keep_a_gpu_idle(make_lab):
     assert stopped.starts() == "1"
 
 
-def test_when_the_one_with_the_reservation_leaves_the_others_go_on(make_lab):
-    lab = make_lab("4xH100")
-    on(lab, 0)
-    four = waiter(lab, "-n", "4").says("first in line")
-    small = [holder(lab, *SHORT) for _ in range(3)]
-    last = waiter(lab, *SHORT).says("behind")
+def test_when_the_one_with_the_reservation_leaves_the_others_go_on(make_machine):
+    machine = make_machine("4xH100")
+    on(machine, 0)
+    four = waiter(machine, "-n", "4").says("first in line")
+    small = [holder(machine, *SHORT) for _ in range(3)]
+    last = waiter(machine, *SHORT).says("behind")
     four.signal(signal.SIGINT)
     small[1].ends()
     assert last.starts() in "123"
 
 
-def test_who_takes_longer_than_until_then_waits(make_lab):
-    lab = make_lab("2xH100")
-    first = on(lab, 0)
-    both = waiter(lab, "-n", "2").says("first in line")
-    long = waiter(lab, "--time", "2h").says("behind")
+def test_who_takes_longer_than_until_then_waits(make_machine):
+    machine = make_machine("2xH100")
+    first = on(machine, 0)
+    both = waiter(machine, "-n", "2").says("first in line")
+    long = waiter(machine, "--time", "2h").says("behind")
     first.ends()
     assert both.starts() == "0,1"
-    assert queue(lab) == [long.pid]
+    assert queue(machine) == [long.pid]
 
 
 def test_without_backfill_all_wait_for_the_one_before(in_order):

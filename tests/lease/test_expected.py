@@ -8,24 +8,24 @@ import signal
 
 import pytest
 from jobs import Job, holder, waiter
-from lab import DEADLINE_S, Answer, Lab
+from simulated_machine import DEADLINE_S, Answer, Machine
 
 REFUSED = 75
 
 
 @pytest.fixture
-def four(make_lab) -> Lab:
-    return make_lab("4xH100")
+def four(make_machine) -> Machine:
+    return make_machine("4xH100")
 
 
-def document(lab: Lab, *words):
-    answer = lab.berth(*words, "--json")
+def document(machine: Machine, *words):
+    answer = machine.berth(*words, "--json")
     assert answer.status == 0, answer.err
     return json.loads(answer.out)
 
 
-def queue(lab: Lab) -> list[dict]:
-    return document(lab, "queue")["waiters"]
+def queue(machine: Machine) -> list[dict]:
+    return document(machine, "queue")["waiters"]
 
 
 def leaves(job: Job) -> None:
@@ -96,14 +96,16 @@ def test_why_tells_the_start_also_if_nobody_waits(four):
     assert "would start" not in four.berth("why", "-n", "4").out
 
 
-def test_why_tells_no_start_if_more_than_leases_is_in_the_way(make_lab):
-    lab = make_lab('[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nutilization = 90\n')
-    holder(lab, "--devices", "0", "--time", "1h")
-    (lease,) = document(lab, "list")["leases"]
-    assert document(lab, "why", "--util", "5")["starts_at_s"] == lease["until_s"]
-    assert document(lab, "why", "--util", "5", "-n", "2")["starts_at_s"] is None
-    (lab.directory / "site.toml").write_text("[limits]\ngpus = 2\n")
-    assert document(lab, "why", "-n", "2")["starts_at_s"] is None  # nobody knows when the limit lets it pass
+def test_why_tells_no_start_if_more_than_leases_is_in_the_way(make_machine):
+    machine = make_machine('[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nutilization = 90\n')
+    holder(machine, "--devices", "0", "--time", "1h")
+    (lease,) = document(machine, "list")["leases"]
+    assert document(machine, "why", "--util", "5")["starts_at_s"] == lease["until_s"]
+    assert document(machine, "why", "--util", "5", "-n", "2")["starts_at_s"] is None
+    (machine.directory / "site.toml").write_text("[limits]\ngpus = 2\n")
+    assert (
+        document(machine, "why", "-n", "2")["starts_at_s"] is None
+    )  # nobody knows when the limit lets it pass
 
 
 def test_what_is_free_and_kept_for_a_waiter_is_offered_to_nobody(in_order):
@@ -123,12 +125,12 @@ def test_what_is_free_and_kept_for_a_waiter_is_offered_to_nobody(in_order):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_pick_list_why_queue_and_run_say_the_same(make_lab, seed):
+def test_pick_list_why_queue_and_run_say_the_same(make_machine, seed):
     """In small worlds drawn at random. What one says can be had is what run gets, and the other way round."""
     dice = random.Random(seed)
-    lab = make_lab("4xH100")
+    machine = make_machine("4xH100")
     if dice.random() < 0.5:
-        (lab.directory / "site.toml").write_text("backfill = false\n")
+        (machine.directory / "site.toml").write_text("backfill = false\n")
 
     def request():
         words = ["-n", str(dice.choice([1, 1, 2, 3]))]
@@ -138,30 +140,30 @@ def test_pick_list_why_queue_and_run_say_the_same(make_lab, seed):
     for device in range(4):
         if dice.random() < 0.6:
             holder(
-                lab,
+                machine,
                 "--devices",
                 str(device),
                 *(["--time", f"{dice.randint(1, 5)}h"] if dice.random() < 0.6 else []),
             )
-    waiting = [waiter(lab, "-n", "4").says("in line")] if document(lab, "list")["leases"] else []
+    waiting = [waiter(machine, "-n", "4").says("in line")] if document(machine, "list")["leases"] else []
     for _ in range(4):
         asked = request()
-        why = document(lab, "why", *asked)
-        pick = lab.berth("pick", *asked)
-        listed = document(lab, "list")
+        why = document(machine, "why", *asked)
+        pick = machine.berth("pick", *asked)
+        listed = document(machine, "list")
         free = [gpu["index"] for gpu in listed["devices"] if gpu["verdict"]["free"]]
         if not any(word == "--time" for word in asked):
             assert [gpu["index"] for gpu in why["devices"] if gpu["verdict"]["free"]] == free
         assert why["satisfied"] == (pick.status == 0)
-        ran = lab.berth("run", "--no-wait", *asked, "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
+        ran = machine.berth("run", "--no-wait", *asked, "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
         assert ran.status == pick.status, (asked, pick, ran)
         if pick.status == 0:
             assert ran.out == pick.out
             continue
         assert words_of(ran) == words_of(pick)
-        before = queue(lab)
-        job = waiter(lab, *asked).says("in line")
-        mine = next(each for each in queue(lab) if each["id"] not in {other["id"] for other in before})
+        before = queue(machine)
+        job = waiter(machine, *asked).says("in line")
+        mine = next(each for each in queue(machine) if each["id"] not in {other["id"] for other in before})
         assert (mine["behind"], mine["position"]) == (why["behind"], why["position"] or 1)
         assert mine["starts_at_s"] == why["starts_at_s"]
         waiting.append(job)

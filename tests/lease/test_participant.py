@@ -14,21 +14,21 @@ SCRIPT = pathlib.Path(__file__).with_name("participant.py")
 
 
 @pytest.fixture
-def one(make_lab):
+def one(make_machine):
     """A machine with one device that was leased once."""
-    lab = make_lab("1xH100")
-    lab.uuid = device_file(lab).name
-    return lab
+    machine = make_machine("1xH100")
+    machine.uuid = device_file(machine).name
+    return machine
 
 
-def participant(lab) -> subprocess.Popen:
-    process = lab.start(sys.executable, SCRIPT, lab.leases, lab.uuid, stdin=subprocess.PIPE)
+def participant(machine) -> subprocess.Popen:
+    process = machine.start(sys.executable, SCRIPT, machine.leases, machine.uuid, stdin=subprocess.PIPE)
     assert process.stdout.readline() == "waiting\n", process.stderr.read()
     return process
 
 
-def has_it(process, lab) -> None:
-    assert process.stdout.readline() == f"{lab.uuid}\n", process.stderr.read()
+def has_it(process, machine) -> None:
+    assert process.stdout.readline() == f"{machine.uuid}\n", process.stderr.read()
 
 
 def ends(process) -> None:
@@ -57,24 +57,26 @@ def test_one_that_yields_does_not_keep_it_waiting_though_it_knows_nothing_of_tha
     yielding.starts()
 
 
-def test_nobody_who_keeps_the_fair_order_goes_past_it_as_it_waits_for_all_who_came_before(open_lab, as_user):
-    lab = open_lab
-    lab.change("1xH100")
-    lab.uuid = device_file(lab).name
-    (lab.directory / "site.toml").write_text('order = "fair"\n')
+def test_nobody_who_keeps_the_fair_order_goes_past_it_as_it_waits_for_all_who_came_before(
+    open_machine, as_user
+):
+    machine = open_machine
+    machine.change("1xH100")
+    machine.uuid = device_file(machine).name
+    (machine.directory / "site.toml").write_text('order = "fair"\n')
 
     def of(user):
         return {"user": user, "group": user, "extra_groups": [], "cwd": "/"}
 
-    holding = holder(lab, **of(ALICE))
-    second = waiter(lab, **of(ALICE))
-    other = participant(lab)
-    last = waiter(lab, **of(BOB))
-    assert queue(lab) == [second.pid, other.pid, last.pid]
+    holding = holder(machine, **of(ALICE))
+    second = waiter(machine, **of(ALICE))
+    other = participant(machine)
+    last = waiter(machine, **of(BOB))
+    assert queue(machine) == [second.pid, other.pid, last.pid]
     holding.ends()
     second.starts()
     second.ends()
-    has_it(other, lab)
+    has_it(other, machine)
     ends(other)
     last.starts()
 

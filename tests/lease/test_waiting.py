@@ -6,22 +6,22 @@ import sys
 
 import pytest
 from jobs import DEADLINE_S, Job, device_file, eventually, holder, queue, state, tickets, waiter
-from lab import Lab
+from simulated_machine import Machine
 
 
 @pytest.fixture
-def one(make_lab) -> Lab:
+def one(make_machine) -> Machine:
     """A machine with one device."""
-    return make_lab("1xH100")
+    return make_machine("1xH100")
 
 
 @pytest.fixture
-def two(make_lab) -> Lab:
-    return make_lab("2xH100")
+def two(make_machine) -> Machine:
+    return make_machine("2xH100")
 
 
-def nothing_is_left(lab: Lab) -> bool:
-    return tickets(lab, "queue") == [] and tickets(lab, "leases") == []
+def nothing_is_left(machine: Machine) -> bool:
+    return tickets(machine, "queue") == [] and tickets(machine, "leases") == []
 
 
 # In order
@@ -105,12 +105,12 @@ def test_the_first_line_says_for_what_it_waits_and_how_not_to(one):
     assert job.err.line().startswith("berth: first in line")
 
 
-def in_the_gate(lab):
+def in_the_gate(machine):
     """Somebody who decides, and does not come to an end."""
     words = (
         "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), 2); print('ready', flush=True); input()"
     )
-    stopped = lab.start(sys.executable, "-c", words, lab.leases, stdin=subprocess.PIPE)
+    stopped = machine.start(sys.executable, "-c", words, machine.leases, stdin=subprocess.PIPE)
     assert stopped.stdout.readline() == "ready\n"
     return stopped
 
@@ -211,11 +211,11 @@ def test_a_stopped_holder_keeps_its_lease(one):
 # Which devices
 
 
-def test_two_whose_candidates_meet_in_part_are_rivals(make_lab):
-    lab = make_lab("3xH100")
-    holding = [holder(lab, "--devices", str(index)) for index in range(3)]
-    left = waiter(lab, "--devices", "0,1", "-n", "1")
-    right = waiter(lab, "--devices", "1,2", "-n", "1").says("no. 2 in line")
+def test_two_whose_candidates_meet_in_part_are_rivals(make_machine):
+    machine = make_machine("3xH100")
+    holding = [holder(machine, "--devices", str(index)) for index in range(3)]
+    left = waiter(machine, "--devices", "0,1", "-n", "1")
+    right = waiter(machine, "--devices", "1,2", "-n", "1").says("no. 2 in line")
     holding[1].ends()
     assert left.starts() == "1"
     right.says("first in line")
@@ -298,26 +298,28 @@ def test_the_end_of_a_bare_flock_is_noticed(one):
     job.starts()
 
 
-def test_the_exit_of_an_outsider_is_noticed(make_lab):
-    outsider = make_lab("1xT4").start("sleep", "1000")
-    lab = make_lab(f'[[device]]\nmodel = "H100"\n[[device.process]]\npid = {outsider.pid}\nused_mib = 900\n')
-    job = waiter(lab)
+def test_the_exit_of_an_outsider_is_noticed(make_machine):
+    outsider = make_machine("1xT4").start("sleep", "1000")
+    machine = make_machine(
+        f'[[device]]\nmodel = "H100"\n[[device.process]]\npid = {outsider.pid}\nused_mib = 900\n'
+    )
+    job = waiter(machine)
     assert not job.has_started()
     outsider.kill()
     outsider.wait()
     job.starts()
 
 
-def test_memory_that_comes_back_late_is_waited_for(make_lab):
-    lab = make_lab('memory_return_delay = "300ms"\n[[device]]\nmodel = "H100"\n')
+def test_memory_that_comes_back_late_is_waited_for(make_machine):
+    machine = make_machine('memory_return_delay = "300ms"\n[[device]]\nmodel = "H100"\n')
     use = (
         'exec python3 -c \'import ctypes; c = ctypes.CDLL("libcuda.so.1"); x = ctypes.c_void_p(); '
         "c.cuInit(0); c.cuCtxCreate_v2(ctypes.byref(x), 0, 0); c.cuMemAlloc_v2(ctypes.byref(x), "
         'ctypes.c_size_t(1 << 30)); print("ready", flush=True); input()\''
     )
-    holding = holder(lab, then=use)
+    holding = holder(machine, then=use)
     assert holding.out.line() == "ready\n"
-    job = waiter(lab)
+    job = waiter(machine)
     holding.signal(signal.SIGKILL)
     job.says("draining")
     job.starts()

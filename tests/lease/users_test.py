@@ -28,22 +28,22 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def one(open_lab, as_user):
+def one(open_machine, as_user):
     """A machine with one GPU whose lease directory is root's, as `berth init` leaves it."""
-    lab = open_lab
-    lab.change("1xH100")
-    lab.berth("run", "--", "true")
-    (device,) = (lab.leases / "devices").iterdir()
-    lab.uuid = device.name
-    for path in (lab.leases, *lab.leases.iterdir()):
+    machine = open_machine
+    machine.change("1xH100")
+    machine.berth("run", "--", "true")
+    (device,) = (machine.leases / "devices").iterdir()
+    machine.uuid = device.name
+    for path in (machine.leases, *machine.leases.iterdir()):
         assert path.stat().st_uid == 0 and stat.S_IMODE(path.stat().st_mode) == 0o1777
-    return lab
+    return machine
 
 
-def job_of(lab, user, *options, **more) -> Job:
+def job_of(machine, user, *options, **more) -> Job:
     """`berth run` by another user, with a umask that hides all from others."""
     return Job(
-        lab,
+        machine,
         *options,
         preexec_fn=lambda: (os.umask(0o077), None)[1],
         user=user,
@@ -53,15 +53,15 @@ def job_of(lab, user, *options, **more) -> Job:
     )
 
 
-def start_as(lab, as_user, user, code, *words):
-    process = lab.start(*as_user(user), sys.executable, "-c", code, *words, stdin=subprocess.PIPE)
+def start_as(machine, as_user, user, code, *words):
+    process = machine.start(*as_user(user), sys.executable, "-c", code, *words, stdin=subprocess.PIPE)
     assert process.stdout.readline() == "ready\n", process.stderr.read()
     return process
 
 
-def forged(lab, as_user, name: str, lines: str = "", part: str = "queue", user: int = MALLORY):
+def forged(machine, as_user, name: str, lines: str = "", part: str = "queue", user: int = MALLORY):
     text = f"berth-ticket 1\nid={name}\npid=1\njoined_at=1\ncount=1\n{lines}end\n"
-    return start_as(lab, as_user, user, FORGER, lab.leases / part / name, text)
+    return start_as(machine, as_user, user, FORGER, machine.leases / part / name, text)
 
 
 def ended(process) -> None:
@@ -146,21 +146,21 @@ def strictest():
 
 
 @pytest.mark.parametrize("made_by", [0, ALICE])
-def test_users_with_a_narrow_umask_work_together(open_lab, as_user, strictest, made_by):
-    lab = open_lab
-    lab.change("1xH100")
-    lab.leases = lab.leases.parent / "shared"
-    lab.env["BERTH_DIR"] = str(lab.leases)
-    lab.leases.parent.chmod(0o1777)
+def test_users_with_a_narrow_umask_work_together(open_machine, as_user, strictest, made_by):
+    machine = open_machine
+    machine.change("1xH100")
+    machine.leases = machine.leases.parent / "shared"
+    machine.env["BERTH_DIR"] = str(machine.leases)
+    machine.leases.parent.chmod(0o1777)
     words = as_user(made_by) if made_by else []
-    assert lab.run(*words, "bash", "-c", f"umask 077; exec {lab.program} run -- true").status == 0
-    (device,) = (lab.leases / "devices").iterdir()
+    assert machine.run(*words, "bash", "-c", f"umask 077; exec {machine.program} run -- true").status == 0
+    (device,) = (machine.leases / "devices").iterdir()
     assert (device.stat().st_uid, stat.S_IMODE(device.stat().st_mode)) == (made_by, 0o1666)
-    first = job_of(lab, ALICE)
+    first = job_of(machine, ALICE)
     first.starts()
-    second = job_of(lab, BOB).says("first in line")
-    third = job_of(lab, MALLORY).says("no. 2 in line")
-    citizen = lab.run(*as_user(BOB), "bash", "-c", f"flock -n 9 9<{device}")
+    second = job_of(machine, BOB).says("first in line")
+    third = job_of(machine, MALLORY).says("no. 2 in line")
+    citizen = machine.run(*as_user(BOB), "bash", "-c", f"flock -n 9 9<{device}")
     assert citizen.status == 1
     assert first.ends() == 0
     second.starts()
@@ -168,7 +168,10 @@ def test_users_with_a_narrow_umask_work_together(open_lab, as_user, strictest, m
     third.starts()
     assert third.ends() == 0
     assert (
-        eventually(lambda: lab.run(*as_user(BOB), lab.program, "run", "--no-wait", "--", "true")).status == 0
+        eventually(
+            lambda: machine.run(*as_user(BOB), machine.program, "run", "--no-wait", "--", "true")
+        ).status
+        == 0
     )
 
 

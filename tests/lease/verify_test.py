@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from lab import DEADLINE_S
 from lease_jobs import USES_DEVICES, alive, eventually, holder, leases, only_lease, ready, waiter, waiting
 from schemas import checked
+from simulated_machine import DEADLINE_S
 
 # Load the simulated driver into Python.
 pytestmark = pytest.mark.release_only
@@ -19,100 +19,102 @@ STRAYS = f"env -u CUDA_VISIBLE_DEVICES {sys.executable} -c '{USES_DEVICES}'"
 KEEPS = f"{sys.executable} -c '{USES_DEVICES}'"
 
 
-def job(lab, command, *options, **more) -> subprocess.Popen:
-    return ready(started(lab, lab.program, "run", *options, "--", "bash", "-c", command, **more))
+def job(machine, command, *options, **more) -> subprocess.Popen:
+    return ready(started(machine, machine.program, "run", *options, "--", "bash", "-c", command, **more))
 
 
-def started(lab, *words, **more) -> subprocess.Popen:
+def started(machine, *words, **more) -> subprocess.Popen:
     """With all that it starts in a group of its own, which ends with the test."""
-    return lab.start(*words, start_new_session=True, **more)
+    return machine.start(*words, start_new_session=True, **more)
 
 
 @pytest.fixture
-def make_lab(make_lab):
-    labs = []
-    yield lambda *machine: labs.append(make_lab(*machine)) or labs[-1]
-    for process in (process for lab in labs for process in lab.running):
+def make_machine(make_machine):
+    machines = []
+    yield lambda *scenario: machines.append(make_machine(*scenario)) or machines[-1]
+    for process in (process for machine in machines for process in machine.running):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def verified(lab, *words):
+def verified(machine, *words):
     """Status, conduct and the devices in question, each with whether it is leased and how many are on it."""
-    answer = lab.berth("verify", "--json", *words)
+    answer = machine.berth("verify", "--json", *words)
     schema = checked(answer, "verify") if answer.status in (0, 1) else answer.json
     on = [(device["index"], device["leased"], len(device["processes"])) for device in schema["devices"]]
     return answer.status, schema["conduct"], on
 
 
-def test_a_job_on_its_own_devices_keeps_to_its_lease(lab):
-    job(lab, f"{KEEPS} 0,1", "-n", "2")
-    lease = only_lease(lab)
-    assert verified(lab, lease) == (0, "keeps", [(0, True, 1), (1, True, 1)])
-    answer = lab.berth("verify", lease)
+def test_a_job_on_its_own_devices_keeps_to_its_lease(machine):
+    job(machine, f"{KEEPS} 0,1", "-n", "2")
+    lease = only_lease(machine)
+    assert verified(machine, lease) == (0, "keeps", [(0, True, 1), (1, True, 1)])
+    answer = machine.berth("verify", lease)
     assert answer.err == ""
     first, _, *devices = answer.out.splitlines()
     assert first.startswith(f"lease {lease[-6:]} of ") and first.endswith(": it keeps to GPU 0,1")
     assert len(devices) == 2 and devices[0].startswith("GPU 0  leased; pid ") and " GiB" in devices[0]
 
 
-def test_a_job_that_uses_only_some_of_its_devices_keeps_to_its_lease(lab):
-    job(lab, f"{KEEPS} 1", "-n", "2")
-    assert verified(lab, only_lease(lab)) == (0, "keeps", [(0, True, 0), (1, True, 1)])
+def test_a_job_that_uses_only_some_of_its_devices_keeps_to_its_lease(machine):
+    job(machine, f"{KEEPS} 1", "-n", "2")
+    assert verified(machine, only_lease(machine)) == (0, "keeps", [(0, True, 0), (1, True, 1)])
 
 
-def test_a_job_on_another_device_strays(lab):
-    job(lab, f"{STRAYS} 0,5")
-    lease = only_lease(lab)
-    assert verified(lab, lease) == (1, "strays", [(0, True, 1), (5, False, 1)])
-    answer = lab.berth("verify", lease[-6:])
+def test_a_job_on_another_device_strays(machine):
+    job(machine, f"{STRAYS} 0,5")
+    lease = only_lease(machine)
+    assert verified(machine, lease) == (1, "strays", [(0, True, 1), (5, False, 1)])
+    answer = machine.berth("verify", lease[-6:])
     assert answer.status == 1
     assert ": it computes on GPU 5 (pid " in answer.out and "), which it did not lease\n" in answer.out
 
 
-def test_a_job_on_no_device_is_idle(lab):
-    holder(lab)
-    lease = only_lease(lab)
-    answer = lab.berth("verify", lease)
+def test_a_job_on_no_device_is_idle(machine):
+    holder(machine)
+    lease = only_lease(machine)
+    answer = machine.berth("verify", lease)
     assert (answer.status, answer.err) == (75, "")
     assert ": nothing of it computes on any GPU at this moment\n" in answer.out
-    assert lab.berth("verify", "--json", lease).json["conduct"] == "idle"
+    assert machine.berth("verify", "--json", lease).json["conduct"] == "idle"
 
 
-def test_another_users_process_on_its_device_is_not_its(lab):
-    holder(lab, "--devices", "0")
-    ready(lab.start(sys.executable, "-c", USES_DEVICES, "0"))
-    assert verified(lab, only_lease(lab))[:2] == (75, "idle")
+def test_another_users_process_on_its_device_is_not_its(machine):
+    holder(machine, "--devices", "0")
+    ready(machine.start(sys.executable, "-c", USES_DEVICES, "0"))
+    assert verified(machine, only_lease(machine))[:2] == (75, "idle")
 
 
-def test_where_the_machine_does_not_tell_it_cannot_be_known(make_lab):
-    lab = make_lab('[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nunsupported = ["processes"]\n')
-    job(lab, f"{KEEPS} 0", "--devices", "0")
-    answer = lab.berth("verify", only_lease(lab))
+def test_where_the_machine_does_not_tell_it_cannot_be_known(make_machine):
+    machine = make_machine(
+        '[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nunsupported = ["processes"]\n'
+    )
+    job(machine, f"{KEEPS} 0", "--devices", "0")
+    answer = machine.berth("verify", only_lease(machine))
     assert answer.status == 1
     assert "it cannot be known: GPU 1 does not tell what runs on it\n" in answer.out
 
 
-def test_inside_a_lease_it_means_that_one(lab):
-    inner = f"{KEEPS} 0 & read line; {lab.program} verify --json; kill $!"
-    shell = job(lab, inner, stdin=subprocess.PIPE)
+def test_inside_a_lease_it_means_that_one(machine):
+    inner = f"{KEEPS} 0 & read line; {machine.program} verify --json; kill $!"
+    shell = job(machine, inner, stdin=subprocess.PIPE)
     out, _ = shell.communicate("\n", timeout=DEADLINE_S)
     assert '"conduct": "keeps"' in out
 
 
-def test_an_inner_lease_is_verified_against_its_own_devices(lab):
-    job(lab, f"{lab.program} run -- env -u CUDA_VISIBLE_DEVICES {KEEPS} 1", "-n", "2")
-    outer = only_lease(lab)
-    (inner,) = (path.name for path in (lab.leases / "inside" / outer / "leases").iterdir())
-    assert verified(lab, outer)[:2] == (0, "keeps")
-    answer = lab.berth("verify", "--json", inner, env={"BERTH_LEASE": outer})
+def test_an_inner_lease_is_verified_against_its_own_devices(machine):
+    job(machine, f"{machine.program} run -- env -u CUDA_VISIBLE_DEVICES {KEEPS} 1", "-n", "2")
+    outer = only_lease(machine)
+    (inner,) = (path.name for path in (machine.leases / "inside" / outer / "leases").iterdir())
+    assert verified(machine, outer)[:2] == (0, "keeps")
+    answer = machine.berth("verify", "--json", inner, env={"BERTH_LEASE": outer})
     assert (answer.status, answer.json["conduct"]) == (1, "strays")
 
 
-def test_a_claim_is_verified_by_what_its_shell_starts(lab):
-    shell = started(lab, "bash", "-c", f'eval "$({lab.program} claim)"; {KEEPS} 0; true')
+def test_a_claim_is_verified_by_what_its_shell_starts(machine):
+    shell = started(machine, "bash", "-c", f'eval "$({machine.program} claim)"; {KEEPS} 0; true')
     ready(shell)
-    assert verified(lab, only_lease(lab)) == (0, "keeps", [(0, True, 1)])
+    assert verified(machine, only_lease(machine)) == (0, "keeps", [(0, True, 1)])
 
 
 @pytest.mark.parametrize(
@@ -124,24 +126,24 @@ def test_a_claim_is_verified_by_what_its_shell_starts(lab):
         (["1", "2"], 2, "one lease at a time"),
     ],
 )
-def test_what_names_no_lease_is_refused(lab, words, status, message):
-    answer = lab.berth("verify", *words)
+def test_what_names_no_lease_is_refused(machine, words, status, message):
+    answer = machine.berth("verify", *words)
     assert (answer.status, answer.out) == (status, "")
     assert answer.err.startswith(f"berth: {message}")
 
 
-def test_one_that_waits_has_nothing_to_keep_to(make_lab):
-    lab = make_lab("1xH100")
-    holder(lab)
-    waiter(lab)
-    answer = lab.berth("verify", waiting(lab)[0])
+def test_one_that_waits_has_nothing_to_keep_to(make_machine):
+    machine = make_machine("1xH100")
+    holder(machine)
+    waiter(machine)
+    answer = machine.berth("verify", waiting(machine)[0])
     assert (answer.status, answer.out) == (1, "")
     assert "waits and holds nothing" in answer.err
 
 
-def test_run_says_once_that_its_job_strays(lab):
-    straying = job(lab, f"{STRAYS} 5", env={"BERTH_VERIFY": "1s"})
-    name = only_lease(lab)[-6:]
+def test_run_says_once_that_its_job_strays(machine):
+    straying = job(machine, f"{STRAYS} 5", env={"BERTH_VERIFY": "1s"})
+    name = only_lease(machine)[-6:]
     line = straying.stderr.readline()
     assert line.startswith("berth: look at the job: it computes on GPU 5 (pid ")
     assert line.endswith(f"), which it did not lease; it has leased GPU 0 (berth verify {name})\n")
@@ -150,9 +152,9 @@ def test_run_says_once_that_its_job_strays(lab):
     assert straying.stderr.read() == ""
 
 
-def test_run_says_once_that_its_job_uses_more_than_its_share(lab):
+def test_run_says_once_that_its_job_uses_more_than_its_share(machine):
     # A context alone takes more.
-    greedy = job(lab, f"{KEEPS} 0", "--memory", "100M", env={"BERTH_VERIFY": "1s"})
+    greedy = job(machine, f"{KEEPS} 0", "--memory", "100M", env={"BERTH_VERIFY": "1s"})
     line = greedy.stderr.readline()
     assert line.startswith("berth: look at the job: it uses ")
     assert "on GPU 0, and its share is 100 MiB: the other jobs there may run out of memory" in line
@@ -161,8 +163,8 @@ def test_run_says_once_that_its_job_uses_more_than_its_share(lab):
     assert greedy.stderr.read() == ""
 
 
-def test_run_says_once_that_its_job_uses_nothing(lab):
-    idle = lab.start_berth("run", "--", "bash", "-c", "read line; exit 7", stdin=subprocess.PIPE,
+def test_run_says_once_that_its_job_uses_nothing(machine):
+    idle = machine.start_berth("run", "--", "bash", "-c", "read line; exit 7", stdin=subprocess.PIPE,
                            env={"BERTH_VERIFY": "0s"})  # fmt: skip
     line = idle.stderr.readline()
     assert (
@@ -173,10 +175,12 @@ def test_run_says_once_that_its_job_uses_nothing(lab):
     assert (idle.returncode, out, err) == (7, "", "")
 
 
-def test_a_job_that_keeps_to_its_lease_hears_nothing(make_lab):
-    lab = make_lab('[[device]]\nmodel = "H100"\n[[fault]]\ncall = "nvmlDeviceGetName"\ndelay = "300ms"\n')
-    code = f"{KEEPS} 0 & read line; {lab.program} verify >/dev/null || exit 9; kill $!; exit 3"
-    quiet = job(lab, code, stdin=subprocess.PIPE, env={"BERTH_VERIFY": "1s"})
+def test_a_job_that_keeps_to_its_lease_hears_nothing(make_machine):
+    machine = make_machine(
+        '[[device]]\nmodel = "H100"\n[[fault]]\ncall = "nvmlDeviceGetName"\ndelay = "300ms"\n'
+    )
+    code = f"{KEEPS} 0 & read line; {machine.program} verify >/dev/null || exit 9; kill $!; exit 3"
+    quiet = job(machine, code, stdin=subprocess.PIPE, env={"BERTH_VERIFY": "1s"})
     (look,) = eventually(lambda: looks_below(quiet.pid))
     eventually(lambda: not os.path.exists(f"/proc/{look}/exe"))
     _, err = quiet.communicate("\n", timeout=DEADLINE_S)
@@ -184,28 +188,28 @@ def test_a_job_that_keeps_to_its_lease_hears_nothing(make_lab):
 
 
 @pytest.mark.parametrize("when", ["never", "1h", ""])
-def test_a_short_job_is_not_looked_at(lab, when):
+def test_a_short_job_is_not_looked_at(machine, when):
     code = "while read line; do :; done; exit 3"
-    short = lab.start_berth(
+    short = machine.start_berth(
         "run", "--", "bash", "-c", code, stdin=subprocess.PIPE, env={"BERTH_VERIFY": when}
     )
     _, err = short.communicate("", timeout=DEADLINE_S)
     assert (short.returncode, err) == (3, "")
 
 
-def test_a_driver_that_hangs_delays_no_end(make_lab):
-    lab = make_lab("1xH100")
-    started = lab.start_berth("run", "--", "bash", "-c", "echo ready; read line; exit 3", stdin=subprocess.PIPE,
+def test_a_driver_that_hangs_delays_no_end(make_machine):
+    machine = make_machine("1xH100")
+    started = machine.start_berth("run", "--", "bash", "-c", "echo ready; read line; exit 3", stdin=subprocess.PIPE,
                               env={"BERTH_VERIFY": "1s"})  # fmt: skip
     ready(started)
-    lab.change(
+    machine.change(
         '[[device]]\nmodel = "H100"\n[[fault]]\ncall = "nvmlDeviceGetComputeRunningProcesses*"\nhang = true\n'
     )
     look = eventually(lambda: looks_below(started.pid))
     started.communicate("\n", timeout=DEADLINE_S)
     assert started.returncode == 3
     eventually(lambda: not any(alive(pid) for pid in look))
-    assert leases(lab) == []
+    assert leases(machine) == []
 
 
 def looks_below(pid) -> list[int]:
@@ -214,8 +218,8 @@ def looks_below(pid) -> list[int]:
     return [one for one in pids if "__conduct" in open(f"/proc/{one}/cmdline").read()]
 
 
-def test_a_malformed_time_is_a_wrong_use(lab):
+def test_a_malformed_time_is_a_wrong_use(machine):
     for command in (["run", "--", "true"], ["shell"]):
-        answer = lab.berth(*command, env={"BERTH_VERIFY": "soon"})
+        answer = machine.berth(*command, env={"BERTH_VERIFY": "soon"})
         assert answer.status == 2
         assert answer.err.startswith("berth: BERTH_VERIFY (a time, or never): ")

@@ -70,7 +70,7 @@ def test_one_that_goes_on_turning_away_is_told_with_what_to_change_and_costs_the
 
 
 def test_an_ssh_that_says_so_after_the_envoy_has_spoken_is_not_started_again(two):
-    version = two.hosts[0].lab.berth("version").out.split()[1]
+    version = two.hosts[0].machine.berth("version").out.split()[1]
     ssh = two.folder / "ssh"
     ssh.write_text(
         f"#!/bin/sh\necho started >> {two.folder}/starts\n"

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from etcd import ETCD, Etcd
 from jobs import eventually
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 
 class Desk:
@@ -29,7 +29,7 @@ class Desk:
         self.agent = None
 
     def launch_agent(self, ca="ca.pem"):
-        host = self.machines.hosts[0].lab
+        host = self.machines.hosts[0].machine
         folder = self.etcd.authority
         files = {"ca": ca, "cert": "client.pem", "key": "client.key"} if folder else {}
         login = ("--store-user", "berth", "--store-password-file", self.password) if self.password else ()
@@ -97,7 +97,7 @@ def lab_with(two, authority=None):
 
 def busy(host):
     """Somebody there has its one GPU."""
-    process = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    process = host.machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert process.stdout.readline() == "ready\n"
     return process
 

@@ -10,7 +10,7 @@ from jobs import eventually
 def held(host, *words):
     """A job there, and the id of its lease."""
     before = set(host.tickets())
-    process = host.lab.start_berth("run", *words, "--", "sh", "-c", "echo ready; exec sleep 1000")
+    process = host.machine.start_berth("run", *words, "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert process.stdout.readline() == "ready\n"
     (ticket,) = set(host.tickets()) - before
     return process, ticket
@@ -72,7 +72,7 @@ def test_what_is_wrong_is_told_by_the_host_that_knows_it(two):
 
 def test_a_job_is_cancelled_on_the_host_where_it_was_submitted(two):
     gpu1, _ = two.hosts
-    gpu1.lab.berth("submit", "--", "sleep", "1000")
+    gpu1.machine.berth("submit", "--", "sleep", "1000")
     eventually(lambda: len(gpu1.tickets()) == 1)
     answer = two.run("cancel", "--anywhere", "--hosts", two.names(), "1")
     assert answer.returncode == 2 and "name the host of job 1 (--host)" in answer.stderr

@@ -13,7 +13,7 @@ import urllib.request
 from base64 import b64decode, b64encode
 
 from jobs import eventually
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 # BERTH_ETCD: one of another version than the system's, as `./dev test etcd` has them. One that is not there is an error,
 # and no reason to skip what needs it.

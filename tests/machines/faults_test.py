@@ -11,7 +11,7 @@ import pytest
 from desks import at_desks, place_of
 from etcd import ETCD, Etcd, EtcdOfMembers
 from jobs import eventually
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 from store_test import done, joined, note, order
 
 pytestmark = [
@@ -112,7 +112,7 @@ def test_no_place_is_lost_nothing_starts_twice_and_what_runs_is_not_touched(two,
     with lab_of(two, 3 if fault is stop_the_leader else 1) as lab:
         running = {
             "of-the-lab": lab.desks[0].start(*command(lab, "of-the-lab"), hosts="gpu1"),
-            "of-a-host": lab.hosts[1].lab.start_berth("run", *command(lab, "of-a-host")),
+            "of-a-host": lab.hosts[1].machine.start_berth("run", *command(lab, "of-a-host")),
         }
         for name in running:
             eventually(lambda name=name: said(lab, name) == ["began"])

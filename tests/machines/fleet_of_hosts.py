@@ -11,7 +11,7 @@ import socket
 import subprocess
 
 from jobs import eventually
-from lab import BUILD, DEADLINE_S, Lab, machine_text
+from simulated_machine import BUILD, DEADLINE_S, Machine, machine_text
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
 # How long nobody may take for what is a matter of milliseconds.
@@ -36,7 +36,7 @@ class SshHost:
     """One host: `lab` is its machine, as who sits there sees it."""
 
     name: str
-    lab: Lab
+    machine: Machine
     folder: pathlib.Path
     port: int = 0
     sshd: subprocess.Popen | None = None
@@ -68,12 +68,12 @@ class SshHost:
 
     def envoys(self) -> list[int]:
         """Those who stand in line here, or run a command, for somebody elsewhere."""
-        return [pid for pid in self.lab.inhabitants() if words_of(pid)[1:2] == ["__envoy"]]
+        return [pid for pid in self.machine.inhabitants() if words_of(pid)[1:2] == ["__envoy"]]
 
     def tickets(self) -> list[str]:
         """Who waits for or holds a GPU: by the kernel's locks, as `berth list` and `queue` tell it."""
-        leases = self.lab.berth("list", "--json").json["leases"]
-        waiters = self.lab.berth("queue", "--json").json["waiters"]
+        leases = self.machine.berth("list", "--json").json["leases"]
+        waiters = self.machine.berth("queue", "--json").json["waiters"]
         return [each["id"] for each in leases + waiters]
 
 
@@ -153,28 +153,28 @@ class Machines:
         with self.known_hosts.open("a") as known:
             known.write(f"[127.0.0.1]:{port} {' '.join(public)}\n")
 
-    def add(self, name: str, machine: str = "2xH100", program: str | None = None, **env) -> SshHost:
+    def add(self, name: str, scenario: str = "2xH100", program: str | None = None, **env) -> SshHost:
         """A host that runs. `program`: what is called berth there; "": nothing is. `env`: variables of its own."""
         folder = self.folder / name
         folder.mkdir()
-        lab = Lab(folder, machine, self.build)
+        machine = Machine(folder, scenario, self.build)
         found = folder / "bin"
         found.mkdir()
         if program is None:
-            (found / "berth").symlink_to(lab.program)
+            (found / "berth").symlink_to(machine.program)
         elif program:
-            (found / "berth").write_text(program.replace("@BERTH@", str(lab.program)))
+            (found / "berth").write_text(program.replace("@BERTH@", str(machine.program)))
             (found / "berth").chmod(0o755)
-        lab.env["PATH"] = f"{found}:{lab.env['PATH']}"
-        lab.env |= env
-        host = SshHost(name, lab, folder)
+        machine.env["PATH"] = f"{found}:{machine.env['PATH']}"
+        machine.env |= env
+        host = SshHost(name, machine, folder)
         self.hosts.append(host)
         self.open(host)
         return host
 
     def open(self, host: SshHost) -> None:
         """Who is called by ssh HOST from now on comes to it."""
-        variables = " ".join(f'"{key}={value}"' for key, value in host.lab.env.items())
+        variables = " ".join(f'"{key}={value}"' for key, value in host.machine.env.items())
         host.port = free_port()
         authorized = host.folder / "authorized_keys"
         authorized.write_text(self.user_key.with_suffix(".pub").read_text())
@@ -205,7 +205,7 @@ class Machines:
         env = self.env | options.pop("env", {})
         options.setdefault("stdin", None if "input" in options else subprocess.DEVNULL)
         return subprocess.run(
-            [self.hosts[0].lab.program, *map(str, words)],
+            [self.hosts[0].machine.program, *map(str, words)],
             env={name: str(value) for name, value in env.items() if value is not None},
             cwd=options.pop("cwd", self.folder / "work"),
             capture_output=True,
@@ -222,7 +222,7 @@ class Machines:
         """`berth WORDS` on the desk, left running."""
         env = self.env | options.pop("env", {})
         process = subprocess.Popen(
-            [self.hosts[0].lab.program, *map(str, words)],
+            [self.hosts[0].machine.program, *map(str, words)],
             env=env,
             cwd=self.folder / "work",
             text=True,
@@ -243,7 +243,7 @@ class Machines:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             host.stop()
-            host.lab.close()
+            host.machine.close()
         for listener in self.listeners:
             listener.close()
         for process in self.running:
@@ -274,5 +274,5 @@ class Machines:
         return found
 
 
-def change(host: SshHost, machine: str) -> None:
-    host.lab.change(machine_text(machine))
+def change(host: SshHost, scenario: str) -> None:
+    host.machine.change(machine_text(scenario))

@@ -8,9 +8,9 @@ from hub import Hub
 @pytest.fixture
 def hub(two):
     """Of gpu1 and gpu2, as ssh knows them. It takes the first for a machine of its own."""
-    agents = [Agent(host.lab) for host in two.hosts]
+    agents = [Agent(host.machine) for host in two.hosts]
     words = [f"{host.name}=http://127.0.0.1:{agent.port}" for host, agent in zip(two.hosts, agents)]
-    hub = Hub(two.hosts[0].lab, *words)
+    hub = Hub(two.hosts[0].machine, *words)
     for host in two.hosts:
         hub.sees(host.name)
     return hub
@@ -21,7 +21,7 @@ def url_of(hub: Hub) -> str:
 
 
 def test_a_command_starts_on_a_host_of_the_hub(two, hub):
-    held = two.hosts[0].lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    held = two.hosts[0].machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert held.stdout.readline() == "ready\n"
     answer = two.anywhere("-v", "--", "true", hosts=url_of(hub))
     assert answer.returncode == 0, answer.stderr
@@ -42,8 +42,8 @@ def test_a_hub_that_wants_a_token_is_shown_the_one_that_the_site_names(two, tmp_
     token = tmp_path / "token"
     token.write_text("0123456789abcdef0123456789abcdef\n")
     token.chmod(0o600)
-    agent = Agent(two.hosts[0].lab)
-    hub = Hub(two.hosts[0].lab, f"gpu1=http://127.0.0.1:{agent.port}", options=("--token-file", token))
+    agent = Agent(two.hosts[0].machine)
+    hub = Hub(two.hosts[0].machine, f"gpu1=http://127.0.0.1:{agent.port}", options=("--token-file", token))
     refused = two.run("list", "--anywhere", "--hosts", url_of(hub))
     assert refused.returncode == 1
     assert url_of(hub) in refused.stderr and "token" in refused.stderr
@@ -61,7 +61,7 @@ def test_a_hub_that_cannot_be_asked_is_named_with_the_way_out(two, url):
 
 
 def test_an_agent_that_ssh_could_not_be_given_is_refused(two, hub):
-    bad = Hub(two.hosts[1].lab, options=(f"--agent=-oProxyCommand=http://127.0.0.1:{hub.port}",))
+    bad = Hub(two.hosts[1].machine, options=(f"--agent=-oProxyCommand=http://127.0.0.1:{hub.port}",))
     answer = two.anywhere("--", "true", hosts=url_of(bad))
     assert answer.returncode == 1
     assert "ssh would take it for an option" in answer.stderr

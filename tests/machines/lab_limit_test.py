@@ -8,7 +8,7 @@ import pytest
 from desks import busy, place_of
 from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 from store_test import Passage, began, done, joined, lab, note, order, wipe  # noqa: F401
 
 __all__ = ["lab"]
@@ -21,7 +21,7 @@ FULL = "your limit in the lab is 1 GPU at the same time (limits.lab_gpus in the 
 
 def limit(lab, gpus, desks=None):  # noqa: F811
     """The site file of the desks, whose agents start anew with it."""
-    (lab.hosts[0].lab.directory / "site.toml").write_text(f"[limits]\nlab_gpus = {gpus}\n")
+    (lab.hosts[0].machine.directory / "site.toml").write_text(f"[limits]\nlab_gpus = {gpus}\n")
     for desk in desks or lab.desks:
         desk.agent.terminate()
         desk.agent.wait(timeout=DEADLINE_S)
@@ -57,7 +57,9 @@ def test_who_has_what_he_may_have_waits_beside_free_gpus_and_is_told_why(lab):  
     assert never.returncode == 1
     assert "(limits.lab_gpus in the site file), and you ask for 2" in never.stderr
     waits = second.waits(*note(lab, "second"))
-    assert all(host.envoys() == [] or host.lab.berth("list", "--json").json["leases"] for host in lab.hosts)
+    assert all(
+        host.envoys() == [] or host.machine.berth("list", "--json").json["leases"] for host in lab.hosts
+    )
     runs.terminate()
     out, err = waits.communicate(timeout=PATIENCE_S)
     assert waits.returncode == 0, err
@@ -139,7 +141,7 @@ def test_one_that_stands_on_a_host_lets_it_go_while_its_user_may_start_nothing(l
         holder.wait(timeout=DEADLINE_S)
         eventually(lambda: lab.hosts[0].tickets() == [])
         # The GPU is another's meanwhile, and not held for it.
-        assert lab.hosts[0].lab.berth("run", "--no-wait", "--", "true").status == 0
+        assert lab.hosts[0].machine.berth("run", "--no-wait", "--", "true").status == 0
         assert order(lab) == []
     done(waits)
     assert order(lab) == ["waits"]
@@ -151,7 +153,7 @@ def test_a_name_service_that_never_answers_keeps_nobody_else_waiting(lab, build)
     """Nobody knows whose limits apply: this user's requests wait, and the others' start."""
     if os.geteuid() != 0:
         pytest.skip("needs root: acts as other users")
-    env = lab.hosts[0].lab.env
+    env = lab.hosts[0].machine.env
     env["LD_PRELOAD"] = f"{build / 'slow_names.so'} {env.get('LD_PRELOAD', '')}".strip()
     env["SLOW_UID"] = str(USER)
     limit(lab, 1)

@@ -1,4 +1,4 @@
-"""The queue of a lab with a store: each request once, in the order of the line of the lab."""
+"""The queue of a lab with a store: each request once, in the order of the queue of the lab."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from agent import Agent
 from desks import busy, lab_with
 from hub import Hub
 from jobs import eventually
-from lab import DEADLINE_S
 from schemas import checked_document
+from simulated_machine import DEADLINE_S
 
 pytestmark = pytest.mark.store
 
@@ -38,7 +38,7 @@ def line(lab):
     eventually(lambda: len(gpu2.tickets()) == 2)
     second.waits("--note", "second", "--", "true", hosts="gpu1")
     eventually(lambda: len(gpu1.tickets()) == 2)
-    gpu1.lab.start_berth("run", "--note", "local", "--", "true")
+    gpu1.machine.start_berth("run", "--note", "local", "--", "true")
     eventually(lambda: len(gpu1.tickets()) == 3)
     first.waits("--note", "third", "--", "true")
     eventually(lambda: len(gpu1.tickets()) == 4 and len(gpu2.tickets()) == 3)
@@ -108,9 +108,9 @@ def test_as_json_the_line_is_told_beside_the_hosts(line):
 @pytest.fixture
 def hub(line):
     """A hub of both hosts, which has the store too."""
-    agents = [f"{host.name}=http://127.0.0.1:{Agent(host.lab).port}" for host in line.hosts]
+    agents = [f"{host.name}=http://127.0.0.1:{Agent(host.machine).port}" for host in line.hosts]
     store = ("--store", line.etcd.url, "--store-socket", line.folder / "hub-store.sock")
-    return Hub(line.hosts[0].lab, *agents, options=store)
+    return Hub(line.hosts[0].machine, *agents, options=store)
 
 
 def test_a_hub_with_the_store_tells_the_line_and_what_becomes_of_it(line, hub):
@@ -140,7 +140,7 @@ def test_who_is_in_the_queue_of_no_host_yet_is_counted(line):
     ticket = {"home": "desk9", "uid": 1, "lane": 1, "gpus": 1, "hosts": ["gpu1"], "joined": []}
     line.etcd.ask("kv/put", key="/berth/1/ticket/desk9-" + "ab" * 16, value=json.dumps(ticket))
     eventually(
-        lambda: "\n\n1 more request in the line of the lab, not yet in the queue of" in queue(line).stdout
+        lambda: "\n\n1 more request in the queue of the lab, not yet in the queue of" in queue(line).stdout
     )
 
 

@@ -22,7 +22,7 @@ def where(out: str) -> str:
 
 def busy(host):
     """Somebody there has its one GPU."""
-    process = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    process = host.machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert process.stdout.readline() == "ready\n"
     return process
 
@@ -38,7 +38,7 @@ def test_it_starts_on_the_one_that_is_free(two):
 
 
 def test_an_ssh_that_ends_when_it_is_written_to_costs_its_host_and_no_other(two):
-    version = two.hosts[0].lab.berth("version").out.split()[1]
+    version = two.hosts[0].machine.berth("version").out.split()[1]
     ssh = two.folder / "ssh"
     ssh.write_text(
         "#!/bin/sh\n"
@@ -82,7 +82,7 @@ def test_streams_pass_as_they_are(two):
     data = bytes(range(256)) * 4096
     answer = subprocess.run(
         [
-            two.hosts[0].lab.program,
+            two.hosts[0].machine.program,
             *("run", "--anywhere", "--hosts", "gpu1", "--", "sh", "-c", "cat; echo twice >&2; printf e >&2"),
         ],
         env=two.env,
@@ -233,7 +233,7 @@ def test_of_many_hosts_the_one_that_is_free_starts_it_however_many_hang(machines
 def test_users_of_a_host_keep_their_place_before_one_who_comes_later_from_elsewhere(two):
     (gpu1, _) = two.hosts
     holder = busy(gpu1)
-    local = gpu1.lab.start_berth("run", "--", "sh", "-c", "echo local; sleep 0.2")
+    local = gpu1.machine.start_berth("run", "--", "sh", "-c", "echo local; sleep 0.2")
     eventually(lambda: len(gpu1.tickets()) == 2)
     job = two.start_anywhere("--", "sh", "-c", WHERE, hosts="gpu1")
     eventually(lambda: len(gpu1.tickets()) == 3)
@@ -247,7 +247,7 @@ def test_a_command_that_yields_ends_for_a_user_of_its_host(two):
     (gpu1, _) = two.hosts
     job = two.start_anywhere("--yield", "--", "sh", "-c", "echo begun; exec sleep 60", hosts="gpu1")
     assert job.stdout.readline() == "begun\n"
-    local = gpu1.lab.start_berth("run", "--", "echo", "local")
+    local = gpu1.machine.start_berth("run", "--", "echo", "local")
     assert local.stdout.readline() == "local\n"
     out, err = job.communicate(timeout=PATIENCE_S)
     assert job.returncode == -signal.SIGTERM
@@ -351,7 +351,7 @@ def test_one_that_asks_a_password_or_has_another_key_is_told_as_such(machines):
 
 def test_a_login_shell_that_prints_disturbs_nothing(machines):
     gpu1 = machines.add("gpu1", "1xH100", program="#!/bin/sh\necho Welcome; echo berth-envoy of the day\n")
-    real = gpu1.lab.program
+    real = gpu1.machine.program
     script = gpu1.folder / "bin/berth"
     script.write_text(script.read_text() + f'exec {real} "$@"\n')
     answer = machines.anywhere("--", "echo", "done")
@@ -360,19 +360,19 @@ def test_a_login_shell_that_prints_disturbs_nothing(machines):
 
 def test_a_host_whose_disk_is_full_leaves_the_others(two):
     gpu1, _ = two.hosts
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=1777", "tmpfs", str(gpu1.lab.leases)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=1777", "tmpfs", str(gpu1.machine.leases)]
     if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("needs the right to mount")
     try:
-        assert gpu1.lab.berth("list").status == 0
-        filler = gpu1.lab.leases / "full"
+        assert gpu1.machine.berth("list").status == 0
+        filler = gpu1.machine.leases / "full"
         with pytest.raises(OSError), filler.open("wb", buffering=0) as file:
             while True:
                 file.write(b"x" * 4096)
         answer = two.anywhere("--", "sh", "-c", WHERE)
         assert (answer.returncode, where(answer.stdout)) == (0, "gpu2"), answer.stderr
     finally:
-        subprocess.run(["umount", "-l", str(gpu1.lab.leases)], check=True)
+        subprocess.run(["umount", "-l", str(gpu1.machine.leases)], check=True)
 
 
 # Names

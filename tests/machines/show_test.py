@@ -36,9 +36,9 @@ def test_as_json_it_is_what_a_hub_tells(two):
 
 def test_the_queues_have_the_host_as_a_column(two):
     for host in two.hosts:
-        holder = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+        holder = host.machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
         assert holder.stdout.readline() == "ready\n"
-    two.hosts[1].lab.start_berth("run", "--note", "mine", "--", "true")
+    two.hosts[1].machine.start_berth("run", "--note", "mine", "--", "true")
     eventually(lambda: len(two.hosts[1].tickets()) == 2)
     answer = two.run("queue", "--anywhere", "--hosts", "gpu1,gpu2")
     head, row = answer.stdout.splitlines()
@@ -48,7 +48,9 @@ def test_the_queues_have_the_host_as_a_column(two):
 
 def test_a_request_that_waits_on_several_hosts_is_one_line_of_where_it_starts_the_soonest(two):
     for host, time in zip(two.hosts, ("9h", "1h"), strict=True):
-        holder = host.lab.start_berth("run", "--time", time, "--", "sh", "-c", "echo ready; exec sleep 1000")
+        holder = host.machine.start_berth(
+            "run", "--time", time, "--", "sh", "-c", "echo ready; exec sleep 1000"
+        )
         assert holder.stdout.readline() == "ready\n"
     for there in (2, 3):
         two.start_anywhere("--time", "1h", "--", "true")
@@ -69,7 +71,7 @@ def test_why_says_for_every_host_whether_it_would_be_chosen(machines):
     for name, machine in {"gpu1": "1xH100", "gpu2": "1xH100", "gpu3": "1xT4"}.items():
         machines.add(name, machine)
     machines.add_down("gpu4")
-    holder = machines.hosts[0].lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    holder = machines.hosts[0].machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert holder.stdout.readline() == "ready\n"
     answer = machines.run("why", "--anywhere", "--hosts", "gpu1,gpu2,gpu3,gpu4", "--name", "H100")
     lines = answer.stdout.splitlines()
@@ -94,9 +96,9 @@ def test_why_as_json_is_as_its_schema_says(machines):
 
 def test_why_counts_those_who_wait_before(two):
     for host in two.hosts:
-        holder = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+        holder = host.machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
         assert holder.stdout.readline() == "ready\n"
-    two.hosts[0].lab.start_berth("run", "--", "true")
+    two.hosts[0].machine.start_berth("run", "--", "true")
     eventually(lambda: len(two.hosts[0].tickets()) == 2)
     lines = two.run("why", "--anywhere", "--hosts", "gpu1,gpu2").stdout.splitlines()
     assert lines[0].startswith("gpu2  in line  first in line, start not known")
@@ -113,9 +115,9 @@ def test_a_host_that_hangs_delays_no_row_but_its_own(machines):
 
 def test_a_live_screen_has_all_hosts_and_why_one_is_missing(two, make_screen):  # noqa: F811
     two.add_down("gpu3")
-    holder = two.hosts[1].lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    holder = two.hosts[1].machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert holder.stdout.readline() == "ready\n"
-    words = (two.hosts[0].lab.program, "top", "--anywhere", "--hosts", "gpu1,gpu2,gpu3")
+    words = (two.hosts[0].machine.program, "top", "--anywhere", "--hosts", "gpu1,gpu2,gpu3")
     screen = make_screen(two, *words, columns=120, lines=30)
     # A screen is drawn line by line.
     screen.shows("^3 hosts: 2 GPUs, 1 free")
@@ -126,11 +128,11 @@ def test_a_live_screen_has_all_hosts_and_why_one_is_missing(two, make_screen):  
 
 def test_a_live_screen_has_a_request_that_waits_on_several_hosts_once(two, make_screen):  # noqa: F811
     for host in two.hosts:
-        holder = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+        holder = host.machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
         assert holder.stdout.readline() == "ready\n"
     two.start_anywhere("--", "true")
     eventually(lambda: all(len(host.tickets()) == 2 for host in two.hosts))
-    words = (two.hosts[0].lab.program, "top", "--anywhere", "--hosts", "gpu1,gpu2")
+    words = (two.hosts[0].machine.program, "top", "--anywhere", "--hosts", "gpu1,gpu2")
     screen = make_screen(two, *words, columns=120, lines=30)
     screen.shows("^2 hosts: 2 GPUs, none free, 1 waiting")
     screen.shows("^.* QUEUE  1$")
@@ -139,8 +141,8 @@ def test_a_live_screen_has_a_request_that_waits_on_several_hosts_once(two, make_
 
 def test_jobs_of_all_hosts_are_one_list_and_a_host_that_is_down_is_named(two):
     for host in two.hosts:
-        host.lab.berth("submit", "--job-name", f"of-{host.name}", "--", "true")
-        assert host.lab.berth("wait", "1").status == 0
+        host.machine.berth("submit", "--job-name", f"of-{host.name}", "--", "true")
+        assert host.machine.berth("wait", "1").status == 0
     two.add_down("gpu3")
     words = ("jobs", "--anywhere", "--hosts", "gpu1,gpu2,gpu3")
     document = checked_document(json.loads(two.run(*words, "--json").stdout), "jobs")
@@ -155,10 +157,10 @@ def test_jobs_of_all_hosts_are_one_list_and_a_host_that_is_down_is_named(two):
 
 def test_the_log_of_a_job_comes_from_whichever_host_has_it(two):
     gpu1, gpu2 = two.hosts
-    gpu2.lab.berth("submit", "--", "true")
+    gpu2.machine.berth("submit", "--", "true")
     for host in two.hosts:
-        host.lab.berth("submit", "--", "sh", "-c", f"echo of {host.name}; echo an error >&2")
-    gpu2.lab.berth("wait", "2")
+        host.machine.berth("submit", "--", "sh", "-c", f"echo of {host.name}; echo an error >&2")
+    gpu2.machine.berth("wait", "2")
     words = ("log", "--anywhere", "--hosts", "gpu1,gpu2")
     assert two.run(*words, "2").stdout == "of gpu2\nan error\n"
     assert two.run(*words, "-f", "2").stdout == "of gpu2\nan error\n"
@@ -207,7 +209,7 @@ def has_an_agent(host, script: str) -> None:
     """What berth-serve says there: `berth usage` becomes the one beside it."""
     found = host.folder / "bin"
     (found / "berth").unlink()
-    shutil.copy(host.lab.program, found / "berth")
+    shutil.copy(host.machine.program, found / "berth")
     (found / "berth-serve").write_text(f"#!/bin/sh\n{script}\n")
     (found / "berth-serve").chmod(0o755)
 
@@ -225,9 +227,9 @@ def test_a_label_says_which_hosts_and_why_the_others_are_left_out(machines):
     assert "label = nvlink asked, it is slow" in lines[1]
     assert "label = nvlink asked, it is none" in lines[2]
     done = machines.anywhere("--where", "label=nvlink", "--", "sh", "-c", "echo $BERTH_DIR")
-    assert done.stdout == f"{machines.hosts[1].lab.env['BERTH_DIR']}\n", done.stderr
+    assert done.stdout == f"{machines.hosts[1].machine.env['BERTH_DIR']}\n", done.stderr
     done = machines.anywhere("--where", "host=box", "--", "sh", "-c", "echo $BERTH_DIR")
-    assert done.stdout == f"{machines.hosts[2].lab.env['BERTH_DIR']}\n", done.stderr
+    assert done.stdout == f"{machines.hosts[2].machine.env['BERTH_DIR']}\n", done.stderr
     document = json.loads(machines.run("list", "--anywhere", "--hosts", "gpu2,gpu3", "--json").stdout)
     checked_document(document, "hosts")
     told = [(host["snapshot"]["host"], host["snapshot"]["labels"]) for host in document["hosts"]]
@@ -244,4 +246,4 @@ def test_a_label_that_no_host_has_is_refused_with_the_reason_of_each(two):
 def label(host, text: str) -> None:
     site = host.folder / "site.toml"
     site.write_text(text + "\n")
-    assert host.lab.env["BERTH_SITE_FILE"] == str(site)
+    assert host.machine.env["BERTH_SITE_FILE"] == str(site)

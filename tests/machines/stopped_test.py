@@ -1,4 +1,4 @@
-"""A request in the line of a lab that is stopped for longer than its hosts wait for its word."""
+"""A request in the queue of a lab that is stopped for longer than its hosts wait for its word."""
 
 import signal
 
@@ -20,7 +20,7 @@ def test_it_stands_in_the_lines_of_its_hosts_again_and_starts(lab):  # noqa: F81
     for holder in holders:
         holder.kill()
     # Both grant it, hear nothing for 30 s, and let go.
-    eventually(lambda: all(host.lab.berth("list", "--json").json["leases"] for host in lab.hosts))
+    eventually(lambda: all(host.machine.berth("list", "--json").json["leases"] for host in lab.hosts))
     eventually(lambda: not any(host.envoys() for host in lab.hosts), 60)
     job.send_signal(signal.SIGCONT)
     out, err = job.communicate(timeout=PATIENCE_S)

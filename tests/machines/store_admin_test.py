@@ -25,11 +25,11 @@ def etcd(tmp_path):
 
 
 @pytest.fixture
-def store(lab, etcd):
+def store(machine, etcd):
     """`berth store WORDS` with this etcd. The findings as {check: (level, found)}, the last of each."""
 
     def ask(*words, status=0):
-        answer = lab.berth("store", *words, "--store", etcd.url, "--json")
+        answer = machine.berth("store", *words, "--store", etcd.url, "--json")
         assert answer.status == status, answer.out + answer.err
         findings = checked(answer, "doctor")["findings"]
         return {each["check"]: (each["level"], each["found"]) for each in findings}
@@ -41,7 +41,7 @@ def test_an_etcd_that_asks_nobody_works_and_is_warned_of(store, etcd):
     found = store("doctor")
     assert found[etcd.url][0] == "pass"
     assert found["users"][0] == "warn"
-    assert found["rights"] == ("pass", "the agents may read and write the line")
+    assert found["rights"] == ("pass", "the agents may read and write the queue")
     # It has looked, and left nothing.
     assert etcd.ask("kv/range", key="\0", range_end="\0").get("kvs", []) == []
 
@@ -72,7 +72,7 @@ def test_the_lines_of_the_page_make_a_user_who_may_do_what_the_line_needs_and_no
 
     found = store("doctor", "--store-user", "berth", "--store-password-file", password)
     assert "users" not in found
-    assert found["rights"] == ("pass", "the user berth may read and write the line")
+    assert found["rights"] == ("pass", "the user berth may read and write the queue")
     assert all(level != "fail" for level, _ in found.values())
 
     login = {"name": "berth", "password": password.read_text().strip()}
@@ -91,7 +91,7 @@ def test_the_lines_of_the_page_make_a_user_who_may_do_what_the_line_needs_and_no
     assert found["users"] == ("fail", "etcd asks for a user and a password, and none are named")
 
 
-def test_what_is_wrong_with_a_store_is_told(lab, store, etcd, tmp_path):
+def test_what_is_wrong_with_a_store_is_told(machine, store, etcd, tmp_path):
     # A user without the rights.
     (tmp_path / "pw").write_text("of games")
     (tmp_path / "pw").chmod(0o600)
@@ -103,7 +103,7 @@ def test_what_is_wrong_with_a_store_is_told(lab, store, etcd, tmp_path):
     # A wrong password, and a member that is down beside one that is up.
     (tmp_path / "pw").write_text("another")
     words = ("--store-user", "berth", "--store-password-file", tmp_path / "pw")
-    answer = lab.berth("store", "doctor", "--store", etcd.url, *words)
+    answer = machine.berth("store", "doctor", "--store", etcd.url, *words)
     assert answer.status == 1
     assert "does not let in the user berth" in answer.out
     (tmp_path / "pw").write_text("of berth")
@@ -113,29 +113,29 @@ def test_what_is_wrong_with_a_store_is_told(lab, store, etcd, tmp_path):
     assert found[etcd.url][0] == "pass"
 
 
-def test_an_etcd_without_room_may_be_read_and_not_written(lab, store, etcd):
+def test_an_etcd_without_room_may_be_read_and_not_written(machine, store, etcd):
     member = etcd.post("maintenance/status", {})["header"]["member_id"]
     etcd.post("maintenance/alarm", {"action": "ACTIVATE", "memberID": member, "alarm": "NOSPACE"})
     found = store("doctor", status=1)
     assert found["rights"] == (
         "fail",
-        "the agents may not write the line: etcd says: etcdserver: mvcc: database space exceeded",
+        "the agents may not write the queue: etcd says: etcdserver: mvcc: database space exceeded",
     )
-    assert "etcdctl alarm list" in lab.berth("store", "doctor", "--store", etcd.url).out
+    assert "etcdctl alarm list" in machine.berth("store", "doctor", "--store", etcd.url).out
 
 
-def test_the_file_of_an_agent_says_where_the_store_is(lab, etcd, tmp_path):
+def test_the_file_of_an_agent_says_where_the_store_is(machine, etcd, tmp_path):
     file = tmp_path / "serve.toml"
     file.write_text(f'listen = ["127.0.0.1:0"]\nstore = ["{etcd.url}"]\n')
-    answer = lab.berth("store", "doctor", "--config", file)
+    answer = machine.berth("store", "doctor", "--config", file)
     assert answer.status == 0
     assert "works, with 1 warning" in answer.out
-    assert lab.berth("store", "doctor", "--config", file, "--store", etcd.url).status == 2
-    assert lab.berth("store", "doctor").status == 2
+    assert machine.berth("store", "doctor", "--config", file, "--store", etcd.url).status == 2
+    assert machine.berth("store", "doctor").status == 2
 
 
-def test_no_member_answers(lab):
+def test_no_member_answers(machine):
     url = f"http://127.0.0.1:{free_port()}"
-    answer = lab.berth("store", "doctor", "--store", url)
+    answer = machine.berth("store", "doctor", "--store", url)
     assert answer.status == 1
     assert f"FAIL {url}: nobody listens" in " ".join(answer.out.split())

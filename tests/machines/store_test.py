@@ -15,8 +15,7 @@ import pytest
 from desks import busy, lab_with, place_of
 from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
-from lab import DEADLINE_S
-
+from simulated_machine import DEADLINE_S
 
 pytestmark = pytest.mark.store
 
@@ -109,7 +108,7 @@ def lab(two):
 
 
 @pytest.fixture
-def tls_lab(two, authority):
+def tls_machine(two, authority):
     """The same, with an etcd that speaks TLS and wants certificates."""
     with lab_with(two, authority) as made:
         yield made
@@ -213,12 +212,12 @@ def test_while_the_store_is_silent_nothing_of_its_line_starts_and_others_do(lab)
     eventually(lambda: joined(lab) == [1])
     lab.etcd.process.send_signal(signal.SIGSTOP)
     eventually(lambda: lab.run("store", "status", env=lab.desks[0].env()).returncode == 1)
-    assert gpu2.lab.berth("run", "--", "true").status == 0
+    assert gpu2.machine.berth("run", "--", "true").status == 0
     done(lab.start_anywhere("--", "true", hosts="gpu2"))  # at a desk without a store
     holder.terminate()
     holder.wait(timeout=DEADLINE_S)
     eventually(
-        lambda: gpu1.lab.berth("list", "--json").json["leases"] != []
+        lambda: gpu1.machine.berth("list", "--json").json["leases"] != []
     )  # which asks, and is told nothing
     assert order(lab) == []
     lab.etcd.process.send_signal(signal.SIGCONT)
@@ -477,7 +476,7 @@ def test_in_the_fair_order_one_users_many_requests_keep_no_other_waiting(lab, or
     if os.geteuid() != 0:
         pytest.skip("needs root: acts as other users")
     desk = lab.desks[0]
-    (lab.hosts[0].lab.directory / "site.toml").write_text(f'order = "{order}"\n')
+    (lab.hosts[0].machine.directory / "site.toml").write_text(f'order = "{order}"\n')
     desk.agent.terminate()
     desk.agent.wait(timeout=DEADLINE_S)
     desk.start_agent()
@@ -643,8 +642,8 @@ def test_what_somebody_else_wrote_into_the_store_keeps_nobody_waiting(lab, kind)
     assert sorted(order(lab)) == ["one", "two"]
 
 
-def test_with_tls_and_certificates_the_line_is_the_same(tls_lab):
-    lab = tls_lab
+def test_with_tls_and_certificates_the_line_is_the_same(tls_machine):
+    lab = tls_machine
     holder = busy(lab.hosts[0])
     jobs = [lab.desks[i % 2].waits(*note(lab, i), hosts="gpu1") for i in range(4)]
     holder.terminate()
@@ -653,8 +652,8 @@ def test_with_tls_and_certificates_the_line_is_the_same(tls_lab):
     assert lab.run("store", "status", env=lab.desks[0].env()).returncode == 0
 
 
-def test_a_store_whose_certificate_nobody_vouches_for_is_not_used(tls_lab):
-    lab, desk = tls_lab, tls_lab.desks[0]
+def test_a_store_whose_certificate_nobody_vouches_for_is_not_used(tls_machine):
+    lab, desk = tls_machine, tls_machine.desks[0]
     desk.agent.terminate()
     desk.agent.wait(timeout=DEADLINE_S)
     desk.launch_agent(ca="client.pem")

@@ -16,7 +16,7 @@ STARTS = 'mktemp "$STARTS/round.$ROUND.XXXXXX" >/dev/null; sleep 0.05'
 
 
 def busy(host):
-    process = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    process = host.machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert process.stdout.readline() == "ready\n"
     return process
 

@@ -12,7 +12,7 @@ JOB = 'echo "$BERTH_DIR $CUDA_VISIBLE_DEVICES job $BERTH_JOB"'
 
 def busy(host):
     """Somebody there has its one GPU."""
-    process = host.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    process = host.machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert process.stdout.readline() == "ready\n"
     return process
 

@@ -20,7 +20,7 @@ class Terminal:
         self.ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         self.process = subprocess.Popen(
-            [program or machines.hosts[0].lab.program, *words],
+            [program or machines.hosts[0].machine.program, *words],
             env=machines.env | (env or {}),
             cwd=machines.folder / "work",
             stdin=theirs,
@@ -65,7 +65,7 @@ def settings_of_shell(machines) -> dict:
     found = machines.folder / "desk-bin"
     if not found.exists():
         found.mkdir()
-        (found / "berth").symlink_to(machines.hosts[0].lab.program)
+        (found / "berth").symlink_to(machines.hosts[0].machine.program)
     return machines.env | {
         "PATH": f"{found}:{machines.env['PATH']}",
         "PS1": "desk> ",

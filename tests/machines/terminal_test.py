@@ -68,7 +68,7 @@ def test_in_the_background_it_finds_those_of_a_new_terminal_and_not_of_the_shell
 
 def test_a_window_that_changes_while_it_waits_has_its_new_size_there(two):
     (gpu1, _) = two.hosts
-    holder = gpu1.lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    holder = gpu1.machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert holder.stdout.readline() == "ready\n"
     terminal = Terminal(two, "run", "--anywhere", "--hosts", "gpu1", "--", "sh", "-c", "read line; stty size")
     terminal.until("first in line")
@@ -163,7 +163,7 @@ def test_in_a_shell_there_ctrl_z_and_fg_are_that_shells(two):
     eventually(terminal.passes_every_key)
     terminal.type("set -m; sleep 1000\r")
     (sleeper,) = eventually(
-        lambda: [pid for pid in two.hosts[1].lab.inhabitants() if words_of(pid)[:1] == ["sleep"]]
+        lambda: [pid for pid in two.hosts[1].machine.inhabitants() if words_of(pid)[:1] == ["sleep"]]
     )
     terminal.type("\x1a")
     terminal.until("Stopped")

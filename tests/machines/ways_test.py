@@ -13,7 +13,7 @@ import pytest
 from clock import Clock
 from fleet_of_hosts import PATIENCE_S, Machines
 from jobs import eventually
-from lab import BUILD
+from simulated_machine import BUILD
 from terminal_of_desk import Terminal
 
 WHERE = 'echo "$BERTH_DIR $CUDA_VISIBLE_DEVICES"'
@@ -22,7 +22,7 @@ A_DAY_S = 86400
 
 def busy(host, *options):
     """Somebody there has its one GPU."""
-    process = host.lab.start_berth("run", *options, "--", "sh", "-c", "echo ready; exec sleep 1000")
+    process = host.machine.start_berth("run", *options, "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert process.stdout.readline() == "ready\n"
     return process
 
@@ -109,7 +109,7 @@ def test_a_host_whose_clock_is_a_day_off_is_chosen_as_any_other(machines, ahead_
 
 
 def machines_lab(machines):
-    """As much of a Lab as a Clock wants."""
+    """As much of a Machine as a Clock wants."""
     return SimpleNamespace(directory=machines.folder, build=BUILD)
 
 
@@ -135,8 +135,8 @@ def test_a_host_that_knows_the_user_by_another_id_serves_him(open_machines):
     machines.add("gpu1", "1xH100")
     program = f'#!/bin/sh\nexec setpriv --reuid={OTHER_UID} --regid={OTHER_UID} --clear-groups @BERTH@ "$@"\n'
     gpu2 = machines.add("gpu2", "1xH100", program=program)
-    gpu2.lab.leases.mkdir(exist_ok=True)
-    gpu2.lab.leases.chmod(0o1777)
+    gpu2.machine.leases.mkdir(exist_ok=True)
+    gpu2.machine.leases.chmod(0o1777)
     assert machines.anywhere("--folder", "/", "--", "id", "-u", hosts="gpu2").stdout == f"{OTHER_UID}\n"
     busy(machines.hosts[0])
     job = machines.start_anywhere("--folder", "/", "--", "sh", "-c", "id -u; exec sleep 1000")

@@ -1,4 +1,4 @@
-/* The line of a lab, which a store orders (docs/store-protocol.md). A model of its own: who stands in the own line of a host
+/* The queue of a lab, which a store orders (docs/store-protocol.md). A model of its own: who stands in the own line of a host
  * is granted its one GPU in turn, which lease.pml shows, and here is one step.
  *   REQUESTS   two or three, for one GPU each; two hosts with one GPU each; two machines with an agent each
  *   HOMES      a set: the requests that were asked on machine 1, and not on machine 0

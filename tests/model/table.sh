@@ -159,7 +159,7 @@ seen quick 'granted what a lease has yielded' $one_of_two -DSEEN
 limit quick 'dead during a look'             few $(yields 2 2 1,1 1 1)
 limit quick 'two end during two looks of a third' few $(yields 3 2 1,1 0 0)
 
-# The line of a lab that a store orders: a model of its own. Requests of two machines, two hosts with a GPU each. With two
+# The queue of a lab that a store orders: a model of its own. Requests of two machines, two hosts with a GPU each. With two
 # requests a window of one shows what a window of eight shows with nine.
 # shellcheck disable=SC2034 # `run` reads it
 model=store

@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from lab import BUILD, Lab
+from simulated_machine import BUILD, Machine
 
 pytestmark = [pytest.mark.package, pytest.mark.release_only]
 
@@ -164,7 +164,7 @@ def test_a_cxx_program_finds_the_package_and_leases_through_it(installed, tmp_pa
     )
     output("cmake", "--build", build)
     (tmp_path / "machine").mkdir()
-    lab = Lab(tmp_path / "machine", "2xA100")
-    answer = lab.run(build / "example", env={"BERTH_PROGRAM": installed / "bin/berth"})
+    machine = Machine(tmp_path / "machine", "2xA100")
+    answer = machine.run(build / "example", env={"BERTH_PROGRAM": installed / "bin/berth"})
     assert (answer.status, answer.err) == (0, "")
     assert answer.out == "2 devices\npicked 0\nleased 0\n1 is still free\n"

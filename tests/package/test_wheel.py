@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 from agent import Agent
-from lab import BUILD, Lab
+from simulated_machine import BUILD, Machine
 from test_package import ROOT, only, output
 
 pytestmark = [pytest.mark.package, pytest.mark.release_only]
@@ -63,10 +63,10 @@ def environment(wheel, tmp_path_factory):
 @pytest.fixture
 def machine(environment, tmp_path):
     """A simulated machine on which the wheel's program is used."""
-    lab = Lab(tmp_path)
-    lab.program = environment / "bin/berth"
-    yield lab
-    lab.close()
+    machine = Machine(tmp_path)
+    machine.program = environment / "bin/berth"
+    yield machine
+    machine.close()
 
 
 def test_the_installed_program_has_the_simulator_with_it(environment, tmp_path):

@@ -7,7 +7,7 @@ from hosts import Host
 
 
 def test_a_snapshot_has_every_name_that_the_json_has(host):
-    (device,) = {json.dumps(list(each)) for each in host.lab.berth("list", "--json").json["devices"]}
+    (device,) = {json.dumps(list(each)) for each in host.machine.berth("list", "--json").json["devices"]}
     names = set(json.loads(device)) - {
         "leases",
         "verdict",
@@ -29,15 +29,15 @@ def test_a_snapshot_has_every_name_that_the_json_has(host):
     ]
 
 
-def test_what_the_driver_does_not_tell_is_none(make_lab):
-    host = Host(make_lab('[[device]]\nmodel = "H100"\nunsupported = ["temperature", "fan"]\n'))
+def test_what_the_driver_does_not_tell_is_none(make_machine):
+    host = Host(make_machine('[[device]]\nmodel = "H100"\nunsupported = ["temperature", "fan"]\n'))
     assert host.says("d = berth.devices()[0]; say(d.temperature_c, d.fan_percent, d.power_mw > 0)") == [
         "None None True"
     ]
 
 
 def test_processes_are_listed(host):
-    host.lab.start_berth("run", "--", "sleep", "1000")
+    host.machine.start_berth("run", "--", "sleep", "1000")
     code = """
     with berth.lease(placeholder="cuda"):
         (process,) = [p for d in berth.devices() for p in d.processes]
@@ -71,7 +71,7 @@ def test_values_say_what_they_are(host):
 
 def test_pick_answers_what_the_program_answers(eight):
     words = ["-n", "3", "--where", "index>=2", "--order", "index", "--exclude", "3"]
-    printed = eight.lab.berth("pick", *words).out.strip()
+    printed = eight.machine.berth("pick", *words).out.strip()
     code = """
     choice = berth.pick(3, where="index>=2", order="index", exclude=3)
     say(str(choice), choice.visible_devices, choice.ids, len(choice), [d.uuid for d in choice.devices] == list(choice.uuids))
@@ -108,7 +108,7 @@ def test_the_mask_is_obeyed_unless_told_otherwise(eight):
 
 
 def test_why_names_who_is_in_the_way(host):
-    host.lab.start_berth("run", "--note", "night run", "--", "sleep", "1000")
+    host.machine.start_berth("run", "--note", "night run", "--", "sleep", "1000")
     host.becomes_free(1)
     code = """
     taken, free = berth.why()
@@ -122,14 +122,14 @@ def test_why_names_who_is_in_the_way(host):
     assert third == "Verdict(GPU 1: free) True 1"
 
 
-def test_a_mig_instance_is_named_by_its_uuid(make_lab):
-    host = Host(make_lab('[[device]]\nmodel = "A100"\nmig = ["1g.5gb", "1g.5gb"]\n'))
+def test_a_mig_instance_is_named_by_its_uuid(make_machine):
+    host = Host(make_machine('[[device]]\nmodel = "A100"\nmig = ["1g.5gb", "1g.5gb"]\n'))
     code = "c = berth.pick(); say(str(c) == c.uuids[0], c.uuids[0][:4], c.devices[0].label, c.devices[0].mig.slot)"
     assert host.says(code) == ["True MIG- 0:0 0"]
 
 
-def test_a_machine_without_a_driver_is_no_driver(lab):
-    answer = Host(lab).run(
+def test_a_machine_without_a_driver_is_no_driver(machine):
+    answer = Host(machine).run(
         "try: berth.snapshot()\nexcept berth.NoDriver as e: say(e)",
         env={"LD_LIBRARY_PATH": None, "PATH": "/bin", "BERTH_SIM": None},
     )

@@ -13,12 +13,12 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def host(make_lab) -> Host:
+def host(make_machine) -> Host:
     """On a machine with two H100."""
-    return Host(make_lab("2xH100"))
+    return Host(make_machine("2xH100"))
 
 
 @pytest.fixture
-def eight(lab) -> Host:
+def eight(machine) -> Host:
     """On a machine with eight."""
-    return Host(lab)
+    return Host(machine)

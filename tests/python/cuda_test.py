@@ -73,10 +73,10 @@ def test_a_fork_leaves_the_placeholder_alone(host):
     assert host.says(code) == ["True"]
 
 
-def test_a_placeholder_that_fails_gives_the_lease_back(make_lab):
+def test_a_placeholder_that_fails_gives_the_lease_back(make_machine):
     from hosts import Host
 
-    host = Host(make_lab("1xH100"))
+    host = Host(make_machine("1xH100"))
     code = """
     def broken(ordinal):
         raise MemoryError("no room")

@@ -139,7 +139,7 @@ def test_a_package_without_its_program_says_where_it_looked(host, tmp_path):
 def test_a_program_of_another_version_is_refused(host, tmp_path):
     version = host.says("say(berth.__version__)")[0].encode()
     other = tmp_path / "berth"
-    other.write_bytes(host.lab.program.read_bytes().replace(version, b"9" * len(version)))
+    other.write_bytes(host.machine.program.read_bytes().replace(version, b"9" * len(version)))
     other.chmod(0o755)
     first, second = host.says(ASK_BOTH, env={"BERTH_PROGRAM": other})
     for said in first, second:

@@ -7,7 +7,7 @@ import sys
 import textwrap
 
 from jobs import Lines, eventually
-from lab import BUILD, DEADLINE_S, Answer, Lab
+from simulated_machine import BUILD, DEADLINE_S, Answer, Machine
 
 # The wheel of ./dev test python is for the interpreter of its tests.
 BUILT = BUILD.parent / "python" / f"{sys.version_info[0]}.{sys.version_info[1]}" / "env"
@@ -65,12 +65,12 @@ class Program:
 class Host:
     """Python with berth, on one machine."""
 
-    def __init__(self, lab: Lab, python: pathlib.Path = PYTHON):
-        self.lab = lab
+    def __init__(self, machine: Machine, python: pathlib.Path = PYTHON):
+        self.machine = machine
         self.python = python
 
     def run(self, code: str, *words, **options) -> Answer:
-        return self.lab.run(self.python, "-c", PREAMBLE + textwrap.dedent(code), *words, **options)
+        return self.machine.run(self.python, "-c", PREAMBLE + textwrap.dedent(code), *words, **options)
 
     def says(self, code: str, *words, **options) -> list[str]:
         """The lines that it prints."""
@@ -80,18 +80,18 @@ class Host:
 
     def start(self, code: str, *words, **options) -> Program:
         text = PREAMBLE + textwrap.dedent(code)
-        return Program(self.lab.start(self.python, "-c", text, *words, stdin=subprocess.PIPE, **options))
+        return Program(self.machine.start(self.python, "-c", text, *words, stdin=subprocess.PIPE, **options))
 
     def free(self) -> int:
         """How many devices a new request could get."""
-        verdicts = self.lab.berth("why", "--json").json["devices"]
+        verdicts = self.machine.berth("why", "--json").json["devices"]
         return sum(device["verdict"]["free"] for device in verdicts)
 
     def becomes_free(self, count: int) -> None:
         eventually(lambda: self.free() == count)
 
     def waiting(self) -> int:
-        return len(self.lab.berth("queue", "--json").json["waiters"])
+        return len(self.machine.berth("queue", "--json").json["waiters"])
 
     def starts_waiting(self, count: int = 1) -> None:
         eventually(lambda: self.waiting() == count)

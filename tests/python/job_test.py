@@ -46,9 +46,9 @@ def test_only_some_statuses_make_a_job_run_again(host):
 
 
 def test_a_job_for_anywhere_goes_through_ssh(host):
-    ssh = host.lab.directory / "ssh"
+    ssh = host.machine.directory / "ssh"
     ssh.write_text(
-        f'#!/bin/sh\nfor last; do :; done\nPATH={host.lab.program.parent}:$PATH exec sh -c "$last"\n'
+        f'#!/bin/sh\nfor last; do :; done\nPATH={host.machine.program.parent}:$PATH exec sh -c "$last"\n'
     )
     ssh.chmod(0o755)
     code = f"""

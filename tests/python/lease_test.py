@@ -60,7 +60,7 @@ def test_torch_device_takes_an_index_of_the_lease(host):
 def test_the_host_is_the_holder(host):
     program = host.start('lease = berth.lease(note="night run"); say(lease.id); hear()')
     lease = program.hears()
-    (listed,) = host.lab.berth("list", "--json").json["leases"]
+    (listed,) = host.machine.berth("list", "--json").json["leases"]
     assert (listed["id"], listed["pid"], listed["note"]) == (lease, program.pid, "night run")
     assert listed["request"] == "1 whole GPU"
     assert not listed["kept"]
@@ -68,14 +68,14 @@ def test_the_host_is_the_holder(host):
 
 def test_a_process_of_the_host_on_its_device_is_no_outsider(host):
     program = host.start('lease = berth.lease(placeholder="cuda"); say("ready"); hear()').says("ready")
-    (process,) = host.lab.berth("list", "--json").json["devices"][0]["processes"]
+    (process,) = host.machine.berth("list", "--json").json["devices"][0]["processes"]
     assert process["pid"] == program.pid
     assert process["lease"]
 
 
 def test_release_ends_the_program_that_holds_it(host):
     program = host.start("lease = berth.lease(); say(lease.id); hear()")
-    assert host.lab.berth("release", program.hears()).status == 0
+    assert host.machine.berth("release", program.hears()).status == 0
     assert program.ends() == -15
     assert host.free() == 2
 
@@ -148,8 +148,8 @@ def test_the_one_in_the_middle_may_end_first(eight):
     assert eight.says(code) == ["6,4 True cuda:1", "6 True", "None None"]
 
 
-def test_two_shares_of_one_gpu_are_one_gpu_of_the_process(make_lab):
-    host = Host(make_lab("1xH100"))
+def test_two_shares_of_one_gpu_are_one_gpu_of_the_process(make_machine):
+    host = Host(make_machine("1xH100"))
     code = """
     a = berth.lease(memory="20G")
     b = berth.lease(memory="20G", wait=0)
@@ -257,9 +257,9 @@ def test_a_device_that_the_mask_hides_has_no_number(eight):
         ({"CUDA_VISIBLE_DEVICES": "{second},{first}"}, "cuda:0"),
     ],
 )
-def test_where_cuda_may_count_otherwise_a_number_is_told_only_if_it_is_known(make_lab, env, said):
-    host = Host(make_lab("1xT4+1xH100"))
-    first, second = (device["uuid"] for device in host.lab.berth("list", "--json").json["devices"])
+def test_where_cuda_may_count_otherwise_a_number_is_told_only_if_it_is_known(make_machine, env, said):
+    host = Host(make_machine("1xT4+1xH100"))
+    first, second = (device["uuid"] for device in host.machine.berth("list", "--json").json["devices"])
     env = {name: text.format(first=first, second=second) for name, text in env.items()}
     code = """
     with berth.lease(devices=1, mask=False, set_environ=False) as lease:
@@ -272,10 +272,10 @@ def test_where_cuda_may_count_otherwise_a_number_is_told_only_if_it_is_known(mak
     assert said in line
 
 
-def test_shared_leases_share_a_device(make_lab):
+def test_shared_leases_share_a_device(make_machine):
     from hosts import Host
 
-    host = Host(make_lab("1xH100"))
+    host = Host(make_machine("1xH100"))
     code = """
     a = berth.lease(memory="30G", set_environ=False)
     b = berth.lease(memory="30G", set_environ=False, wait=0)

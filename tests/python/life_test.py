@@ -279,7 +279,7 @@ def start(method, own):
 def parallel(host, tmp_path):
     """A host whose programs can import `parallel`: multiprocessing needs a module that it can import again."""
     (tmp_path / "parallel.py").write_text(PARALLEL)
-    host.lab.env["PYTHONPATH"] = str(tmp_path)
+    host.machine.env["PYTHONPATH"] = str(tmp_path)
     return host
 
 

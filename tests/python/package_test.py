@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 from hosts import ENVIRONMENT, PYTHON
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 ROOT = pathlib.Path(__file__).parents[2]
 TOOLS_DEADLINE_S = 120  # hang guard: a type checker reads a lot
@@ -50,15 +50,15 @@ def test_the_wheel_has_the_package_and_the_program_and_nothing_else():
     assert "berth/py.typed" in names
 
 
-def test_the_program_of_the_package_is_found_without_a_path(lab):
+def test_the_program_of_the_package_is_found_without_a_path(machine):
     code = "import berth; print(berth.pick().ids)"
-    answer = lab.run(
-        PYTHON, "-I", "-c", code, env={"PATH": None, "LD_LIBRARY_PATH": lab.env["LD_LIBRARY_PATH"]}
+    answer = machine.run(
+        PYTHON, "-I", "-c", code, env={"PATH": None, "LD_LIBRARY_PATH": machine.env["LD_LIBRARY_PATH"]}
     )
     assert answer.out == "(0,)\n", answer.err
 
 
-def test_importing_it_imports_nothing_but_itself(lab):
+def test_importing_it_imports_nothing_but_itself(machine):
     """Not even much of the standard library: these cost more than everything that Berth does."""
     code = """
 import sys
@@ -70,7 +70,7 @@ with berth.lease(): pass
 print(*{name.split(".")[0] for name in set(sys.modules) - before})
 """
     # Some of it newer interpreters have loaded by themselves.
-    loaded, and_then = (set(line.split()) for line in lab.run(PYTHON, "-I", "-c", code).out.splitlines())
+    loaded, and_then = (set(line.split()) for line in machine.run(PYTHON, "-I", "-c", code).out.splitlines())
     assert {"berth"} <= loaded <= {"__future__", "atexit", "berth"}
     assert {"berth"} <= and_then <= {"__future__", "_contextvars", "atexit", "berth", "contextvars"}
 
@@ -138,7 +138,7 @@ train("three")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("page", ["berth", "berth._lease", "berth._job", "README.md", "docs/python.md"])
-def test_the_examples_hold(lab, page):
+def test_the_examples_hold(machine, page):
     code = """
 import asyncio, doctest, importlib, os, sys
 import berth
@@ -149,11 +149,11 @@ else:
     result = doctest.testmod(importlib.import_module(sys.argv[1]), extraglobs=names)
 print(result.attempted > 0, result.failed)
 """
-    answer = lab.run(PYTHON, "-c", code, page, ROOT / page)
+    answer = machine.run(PYTHON, "-c", code, page, ROOT / page)
     assert answer.out == "True 0\n", answer.out + answer.err
 
 
-def test_every_public_name_is_explained(lab):
+def test_every_public_name_is_explained(machine):
     code = """
 import berth
 for name in berth.__all__:
@@ -163,7 +163,7 @@ for name in berth.__all__:
         if callable(getattr(thing, part)) and not part.startswith("_") and not getattr(thing, part).__doc__:
             print(name, part)
 """
-    assert lab.run(PYTHON, "-c", code).out == ""
+    assert machine.run(PYTHON, "-c", code).out == ""
 
 
 @pytest.mark.parametrize("missing", ["fmt", "nlohmann_json", "tomlplusplus"])

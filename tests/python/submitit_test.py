@@ -8,7 +8,7 @@ import sysconfig
 import textwrap
 
 import pytest
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 ROOT = pathlib.Path(__file__).parents[2]
 TOOLS = sysconfig.get_path("purelib")
@@ -53,12 +53,12 @@ def becomes(job, state):
 @pytest.fixture
 def submitit(host):
     """On a machine with two H100."""
-    host.lab.env["PYTHONPATH"] = TOOLS
+    host.machine.env["PYTHONPATH"] = TOOLS
 
     def says(code: str) -> list[str]:
-        return host.says(PREAMBLE + textwrap.dedent(code), cwd=host.lab.directory, timeout=4 * DEADLINE_S)
+        return host.says(PREAMBLE + textwrap.dedent(code), cwd=host.machine.directory, timeout=4 * DEADLINE_S)
 
-    says.lab, says.python = host.lab, host.python
+    says.machine, says.python = host.machine, host.python
     return says
 
 
@@ -77,14 +77,14 @@ def test_submitits_own_tests_of_its_local_executor_hold(eight, tmp_path):
         "--pyargs",
         module,
     ]
-    done = eight.lab.run(
+    done = eight.machine.run(
         eight.python,
         *("-m", "pytest", *words),
         env={"PYTHONPATH": f"{tmp_path}:{TOOLS}"},
         timeout=10 * DEADLINE_S,
     )
     assert done.status == 0, done.out
-    jobs = eight.lab.berth("jobs", "--json").json["jobs"]
+    jobs = eight.machine.berth("jobs", "--json").json["jobs"]
     assert "16 passed" in done.out and len(jobs) > 10
 
 
@@ -101,9 +101,9 @@ def test_the_tasks_of_a_job_have_their_ranks_and_its_gpus(submitit):
     say(job.state, job.exception())
     """
     assert submitit(code) == ["[('1', 0, 2, True, '0,1'), ('1', 1, 2, True, '0,1')]", "COMPLETED None"]
-    (job,) = submitit.lab.berth("jobs", "--json").json["jobs"]
+    (job,) = submitit.machine.berth("jobs", "--json").json["jobs"]
     assert (job["name"], job["request"][0], job["exit_status"]) == ("ranks", "--count=2", 0)
-    assert "The output of task 1 is in" in submitit.lab.berth("log", "1").out
+    assert "The output of task 1 is in" in submitit.machine.berth("log", "1").out
 
 
 def test_what_is_mapped_is_one_array_and_no_more_of_it_run_than_may(submitit):
@@ -112,9 +112,9 @@ def test_what_is_mapped_is_one_array_and_no_more_of_it_run_than_may(submitit):
     say([job.result() for job in jobs], [job.job_id for job in jobs])
     """
     assert submitit(code) == ["[(0, '1_0'), (1, '1_1'), (4, '1_2')] ['1_0', '1_1', '1_2']"]
-    (job,) = submitit.lab.berth("jobs", "--json").json["jobs"]
+    (job,) = submitit.machine.berth("jobs", "--json").json["jobs"]
     assert job["tasks"]["done"] == 3
-    tasks = submitit.lab.berth("jobs", "--json", "1").json["jobs"]
+    tasks = submitit.machine.berth("jobs", "--json", "1").json["jobs"]
     assert all(one["ended_s"] <= next_one["started_s"] for one, next_one in zip(tasks, tasks[1:]))
 
 
@@ -143,7 +143,7 @@ def test_a_job_that_yields_makes_its_checkpoint_and_goes_on_from_it(submitit):
     say(job.result(), "Requeued job 1 (3 remaining timeouts)" in job.stdout())
     """
     assert submitit(code) == ["(0, 1) PENDING", "True True"]
-    (job,) = submitit.lab.berth("jobs", "--json").json["jobs"]
+    (job,) = submitit.machine.berth("jobs", "--json").json["jobs"]
     assert (job["starts"], job["exit_status"]) == (2, 0)
 
 
@@ -212,18 +212,18 @@ def test_what_the_page_says_runs(submitit):
 
 
 def test_a_multirun_of_hydra_is_one_array(submitit):
-    lab = submitit.lab
-    (lab.directory / "train.py").write_text(TRAIN)
+    machine = submitit.machine
+    (machine.directory / "train.py").write_text(TRAIN)
     words = shlex.split(block_of_the_page("sh", "on a machine with Hydra"))[1:]
     # Its configuration has no `lr` of its own.
     words = [f"+{word}" if word.startswith("lr=") else word for word in words]
     words += ["hydra.launcher.array_parallelism=1", "hydra.launcher.yields=2m", "hydra.launcher.note=x"]
-    done = lab.run(submitit.python, *words, cwd=lab.directory, timeout=4 * DEADLINE_S)
+    done = machine.run(submitit.python, *words, cwd=machine.directory, timeout=4 * DEADLINE_S)
     assert done.status == 0, done.err
-    (job,) = lab.berth("jobs", "--json").json["jobs"]
+    (job,) = machine.berth("jobs", "--json").json["jobs"]
     assert (job["name"], job["tasks"]["done"]) == ("train", 3)
     assert {"--yield=120s", "--note=x"} <= set(job["request"])
-    told = [path.read_text() for path in sorted(lab.directory.glob("multirun/*/*/*/told"))]
+    told = [path.read_text() for path in sorted(machine.directory.glob("multirun/*/*/*/told"))]
     assert told == ["0.1 1.0", "0.01 1.1", "0.001 1.2"]
 
 

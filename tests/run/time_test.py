@@ -10,25 +10,27 @@ import sys
 import pytest
 from clock import Clock
 from jobs import FIRST_THREAD_ENDS, eventually
-from lab import DEADLINE_S
 from lease_jobs import alive, holder, leases, only_lease, ready
+from simulated_machine import DEADLINE_S
 
 HOUR_S = 3600
 
 
-def site(lab, text: str) -> dict:
+def site(machine, text: str) -> dict:
     """The environment in which this is the site's file."""
-    file = lab.directory / "site.toml"
+    file = machine.directory / "site.toml"
     file.write_text(text)
     return {"BERTH_SITE_FILE": file}
 
 
-def timed(lab, then: str, *options, time="1s", grace="1s") -> subprocess.Popen:
-    return holder(lab, "--time", time, *options, then=then, env=site(lab, f'time_grace = "{grace}"\n'))
+def timed(machine, then: str, *options, time="1s", grace="1s") -> subprocess.Popen:
+    return holder(
+        machine, "--time", time, *options, then=then, env=site(machine, f'time_grace = "{grace}"\n')
+    )
 
 
-def fields(lab) -> dict:
-    text = (lab.leases / "leases" / only_lease(lab)).read_text()
+def fields(machine) -> dict:
+    text = (machine.leases / "leases" / only_lease(machine)).read_text()
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
@@ -51,21 +53,21 @@ def look(job) -> None:
     eventually(has_looked)
 
 
-def test_a_job_is_warned_and_ended_at_its_time(lab):
-    job = timed(lab, "exec sleep 1000")
-    lease = only_lease(lab)
+def test_a_job_is_warned_and_ended_at_its_time(machine):
+    job = timed(machine, "exec sleep 1000")
+    lease = only_lease(machine)
     status, err = ended(job)
     assert status == -signal.SIGTERM
     assert err.splitlines() == [
         f"berth: the lease ends in 1 s: its time limit is 1s; to extend it: berth extend {lease[-6:]} TIME",
         "berth: the time of the lease (1s) is over: the job gets SIGTERM now, and SIGKILL in 1 s",
     ]
-    assert leases(lab) == []
+    assert leases(machine) == []
 
 
-def test_the_ticket_says_the_time_and_the_boot_clocks_second_of_the_grant(lab):
-    holder(lab, "--time", "2h")
-    said = fields(lab)
+def test_the_ticket_says_the_time_and_the_boot_clocks_second_of_the_grant(machine):
+    holder(machine, "--time", "2h")
+    said = fields(machine)
     assert said["time"] == "7200"
     assert (
         0
@@ -74,61 +76,61 @@ def test_the_ticket_says_the_time_and_the_boot_clocks_second_of_the_grant(lab):
     )
 
 
-def test_a_job_that_saves_its_work_at_sigterm_ends_as_it_likes(lab):
-    job = timed(lab, "trap 'exit 7' TERM; while :; do sleep 0.1; done", grace="1h")
+def test_a_job_that_saves_its_work_at_sigterm_ends_as_it_likes(machine):
+    job = timed(machine, "trap 'exit 7' TERM; while :; do sleep 0.1; done", grace="1h")
     assert ended(job)[0] == 7
 
 
-def test_one_that_ignores_sigterm_is_killed(lab):
-    job = timed(lab, "trap '' TERM; while :; do sleep 0.1; done")
+def test_one_that_ignores_sigterm_is_killed(machine):
+    job = timed(machine, "trap '' TERM; while :; do sleep 0.1; done")
     assert ended(job)[0] == -signal.SIGKILL
-    assert leases(lab) == []
+    assert leases(machine) == []
 
 
-def test_one_that_is_stopped_at_its_end_ends(lab):
-    job = timed(lab, "kill -STOP $$; exec sleep 1000", grace="1h")
+def test_one_that_is_stopped_at_its_end_ends(machine):
+    job = timed(machine, "kill -STOP $$; exec sleep 1000", grace="1h")
     assert ended(job)[0] == -signal.SIGTERM
 
 
-def test_children_in_a_group_and_session_of_their_own_end_too(lab):
+def test_children_in_a_group_and_session_of_their_own_end_too(machine):
     job = timed(
-        lab, "setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' & echo $!; exec sleep 1000"
+        machine, "setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' & echo $!; exec sleep 1000"
     )
     child = int(job.stdout.readline())
     assert ended(job)[0] == -signal.SIGTERM
     assert not alive(child)
-    assert leases(lab) == []
+    assert leases(machine) == []
 
 
 @pytest.mark.parametrize("how", ["runs", "is stopped"])
-def test_a_command_without_its_first_thread_ends_at_the_time(lab, how):
-    job = timed(lab, f"exec {sys.executable} -c '{FIRST_THREAD_ENDS}'", time="2s", grace="1h")
+def test_a_command_without_its_first_thread_ends_at_the_time(machine, how):
+    job = timed(machine, f"exec {sys.executable} -c '{FIRST_THREAD_ENDS}'", time="2s", grace="1h")
     pid = int(job.stdout.readline())
     if how == "is stopped":
         os.kill(pid, signal.SIGSTOP)
     assert ended(job)[0] == -signal.SIGTERM
-    assert leases(lab) == []
+    assert leases(machine) == []
 
 
-def test_what_a_command_has_left_behind_ends_at_the_time_too(lab):
-    job = timed(lab, "setsid sleep 1000 & exit 3", time="2s")
+def test_what_a_command_has_left_behind_ends_at_the_time_too(machine):
+    job = timed(machine, "setsid sleep 1000 & exit 3", time="2s")
     assert ended(job)[0] == 3
-    assert leases(lab) == []
+    assert leases(machine) == []
 
 
-def test_a_job_that_the_terminal_has_stopped_together_with_berth_ends(lab):
-    job = timed(lab, "exec sleep 1000", time="3s", grace="1h")
+def test_a_job_that_the_terminal_has_stopped_together_with_berth_ends(machine):
+    job = timed(machine, "exec sleep 1000", time="3s", grace="1h")
     job.send_signal(signal.SIGSTOP)
     assert ended(job)[0] == -signal.SIGTERM
 
 
 @pytest.mark.release_only  # what is preloaded comes before the sanitizer
-def test_setting_the_wall_clock_ends_nothing_and_time_asleep_counts(lab):
-    clock = Clock(lab)
-    job = holder(lab, "--time", "1h", env=clock.env)
+def test_setting_the_wall_clock_ends_nothing_and_time_asleep_counts(machine):
+    clock = Clock(machine)
+    job = holder(machine, "--time", "1h", env=clock.env)
     clock.set(wall=2 * HOUR_S, boot=0)
     look(job)
-    assert leases(lab) != []
+    assert leases(machine) != []
     assert job.poll() is None
     clock.set(wall=0, boot=2 * HOUR_S)
     look(job)
@@ -136,65 +138,67 @@ def test_setting_the_wall_clock_ends_nothing_and_time_asleep_counts(lab):
 
 
 @pytest.mark.release_only  # what is preloaded comes before the sanitizer
-def test_a_lease_that_says_no_time_is_ended_by_none(lab):
-    clock = Clock(lab)
-    job = holder(lab, env=clock.env)
+def test_a_lease_that_says_no_time_is_ended_by_none(machine):
+    clock = Clock(machine)
+    job = holder(machine, env=clock.env)
     clock.set(wall=0, boot=1000 * HOUR_S)
     look(job)
-    assert job.poll() is None and leases(lab) != []
+    assert job.poll() is None and leases(machine) != []
 
 
 @pytest.mark.parametrize("command", ["run", "shell", "claim"])
 @pytest.mark.parametrize("time", ["0", "-1s", "soon", "366d", "1000000000h", "1e30", ""])
-def test_a_time_that_nobody_can_mean_is_a_wrong_use(lab, command, time):
-    answer = lab.berth(command, "--time", time, *(["--", "true"] if command == "run" else []))
+def test_a_time_that_nobody_can_mean_is_a_wrong_use(machine, command, time):
+    answer = machine.berth(command, "--time", time, *(["--", "true"] if command == "run" else []))
     assert answer.status == 2
     assert answer.err.startswith("berth: --time")
-    assert leases(lab) == []
+    assert leases(machine) == []
 
 
-def test_with_exec_nobody_stays_who_could_end_it(lab):
-    answer = lab.berth("run", "--time", "1h", "--exec", "--", "true")
+def test_with_exec_nobody_stays_who_could_end_it(machine):
+    answer = machine.berth("run", "--time", "1h", "--exec", "--", "true")
     assert answer.status == 2 and "--time and --exec exclude each other" in answer.err
 
 
 # The site's limit
 
 
-def test_a_time_beyond_the_sites_is_refused_with_the_figures(lab):
-    answer = lab.berth("run", "--time", "3d", "--", "true", env=site(lab, 'time = "2d"\n'))
+def test_a_time_beyond_the_sites_is_refused_with_the_figures(machine):
+    answer = machine.berth("run", "--time", "3d", "--", "true", env=site(machine, 'time = "2d"\n'))
     assert answer.status not in (0, 2)
     assert "says 3d, and a lease here lasts 2d at most (time in the site file)" in answer.err
 
 
-def test_one_that_says_no_time_has_the_sites(lab):
-    holder(lab, env=site(lab, 'time = "2d"\n'))
-    assert fields(lab)["time"] == "172800"
+def test_one_that_says_no_time_has_the_sites(machine):
+    holder(machine, env=site(machine, 'time = "2d"\n'))
+    assert fields(machine)["time"] == "172800"
 
 
 # berth extend
 
 
-def test_a_lease_is_extended_and_its_holder_finds_it(lab):
-    job = timed(lab, "exec sleep 1000", time="2s")
-    lease = only_lease(lab)
-    assert lab.berth("extend", lease[-6:], "1h").status == 0
-    assert fields(lab)["time"] == "3602"
-    assert lab.berth("extend", lease, "1h").status == 0
-    assert fields(lab)["time"] == "7202"
-    ready_after = holder(lab, "--time", "3s")  # granted later, it ends later than the first would have
+def test_a_lease_is_extended_and_its_holder_finds_it(machine):
+    job = timed(machine, "exec sleep 1000", time="2s")
+    lease = only_lease(machine)
+    assert machine.berth("extend", lease[-6:], "1h").status == 0
+    assert fields(machine)["time"] == "3602"
+    assert machine.berth("extend", lease, "1h").status == 0
+    assert fields(machine)["time"] == "7202"
+    ready_after = holder(machine, "--time", "3s")  # granted later, it ends later than the first would have
     assert ended(ready_after)[0] == -signal.SIGTERM
     assert job.poll() is None
-    assert leases(lab) == [lease]
+    assert leases(machine) == [lease]
 
 
-def test_a_claim_is_extended_too(lab):
-    script = f'eval "$({lab.program} claim --time 2s)"; {lab.program} extend 1h >&2; echo ready; read line'
-    shell = ready(lab.start("bash", "-c", script, stdin=subprocess.PIPE))
-    lease = only_lease(lab)
-    assert fields(lab)["time"] == "3602"
-    assert ended(holder(lab, "--time", "3s"))[0] == -signal.SIGTERM
-    assert leases(lab) == [lease]
+def test_a_claim_is_extended_too(machine):
+    script = (
+        f'eval "$({machine.program} claim --time 2s)"; {machine.program} extend 1h >&2; echo ready; read line'
+    )
+    shell = ready(machine.start("bash", "-c", script, stdin=subprocess.PIPE))
+    lease = only_lease(machine)
+    assert fields(machine)["time"] == "3602"
+    assert ended(holder(machine, "--time", "3s"))[0] == -signal.SIGTERM
+    assert leases(machine) == [lease]
     shell.kill()
 
 
@@ -208,20 +212,20 @@ def test_a_claim_is_extended_too(lab):
         (("365d",), 1, "would have 31536001s: a lease with a time lasts 365d at most"),
     ],
 )
-def test_an_extension_that_makes_no_sense_is_refused(lab, words, status, says):
+def test_an_extension_that_makes_no_sense_is_refused(machine, words, status, says):
     holder(
-        lab,
+        machine,
         "--time",
         "1s",
-        env=site(lab, 'time_grace = "1h"\n'),
+        env=site(machine, 'time_grace = "1h"\n'),
         then="trap '' TERM; while :; do sleep 0.1; done",
     )
-    answer = lab.berth("extend", *([only_lease(lab)] if words else []), *words)
+    answer = machine.berth("extend", *([only_lease(machine)] if words else []), *words)
     assert says in answer.err
     assert (answer.status != 0) if status == 1 else (answer.status == status)
 
 
-def test_a_lease_without_a_time_needs_no_extension(lab):
-    holder(lab)
-    answer = lab.berth("extend", only_lease(lab), "1h")
+def test_a_lease_without_a_time_needs_no_extension(machine):
+    holder(machine)
+    answer = machine.berth("extend", only_lease(machine), "1h")
     assert answer.status == 1 and "has no time limit, so there is nothing to extend" in answer.err

@@ -8,8 +8,7 @@ import socket
 import subprocess
 
 from jobs import Lines
-from lab import DEADLINE_S, Lab
-
+from simulated_machine import DEADLINE_S, Machine
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -19,10 +18,10 @@ class Agent:
 
     SOCKET = "agent.sock"
 
-    def __init__(self, lab: Lab, *options, listen: str = "127.0.0.1:0", within: tuple = (), **more):
-        self.socket = lab.directory / self.SOCKET
+    def __init__(self, machine: Machine, *options, listen: str = "127.0.0.1:0", within: tuple = (), **more):
+        self.socket = machine.directory / self.SOCKET
         words = ("serve", "--listen", listen, "--socket", self.socket, *options)
-        self.process = lab.start(*within, lab.program, *words, **more)
+        self.process = machine.start(*within, machine.program, *words, **more)
         self.err = Lines(self.process.stderr)
         self.warnings = []
         line = self._serving()

@@ -14,10 +14,10 @@ import urllib.parse
 
 from agent import Agent, curl
 from jobs import eventually, holder, waiter
-from lab import DEADLINE_S
 from openapi_spec_validator import validate
 from probing import probes
 from schemas import FOLDER, OPENAPI, check_described, checked_document, described_answer
+from simulated_machine import DEADLINE_S
 
 
 def documented(path: str, status: int, text: str) -> None:
@@ -78,8 +78,8 @@ def test_the_document_names_every_status_that_a_request_can_provoke(agent):
                     assert answer.split()[1].decode() in known, (path, query, header[:40], answer[:200])
 
 
-def test_an_agent_is_read_as_a_hub_with_one_host(lab, agent):
-    job = holder(lab)
+def test_an_agent_is_read_as_a_hub_with_one_host(machine, agent):
+    job = holder(machine)
     hosts = eventually(
         lambda: [agent.json("/api/v1/hosts")] if agent.json("/api/v1/leases")["leases"] else []
     )[0]
@@ -133,11 +133,11 @@ def test_who_takes_it_gets_a_long_answer_compressed(agent):
     assert int(packed.rsplit("\n", 1)[1]) < len(plain) / 4
 
 
-def test_it_says_what_the_command_line_says(lab, agent):
-    job = holder(lab)
-    waiting = waiter(lab, "-n", "8")
+def test_it_says_what_the_command_line_says(machine, agent):
+    job = holder(machine)
+    waiting = waiter(machine, "-n", "8")
     eventually(lambda: agent.json("/api/v1/queue")["waiters"])
-    served, listed = agent.json("/api/v1/snapshot"), lab.berth("list", "--json").json
+    served, listed = agent.json("/api/v1/snapshot"), machine.berth("list", "--json").json
     assert [device["uuid"] for device in served["devices"]] == [
         device["uuid"] for device in listed["devices"]
     ]
@@ -162,11 +162,11 @@ def test_who_has_the_newest_is_told_so_in_no_bytes(agent):
     assert agent.get("/api/v1/leases", method="HEAD")[2] == ""
 
 
-def test_events_come_with_each_look(lab, agent):
+def test_events_come_with_each_look(machine, agent):
     events = agent.events()
     first, second = events.next("snapshot"), events.next("snapshot")
     assert first["taken_at_s"] < second["taken_at_s"]
-    job = holder(lab)
+    job = holder(machine)
     eventually(lambda: events.next("snapshot")["leases"])
     job.ends()
     events.close()
@@ -177,9 +177,11 @@ def test_curl_reads_it_on_the_port_and_on_the_socket(agent):
     assert curl("--unix-socket", agent.socket, "http://berth/readyz").stdout == "ready\n"
 
 
-def test_nvgpu_answers_as_it_did(make_lab):
-    lab = make_lab(f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {os.getpid()}, used_mib = 1000}}]\n')
-    agent = Agent(lab)
+def test_nvgpu_answers_as_it_did(make_machine):
+    machine = make_machine(
+        f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {os.getpid()}, used_mib = 1000}}]\n'
+    )
+    agent = Agent(machine)
     report = agent.json("/gpu_status")
     assert report["hostname"] == socket.gethostname()
     (gpu,) = report["gpus"]
@@ -191,10 +193,10 @@ def test_nvgpu_answers_as_it_did(make_lab):
     assert agent.json("/cluster_status") == [agent.json("/gpu_status")]
 
 
-def test_for_nvgpu_a_leased_gpu_is_not_available_and_its_lessee_uses_it(make_lab):
-    lab = make_lab("2xT4")
-    holder(lab, "--devices", "1")
-    free, leased = Agent(lab).json("/gpu_status")["gpus"]
+def test_for_nvgpu_a_leased_gpu_is_not_available_and_its_lessee_uses_it(make_machine):
+    machine = make_machine("2xT4")
+    holder(machine, "--devices", "1")
+    free, leased = Agent(machine).json("/gpu_status")["gpus"]
     assert (free["is_available"], free["users"]) == (True, "")
     user = pwd.getpwuid(os.getuid()).pw_name
     assert (leased["is_available"], leased["users"], leased["pids"]) == (False, user, "")
@@ -204,26 +206,26 @@ HANG = '[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\nhang = true\n'
 TWO = '[[device]]\nmodel = "H100"\ncount = 2\n'
 
 
-def test_the_driver_hangs_and_comes_back(make_lab):
-    lab = make_lab(TWO)
-    agent = Agent(lab, env={"BERTH_DRIVER_DEADLINE_MS": 200})
+def test_the_driver_hangs_and_comes_back(make_machine):
+    machine = make_machine(TWO)
+    agent = Agent(machine, env={"BERTH_DRIVER_DEADLINE_MS": 200})
     # On a slow machine the first look alone can take that long.
     eventually(lambda: agent.get("/readyz")[0] == 200)
-    lab.change(HANG + TWO)
+    machine.change(HANG + TWO)
     eventually(lambda: agent.get("/readyz")[0] == 503)
     health = agent.json("/api/v1/health")
     assert health["status"] == "stale"
     assert "not responding since" in health["reason"]
     assert len(agent.json("/api/v1/snapshot")["devices"]) == 2
     assert "\nberth_up 0\n" in agent.get("/metrics")[2]
-    lab.change(TWO)
+    machine.change(TWO)
     # The real driver lets its caller go when it is mended; the simulated one does not.
     subprocess.run(["pkill", "-KILL", "-P", str(agent.process.pid)], check=True)
     eventually(lambda: agent.get("/readyz")[0] == 200)
 
 
-def test_a_driver_that_is_not_there_is_an_answer(lab):
-    agent = Agent(lab, env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"})
+def test_a_driver_that_is_not_there_is_an_answer(machine):
+    agent = Agent(machine, env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"})
     status, _, text = agent.get("/api/v1/snapshot")
     documented("/api/v1/snapshot", status, text)
     assert (status, json.loads(text)["code"]) == (503, "no_driver")
@@ -240,23 +242,23 @@ def test_sigterm_ends_it_cleanly_also_its_streams(agent):
     assert not agent.socket.exists()
 
 
-def test_between_two_looks_that_are_far_apart_the_driver_is_closed(lab):
+def test_between_two_looks_that_are_far_apart_the_driver_is_closed(machine):
     """Else no GPU can be reset while an agent runs."""
-    often = Agent(lab, "--every", "1")
-    assert eventually(lambda: probes(lab))
+    often = Agent(machine, "--every", "1")
+    assert eventually(lambda: probes(machine))
     often.process.terminate()
     often.process.wait(DEADLINE_S)
-    eventually(lambda: not probes(lab))
-    agent = Agent(lab, "--every", "3600")
+    eventually(lambda: not probes(machine))
+    agent = Agent(machine, "--every", "3600")
     assert len(agent.json("/api/v1/snapshot")["devices"]) == 8
-    eventually(lambda: not probes(lab))
+    eventually(lambda: not probes(machine))
 
 
-def test_sighup_reads_the_file_again_and_a_bad_one_changes_nothing(lab):
-    file = lab.directory / "serve.toml"
+def test_sighup_reads_the_file_again_and_a_bad_one_changes_nothing(machine):
+    file = machine.directory / "serve.toml"
     file.write_text("every = 1\n")
-    agent = Agent(lab, "--config", file)
-    other = lab.directory / "other.sock"
+    agent = Agent(machine, "--config", file)
+    other = machine.directory / "other.sock"
     file.write_text("evry = 1\n")
     agent.process.send_signal(signal.SIGHUP)
     assert (

@@ -18,11 +18,11 @@ def value(agent: Agent, name: str) -> float:
     return float(re.search(rf"^{name}(?:{{.*}})? (\S+)$", agent.get("/metrics")[2], re.MULTILINE)[1])
 
 
-def test_a_clock_that_jumps_stops_nothing_and_makes_no_nonsense(lab):
-    clock = Clock(lab)
-    agent = Agent(lab, env=clock.env)
-    job = holder(lab, "-n", "8")
-    waiter(lab)
+def test_a_clock_that_jumps_stops_nothing_and_makes_no_nonsense(machine):
+    clock = Clock(machine)
+    agent = Agent(machine, env=clock.env)
+    job = holder(machine, "-n", "8")
+    waiter(machine)
     eventually(lambda: value(agent, "berth_queue_waiters") == 1)
     for jump_s in (DAY_S, -DAY_S):
         clock.set(jump_s, 0)

@@ -4,9 +4,9 @@ from fake_agent import FakeAgent
 
 
 @pytest.fixture
-def agent(lab) -> Agent:
+def agent(machine) -> Agent:
     """Of eight H100."""
-    return Agent(lab)
+    return Agent(machine)
 
 
 @pytest.fixture

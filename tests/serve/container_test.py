@@ -37,9 +37,9 @@ def test_who_sees_all_says_nothing_of_pids(agent):
     assert not said(agent, "process numbers here")
 
 
-def test_hidden_pids_are_said_and_leases_are_seen_all_the_same(namespaces, lab):
-    job = holder(lab)
-    agent = Agent(lab, within=(*namespaces, *PRIVATE_PIDS))
+def test_hidden_pids_are_said_and_leases_are_seen_all_the_same(namespaces, machine):
+    job = holder(machine)
+    agent = Agent(machine, within=(*namespaces, *PRIVATE_PIDS))
     assert said(agent, "this container numbers its processes itself")
     assert said(agent, "start it with --pid=host")
     (lease,) = agent.json("/api/v1/leases")["leases"]
@@ -51,31 +51,31 @@ def test_hidden_pids_are_said_and_leases_are_seen_all_the_same(namespaces, lab):
 HIDDEN = 'mount -t proc -o hidepid=invisible proc /proc && exec "$@"'
 
 
-def test_a_proc_that_hides_others_is_said(as_user, open_lab):
+def test_a_proc_that_hides_others_is_said(as_user, open_machine):
     within = ("unshare", "--mount", "sh", "-c", HIDDEN, "sh", *as_user(8420))
     if subprocess.run([*within, "true"], capture_output=True).returncode != 0:
         pytest.skip("needs to mount /proc")
-    open_lab.directory.chmod(0o777)
-    assert said(Agent(open_lab, within=within), "/proc hides the processes of other users (hidepid)")
+    open_machine.directory.chmod(0o777)
+    assert said(Agent(open_machine, within=within), "/proc hides the processes of other users (hidepid)")
 
 
-def test_a_container_without_the_lease_directory_says_so(lab):
+def test_a_container_without_the_lease_directory_says_so(machine):
     if pathlib.Path("/run/berth").exists():
         pytest.skip("needs a machine without /run/berth")
-    agent = Agent(lab, env={"BERTH_DIR": None, "container": "oci"})
+    agent = Agent(machine, env={"BERTH_DIR": None, "container": "oci"})
     assert said(agent, "this container has no /run/berth, so no lease of the machine is seen")
     agent.ends()
-    assert not said(Agent(lab, env={"container": "oci"}), "this container has no /run/berth")
+    assert not said(Agent(machine, env={"container": "oci"}), "this container has no /run/berth")
 
 
 READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
 
 
-def test_the_lease_directory_need_only_be_readable(namespaces, lab):
-    lab.berth("run", "--", "true")
-    within = (*namespaces, "unshare", "--mount", "sh", "-c", READ_ONLY, lab.leases)
-    agent = Agent(lab, within=within)
-    job = holder(lab)
+def test_the_lease_directory_need_only_be_readable(namespaces, machine):
+    machine.berth("run", "--", "true")
+    within = (*namespaces, "unshare", "--mount", "sh", "-c", READ_ONLY, machine.leases)
+    agent = Agent(machine, within=within)
+    job = holder(machine)
     eventually(lambda: agent.json("/api/v1/leases")["leases"])
     assert agent.json("/api/v1/health")["status"] == "ok"
     devices = agent.json("/api/v1/snapshot")["devices"]
@@ -97,7 +97,7 @@ def test_no_recipe_makes_a_folder_of_a_file_that_is_not_there():
 
 
 @pytest.mark.parametrize("service", ["agent", "hub"])
-def test_what_the_recipe_starts_takes_its_options(lab, tmp_path, service):
+def test_what_the_recipe_starts_takes_its_options(machine, tmp_path, service):
     recipe = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
     (secret,) = recipe["secrets"]
     token = tmp_path / "token"
@@ -111,4 +111,4 @@ def test_what_the_recipe_starts_takes_its_options(lab, tmp_path, service):
     listen = options[at + 1].replace(":8420", ":0")
     del options[at : at + 2]
     assert token in options
-    assert Agent(lab, *options, listen=listen).get("/api/v1/hosts")[0] == 401
+    assert Agent(machine, *options, listen=listen).get("/api/v1/hosts")[0] == 401

@@ -9,8 +9,8 @@ import sys
 import pytest
 from agent import Agent
 from jobs import eventually
-from lab import DEADLINE_S
 from schemas import checked_document
+from simulated_machine import DEADLINE_S
 
 MIB = 1 << 20
 TICKETS = 5000
@@ -35,15 +35,17 @@ sys.stdin.read()
 
 
 @pytest.fixture(params=["leases", "queue"])
-def flooded(lab, request):
-    lab.berth("run", "-n", "2", "--", "true")
-    uuids = ",".join(device["uuid"] for device in json.loads(lab.berth("list", "--json").out)["devices"][:2])
-    words = (sys.executable, "-c", FLOOD, str(lab.leases), request.param, str(TICKETS), uuids)
+def flooded(machine, request):
+    machine.berth("run", "-n", "2", "--", "true")
+    uuids = ",".join(
+        device["uuid"] for device in json.loads(machine.berth("list", "--json").out)["devices"][:2]
+    )
+    words = (sys.executable, "-c", FLOOD, str(machine.leases), request.param, str(TICKETS), uuids)
     flood = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         if flood.stdout.readline() != "full\n":
             pytest.skip("needs 5,100 descriptors")
-        yield lab, request.param
+        yield machine, request.param
     finally:
         flood.communicate(timeout=DEADLINE_S)
 
@@ -59,8 +61,8 @@ def total(document: dict, key: str) -> int:
 
 @pytest.mark.release_only  # a sanitizer keeps memory of its own
 def test_an_agent_beside_five_thousand_tickets_of_one_user_stays_small(flooded):
-    lab, part = flooded
-    agent = Agent(lab, "--no-history")
+    machine, part = flooded
+    agent = Agent(machine, "--no-history")
     count = {"leases": lambda: agent.json("/api/v1/leases"), "queue": lambda: agent.json("/api/v1/queue")}
     eventually(lambda: bool(count[part]()["unlisted"]))
     _, _, text = agent.get("/api/v1/snapshot")
@@ -81,8 +83,8 @@ def test_an_agent_beside_five_thousand_tickets_of_one_user_stays_small(flooded):
 
 
 def test_tables_and_documents_say_how_many_more_there_are(flooded):
-    lab, part = flooded
-    table = lab.berth("list" if part == "leases" else "queue").out
+    machine, part = flooded
+    table = machine.berth("list" if part == "leases" else "queue").out
     assert re.search(r"^and \d+ more (leases|requests) of \S+$", table, re.MULTILINE), table[-300:]
-    document = lab.berth("list", "--json").out
+    document = machine.berth("list", "--json").out
     assert len(document) < 3 * MIB

@@ -15,7 +15,7 @@ sys.path.append(str(pathlib.Path(__file__).parents[1]))
 
 from agent import Agent
 from jobs import holder
-from lab import Lab
+from simulated_machine import Machine
 
 
 def counts(file: pathlib.Path) -> dict:
@@ -48,9 +48,9 @@ def answered(agent: Agent) -> dict:
 class Killing:
     """Rounds of one agent after the other on the same file."""
 
-    def __init__(self, lab: Lab, seed: int):
-        self.lab, self.random = lab, random.Random(seed)
-        self.file = lab.directory / "history.db"
+    def __init__(self, machine: Machine, seed: int):
+        self.machine, self.random = machine, random.Random(seed)
+        self.file = machine.directory / "history.db"
         self.before = {"hours": 0.0, "leases": 0}
         self.rounds = 0
         self.job = None
@@ -58,8 +58,8 @@ class Killing:
     def round(self) -> None:
         """Jobs come and go, some outlive an agent, somebody asks, and the agent is killed in the middle of it."""
         if self.job is None:
-            self.job = holder(self.lab, "-n", "2")
-        agent = Agent(self.lab, "--history", self.file)
+            self.job = holder(self.machine, "-n", "2")
+        agent = Agent(self.machine, "--history", self.file)
         end = time.monotonic() + self.random.uniform(0, 1.3)
         said = self.before
         with contextlib.suppress(OSError, http.client.HTTPException):
@@ -87,14 +87,14 @@ def main() -> None:
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        lab = Lab(pathlib.Path(folder), "8xH100")
-        killing = Killing(lab, options.seed)
+        machine = Machine(pathlib.Path(folder), "8xH100")
+        killing = Killing(machine, options.seed)
         end = time.monotonic() + options.minutes * 60
         try:
             while time.monotonic() < end:
                 killing.round()
         finally:
-            lab.close()
+            machine.close()
             print(f"{killing.rounds} agents killed; the file has {counts(killing.file)}")
 
 

@@ -4,7 +4,7 @@ import pathlib
 
 from agent import Agent
 from jobs import eventually
-from lab import Lab
+from simulated_machine import Machine
 
 
 class Hub(Agent):
@@ -12,9 +12,9 @@ class Hub(Agent):
 
     SOCKET = "hub.sock"
 
-    def __init__(self, lab: Lab, *agents, options=(), **more):
+    def __init__(self, machine: Machine, *agents, options=(), **more):
         words = [word for each in agents for word in ("--agent", each)]
-        super().__init__(lab, "--hub", "--every", "1", "--agent-wait", "1", *words, *options, **more)
+        super().__init__(machine, "--hub", "--every", "1", "--agent-wait", "1", *words, *options, **more)
 
     def hosts(self) -> dict[str, dict]:
         return {host["name"]: host for host in self.json("/api/v1/hosts")["hosts"]}

@@ -11,13 +11,12 @@ import socket
 import zlib
 
 import pytest
-
 from agent import Agent
 from fake_agent import FakeAgent, answering
 from hub import NOT_YET, Hub, agents_file
 from jobs import eventually, holder
-from lab import DEADLINE_S
 from schemas import checked_document
+from simulated_machine import DEADLINE_S
 
 KIB = 1024
 
@@ -35,14 +34,14 @@ def endless_line(agent: FakeAgent, connection: socket.socket, request: bytes) ->
 
 
 @pytest.mark.release_only  # a sanitizer keeps memory of its own
-def test_a_line_without_an_end_is_not_kept(lab, fake):
-    hub = Hub(lab, f"far={fake(endless_line).url}")
+def test_a_line_without_an_end_is_not_kept(machine, fake):
+    hub = Hub(machine, f"far={fake(endless_line).url}")
     assert "what it answers is no HTTP" in hub.error("far")
     assert most_resident_kib(hub) < 48 * KIB
 
 
 @pytest.mark.release_only  # a sanitizer keeps memory of its own
-def test_a_bad_agent_costs_a_hub_neither_memory_nor_another_row(lab, fake, document):
+def test_a_bad_agent_costs_a_hub_neither_memory_nor_another_row(machine, fake, document):
     listing = document["hosts"][0]["snapshot"]
     good = fake(answering(json.dumps(document)))
     device = {"index": 0, "uuid": "GPU-1"}
@@ -57,7 +56,7 @@ def test_a_bad_agent_costs_a_hub_neither_memory_nor_another_row(lab, fake, docum
     for name, (snapshot, _) in bad.items():
         host = document["hosts"][0] | {"snapshot": snapshot}
         agents[name] = fake(answering(json.dumps(document | {"hosts": [host]}, separators=(",", ":"))))
-    hub = Hub(lab, f"good={good.url}", *(f"{name}={agent.url}" for name, agent in agents.items()))
+    hub = Hub(machine, f"good={good.url}", *(f"{name}={agent.url}" for name, agent in agents.items()))
     for name, (_, words) in bad.items():
         assert re.search(words, hub.error(name)), hub.error(name)
     assert hub.sees("good")
@@ -67,13 +66,15 @@ def test_a_bad_agent_costs_a_hub_neither_memory_nor_another_row(lab, fake, docum
 
 
 @pytest.mark.release_only  # a sanitizer would have to be preloaded first
-def test_a_hub_that_lacks_memory_for_an_answer_goes_on_and_asks_again(lab, build, fake, document, tmp_path):
+def test_a_hub_that_lacks_memory_for_an_answer_goes_on_and_asks_again(
+    machine, build, fake, document, tmp_path
+):
     full = tmp_path / "full"
     text = json.dumps(document)
     good, long = fake(answering(text)), fake(answering(text + " " * (900 * KIB)))
-    preload = f"{build / 'no_memory.so'} {lab.env.get('LD_PRELOAD', '')}".strip()
+    preload = f"{build / 'no_memory.so'} {machine.env.get('LD_PRELOAD', '')}".strip()
     env = {"NO_MEMORY": str(full), "LD_PRELOAD": preload}
-    hub = Hub(lab, f"good={good.url}", f"far={long.url}", env=env)
+    hub = Hub(machine, f"good={good.url}", f"far={long.url}", env=env)
     assert hub.sees("far")
     full.touch()
     eventually(lambda: hub.row("far")["state"] == "down")
@@ -85,7 +86,7 @@ def test_a_hub_that_lacks_memory_for_an_answer_goes_on_and_asks_again(lab, build
 
 
 @pytest.mark.release_only  # a sanitizer keeps memory of its own
-def test_long_answers_of_many_agents_are_bounded_together(lab, fake, document):
+def test_long_answers_of_many_agents_are_bounded_together(machine, fake, document):
     # Each of them alone is a machine with thousands of processes.
     device = document["hosts"][0]["snapshot"]["devices"][0]
     whole = {
@@ -100,7 +101,7 @@ def test_long_answers_of_many_agents_are_bounded_together(lab, fake, document):
     device["processes"] = [{"pid": pid} | whole | rest for pid in range(1, 4500)]
     text = json.dumps(document, separators=(",", ":"))
     agents = [fake(answering(text)) for _ in range(30)]
-    hub = Hub(lab, *(f"n{i}={agent.url}" for i, agent in enumerate(agents)))
+    hub = Hub(machine, *(f"n{i}={agent.url}" for i, agent in enumerate(agents)))
 
     def all_asked() -> dict:
         hosts = hub.hosts()
@@ -113,9 +114,9 @@ def test_long_answers_of_many_agents_are_bounded_together(lab, fake, document):
     assert most_resident_kib(hub) < 160 * KIB
 
 
-def test_a_compressed_stream_and_page_are_what_they_are_plain(lab, fake, document):
+def test_a_compressed_stream_and_page_are_what_they_are_plain(machine, fake, document):
     agents = [fake(answering(json.dumps(document))) for _ in range(3)]
-    hub = Hub(lab, *(f"n{i}={agent.url}" for i, agent in enumerate(agents)), "gone=http://127.0.0.1:1")
+    hub = Hub(machine, *(f"n{i}={agent.url}" for i, agent in enumerate(agents)), "gone=http://127.0.0.1:1")
     eventually(lambda: all(each["error"] != NOT_YET for each in hub.hosts().values()))
     for path in ("/api/v1/hosts", "/api/v1/health", "/cluster_status"):
         asked = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
@@ -141,7 +142,7 @@ def test_a_compressed_stream_and_page_are_what_they_are_plain(lab, fake, documen
         assert stream.eof  # the checksum is right too
 
 
-def test_a_page_that_is_open_gets_what_is_new_compressed_after_what_it_has(lab, fake, document):
+def test_a_page_that_is_open_gets_what_is_new_compressed_after_what_it_has(machine, fake, document):
     """Machines resemble each other, and each answer the one before."""
     answers = itertools.count(20)
 
@@ -149,7 +150,7 @@ def test_a_page_that_is_open_gets_what_is_new_compressed_after_what_it_has(lab, 
         document["hosts"][0]["snapshot"]["devices"][0]["temperature_c"] = next(answers)
         answering(json.dumps(document))(agent, connection, request)
 
-    hub = Hub(lab, *(f"n{i}={fake(reply).url}" for i in range(3)))
+    hub = Hub(machine, *(f"n{i}={fake(reply).url}" for i in range(3)))
     for i in range(3):
         hub.sees(f"n{i}")
     with hub.connect() as connection:
@@ -179,16 +180,16 @@ def without_times(text: bytes) -> bytes:
     return re.sub(rb"\d{9,}(\.\d+)?(e\+\d+)?", b"0", text)
 
 
-def test_the_more_agents_the_less_is_read_of_each(lab, fake):
+def test_the_more_agents_the_less_is_read_of_each(machine, fake):
     long = answering(b" " * (1024 * KIB))
-    hub = Hub(lab, f"far={fake(long).url}", *(f"n{i}=http://127.0.0.1:1" for i in range(600)))
+    hub = Hub(machine, f"far={fake(long).url}", *(f"n{i}=http://127.0.0.1:1" for i in range(600)))
     assert hub.error("far") == "its answer is longer than 256 KiB, and was not read"
 
 
 @pytest.mark.release_only  # a sanitizer keeps memory of its own
-def test_a_compressed_answer_is_forgotten_also_while_nothing_new_is_told(lab):
+def test_a_compressed_answer_is_forgotten_also_while_nothing_new_is_told(machine):
     agents = [f"n{i}=http://127.0.0.1:1" for i in range(300)]
-    hub = Hub(lab, *agents)
+    hub = Hub(machine, *agents)
     eventually(lambda: hub.get("/readyz")[0] == 200)
 
     def ask(times: int) -> int:
@@ -200,9 +201,9 @@ def test_a_compressed_answer_is_forgotten_also_while_nothing_new_is_told(lab):
     assert ask(400) - before < 4 * KIB
 
 
-def test_a_machine_that_is_no_agent_any_more_is_not_shown(lab, tmp_path):
+def test_a_machine_that_is_no_agent_any_more_is_not_shown(machine, tmp_path):
     file = agents_file(tmp_path / "agents.toml", {"name": "own", "url": "self"})
-    hub = Hub(lab, options=["--agents", file])
+    hub = Hub(machine, options=["--agents", file])
     hub.sees("own")
     assert hub.get("/api/v1/snapshot")[0] == 200
     agents_file(file, {"name": "gone", "url": "http://127.0.0.1:1"})
@@ -212,58 +213,58 @@ def test_a_machine_that_is_no_agent_any_more_is_not_shown(lab, tmp_path):
     assert "berth_device_up" not in hub.get("/metrics")[2]
 
 
-def test_a_time_that_no_browser_could_show_is_no_answer(lab, fake, document):
+def test_a_time_that_no_browser_could_show_is_no_answer(machine, fake, document):
     document["hosts"][0]["seen_s"] = 9_000_000_000_000_000_000
-    hub = Hub(lab, f"far={fake(answering(json.dumps(document))).url}")
+    hub = Hub(machine, f"far={fake(answering(json.dumps(document))).url}")
     assert "document.hosts.seen_s is no time" in hub.error("far")
 
 
-def test_cards_of_one_name_are_one_series(lab, fake, document):
+def test_cards_of_one_name_are_one_series(machine, fake, document):
     devices = document["hosts"][0]["snapshot"]["devices"]
     devices[0]["memory"]["total_bytes"] //= 2
-    hub = Hub(lab, f"far={fake(answering(json.dumps(document))).url}")
+    hub = Hub(machine, f"far={fake(answering(json.dumps(document))).url}")
     hub.sees("far")
     text = hub.get("/metrics")[2]
     lines = [line for line in text.splitlines() if line.startswith("berth_hub_devices{")]
     assert lines == ['berth_hub_devices{name="NVIDIA H100 80GB HBM3"} 8']
 
 
-def test_an_answer_without_a_tag_ends_that_of_the_one_before(lab, fake, document):
+def test_an_answer_without_a_tag_ends_that_of_the_one_before(machine, fake, document):
     whole = json.dumps(document)
     tagged, plain = answering(whole, header='ETag: "7"\r\n'), answering(whole)
     agent = fake(lambda agent, *words: (tagged if len(agent.requests) == 1 else plain)(agent, *words))
-    Hub(lab, f"far={agent.url}")
+    Hub(machine, f"far={agent.url}")
     eventually(lambda: len(agent.requests) >= 3)
     assert ["If-None-Match" in request.decode() for request in agent.requests[:3]] == [False, True, False]
 
 
-def test_numbers_of_events_are_exact_in_javascript_and_rise_with_each_start(lab):
-    hub = Hub(lab, "gone=http://127.0.0.1:1")
+def test_numbers_of_events_are_exact_in_javascript_and_rise_with_each_start(machine):
+    hub = Hub(machine, "gone=http://127.0.0.1:1")
     hosts = hub.json("/api/v1/hosts")
     assert hosts["time_s"] - 60 < hosts["number"] / 1_000_000 <= hosts["time_s"] + 1
     assert hosts["number"] < 2**53
 
 
-def test_hours_that_are_none_are_missing(lab, fake, document):
+def test_hours_that_are_none_are_missing(machine, fake, document):
     usage = {"kind": "berth-usage", "version": 1, "by": "user", "from_s": 1, "to_s": 2, "unwatched_s": 0}
     row = {"user": "u", "leases": 1, "leased_gpu_hours": 1e300, "used_gpu_hours": 0}
     healthy = answering(json.dumps(document))
     told = answering(json.dumps(usage | {"missing": [], "rows": [row]}))
     agent = fake(lambda *words: (told if b"/usage" in words[2] else healthy)(*words))
-    hub = Hub(lab, f"far={agent.url}")
+    hub = Hub(machine, f"far={agent.url}")
     hub.sees("far")
     answer = checked_document(hub.json("/api/v1/usage?since=1h"), "usage")
     assert (answer["missing"], answer["rows"]) == (["far"], [])
 
 
 @pytest.mark.release_only  # a sanitizer would have to be preloaded first
-def test_a_disk_that_hangs_leaves_its_machine_out_of_the_hours_and_no_other(lab, build, tmp_path):
+def test_a_disk_that_hangs_leaves_its_machine_out_of_the_hours_and_no_other(machine, build, tmp_path):
     hangs = tmp_path / "hangs"
-    inherited = lab.env.get("LD_PRELOAD", "")
+    inherited = machine.env.get("LD_PRELOAD", "")
     preload = f"{build / 'slow_disk.so'} {inherited}".strip()
-    hub = Hub(lab, "own=self", env={"SLOW_DISK": str(hangs), "LD_PRELOAD": preload})
+    hub = Hub(machine, "own=self", env={"SLOW_DISK": str(hangs), "LD_PRELOAD": preload})
     hub.sees("own")
-    job = holder(lab)  # of whom there is something to write
+    job = holder(machine)  # of whom there is something to write
     eventually(lambda: hub.json("/api/v1/usage?since=1h")["rows"])
     hangs.touch()
     eventually(lambda: hub.json("/api/v1/usage?since=1h")["missing"] == ["own"])
@@ -278,16 +279,16 @@ def test_a_disk_that_hangs_leaves_its_machine_out_of_the_hours_and_no_other(lab,
 
 
 @pytest.mark.release_only  # a sanitizer would have to be preloaded first
-def test_an_address_that_is_silent_leaves_time_for_the_next(lab, build):
-    agent = Agent(lab, "--insecure")
+def test_an_address_that_is_silent_leaves_time_for_the_next(machine, build):
+    agent = Agent(machine, "--insecure")
     with contextlib.ExitStack() as stack:
         full = stack.enter_context(socket.create_server(("127.0.0.2", agent.port), backlog=0))
         for _ in range(3):
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
-        preload = f"{build / 'slow_names.so'} {lab.env.get('LD_PRELOAD', '')}".strip()
+        preload = f"{build / 'slow_names.so'} {machine.env.get('LD_PRELOAD', '')}".strip()
         env = {"TWO_NAME": "two.example", "LD_PRELOAD": preload}
         url = f"far=http://two.example:{agent.port}"
-        hub = Hub(lab, url, options=["--agent-insecure"], env=env)
+        hub = Hub(machine, url, options=["--agent-insecure"], env=env)
         assert hub.sees("far")

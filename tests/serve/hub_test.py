@@ -14,20 +14,20 @@ from agent import Agent
 from fake_agent import answering, dripping, saying, silent
 from hub import Hub, agents_file
 from jobs import eventually, holder, waiter
-from lab import DEADLINE_S
 from schemas import checked_document
+from simulated_machine import DEADLINE_S
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
 
-def test_it_shows_its_own_machine_and_others(make_lab):
-    lab, other = make_lab("2xA100"), make_lab("8xH100")
+def test_it_shows_its_own_machine_and_others(make_machine):
+    machine, other = make_machine("2xA100"), make_machine("8xH100")
     far = Agent(other)
     # Its end is known. If both were assumed, one more request would fit in before the waiter's start as long as
     # it came within the second in which this one was granted.
     job = holder(other, "-n", "3", "--time", "30m", "--note", "</script>\x1b[2J")
     waiting = waiter(other, "-n", "8")
-    hub = Hub(lab, "self", f"far=http://127.0.0.1:{far.port}")
+    hub = Hub(machine, "self", f"far=http://127.0.0.1:{far.port}")
     eventually(lambda: hub.sees("far")["snapshot"]["leases"] and hub.sees("far")["queue"]["waiters"])
     hosts = checked_document(hub.json("/api/v1/hosts"), "hosts")
     assert [host["name"] for host in hosts["hosts"]] == [socket.gethostname(), "far"]
@@ -57,9 +57,9 @@ def test_it_shows_its_own_machine_and_others(make_lab):
     waiting.ends()
 
 
-def test_events_tell_what_is_new_of_each_host(make_lab):
-    other = make_lab("2xT4")
-    hub = Hub(make_lab("2xA100"), "self", f"far=http://127.0.0.1:{Agent(other).port}")
+def test_events_tell_what_is_new_of_each_host(make_machine):
+    other = make_machine("2xT4")
+    hub = Hub(make_machine("2xA100"), "self", f"far=http://127.0.0.1:{Agent(other).port}")
     hub.sees("far")
     events = hub.events("/api/v1/hosts/events")
     first = [events.next("host") for _ in range(2)]
@@ -95,9 +95,9 @@ class Followed:
                 self.hosts[data["name"]] = jsonpatch.apply_patch(self.hosts[data["name"]], data["patch"])
 
 
-def test_changes_tell_what_has_become_of_each_host(make_lab):
-    other = make_lab("2xT4")
-    hub = Hub(make_lab("2xA100"), "self", f"far=http://127.0.0.1:{Agent(other).port}")
+def test_changes_tell_what_has_become_of_each_host(make_machine):
+    other = make_machine("2xT4")
+    hub = Hub(make_machine("2xA100"), "self", f"far=http://127.0.0.1:{Agent(other).port}")
     hub.sees("far")
     whole, changes = Followed(hub, "events"), Followed(hub, "changes")
 
@@ -119,8 +119,8 @@ def test_changes_tell_what_has_become_of_each_host(make_lab):
         each.events.close()
 
 
-def test_metrics_tell_who_answers(make_lab, agent):
-    hub = Hub(make_lab("2xA100"), "self", f"far=http://127.0.0.1:{agent.port}", "gone=http://127.0.0.1:1")
+def test_metrics_tell_who_answers(make_machine, agent):
+    hub = Hub(make_machine("2xA100"), "self", f"far=http://127.0.0.1:{agent.port}", "gone=http://127.0.0.1:1")
     hub.sees("far")
     hub.error("gone")
     text = hub.get("/metrics")[2]
@@ -137,7 +137,7 @@ def test_metrics_tell_who_answers(make_lab, agent):
     assert health["warnings"][0].startswith("gone: nobody listens at http://127.0.0.1:1; start `berth serve`")
 
 
-def test_no_bad_agent_is_more_than_a_row_with_its_error(lab, agent, document, fake):
+def test_no_bad_agent_is_more_than_a_row_with_its_error(machine, agent, document, fake):
     good = json.dumps(document)
     later = json.dumps(document | {"version": 2})
     hub_itself = json.dumps(document | {"hub": True})
@@ -163,7 +163,7 @@ def test_no_bad_agent_is_more_than_a_row_with_its_error(lab, agent, document, fa
         "unasked": (answering("", "304 Not Modified"), "HTTP status 304"),
     }
     bad = [f"{name}={fake(reply).url}" for name, (reply, _) in worlds.items()]
-    hub = Hub(lab, *bad, f"good=http://127.0.0.1:{agent.port}")
+    hub = Hub(machine, *bad, f"good=http://127.0.0.1:{agent.port}")
     seen = hub.sees("good")["seen_s"]
     for name, (_, words) in worlds.items():
         error = hub.error(name)
@@ -192,7 +192,7 @@ def with_more(document):
     return [with_more(each) for each in document] if isinstance(document, list) else document
 
 
-def test_agents_of_the_previous_and_of_the_next_version_are_shown(lab, document, fake):
+def test_agents_of_the_previous_and_of_the_next_version_are_shown(machine, document, fake):
     older = without(document, "pcie_width", "health", "idle", "idle_since_s", "kept", "assumed", "summary")
     newer = with_more(document)
     newer["hosts"][0]["snapshot"]["devices"][0] |= {
@@ -210,7 +210,9 @@ def test_agents_of_the_previous_and_of_the_next_version_are_shown(lab, document,
     }
     nameless = without(document, "uuid")
     worlds = {"older": older, "newer": newer, "nameless": nameless}
-    hub = Hub(lab, *(f"{name}={fake(answering(json.dumps(world))).url}" for name, world in worlds.items()))
+    hub = Hub(
+        machine, *(f"{name}={fake(answering(json.dumps(world))).url}" for name, world in worlds.items())
+    )
     for name in ("older", "newer"):
         hub.sees(name)
         assert hub.row(name)["state"] == "up", hub.row(name)["error"]
@@ -236,15 +238,15 @@ def test_agents_of_the_previous_and_of_the_next_version_are_shown(lab, document,
     assert (third["verdict"]["clause"], third["verdict"]["reason"]) == ("unknown", "a ghost")
     assert fourth["power_mw"] == was[3]["power_mw"]
     assert [device["verdict"]["free"] for device in told["newer"]] == [True, True, False] + [True] * 5
-    listed = lab.berth("list", "--hub", f"http://127.0.0.1:{hub.port}")
+    listed = machine.berth("list", "--hub", f"http://127.0.0.1:{hub.port}")
     assert listed.status == 0, listed.err
     assert "older" in listed.out and "newer" in listed.out
 
 
-def test_a_host_that_goes_keeps_its_last_word_and_comes_back(make_lab):
-    other = make_lab("2xT4")
+def test_a_host_that_goes_keeps_its_last_word_and_comes_back(make_machine):
+    other = make_machine("2xT4")
     far = Agent(other)
-    hub = Hub(make_lab("1xA100"), f"far=http://127.0.0.1:{far.port}")
+    hub = Hub(make_machine("1xA100"), f"far=http://127.0.0.1:{far.port}")
     seen = hub.sees("far")["seen_s"]
     far.process.kill()
     far.process.wait()
@@ -260,14 +262,14 @@ def test_a_host_that_goes_keeps_its_last_word_and_comes_back(make_lab):
     again.ends()
 
 
-def test_a_driver_that_fails_is_told_in_the_words_of_its_agent(make_lab):
-    far = Agent(make_lab("2xT4"), env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"})
-    hub = Hub(make_lab("1xA100"), f"far=http://127.0.0.1:{far.port}")
+def test_a_driver_that_fails_is_told_in_the_words_of_its_agent(make_machine):
+    far = Agent(make_machine("2xT4"), env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"})
+    hub = Hub(make_machine("1xA100"), f"far=http://127.0.0.1:{far.port}")
     assert "driver" in hub.error("far")
     assert hub.row("far")["seen_s"] is None
 
 
-def test_all_are_asked_at_once(lab, document, fake):
+def test_all_are_asked_at_once(machine, document, fake):
     """None answers before all have been asked. Later rounds wait for nobody."""
     asked = threading.Barrier(20)
     all_were_asked = threading.Event()
@@ -279,11 +281,11 @@ def test_all_are_asked_at_once(lab, document, fake):
             all_were_asked.set()
         answer(agent, connection, request)
 
-    hub = Hub(lab, *(f"n{i}={fake(together).url}" for i in range(20)), options=["--agent-wait", "20"])
+    hub = Hub(machine, *(f"n{i}={fake(together).url}" for i in range(20)), options=["--agent-wait", "20"])
     eventually(lambda: all(host["state"] == "up" for host in hub.hosts().values()))
 
 
-def test_connections_are_kept_and_what_has_not_changed_is_not_sent_again(lab, document, fake):
+def test_connections_are_kept_and_what_has_not_changed_is_not_sent_again(machine, document, fake):
     whole = answering(json.dumps(document), header='ETag: "7"\r\n')
     unchanged = answering("", "304 Not Modified", 'ETag: "7"\r\n')
 
@@ -291,7 +293,7 @@ def test_connections_are_kept_and_what_has_not_changed_is_not_sent_again(lab, do
         (unchanged if b'If-None-Match: "7"' in request else whole)(agent, connection, request)
 
     agent = fake(reply)
-    hub = Hub(lab, f"far={agent.url}")
+    hub = Hub(machine, f"far={agent.url}")
     events = hub.events("/api/v1/hosts/events")
     eventually(lambda: events.next("host")["state"] == "up")
     eventually(lambda: len(agent.requests) >= 3)
@@ -303,7 +305,7 @@ def test_connections_are_kept_and_what_has_not_changed_is_not_sent_again(lab, do
         events.next("host")
 
 
-def test_a_kept_connection_that_the_agent_has_ended_is_no_failure(lab, document, fake):
+def test_a_kept_connection_that_the_agent_has_ended_is_no_failure(machine, document, fake):
     answer = answering(json.dumps(document))
 
     def once_a_connection(agent, connection, request):
@@ -311,7 +313,7 @@ def test_a_kept_connection_that_the_agent_has_ended_is_no_failure(lab, document,
         connection.shutdown(socket.SHUT_RDWR)
 
     agent = fake(once_a_connection)
-    hub = Hub(lab, f"far={agent.url}")
+    hub = Hub(machine, f"far={agent.url}")
     events = hub.events("/api/v1/hosts/events")
     eventually(lambda: events.next("host")["state"] == "up")
     for _ in range(2):
@@ -320,33 +322,33 @@ def test_a_kept_connection_that_the_agent_has_ended_is_no_failure(lab, document,
     events.close()
 
 
-def test_plain_http_over_the_network_needs_a_token_or_a_word(lab, tmp_path):
+def test_plain_http_over_the_network_needs_a_token_or_a_word(machine, tmp_path):
     file = agents_file(
         tmp_path / "agents.toml",
         {"name": "bare", "url": "http://192.0.2.1:8420"},
         {"name": "meant", "url": "http://192.0.2.2:8420", "insecure": True},
     )
-    hub = Hub(lab, "near=http://127.0.0.1:1", options=["--agents", file])
+    hub = Hub(machine, "near=http://127.0.0.1:1", options=["--agents", file])
     assert "not asked: http://192.0.2.1:8420 is plain HTTP" in hub.error("bare")
     assert "insecure = true, or --agent-insecure" in hub.error("bare")
     assert "nobody listens" in hub.error("near")
     assert "not asked" not in hub.error("meant")
 
 
-def test_the_token_is_shown_and_never_told(lab, make_lab, tmp_path):
+def test_the_token_is_shown_and_never_told(machine, make_machine, tmp_path):
     token, wrong = tmp_path / "token", tmp_path / "wrong"
     token.write_text(TOKEN + "\n")
     wrong.write_text(TOKEN[::-1] + "\n")
     for file in (token, wrong):
         file.chmod(0o600)
-    far = Agent(make_lab("2xT4"), "--token-file", token)
+    far = Agent(make_machine("2xT4"), "--token-file", token)
     file = agents_file(
         tmp_path / "agents.toml",
         {"name": "right", "url": f"http://127.0.0.1:{far.port}", "token-file": token},
         {"name": "wrong", "url": f"http://127.0.0.1:{far.port}", "token-file": wrong},
         {"name": "none", "url": f"http://127.0.0.1:{far.port}"},
     )
-    hub = Hub(lab, options=["--agents", file])
+    hub = Hub(machine, options=["--agents", file])
     hub.sees("right")
     assert "it wants a token" in hub.error("wrong")
     assert "it wants a token" in hub.error("none")
@@ -373,9 +375,9 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize(("name", "text", "words"), BAD_FILES.values(), ids=BAD_FILES)
-def test_a_file_at_fault_is_named_with_its_line(lab, tmp_path, name, text, words):
+def test_a_file_at_fault_is_named_with_its_line(machine, tmp_path, name, text, words):
     (tmp_path / name).write_text(text)
-    answer = lab.berth("serve", "--hub", "--agents", name, cwd=tmp_path)
+    answer = machine.berth("serve", "--hub", "--agents", name, cwd=tmp_path)
     assert answer.status in (1, 2)
     assert words in " ".join(answer.err.split())
 
@@ -390,17 +392,19 @@ def test_a_file_at_fault_is_named_with_its_line(lab, tmp_path, name, text, words
         (["--hub", "--agent", "x=y"], "--agent x=y: url: 'y' must be a URL"),
     ],
 )
-def test_options_at_fault_are_named(lab, options, words):
-    answer = lab.berth("serve", *options)
+def test_options_at_fault_are_named(machine, options, words):
+    answer = machine.berth("serve", *options)
     assert answer.status in (1, 2)
     assert words in " ".join(answer.err.split())
 
 
-def test_sighup_reads_the_agents_again_and_a_bad_file_changes_nothing(lab, agent, fake, document, tmp_path):
+def test_sighup_reads_the_agents_again_and_a_bad_file_changes_nothing(
+    machine, agent, fake, document, tmp_path
+):
     near = fake(answering(json.dumps(document)))
     stays = {"name": "stays", "url": near.url}
     file = agents_file(tmp_path / "agents.toml", stays, {"name": "goes", "url": "http://127.0.0.1:1"})
-    hub = Hub(lab, options=["--agents", file])
+    hub = Hub(machine, options=["--agents", file])
     hub.sees("stays")
     file.write_text("[[agent]]\n")
     hub.process.send_signal(signal.SIGHUP)
@@ -417,11 +421,11 @@ def test_sighup_reads_the_agents_again_and_a_bad_file_changes_nothing(lab, agent
 
 
 @pytest.mark.release_only  # the resolver is preloaded, and a sanitizer would have to come before it
-def test_a_name_that_is_looked_up_for_ever_holds_up_nobody(lab, agent, build):
+def test_a_name_that_is_looked_up_for_ever_holds_up_nobody(machine, agent, build):
     preload = build / "slow_names.so"
-    inherited = lab.env.get("LD_PRELOAD", "")
+    inherited = machine.env.get("LD_PRELOAD", "")
     hub = Hub(
-        lab,
+        machine,
         f"slow=http://slow.example:{agent.port}",
         f"good=http://localhost:{agent.port}",
         options=["--agent-insecure"],
@@ -432,16 +436,18 @@ def test_a_name_that_is_looked_up_for_ever_holds_up_nobody(lab, agent, build):
     assert hub.ends() == 0
 
 
-def test_berth_list_shows_the_machines_of_a_hub(make_lab):
-    other = make_lab("2xT4")
+def test_berth_list_shows_the_machines_of_a_hub(make_machine):
+    other = make_machine("2xT4")
     far = Agent(other)
     job = holder(other)
-    hub = Hub(make_lab("1xA100"), "own=self", f"far=http://127.0.0.1:{far.port}", "gone=http://127.0.0.1:1")
+    hub = Hub(
+        make_machine("1xA100"), "own=self", f"far=http://127.0.0.1:{far.port}", "gone=http://127.0.0.1:1"
+    )
     eventually(lambda: hub.sees("far")["snapshot"]["leases"])
     hub.sees("own")
     hub.error("gone")
-    lab, url = make_lab("1xT4"), f"http://127.0.0.1:{hub.port}"
-    answer = lab.berth("list", "--hub", url)
+    machine, url = make_machine("1xT4"), f"http://127.0.0.1:{hub.port}"
+    answer = machine.berth("list", "--hub", url)
     assert (answer.status, answer.err) == (0, "")
     lines = answer.out.splitlines()
     assert lines[0] == "3 hosts (1 down): 3 GPUs, 2 free"
@@ -449,19 +455,19 @@ def test_berth_list_shows_the_machines_of_a_hub(make_lab):
     assert [line.split()[0] for line in lines[4:8]] == ["HOST", "own", "far", "gone"]
     assert lines[7].split(maxsplit=4)[4] == "down, never seen"
     assert lines[9].startswith("gone: nobody listens at")
-    checked_document(lab.berth("list", "--json", "--hub", url).json, "hosts")
+    checked_document(machine.berth("list", "--json", "--hub", url).json, "hosts")
     # An agent is asked in the same way, also at its socket.
-    assert lab.berth("list", "--hub", f"unix:{far.socket}").out.startswith("1 host: 2 GPUs, 1 free\n")
+    assert machine.berth("list", "--hub", f"unix:{far.socket}").out.startswith("1 host: 2 GPUs, 1 free\n")
     job.ends()
 
 
-def test_berth_list_says_why_a_hub_cannot_be_asked(lab, fake, tmp_path):
+def test_berth_list_says_why_a_hub_cannot_be_asked(machine, fake, tmp_path):
     token = tmp_path / "token"
     token.write_text(TOKEN + "\n")
     token.chmod(0o600)
-    hub = Hub(lab, "gone=http://127.0.0.1:1", options=["--token-file", token])
+    hub = Hub(machine, "gone=http://127.0.0.1:1", options=["--token-file", token])
     url = f"http://127.0.0.1:{hub.port}"
-    assert lab.berth("list", "--hub", url, "--token-file", token).status == 0
+    assert machine.berth("list", "--hub", url, "--token-file", token).status == 0
     for words, status, text in (
         ([url], 1, "it wants a token; give it with --token-file FILE"),
         (["http://127.0.0.1:1"], 1, "nobody listens at http://127.0.0.1:1"),
@@ -469,13 +475,13 @@ def test_berth_list_says_why_a_hub_cannot_be_asked(lab, fake, tmp_path):
         (["node01"], 2, "must be a URL like"),
         ([fake(answering("<html>")).url], 1, "it is not JSON"),
     ):
-        answer = lab.berth("list", "--hub", *words)
+        answer = machine.berth("list", "--hub", *words)
         assert (answer.status, answer.out) == (status, "")
         assert text in " ".join(answer.err.split())
 
 
-def test_history_and_usage_are_asked_of_the_agents(make_lab, fake, document):
-    other, own = make_lab("2xT4"), make_lab("1xA100")
+def test_history_and_usage_are_asked_of_the_agents(make_machine, fake, document):
+    other, own = make_machine("2xT4"), make_machine("1xA100")
     far = Agent(other)
     jobs = [holder(other), holder(own)]
     silly = fake(answering(json.dumps(document)))
@@ -520,9 +526,9 @@ def test_history_and_usage_are_asked_of_the_agents(make_lab, fake, document):
         job.ends()
 
 
-def test_a_host_is_named_in_a_path_as_browsers_write_it(make_lab):
-    agents = [Agent(make_lab("1xT4")) for _ in range(2)]
-    hub = Hub(make_lab("1xT4"), *(f"http://127.0.0.1:{agent.port}" for agent in agents))
+def test_a_host_is_named_in_a_path_as_browsers_write_it(make_machine):
+    agents = [Agent(make_machine("1xT4")) for _ in range(2)]
+    hub = Hub(make_machine("1xT4"), *(f"http://127.0.0.1:{agent.port}" for agent in agents))
     name = f"127.0.0.1:{agents[1].port}"
     device = hub.sees(name)["snapshot"]["devices"][0]["uuid"]
     path = f"/api/v1/hosts/{urllib.parse.quote(name, safe='')}/history?device={device}"
@@ -531,10 +537,10 @@ def test_a_host_is_named_in_a_path_as_browsers_write_it(make_lab):
     assert hub.get("/api/v1/hosts/%/history")[0] == 404
 
 
-def test_many_who_ask_for_hours_cost_an_agent_one_question(make_lab, fake, document):
+def test_many_who_ask_for_hours_cost_an_agent_one_question(make_machine, fake, document):
     healthy = answering(json.dumps(document))
     agent = fake(lambda *words: (silent if b"/usage" in words[2] else healthy)(*words))
-    hub = Hub(make_lab("1xT4"), f"slow={agent.url}")
+    hub = Hub(make_machine("1xT4"), f"slow={agent.url}")
     hub.sees("slow")
     asked = [hub.connect() for _ in range(20)]
     for connection in asked:
@@ -547,9 +553,9 @@ def test_many_who_ask_for_hours_cost_an_agent_one_question(make_lab, fake, docum
     assert sum(b"/api/v1/usage" in request for request in agent.requests) == 1
 
 
-def test_it_needs_no_driver_where_it_is_no_machine_of_its_own(lab, agent):
+def test_it_needs_no_driver_where_it_is_no_machine_of_its_own(machine, agent):
     hub = Hub(
-        lab, f"far=http://127.0.0.1:{agent.port}", env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"}
+        machine, f"far=http://127.0.0.1:{agent.port}", env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"}
     )
     assert hub.sees("far")
     assert hub.get("/api/v1/snapshot")[0] == 404

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from agent import Agent
 from jobs import eventually
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 MOST = 4000
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -82,8 +82,8 @@ def test_one_address_has_half_of_the_room(many_descriptors, agent):
         assert is_served(other)
 
 
-def test_who_asks_for_nothing_has_the_time_of_one_request(lab):
-    agent = Agent(lab, "--patience", "1s")
+def test_who_asks_for_nothing_has_the_time_of_one_request(machine):
+    agent = Agent(machine, "--patience", "1s")
     with agent.connect() as idle, agent.connect() as known:
         assert is_served(known)
         assert is_shown_out(idle)
@@ -97,8 +97,8 @@ def takes_events(connection: socket.socket) -> bool:
     return False
 
 
-def test_clients_cannot_take_the_descriptors_that_a_look_needs(lab):
-    agent = Agent(lab, within=("prlimit", "--nofile=64:64"))
+def test_clients_cannot_take_the_descriptors_that_a_look_needs(machine):
+    agent = Agent(machine, within=("prlimit", "--nofile=64:64"))
     with contextlib.ExitStack() as stack:
         first = agent.events()
         taken = 0
@@ -114,7 +114,7 @@ def test_clients_cannot_take_the_descriptors_that_a_look_needs(lab):
 
 
 @pytest.fixture
-def crowded(make_lab):
+def crowded(make_machine):
     """A machine whose snapshot is more than a Unix socket takes that nobody reads."""
     with contextlib.ExitStack() as stack:
         crowd = [
@@ -124,7 +124,7 @@ def crowded(make_lab):
             for _ in range(10)
         ]
         processes = ", ".join(f"{{pid = {each.pid}, used_mib = 1}}" for each in crowd)
-        yield make_lab(f'[[device]]\nmodel = "H100"\ncount = 8\nprocess = [{processes}]\n')
+        yield make_machine(f'[[device]]\nmodel = "H100"\ncount = 8\nprocess = [{processes}]\n')
 
 
 def test_a_blocked_reader_of_events_holds_up_nobody_and_is_shown_out(crowded):
@@ -142,8 +142,8 @@ def test_a_blocked_reader_of_events_holds_up_nobody_and_is_shown_out(crowded):
     asleep.close()
 
 
-def test_a_comment_shows_that_a_silent_stream_lives(lab):
-    agent = Agent(lab, "--every", "1h", "--patience", "1s")
+def test_a_comment_shows_that_a_silent_stream_lives(machine):
+    agent = Agent(machine, "--every", "1h", "--patience", "1s")
     streams = [agent.events(), agent.events()]
     for events in streams:
         events.next("snapshot")
@@ -169,8 +169,8 @@ def test_an_answer_under_way_at_the_end_is_whole(crowded):
     assert agent.process.wait(DEADLINE_S) == 0
 
 
-def test_an_address_of_no_machine_is_named(lab):
-    answer = lab.berth("serve", "--listen", "192.0.2.1:0", "--insecure")
+def test_an_address_of_no_machine_is_named(machine):
+    answer = machine.berth("serve", "--listen", "192.0.2.1:0", "--insecure")
     assert answer.status == 1
     assert "192.0.2.1:0 is no address of this machine, or not yet (ip address shows them)" in " ".join(
         answer.err.split()

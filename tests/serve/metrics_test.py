@@ -16,7 +16,7 @@ import pytest
 from agent import Agent
 from hub import Hub
 from jobs import eventually, holder, waiter
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 from submitted import submit
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -38,15 +38,15 @@ def expression(target: dict) -> str:
 
 
 @pytest.fixture
-def busy(make_lab):
+def busy(make_machine):
     """The agent of a machine with an idle lease, somebody who waits, and an outsider."""
-    lab = make_lab(
+    machine = make_machine(
         '[[device]]\nmodel = "H100"\ncount = 2\n'
         f'[[device]]\nmodel = "H100"\nprocess = [{{pid = {os.getpid()}, used_mib = 1000}}]\n'
     )
-    agent = Agent(lab)
-    job = holder(lab, "-n", "2", "--note", 'a "note"\\ of\nmine')
-    waiter(lab, "-n", "3")
+    agent = Agent(machine)
+    job = holder(machine, "-n", "2", "--note", 'a "note"\\ of\nmine')
+    waiter(machine, "-n", "3")
     eventually(lambda: "\nberth_queue_waiters 1\n" in agent.get("/metrics")[2])
     yield agent
     job.ends()
@@ -104,19 +104,21 @@ def test_promtool_finds_no_fault(busy):
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
-def test_an_absent_value_is_an_absent_series(make_lab):
-    agent = Agent(make_lab('[[device]]\nmodel = "T4"\n[[device]]\nmodel = "T4"\nlost = true\n'))
+def test_an_absent_value_is_an_absent_series(make_machine):
+    agent = Agent(make_machine('[[device]]\nmodel = "T4"\n[[device]]\nmodel = "T4"\nlost = true\n'))
     text = agent.get("/metrics")[2]
     assert text.count("\nberth_device_up{") == 2
     assert text.count("\nberth_device_temperature_celsius{") == 1
 
 
-def test_whom_the_site_file_ignores_is_no_outsider(make_lab):
-    lab = make_lab(f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {os.getpid()}, used_mib = 1000}}]\n')
-    agent = Agent(lab)
+def test_whom_the_site_file_ignores_is_no_outsider(make_machine):
+    machine = make_machine(
+        f'[[device]]\nmodel = "T4"\nprocess = [{{pid = {os.getpid()}, used_mib = 1000}}]\n'
+    )
+    agent = Agent(machine)
     assert "\nberth_device_outsiders{" in agent.get("/metrics")[2]
     eventually(lambda: re.search(r"\nberth_device_outsiders{.*} 1\n", agent.get("/metrics")[2]))
-    (lab.directory / "site.toml").write_text(f'ignored_users = ["{getpass.getuser()}"]\n')
+    (machine.directory / "site.toml").write_text(f'ignored_users = ["{getpass.getuser()}"]\n')
     eventually(lambda: re.search(r"\nberth_device_outsiders{.*} 0\n", agent.get("/metrics")[2]))
     assert re.search(r"\nberth_device_processes{.*} 1\n", agent.get("/metrics")[2])
 
@@ -132,12 +134,12 @@ def test_a_real_prometheus_finds_something_for_all_that_the_board_shows(promethe
             assert set(filtered["options"]["include"]["names"]) <= labels | {"Value"}, panel["title"]
 
 
-def test_what_board_alerts_and_documentation_name_is_served(busy, make_lab):
-    hub = Hub(make_lab("1xT4"), f"busy=http://127.0.0.1:{busy.port}")
+def test_what_board_alerts_and_documentation_name_is_served(busy, make_machine):
+    hub = Hub(make_machine("1xT4"), f"busy=http://127.0.0.1:{busy.port}")
     eventually(lambda: hub.json("/api/v1/hosts")["summary"]["users"])
-    lab = make_lab("1xT4")
-    with_job = Agent(lab)
-    submit(lab, "--", "sleep", "1000")
+    machine = make_machine("1xT4")
+    with_job = Agent(machine)
+    submit(machine, "--", "sleep", "1000")
     of_jobs = eventually(lambda: "\nberth_jobs{" in (text := with_job.get("/metrics")[2]) and text)
     texts = busy.get("/metrics")[2] + hub.get("/metrics")[2] + of_jobs
     served = set(re.findall(r"^# TYPE (\w+)", texts, re.MULTILINE))
@@ -160,9 +162,9 @@ def test_each_alert_comes_when_it_should_and_not_before(tmp_path):
         assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_a_server_tells_how_it_is_itself(lab):
-    agent = Agent(lab, "--history", lab.directory / "history.db")
-    hub = Hub(lab, f"a=http://127.0.0.1:{agent.port}", "gone=http://127.0.0.1:1")
+def test_a_server_tells_how_it_is_itself(machine):
+    agent = Agent(machine, "--history", machine.directory / "history.db")
+    hub = Hub(machine, f"a=http://127.0.0.1:{agent.port}", "gone=http://127.0.0.1:1")
     hub.sees("a")
     assert agent.get("/none")[0] == 404
     eventually(lambda: "\nberth_history_up 1\n" in agent.get("/metrics")[2])

@@ -11,8 +11,8 @@ import hypothesis.strategies as draw
 import pytest
 from agent import Agent
 from hub import Hub
-from lab import DEADLINE_S
 from schemas import OPENAPI, check_described, described_answer
+from simulated_machine import DEADLINE_S
 
 # The same requests in each run, and few of them: ./dev fuzz looks for what is rare.
 BOUNDED = hypothesis.settings(
@@ -27,18 +27,18 @@ TOKEN = "a-token-of-the-test"  # noqa: S105
 
 
 @pytest.fixture(params=["agent", "agent with a token", "hub", "hub of others"])
-def server(request, make_lab):
+def server(request, make_machine):
     """Of each kind."""
-    lab = make_lab("2xT4")
+    machine = make_machine("2xT4")
     gone = "gone=http://127.0.0.1:1"
     if request.param.startswith("hub"):
         own = ["own=self"] if request.param == "hub" else []
-        yield Hub(lab, *own, gone, options=["--no-history"])
+        yield Hub(machine, *own, gone, options=["--no-history"])
         return
-    file = lab.directory / "token"
+    file = machine.directory / "token"
     file.write_text(TOKEN)
     file.chmod(0o600)
-    yield Agent(lab, *(("--token-file", file) if "token" in request.param else ()))
+    yield Agent(machine, *(("--token-file", file) if "token" in request.param else ()))
 
 
 def value_of(schema: dict, example) -> draw.SearchStrategy[str]:

@@ -14,13 +14,13 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture
-def lab(make_lab):
-    return make_lab("1xH100")
+def machine(make_machine):
+    return make_machine("1xH100")
 
 
 @pytest.fixture
-def agent(lab, token_file):
-    return Agent(lab, "--own-jobs", "--token-file", token_file)
+def agent(machine, token_file):
+    return Agent(machine, "--own-jobs", "--token-file", token_file)
 
 
 def jobs(agent) -> list[dict]:
@@ -34,20 +34,20 @@ def log(agent, query: str):
     return status, header["Content-Type"], text
 
 
-def test_it_wants_to_know_who_asks(lab):
+def test_it_wants_to_know_who_asks(machine):
     for options in ((), ("--insecure",)):
-        answer = lab.berth("serve", "--own-jobs", *options)
+        answer = machine.berth("serve", "--own-jobs", *options)
         assert answer.status == 2
         assert "give --token-file or --tls-clients" in " ".join(answer.err.split())
 
 
-def test_waiting_running_and_ended_jobs_are_told_to_who_has_the_token(lab, agent):
+def test_waiting_running_and_ended_jobs_are_told_to_who_has_the_token(machine, agent):
     assert jobs(agent) == []
-    done = submit(lab, "-J", "short", "--", "sh", "-c", "echo out; echo err >&2; exit 3")
-    wait_for(lab, done, "ended")
-    running = submit(lab, "--", "sh", "-c", "echo begun; exec sleep 1000")
-    wait_for(lab, running, "running")
-    waiting = submit(lab, "--", "true")
+    done = submit(machine, "-J", "short", "--", "sh", "-c", "echo out; echo err >&2; exit 3")
+    wait_for(machine, done, "ended")
+    running = submit(machine, "--", "sh", "-c", "echo begun; exec sleep 1000")
+    wait_for(machine, running, "running")
+    waiting = submit(machine, "--", "true")
     found = eventually(lambda: len(told := jobs(agent)) == 3 and told[2]["in_line"] and told)
     assert [(each["id"], each["state"], each["exit_status"]) for each in found] == [
         (done, "ended", 3),
@@ -59,21 +59,21 @@ def test_waiting_running_and_ended_jobs_are_told_to_who_has_the_token(lab, agent
     assert log(agent, f"?job={waiting}")[2] == ""
     for path in ("/api/v1/jobs", f"/api/v1/job-log?job={done}"):
         assert agent.get(path)[0] == 401
-    assert lab.berth("cancel", running).status == 0
+    assert machine.berth("cancel", running).status == 0
 
 
-def test_of_a_long_output_the_end_is_told(lab, agent):
-    number = submit(lab, "--", "sh", "-c", "seq 100000; seq 100 | tr -d '\\n' ; echo; seq 200")
-    wait_for(lab, number, "ended")
+def test_of_a_long_output_the_end_is_told(machine, agent):
+    number = submit(machine, "--", "sh", "-c", "seq 100000; seq 100 | tr -d '\\n' ; echo; seq 200")
+    wait_for(machine, number, "ended")
     text = log(agent, f"?job={number}")[2]
     assert text == "".join(f"{each}\n" for each in range(1, 201))
-    wide = submit(lab, "--", "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
-    wait_for(lab, wide, "ended")
+    wide = submit(machine, "--", "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
+    wait_for(machine, wide, "ended")
     assert log(agent, f"?job={wide}")[2] == "x" * 65536
 
 
-def test_an_array_is_one_job_and_its_tasks_have_their_logs(lab, agent):
-    sweep = submit(lab, "--array", "0-1", "--", "sh", "-c", "echo task $BERTH_ARRAY_INDEX")
+def test_an_array_is_one_job_and_its_tasks_have_their_logs(machine, agent):
+    sweep = submit(machine, "--array", "0-1", "--", "sh", "-c", "echo task $BERTH_ARRAY_INDEX")
     eventually(lambda: (found := jobs(agent)) and found[0]["tasks"] and found[0]["tasks"]["done"] == 2)
     assert log(agent, f"?job={sweep}.1")[2] == "task 1\n"
     assert log(agent, f"?job={sweep}")[0] == 400
@@ -87,12 +87,12 @@ def test_what_names_no_job_is_refused(agent, query):
     assert "job must be the number of a job" in text
 
 
-def test_without_it_no_job_is_told_and_sighup_changes_that(lab, token_file, tmp_path):
-    number = submit(lab, "--", "echo", "secret")
-    wait_for(lab, number, "ended")
+def test_without_it_no_job_is_told_and_sighup_changes_that(machine, token_file, tmp_path):
+    number = submit(machine, "--", "echo", "secret")
+    wait_for(machine, number, "ended")
     settings = tmp_path / "serve.toml"
     settings.write_text(f'token-file = "{token_file}"\n')
-    agent = Agent(lab, "--config", settings)
+    agent = Agent(machine, "--config", settings)
     assert agent.get("/api/v1/jobs", **BEARER)[2] == "null\n"
     status, _, text = log(agent, f"?job={number}")
     assert status == 404 and "--own-jobs" in text and "secret" not in text
@@ -102,9 +102,9 @@ def test_without_it_no_job_is_told_and_sighup_changes_that(lab, token_file, tmp_
     assert [each["id"] for each in jobs(agent)] == [number]
 
 
-def test_a_spool_that_cannot_be_read_is_said_and_the_agent_serves_on(lab, agent):
-    wait_for(lab, submit(lab, "--", "true"), "ended")
-    home = lab.directory / "home/.local/state/berth/jobs"
+def test_a_spool_that_cannot_be_read_is_said_and_the_agent_serves_on(machine, agent):
+    wait_for(machine, submit(machine, "--", "true"), "ended")
+    home = machine.directory / "home/.local/state/berth/jobs"
     (folder,) = home.iterdir()
     folder.chmod(0o777)
     status, _, text = eventually(lambda: (got := agent.get("/api/v1/jobs", **BEARER))[0] == 503 and got)

@@ -7,20 +7,20 @@ from schemas import checked
 
 
 @pytest.fixture
-def lab(make_lab):
-    lab = make_lab("2xH100")
-    (lab.directory / "site.toml").write_text("backfill = true\n")
-    return lab
+def machine(make_machine):
+    machine = make_machine("2xH100")
+    (machine.directory / "site.toml").write_text("backfill = true\n")
+    return machine
 
 
 @pytest.fixture
-def file(lab):
-    return lab.directory / "history.db"
+def file(machine):
+    return machine.directory / "history.db"
 
 
 @pytest.fixture
-def agent(lab, file):
-    agent = Agent(lab, "--history", file, "--every", "1s")
+def agent(machine, file):
+    agent = Agent(machine, "--history", file, "--every", "1s")
     agent.url = f"http://127.0.0.1:{agent.port}"
     return agent
 
@@ -46,10 +46,10 @@ def ended(agent, leases: int) -> list[dict]:
     return eventually(all_ended)
 
 
-def test_a_history_replayed_gives_the_grants_that_it_recorded(lab, agent, file):
-    first = holder(lab, "-n", "2")
-    second = waiter(lab, "-n", "2", "--time", "1h")
-    third = waiter(lab, "-n", "1")
+def test_a_history_replayed_gives_the_grants_that_it_recorded(machine, agent, file):
+    first = holder(machine, "-n", "2")
+    second = waiter(machine, "-n", "2", "--time", "1h")
+    third = waiter(machine, "-n", "1")
     recorded(agent, 1)
     first.ends()
     second.starts()
@@ -64,7 +64,7 @@ def test_a_history_replayed_gives_the_grants_that_it_recorded(lab, agent, file):
     assert all(lease["request"]["whole"] and not lease["request"]["yields"] for lease in leases)
 
     words = ["simulate", "--from-history", "--json"]
-    document = checked(lab.berth(*words, "--url", agent.url), "simulate")
+    document = checked(machine.berth(*words, "--url", agent.url), "simulate")
     assert (document["devices"], document["jobs"], document["recorded"]["left_out"]) == (2, 3, [])
     assert document["recorded"]["starts_s"] == [lease["begun_s"] for lease in leases]
     (everybody,) = [each for each in document["waits"] if each["devices"] is None and each["user"] is None]
@@ -79,28 +79,28 @@ def test_a_history_replayed_gives_the_grants_that_it_recorded(lab, agent, file):
     assert document["policies"][0]["starts_s"] == expected
 
     # Whoever has fewer GPUs: all are of one user, so nothing changes.
-    compared = lab.berth("simulate", "--from-history", "--url", agent.url, "--order", "fair")
+    compared = machine.berth("simulate", "--from-history", "--url", agent.url, "--order", "fair")
     assert (compared.status, compared.err) == (0, "")
     assert "WAS" in compared.out and "was:  as it was recorded." in compared.out and "then:" in compared.out
 
-    assert "an agent has it; ask that one, without --file" in lab.berth(*words, "--file", file).err
+    assert "an agent has it; ask that one, without --file" in machine.berth(*words, "--file", file).err
     agent.ends()
-    assert checked(lab.berth(*words, "--file", file), "simulate")["recorded"] == document["recorded"]
+    assert checked(machine.berth(*words, "--file", file), "simulate")["recorded"] == document["recorded"]
 
 
-def test_shares_and_jobs_that_yield_are_left_out_and_counted(lab, agent):
-    share = holder(lab, "--memory", "10G")
-    yielding = holder(lab, "-n", "1", "--yield")
+def test_shares_and_jobs_that_yield_are_left_out_and_counted(machine, agent):
+    share = holder(machine, "--memory", "10G")
+    yielding = holder(machine, "-n", "1", "--yield")
     recorded(agent, 2)
     words = ["simulate", "--from-history", "--url", agent.url]
-    nothing = lab.berth(*words)
+    nothing = machine.berth(*words)
     assert nothing.status == 1 and "no lease of this time can be replayed" in nothing.err
     yielding.ends()
-    whole = holder(lab, "-n", "1")
+    whole = holder(machine, "-n", "1")
     recorded(agent, 3)
-    left_out = checked(lab.berth(*words, "--json"), "simulate")["recorded"]["left_out"]
+    left_out = checked(machine.berth(*words, "--json"), "simulate")["recorded"]["left_out"]
     assert [each["leases"] for each in left_out] == [1, 1]
-    assert "1 lease left out: they were for a share" in lab.berth(*words).out
+    assert "1 lease left out: they were for a share" in machine.berth(*words).out
     share.ends()
     whole.ends()
 
@@ -117,12 +117,12 @@ def test_shares_and_jobs_that_yield_are_left_out_and_counted(lab, agent):
         (["--from-history", "--url", "http://127.0.0.1:1"], "nobody listens at http://127.0.0.1:1"),
     ],
 )
-def test_what_is_wrong_is_named(lab, words, said):
-    answer = lab.berth("simulate", *words)
+def test_what_is_wrong_is_named(machine, words, said):
+    answer = machine.berth("simulate", *words)
     assert answer.status in (1, 2) and answer.out == ""
     assert said in " ".join(answer.err.split())
 
 
-def test_a_history_in_which_nothing_was_leased_says_so(lab, agent):
-    answer = lab.berth("simulate", "--from-history", "--url", agent.url)
+def test_a_history_in_which_nothing_was_leased_says_so(machine, agent):
+    answer = machine.berth("simulate", "--from-history", "--url", agent.url)
     assert answer.status == 1 and "no lease is recorded of this time" in answer.err

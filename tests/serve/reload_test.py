@@ -9,7 +9,7 @@ import socket
 import pytest
 from agent import Agent, Events, curl
 from jobs import Lines
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 OLD, NEW = "0123456789abcdef-old", "0123456789abcdef-new"
 READ_AGAIN = "berth: read the settings again\n"
@@ -23,11 +23,11 @@ def quiet_port() -> int:
     raise AssertionError("no port is free")
 
 
-def test_a_port_moves_to_another_address_and_back_when_that_fails(lab):
-    file = lab.directory / "serve.toml"
+def test_a_port_moves_to_another_address_and_back_when_that_fails(machine):
+    file = machine.directory / "serve.toml"
     port = quiet_port()
     file.write_text(f'listen = ["127.0.0.1:{port}"]\n')
-    process = lab.start_berth("serve", "--config", file)
+    process = machine.start_berth("serve", "--config", file)
     err = Lines(process.stderr)
     assert err.line().endswith(f":{port}\n")
 
@@ -52,12 +52,12 @@ def test_a_port_moves_to_another_address_and_back_when_that_fails(lab):
 
 
 @pytest.fixture
-def guarded(lab):
+def guarded(machine):
     """An agent with a token, and a way to change it."""
-    file = lab.directory / "token"
+    file = machine.directory / "token"
     file.write_text(OLD)
     file.chmod(0o600)
-    agent = Agent(lab, "--token-file", file)
+    agent = Agent(machine, "--token-file", file)
 
     def change(token: str) -> None:
         file.write_text(token)

@@ -18,17 +18,17 @@ from jobs import eventually, holder
 HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-def refusal(lab, *options) -> str:
-    answer = lab.berth("serve", *options)
+def refusal(machine, *options) -> str:
+    answer = machine.berth("serve", *options)
     assert answer.status in (1, 2)
     return " ".join(answer.err.split())
 
 
-def test_another_address_needs_a_reason_why_it_is_safe(lab, token_file):
+def test_another_address_needs_a_reason_why_it_is_safe(machine, token_file):
     everywhere = ("--listen", "0.0.0.0:0")
-    assert "give --token-file or --tls-clients, or allow it with --insecure" in refusal(lab, *everywhere)
-    Agent(lab, "--token-file", token_file, listen="0.0.0.0:0").ends()
-    Agent(lab, "--insecure", listen="0.0.0.0:0")
+    assert "give --token-file or --tls-clients, or allow it with --insecure" in refusal(machine, *everywhere)
+    Agent(machine, "--token-file", token_file, listen="0.0.0.0:0").ends()
+    Agent(machine, "--insecure", listen="0.0.0.0:0")
 
 
 @pytest.mark.parametrize(
@@ -45,30 +45,32 @@ def test_another_address_needs_a_reason_why_it_is_safe(lab, token_file):
         (["--every", "0"], "must be from 1s to 1h"),
     ],
 )
-def test_settings_at_fault_are_named(lab, options, words):
-    assert words in refusal(lab, *options)
+def test_settings_at_fault_are_named(machine, options, words):
+    assert words in refusal(machine, *options)
 
 
-def test_a_token_that_all_may_read_is_refused(lab, token_file):
+def test_a_token_that_all_may_read_is_refused(machine, token_file):
     token_file.chmod(0o644)
-    assert f"every user may read it; chmod o= {token_file}" in refusal(lab, "--token-file", token_file)
+    assert f"every user may read it; chmod o= {token_file}" in refusal(machine, "--token-file", token_file)
 
 
-def test_a_port_that_is_taken_is_named(lab, agent):
+def test_a_port_that_is_taken_is_named(machine, agent):
     assert f"127.0.0.1:{agent.port} is taken by another program" in refusal(
-        lab, "--listen", f"127.0.0.1:{agent.port}"
+        machine, "--listen", f"127.0.0.1:{agent.port}"
     )
 
 
-def test_the_socket_of_a_killed_server_is_taken_over_and_that_of_a_living_one_is_not(lab, agent):
-    assert "is taken by another program" in refusal(lab, "--listen", "127.0.0.1:0", "--socket", agent.socket)
+def test_the_socket_of_a_killed_server_is_taken_over_and_that_of_a_living_one_is_not(machine, agent):
+    assert "is taken by another program" in refusal(
+        machine, "--listen", "127.0.0.1:0", "--socket", agent.socket
+    )
     agent.process.kill()
     agent.process.wait()
-    assert curl("--unix-socket", Agent(lab).socket, "http://berth/healthz").stdout == "ok\n"
+    assert curl("--unix-socket", Agent(machine).socket, "http://berth/healthz").stdout == "ok\n"
 
 
-def test_a_socket_whose_server_is_stuck_is_taken_and_holds_up_nobody(lab):
-    path = lab.directory / "stuck.sock"
+def test_a_socket_whose_server_is_stuck_is_taken_and_holds_up_nobody(machine):
+    path = machine.directory / "stuck.sock"
     with socket.socket(socket.AF_UNIX) as stuck, contextlib.ExitStack() as stack:
         stuck.bind(str(path))
         stuck.listen(0)
@@ -77,7 +79,7 @@ def test_a_socket_whose_server_is_stuck_is_taken_and_holds_up_nobody(lab):
                 client = stack.enter_context(socket.socket(socket.AF_UNIX))
                 client.setblocking(False)
                 client.connect(str(path))
-        assert "is taken by another program" in refusal(lab, "--listen", "127.0.0.1:0", "--socket", path)
+        assert "is taken by another program" in refusal(machine, "--listen", "127.0.0.1:0", "--socket", path)
         assert path.exists()
 
 
@@ -85,16 +87,16 @@ def test_every_user_of_the_machine_may_ask_through_the_socket(agent):
     assert stat.S_IMODE(agent.socket.stat().st_mode) == 0o666
 
 
-def test_a_file_that_is_no_socket_is_left_alone(lab):
-    notes = lab.directory / "notes"
+def test_a_file_that_is_no_socket_is_left_alone(machine):
+    notes = machine.directory / "notes"
     notes.write_text("mine")
-    said = refusal(lab, "--listen", "127.0.0.1:0", "--socket", notes)
+    said = refusal(machine, "--listen", "127.0.0.1:0", "--socket", notes)
     assert f"{notes} is taken by another program (ss -lntxp shows it) or is no socket" in said
     assert notes.read_text() == "mine"
 
 
-def test_only_the_token_lets_in(lab, token_file):
-    agent = Agent(lab, "--token-file", token_file)
+def test_only_the_token_lets_in(machine, token_file):
+    agent = Agent(machine, "--token-file", token_file)
     for wrong in ("", "Bearer", f"Bearer {TOKEN[:-1]}x", f"Bearer {TOKEN}x", f"Basic {TOKEN}"):
         assert agent.get("/api/v1/snapshot", Authorization=wrong)[0] == 401, wrong
     assert agent.get("/metrics")[0] == agent.get("/api/v1/events")[0] == 401
@@ -112,18 +114,18 @@ def test_a_page_of_another_site_cannot_read_it(agent):
         assert agent.get("/healthz", Host=host)[0] == 421
 
 
-def test_it_answers_to_the_names_that_it_is_told(lab):
-    agent = Agent(lab, "--host", "gpus.lab", "--insecure")
+def test_it_answers_to_the_names_that_it_is_told(machine):
+    agent = Agent(machine, "--host", "gpus.lab", "--insecure")
     for host in ("gpus.lab", "GPUS.lab:80", "localhost"):
         assert agent.get("/healthz", Host=host)[0] == 200
     status, header, text = agent.get("/healthz", Host="evil.example")
     assert status == 421
     assert "`--host NAME` lets it answer to NAME too" in text
     assert header["Cross-Origin-Resource-Policy"] == "same-origin"
-    assert "must be a name alone" in refusal(lab, "--host", "http://gpus.lab:80")
+    assert "must be a name alone" in refusal(machine, "--host", "http://gpus.lab:80")
 
 
-def test_a_key_that_is_not_the_certificates_is_refused_at_start_and_at_reload(lab, authority, tmp_path):
+def test_a_key_that_is_not_the_certificates_is_refused_at_start_and_at_reload(machine, authority, tmp_path):
     certificate, key = tmp_path / "server.pem", tmp_path / "server.key"
     certificate.write_bytes((authority / "server.pem").read_bytes())
     for words in (["ec", "-pkeyopt", "ec_paramgen_curve:P-256"], ["rsa:2048"]):
@@ -131,28 +133,28 @@ def test_a_key_that_is_not_the_certificates_is_refused_at_start_and_at_reload(la
         made = ["-nodes", "-keyout", other, "-out", tmp_path / "other.pem", "-subj", "/CN=x"]
         subprocess.run(["openssl", "req", "-x509", "-newkey", *words, *made], check=True, capture_output=True)
         key.write_bytes(other.read_bytes())
-        said = refusal(lab, "--tls-cert", certificate, "--tls-key", key)
+        said = refusal(machine, "--tls-cert", certificate, "--tls-key", key)
         assert f"the key {key} is not that of the certificate {certificate}" in said
     key.write_bytes((authority / "server.key").read_bytes())
-    agent = Agent(lab, "--tls-cert", certificate, "--tls-key", key)
+    agent = Agent(machine, "--tls-cert", certificate, "--tls-key", key)
     key.write_bytes(other.read_bytes())
     agent.process.send_signal(signal.SIGHUP)
     assert "went on with the old settings: the key" in agent.err.line()
     assert curl("--cacert", authority / "ca.pem", f"https://127.0.0.1:{agent.port}/healthz").stdout == "ok\n"
 
 
-def test_an_older_tls_has_forward_secrecy_and_one_cipher_for_all(lab, authority):
+def test_an_older_tls_has_forward_secrecy_and_one_cipher_for_all(machine, authority):
     cert, key, ca = (authority / name for name in ("server.pem", "server.key", "ca.pem"))
-    agent = Agent(lab, "--tls-cert", cert, "--tls-key", key)
+    agent = Agent(machine, "--tls-cert", cert, "--tls-key", key)
     url = f"https://127.0.0.1:{agent.port}/healthz"
     older = ("--cacert", ca, "--tls-max", "1.2", "--ciphers")
     assert curl(*older, "ECDHE-ECDSA-AES128-GCM-SHA256", url).stdout == "ok\n"
     assert curl(*older, "ECDHE-ECDSA-AES256-SHA384:ECDHE-ECDSA-AES128-SHA", url).returncode != 0
 
 
-def test_tls_with_client_certificates(lab, authority):
+def test_tls_with_client_certificates(machine, authority):
     cert, key, ca = (authority / name for name in ("server.pem", "server.key", "ca.pem"))
-    agent = Agent(lab, "--tls-cert", cert, "--tls-key", key, "--tls-clients", ca, listen="0.0.0.0:0")
+    agent = Agent(machine, "--tls-cert", cert, "--tls-key", key, "--tls-clients", ca, listen="0.0.0.0:0")
     url = f"https://127.0.0.1:{agent.port}/readyz"
     mine = ("--cert", authority / "client.pem", "--key", authority / "client.key")
     assert agent.scheme == "https"
@@ -209,8 +211,8 @@ def test_requests_that_come_together_are_answered_in_order(agent):
     assert answer.endswith(b"ready\n")
 
 
-def test_who_sends_a_request_bit_by_bit_is_shown_out(lab):
-    agent = Agent(lab, "--patience", "1s")
+def test_who_sends_a_request_bit_by_bit_is_shown_out(machine):
+    agent = Agent(machine, "--patience", "1s")
     with agent.connect() as slow:
         # A byte now and then does not make the time longer.
         slow.settimeout(0.1)
@@ -233,12 +235,12 @@ def test_a_reader_who_stops_reading_holds_up_nobody(agent):
     asleep.close()
 
 
-def test_a_thousand_streams_each_get_every_event_from_one_thread(lab):
+def test_a_thousand_streams_each_get_every_event_from_one_thread(machine):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 3000:
         pytest.skip("needs 3,000 descriptors")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3000), hard))
-    agent = Agent(lab)
+    agent = Agent(machine)
     threads = os.listdir(f"/proc/{agent.process.pid}/task")
     selector = selectors.DefaultSelector()
     seen = {}
@@ -260,27 +262,27 @@ def test_a_thousand_streams_each_get_every_event_from_one_thread(lab):
     selector.close()
 
 
-def test_secrets_in_commands_are_told_to_nobody(lab, agent):
+def test_secrets_in_commands_are_told_to_nobody(machine, agent):
     command = ("sh", "-c", "sleep 600", "train.py", "--api-key=hunter2", "--token", "hunter3")
-    job = lab.start_berth("run", "-n", "1", "--", *command)
+    job = machine.start_berth("run", "-n", "1", "--", *command)
     (lease,) = eventually(lambda: agent.json("/api/v1/leases")["leases"])
     assert lease["command"] == "sh -c sleep 600 train.py --api-key=*** --token ***"
     for path in ("/api/v1/snapshot", "/api/v1/hosts", "/cluster_status", "/metrics"):
         assert "hunter" not in agent.get(path)[2]
-    assert "hunter2" in lab.berth("list", "--json").out
+    assert "hunter2" in machine.berth("list", "--json").out
     job.terminate()
 
 
-def test_a_site_may_have_commands_told_to_nobody(lab, agent):
-    (lab.directory / "site.toml").write_text('commands = "none"\n')
-    job = holder(lab)
+def test_a_site_may_have_commands_told_to_nobody(machine, agent):
+    (machine.directory / "site.toml").write_text('commands = "none"\n')
+    job = holder(machine)
     (lease,) = eventually(lambda: agent.json("/api/v1/leases")["leases"])
     assert lease["command"] is None
     job.ends()
 
 
-def test_what_others_wrote_cannot_break_out_of_json_or_labels(lab, agent):
-    job = holder(lab, "--note", '</script>"}\\')
+def test_what_others_wrote_cannot_break_out_of_json_or_labels(machine, agent):
+    job = holder(machine, "--note", '</script>"}\\')
     (lease,) = eventually(lambda: agent.json("/api/v1/leases")["leases"])
     assert lease["note"] == '</script>"}\\'
     assert json.dumps(lease["note"]) in agent.get("/api/v1/snapshot")[2]

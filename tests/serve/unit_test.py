@@ -6,8 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from lab import BUILD, DEADLINE_S
-
+from simulated_machine import BUILD, DEADLINE_S
 
 pytestmark = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 

@@ -11,21 +11,21 @@ TOKEN = "0123456789abcdef0123456789abcdef"
 
 
 @pytest.fixture
-def lab(make_lab):
-    return make_lab("2xH100")
+def machine(make_machine):
+    return make_machine("2xH100")
 
 
 @pytest.fixture
-def file(lab):
-    return lab.directory / "history.db"
+def file(machine):
+    return machine.directory / "history.db"
 
 
 @pytest.fixture
-def used(lab, file):
+def used(machine, file):
     """An agent that has seen a lease."""
-    agent = Agent(lab, "--history", file)
+    agent = Agent(machine, "--history", file)
     agent.url = f"http://127.0.0.1:{agent.port}"
-    job = holder(lab, "-n", "2")
+    job = holder(machine, "-n", "2")
     # The first look that sees it knows of no time yet.
     eventually(lambda: sum(row["leased_gpu_hours"] for row in agent.json("/api/v1/usage")["rows"]))
     job.ends()
@@ -37,14 +37,14 @@ def refusal(answer) -> str:
     return " ".join(answer.err.split())
 
 
-def test_an_agent_is_asked_over_the_network_and_on_its_socket(lab, used):
+def test_an_agent_is_asked_over_the_network_and_on_its_socket(machine, used):
     for url in (used.url, f"unix:{used.socket}"):
-        document = checked(lab.berth("usage", "--json", "--url", url), "usage")
+        document = checked(machine.berth("usage", "--json", "--url", url), "usage")
         (row,) = document["rows"]
         assert row["leases"] == 1 and row["leased_gpu_hours"] > 0
-    devices = checked(lab.berth("usage", "--json", "--by", "device", "--hub", used.url), "usage")["rows"]
+    devices = checked(machine.berth("usage", "--json", "--by", "device", "--hub", used.url), "usage")["rows"]
     assert [row["gpu"] for row in devices] == ["0", "1"]
-    table = lab.berth("usage", "--url", used.url)
+    table = machine.berth("usage", "--url", used.url)
     assert table.status == 0 and table.err == ""
     head, line, last, *notes = table.out.splitlines()
     assert head.split() == ["USER", "LEASES", "LEASED", "USED", "%"]
@@ -52,20 +52,20 @@ def test_an_agent_is_asked_over_the_network_and_on_its_socket(lab, used):
     assert "leased on all GPUs" in last and "Nobody looked for 7 d of it" in notes[0]
 
 
-def test_a_file_is_read_when_no_agent_has_it(lab, used, file):
-    assert "an agent has it; ask that one, without --file" in refusal(lab.berth("usage", "--file", file))
+def test_a_file_is_read_when_no_agent_has_it(machine, used, file):
+    assert "an agent has it; ask that one, without --file" in refusal(machine.berth("usage", "--file", file))
     used.ends()
-    assert checked(lab.berth("usage", "--json", "--file", file), "usage")["rows"][0]["leases"] == 1
+    assert checked(machine.berth("usage", "--json", "--file", file), "usage")["rows"][0]["leases"] == 1
 
 
-def test_a_token_is_asked_for_and_given(lab, tmp_path):
+def test_a_token_is_asked_for_and_given(machine, tmp_path):
     token = tmp_path / "token"
     token.write_text(TOKEN)
     token.chmod(0o600)
-    agent = Agent(lab, "--token-file", token)
+    agent = Agent(machine, "--token-file", token)
     url = f"http://127.0.0.1:{agent.port}"
-    assert "it wants a token; give it with --token-file FILE" in refusal(lab.berth("usage", "--url", url))
-    assert lab.berth("usage", "--url", url, "--token-file", token).status == 0
+    assert "it wants a token; give it with --token-file FILE" in refusal(machine.berth("usage", "--url", url))
+    assert machine.berth("usage", "--url", url, "--token-file", token).status == 0
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_a_token_is_asked_for_and_given(lab, tmp_path):
         (["--file", "x", "--url", "http://x"], "--file and --url contradict each other"),
     ],
 )
-def test_what_is_wrong_is_named_with_what_to_do(lab, words, said):
-    assert said in refusal(lab.berth("usage", *words))
+def test_what_is_wrong_is_named_with_what_to_do(machine, words, said):
+    assert said in refusal(machine.berth("usage", *words))
 
 
-def test_the_agent_that_keeps_no_history_says_so(lab):
-    agent = Agent(lab, "--no-history")
-    said = refusal(lab.berth("usage", "--url", f"http://127.0.0.1:{agent.port}"))
+def test_the_agent_that_keeps_no_history_says_so(machine):
+    agent = Agent(machine, "--no-history")
+    said = refusal(machine.berth("usage", "--url", f"http://127.0.0.1:{agent.port}"))
     assert "no history is kept here: the agent was started with --no-history" in said
 
 
@@ -97,7 +97,7 @@ def can_leave_the_network() -> bool:
 
 
 @pytest.mark.skipif(not can_leave_the_network(), reason="needs a network namespace of its own")
-def test_unless_told_otherwise_it_asks_the_agent_of_this_machine(lab):
-    said = refusal(lab.run("unshare", "-Urn", lab.program, "usage"))
+def test_unless_told_otherwise_it_asks_the_agent_of_this_machine(machine):
+    said = refusal(machine.run("unshare", "-Urn", machine.program, "usage"))
     assert "asking http://127.0.0.1:8420: " in said
     assert "read the file of an agent that does not run with --file FILE" in said

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from schemas import checked_document
-from lab import BUILD, DEADLINE_S
+from simulated_machine import BUILD, DEADLINE_S
 
 TOTAL = 206141652992
 HOLD = 'echo "$ROCR_VISIBLE_DEVICES ${CUDA_VISIBLE_DEVICES-none}"; read line'

@@ -13,22 +13,22 @@ MASKS = [
 
 
 @pytest.fixture
-def amd(make_lab, tmp_path):
+def amd(make_machine, tmp_path):
     """Four MI300X; the simulated NVIDIA driver is there and has no GPU."""
-    lab = make_lab("driver = '550.54.15'\n[[device]]\nmodel = 'H100'\n")
-    lab.tree = AmdTree(tmp_path / "amd", 4)
-    lab.env["BERTH_SIM_ROOT"] = str(lab.tree.root)
-    lab.source = ["--source", "amd"]
-    return lab
+    machine = make_machine("driver = '550.54.15'\n[[device]]\nmodel = 'H100'\n")
+    machine.tree = AmdTree(tmp_path / "amd", 4)
+    machine.env["BERTH_SIM_ROOT"] = str(machine.tree.root)
+    machine.source = ["--source", "amd"]
+    return machine
 
 
 @pytest.fixture
-def mixed(make_lab, tmp_path):
+def mixed(make_machine, tmp_path):
     """Two H100 and two MI300X."""
-    lab = make_lab("2xH100")
-    lab.tree = AmdTree(tmp_path / "amd", 2)
-    lab.env["BERTH_SIM_ROOT"] = str(lab.tree.root)
-    return lab
+    machine = make_machine("2xH100")
+    machine.tree = AmdTree(tmp_path / "amd", 2)
+    machine.env["BERTH_SIM_ROOT"] = str(machine.tree.root)
+    return machine
 
 
 def test_list_shows_amd_gpus(amd):

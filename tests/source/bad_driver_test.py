@@ -20,38 +20,38 @@ DEADLINE = {"BERTH_DRIVER_DEADLINE_MS": "300"}
         ("library_missing = true", "libnvidia-ml.so.1 was not found"),
     ],
 )
-def test_a_driver_that_does_not_start_is_named_with_its_remedy(make_lab, source, fault, says):
-    lab = make_lab(f'{fault}\n[[device]]\nmodel = "T4"\n')
-    answer = lab.berth("list", "--source", source)
+def test_a_driver_that_does_not_start_is_named_with_its_remedy(make_machine, source, fault, says):
+    machine = make_machine(f'{fault}\n[[device]]\nmodel = "T4"\n')
+    answer = machine.berth("list", "--source", source)
     assert answer.status == 69
     assert answer.out == ""
     assert says in answer.err
 
 
-def test_a_scenario_that_cannot_be_read_is_a_driver_that_does_not_start(lab):
-    lab.file.write_text("nonsense")
-    answer = lab.berth("list")
+def test_a_scenario_that_cannot_be_read_is_a_driver_that_does_not_start(machine):
+    machine.file.write_text("nonsense")
+    answer = machine.berth("list")
     assert answer.status == 69
     assert "999" in answer.err
 
 
-def test_without_a_library_nvidia_smi_is_asked(lab, probe):
+def test_without_a_library_nvidia_smi_is_asked(machine, probe):
     env = {"LD_LIBRARY_PATH": None}
-    assert probe(lab, LISTING, "auto", env=env).fields["source"] == "nvidia-smi"
-    assert probe(lab, LISTING, "auto").fields["source"] == "nvml"
+    assert probe(machine, LISTING, "auto", env=env).fields["source"] == "nvidia-smi"
+    assert probe(machine, LISTING, "auto").fields["source"] == "nvml"
 
 
-def test_without_a_library_and_nvidia_smi_the_library_is_missed(lab):
-    answer = lab.berth("list", env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"})
+def test_without_a_library_and_nvidia_smi_the_library_is_missed(machine):
+    answer = machine.berth("list", env={"LD_LIBRARY_PATH": None, "PATH": "/usr/bin:/bin"})
     assert answer.status == 69
     assert "libnvidia-ml.so.1 was not found" in answer.err
 
 
-def test_a_crash_in_the_driver_is_an_error_of_ours_that_names_device_and_signal(make_lab):
-    lab = make_lab(
+def test_a_crash_in_the_driver_is_an_error_of_ours_that_names_device_and_signal(make_machine):
+    machine = make_machine(
         '[[device]]\nmodel = "T4"\ncount = 4\n[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\ndevice = 2\ncrash = true\n'
     )
-    answer = lab.berth("list")
+    answer = machine.berth("list")
     assert answer.status == 1
     assert answer.out == ""
     assert "at GPU 2 with signal 11" in answer.err
@@ -61,12 +61,12 @@ HANGING = '[[device]]\nmodel = "T4"\ncount = 4\n[[fault]]\ncall = "nvmlDeviceGet
 
 
 @pytest.fixture
-def hung(make_lab):
+def hung(make_machine):
     """A machine whose driver hangs at GPU 2."""
-    lab = make_lab(HANGING)
-    lab.leases.mkdir(exist_ok=True)
-    yield lab
-    end_probes(lab)
+    machine = make_machine(HANGING)
+    machine.leases.mkdir(exist_ok=True)
+    yield machine
+    end_probes(machine)
 
 
 def states(answer) -> list:
@@ -118,27 +118,27 @@ def test_once_it_has_ended_the_driver_is_asked_again(hung):
     assert states(hung.berth("list", "--json")) == ["ok"] * 4
 
 
-def test_a_driver_that_hangs_at_its_start_is_an_error_within_the_deadline(make_lab):
-    lab = make_lab('[[device]]\nmodel = "T4"\n[[fault]]\ncall = "nvmlInit*"\nhang = true\n')
-    answer = lab.berth("list", env=DEADLINE)
-    end_probes(lab)
+def test_a_driver_that_hangs_at_its_start_is_an_error_within_the_deadline(make_machine):
+    machine = make_machine('[[device]]\nmodel = "T4"\n[[fault]]\ncall = "nvmlInit*"\nhang = true\n')
+    answer = machine.berth("list", env=DEADLINE)
+    end_probes(machine)
     assert answer.status == 69
     assert answer.out == ""
     assert "driver not responding since" in answer.err
 
 
-def test_a_slow_driver_that_makes_progress_is_not_taken_to_hang(make_lab):
-    lab = make_lab(
+def test_a_slow_driver_that_makes_progress_is_not_taken_to_hang(make_machine):
+    machine = make_machine(
         '[[device]]\nmodel = "T4"\ncount = 8\n'
         '[[fault]]\ncall = "nvmlDeviceGetHandleByIndex_v2"\ndelay = "150ms"\n'
     )
-    assert states(lab.berth("list", "--json", env={"BERTH_DRIVER_DEADLINE_MS": "1000"})) == ["ok"] * 8
+    assert states(machine.berth("list", "--json", env={"BERTH_DRIVER_DEADLINE_MS": "1000"})) == ["ok"] * 8
 
 
-def test_a_hanging_nvidia_smi_ends_with_whoever_waits_for_it(make_lab):
-    lab = make_lab('[[device]]\nmodel = "T4"\n[[fault]]\ncall = "nvidia-smi"\nhang = true\n')
-    answer = lab.berth("list", "--source", "nvidia-smi", env=DEADLINE)
+def test_a_hanging_nvidia_smi_ends_with_whoever_waits_for_it(make_machine):
+    machine = make_machine('[[device]]\nmodel = "T4"\n[[fault]]\ncall = "nvidia-smi"\nhang = true\n')
+    answer = machine.berth("list", "--source", "nvidia-smi", env=DEADLINE)
     assert answer.status == 69
     assert "driver not responding since" in answer.err
-    while probes(lab):
+    while probes(machine):
         pass

@@ -6,11 +6,11 @@ from probing import LISTING, Snapshot, parse
 
 @pytest.fixture
 def probe():
-    """probe(lab, readings, source): one answer of a probe."""
+    """probe(machine, readings, source): one answer of a probe."""
 
-    def ask(lab, readings=LISTING, source="nvml", state_directory="", **options) -> Snapshot:
+    def ask(machine, readings=LISTING, source="nvml", state_directory="", **options) -> Snapshot:
         request = f"berth-read 1\nreadings={int(readings)}\nsource={source}\nstate_directory={state_directory}\nend\n"
-        answer = lab.berth("__probe", source, input=request, **options)
+        answer = machine.berth("__probe", source, input=request, **options)
         assert answer.status == 0, answer
         return parse(answer.out)
 
@@ -19,10 +19,10 @@ def probe():
 
 @pytest.fixture
 def calls():
-    """calls(lab): the driver calls so far, as (function, device)."""
+    """calls(machine): the driver calls so far, as (function, device)."""
 
-    def read(lab) -> list:
-        log = lab.file.with_name(lab.file.name + ".d") / "calls.log"
+    def read(machine) -> list:
+        log = machine.file.with_name(machine.file.name + ".d") / "calls.log"
         lines = log.read_text().splitlines() if log.exists() else []
         return [tuple(line.split()[1:3]) for line in lines]
 

@@ -79,7 +79,7 @@ def parse(text: str) -> Snapshot:
     return snapshot
 
 
-def probes(lab) -> set:
+def probes(machine) -> set:
     """The probes inside this machine."""
     found = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
@@ -88,11 +88,11 @@ def probes(lab) -> set:
             environment = pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if words[1:2] == [b"__probe"] and f"BERTH_SIM={lab.file}".encode() in environment:
+        if words[1:2] == [b"__probe"] and f"BERTH_SIM={machine.file}".encode() in environment:
             found.add(int(name))
     return found
 
 
-def end_probes(lab) -> None:
-    for pid in probes(lab):
+def end_probes(machine) -> None:
+    for pid in probes(machine):
         os.kill(pid, signal.SIGKILL)

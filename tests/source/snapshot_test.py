@@ -88,9 +88,9 @@ mig = 2
 """
 
 
-def test_both_sources_see_the_same_machine(make_lab, probe, sleeper):
-    lab = make_lab(everything([sleeper() for _ in range(4)]))
-    nvml, smi = (probe(lab, LISTING, source) for source in SOURCES)
+def test_both_sources_see_the_same_machine(make_machine, probe, sleeper):
+    machine = make_machine(everything([sleeper() for _ in range(4)]))
+    nvml, smi = (probe(machine, LISTING, source) for source in SOURCES)
     assert comparable(nvml) == comparable(smi)
     assert nvml.fields["driver_version"] == smi.fields["driver_version"]
     assert [label(device) for device in nvml.devices] == ["0", "1", "2", "2:0", "2:2"]
@@ -103,10 +103,10 @@ def label(device) -> str:
 @pytest.mark.parametrize("generation", GENERATIONS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_generation_lists_processes_with_their_kind_and_memory(
-    make_lab, probe, sleeper, generation, source
+    make_machine, probe, sleeper, generation, source
 ):
     pids = [sleeper() for _ in range(3)]
-    lab = make_lab(
+    machine = make_machine(
         f'generation = "{generation}"\n[[device]]\nmodel = "A100"\n'
         f"[[device.process]]\npid = {pids[0]}\nused_mib = 100\n"
         f'[[device.process]]\npid = {pids[1]}\nused_mib = 200\ntype = "G"\n'
@@ -114,7 +114,7 @@ def test_every_generation_lists_processes_with_their_kind_and_memory(
     )
     listed = {
         (int(p["pid"]), p.get("kind", "compute"), int(p["used_bytes"]) // MIB)
-        for p in probe(lab, Reading.PROCESSES, source).devices[0]["processes"]
+        for p in probe(machine, Reading.PROCESSES, source).devices[0]["processes"]
     }
     assert listed == {
         (pids[0], "compute", 100),
@@ -124,13 +124,13 @@ def test_every_generation_lists_processes_with_their_kind_and_memory(
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
-def test_every_generation_has_memory_temperature_and_throttling(make_lab, probe, generation):
-    lab = make_lab(
+def test_every_generation_has_memory_temperature_and_throttling(make_machine, probe, generation):
+    machine = make_machine(
         f'generation = "{generation}"\n[[device]]\nmodel = "A100"\nhidden_mib = 1000\ntemperature = 50\n'
         'utilization = 5\nthrottle = ["hw_slowdown"]\n'
     )
     for source in SOURCES:
-        device = probe(lab, LISTING, source).devices[0]
+        device = probe(machine, LISTING, source).devices[0]
         assert device["temperature_c"] == "50"
         assert device["throttle_reasons"] == "8"
         assert int(device["used_bytes"]) // MIB >= 1000
@@ -141,10 +141,10 @@ def test_every_generation_has_memory_temperature_and_throttling(make_lab, probe,
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_process_is_told_by_user_command_and_start(make_lab, probe, sleeper, source):
+def test_a_process_is_told_by_user_command_and_start(make_machine, probe, sleeper, source):
     pid = sleeper()
-    lab = make_lab(f'[[device]]\nmodel = "T4"\n[[device.process]]\npid = {pid}\nused_mib = 7\n')
-    (process,) = probe(lab, Reading.PROCESSES | Reading.PROCESS_DETAILS, source).devices[0]["processes"]
+    machine = make_machine(f'[[device]]\nmodel = "T4"\n[[device.process]]\npid = {pid}\nused_mib = 7\n')
+    (process,) = probe(machine, Reading.PROCESSES | Reading.PROCESS_DETAILS, source).devices[0]["processes"]
     assert process["command"] == "sleep 1000"
     assert process["uid"] == str(os.getuid())
     assert process["user"]
@@ -153,37 +153,37 @@ def test_a_process_is_told_by_user_command_and_start(make_lab, probe, sleeper, s
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_process_that_cannot_be_seen_keeps_its_memory(make_lab, probe, source):
-    lab = make_lab(
+def test_a_process_that_cannot_be_seen_keeps_its_memory(make_machine, probe, source):
+    machine = make_machine(
         '[[device]]\nmodel = "T4"\n[[device.process]]\npid = 4194303\nghost = true\nused_mib = 900\n'
     )
-    (process,) = probe(lab, LISTING, source).devices[0]["processes"]
+    (process,) = probe(machine, LISTING, source).devices[0]["processes"]
     assert int(process["used_bytes"]) == 900 * MIB
     assert "uid" not in process and "command" not in process
 
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("answer", ["unsupported", "zero"])
-def test_unified_memory_is_the_machines(make_lab, probe, sleeper, source, answer):
+def test_unified_memory_is_the_machines(make_machine, probe, sleeper, source, answer):
     if source == "nvidia-smi" and answer == "zero":
         pytest.skip("nvidia-smi has one way to say it")
-    lab = make_lab(
+    machine = make_machine(
         f'generation = "r580"\n[[device]]\nmodel = "GB10"\nunified_memory = "{answer}"\n'
         f"[[device.process]]\npid = {sleeper()}\nused_mib = 900\n"
     )
-    device = probe(lab, PICK, source).devices[0]
+    device = probe(machine, PICK, source).devices[0]
     assert device["kind"] == "unified"
     assert int(device["total_bytes"]) == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert int(device["used_bytes"]) == 900 * MIB
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_card_without_a_reading_is_well_and_lacks_it(make_lab, probe, source):
-    lab = make_lab(
+def test_a_card_without_a_reading_is_well_and_lacks_it(make_machine, probe, source):
+    machine = make_machine(
         '[[device]]\nmodel = "A100"\n'
         'unsupported = ["fan", "memory", "utilization", "power", "temperature", "clocks", "processes"]\n'
     )
-    device = probe(lab, LISTING, source).devices[0]
+    device = probe(machine, LISTING, source).devices[0]
     assert "state" not in device
     for key in (
         "fan_percent",
@@ -202,11 +202,11 @@ def test_a_card_without_a_reading_is_well_and_lacks_it(make_lab, probe, source):
     [("lost = true", "lost"), ("handle_result = 15", "lost"), ("handle_result = 4", "not_permitted"),
      ("handle_result = 999", "failed"), ("handle_result = 8", "failed")],
 )  # fmt: skip
-def test_a_bad_card_is_one_bad_row_and_the_others_keep_their_index(make_lab, probe, source, fault, state):
-    lab = make_lab(
+def test_a_bad_card_is_one_bad_row_and_the_others_keep_their_index(make_machine, probe, source, fault, state):
+    machine = make_machine(
         f'[[device]]\nmodel = "T4"\n[[device]]\nmodel = "T4"\n{fault}\n[[device]]\nmodel = "T4"\ncount = 2\n'
     )
-    devices = probe(lab, LISTING, source).devices
+    devices = probe(machine, LISTING, source).devices
     assert [device["index"] for device in devices] == ["0", "1", "2", "3"]
     assert [device.get("state", "ok") for device in devices] == ["ok", state, "ok", "ok"]
     assert devices[1]["state_reason"]
@@ -214,26 +214,26 @@ def test_a_bad_card_is_one_bad_row_and_the_others_keep_their_index(make_lab, pro
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_machine_without_devices_is_an_empty_list(make_lab, probe, source):
-    lab = make_lab('driver = "550.163.01"\n[[device]]\nmodel = "T4"\n')
-    lab.change('driver = "550.163.01"\n#[[device]]\n')
-    assert probe(lab, LISTING, source).devices == []
+def test_a_machine_without_devices_is_an_empty_list(make_machine, probe, source):
+    machine = make_machine('driver = "550.163.01"\n[[device]]\nmodel = "T4"\n')
+    machine.change('driver = "550.163.01"\n#[[device]]\n')
+    assert probe(machine, LISTING, source).devices == []
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_mig_on_without_instances_is_a_gpu_without_rows_behind_it(make_lab, probe, source):
-    lab = make_lab('[[device]]\nmodel = "A100"\nmig = []\n')
-    (device,) = probe(lab, LISTING, source).devices
+def test_mig_on_without_instances_is_a_gpu_without_rows_behind_it(make_machine, probe, source):
+    machine = make_machine('[[device]]\nmodel = "A100"\nmig = []\n')
+    (device,) = probe(machine, LISTING, source).devices
     assert device["mig_enabled"] == "1"
     assert "processes" not in device
 
 
 @pytest.mark.parametrize("generation", ["r450", "r550"])
-def test_instances_have_their_own_memory_and_the_boards_temperature(make_lab, probe, generation):
-    lab = make_lab(
+def test_instances_have_their_own_memory_and_the_boards_temperature(make_machine, probe, generation):
+    machine = make_machine(
         f'generation = "{generation}"\n[[device]]\nmodel = "A100"\nmig = ["", "2g.10gb"]\ntemperature = 55\n'
     )
-    parent, instance = probe(lab, LISTING).devices
+    parent, instance = probe(machine, LISTING).devices
     assert instance["mig_parent_uuid"] == parent["uuid"]
     assert instance["mig_slot"] == "1"
     assert instance["temperature_c"] == "55"

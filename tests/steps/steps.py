@@ -20,7 +20,7 @@ import tempfile
 if __name__ == "__main__":
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from jobs import Job, Lines, eventually, holder, tickets, waiter
-from lab import BUILD, DEADLINE_S, Lab
+from simulated_machine import BUILD, DEADLINE_S, Machine
 
 # Most of a case is waiting for processes to start and end.
 AT_ONCE = 4
@@ -62,10 +62,10 @@ def locks_on(path: pathlib.Path) -> set[tuple[int, bool]]:
 class Victim:
     """A request that is stopped after its call number `step`."""
 
-    def __init__(self, lab: Lab, step: int, then: str):
+    def __init__(self, machine: Machine, step: int, then: str):
         read, write = os.pipe()
-        words = [write, lab.leases, step, lab.program, "run", "--", "bash", "-c", then]
-        self.process = lab.start(lab.build / "steps_at_step", *words, pass_fds=[write])
+        words = [write, machine.leases, step, machine.program, "run", "--", "bash", "-c", then]
+        self.process = machine.start(machine.build / "steps_at_step", *words, pass_fds=[write])
         os.close(write)
         self.report = os.fdopen(read)
         self.err = Lines(self.process.stderr)
@@ -93,25 +93,25 @@ class Victim:
 class Case:
     """One request, stopped at one step."""
 
-    def __init__(self, lab: Lab, scene: Scene, step: int, kill: bool):
-        self.lab, self.kill = lab, kill
+    def __init__(self, machine: Machine, scene: Scene, step: int, kill: bool):
+        self.machine, self.kill = machine, kill
         if not scene.made:
-            lab.leases /= "made"
-            lab.env["BERTH_DIR"] = str(lab.leases)
-        self.log = lab.leases.with_suffix(".log")
+            machine.leases /= "made"
+            machine.env["BERTH_DIR"] = str(machine.leases)
+        self.log = machine.leases.with_suffix(".log")
         self.log.touch()
         self.before: list[Job] = []
         self.let_before_end = False
         if scene.held:
-            self.before.append(holder(lab))
+            self.before.append(holder(machine))
         for _ in range(scene.ahead):
-            self.before.append(waiter(lab, then="true"))
-        self.victim = Victim(lab, step, self.note("victim"))
+            self.before.append(waiter(machine, then="true"))
+        self.victim = Victim(machine, step, self.note("victim"))
 
     def close(self) -> None:
         if self.victim.process.poll() is None and self.victim.pid:
             os.kill(self.victim.pid, signal.SIGKILL)
-        self.lab.close()
+        self.machine.close()
 
     def note(self, name: str) -> str:
         return f"echo {name} >>{self.log}"
@@ -139,13 +139,13 @@ class Case:
 
     def meet(self) -> None:
         """Somebody else comes while the victim stands at its step."""
-        directory, pid = self.lab.leases, self.victim.pid
+        directory, pid = self.machine.leases, self.victim.pid
         decides = (pid, True) in locks_on(directory)
         if self.let_before_end and not decides:
             self.let_go()
         waits, holds = self.has_ticket("queue"), self.has_ticket("leases")
         was_served = "victim" in self.served()
-        other = Job(self.lab, then=self.note("other"))
+        other = Job(self.machine, then=self.note("other"))
         if decides:
             eventually(lambda: (other.pid, False) in locks_on(directory))
         elif holds or self.before:
@@ -163,9 +163,9 @@ class Case:
             assert self.served() == in_order, self.served()
 
     def has_ticket(self, part: str) -> bool:
-        if not (self.lab.leases / part).exists():
+        if not (self.machine.leases / part).exists():
             return False
-        return str(self.victim.pid) in [ticket["pid"] for ticket in tickets(self.lab, part)]
+        return str(self.victim.pid) in [ticket["pid"] for ticket in tickets(self.machine, part)]
 
     def let_go(self) -> None:
         """Those who were there before come to their end."""
@@ -174,16 +174,16 @@ class Case:
         self.before = []
 
     def nothing_is_left(self) -> None:
-        answer = self.lab.berth("run", "--no-wait", "--", "true")
+        answer = self.machine.berth("run", "--no-wait", "--", "true")
         assert answer.status == 0, answer.err
-        others = set(os.listdir(self.lab.leases)) - {"queue", "leases", "inside", "devices", "outcomes"}
+        others = set(os.listdir(self.machine.leases)) - {"queue", "leases", "inside", "devices", "outcomes"}
         assert not [name for name in others if ".new-" not in name and "probe" not in name], others
         for part, files in {"queue": 0, "leases": 0, "inside": 0, "devices": 1}.items():
-            path = self.lab.leases / part
+            path = self.machine.leases / part
             assert len(os.listdir(path)) == files, part
             assert stat.S_IMODE(path.stat().st_mode) == 0o1777, part
         # What became of runs stays: a file a user.
-        outcomes = self.lab.leases / "outcomes"
+        outcomes = self.machine.leases / "outcomes"
         assert len(os.listdir(outcomes)) <= 1
         assert stat.S_IMODE(outcomes.stat().st_mode) == 0o1777
 
@@ -191,7 +191,7 @@ class Case:
 def run_case(directory: pathlib.Path, scene: Scene, step: int, kill: bool, build: pathlib.Path) -> bool:
     place = directory / f"{scene.name.replace(' ', '-')}-{step}-{'kill' if kill else 'stop'}"
     place.mkdir()
-    case = Case(Lab(place, "1xH100", build), scene, step, kill)
+    case = Case(Machine(place, "1xH100", build), scene, step, kill)
     try:
         return case.run()
     except AssertionError as failure:

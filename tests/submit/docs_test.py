@@ -4,30 +4,32 @@ import pathlib
 import re
 
 from jobs import eventually
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs/jobs.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.M | re.S)
 
 
-def test_each_block_of_the_page_does_what_it_says(lab):
-    stubs = lab.directory / "bin"
+def test_each_block_of_the_page_does_what_it_says(machine):
+    stubs = machine.directory / "bin"
     stubs.mkdir()
     (stubs / "python").write_text(
         '#!/bin/sh\ntest "$BERTH_ARRAY_INDEX" -o "$3" != 39 -a "$3" != 40 || exec sleep 1000\necho "trained $3"\n'
     )
     (stubs / "python").chmod(0o755)
-    lab.env["PATH"] = f"{stubs}:{lab.program.parent}:{lab.env['PATH']}"
+    machine.env["PATH"] = f"{stubs}:{machine.program.parent}:{machine.env['PATH']}"
     assert len(BLOCKS) == 14
     said = []
     for block in BLOCKS:
-        answer = lab.run("bash", "-euc", block, cwd=lab.directory, timeout=2 * DEADLINE_S)
+        answer = machine.run("bash", "-euc", block, cwd=machine.directory, timeout=2 * DEADLINE_S)
         # What runs in the foreground says how far it is.
         assert answer.status == 0 and (answer.err == "" or "berth each" in block), block
         said.append(answer.out)
         if len(said) == 1:
             assert (
-                lab.berth("wait", *(str(number) for number in range(1, 39)), timeout=2 * DEADLINE_S).status
+                machine.berth(
+                    "wait", *(str(number) for number in range(1, 39)), timeout=2 * DEADLINE_S
+                ).status
                 == 0
             )
     assert said[0].split() == [str(number) for number in range(1, 41)]
@@ -38,14 +40,14 @@ def test_each_block_of_the_page_does_what_it_says(lab):
     assert said[11] == "cancelled job 39\ncancelled job 40\n"
     assert said[12] == "54\n"
     others = [str(number) for number in range(41, 55)]
-    assert lab.berth("wait", *others, timeout=2 * DEADLINE_S).status == 0
-    told = {each["id"]: each for each in lab.berth("jobs", "--json").json["jobs"]}
+    assert machine.berth("wait", *others, timeout=2 * DEADLINE_S).status == 0
+    told = {each["id"]: each for each in machine.berth("jobs", "--json").json["jobs"]}
     assert told["54"]["name"] == "eval" and told["53"]["exit_status"] == 0
     assert (
         told["44"]["ended_s"] <= told["45"]["started_s"] and told["45"]["ended_s"] <= told["46"]["started_s"]
     )
-    assert lab.berth("log", "41.99").out == "trained 99\n"
-    assert lab.berth("log", "42").out.count("trained") == 4
-    eventually(lambda: (lab.directory / "told.txt").exists())
-    assert (lab.directory / "told.txt").read_text() == "job 51 ended with status 0\n"
+    assert machine.berth("log", "41.99").out == "trained 99\n"
+    assert machine.berth("log", "42").out.count("trained") == 4
+    eventually(lambda: (machine.directory / "told.txt").exists())
+    assert (machine.directory / "told.txt").read_text() == "job 51 ended with status 0\n"
     assert "39" not in told and "38" in told

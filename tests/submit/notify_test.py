@@ -18,37 +18,37 @@ HOOK = 'cmd:echo "$BERTH_EVENT|$BERTH_JOB|$BERTH_SUBJECT|$BERTH_MESSAGE|$BERTH_E
 
 
 @pytest.fixture
-def hook(lab) -> str:
-    return HOOK.format(lab.directory)
+def hook(machine) -> str:
+    return HOOK.format(machine.directory)
 
 
-def told(lab) -> list[str]:
-    file = lab.directory / "told"
+def told(machine) -> list[str]:
+    file = machine.directory / "told"
     return file.read_text().splitlines() if file.exists() else []
 
 
-def test_the_end_of_a_job_is_told_once_and_its_start_where_it_is_asked_for(lab, hook):
-    number = submit(lab, "-J", "a b", "--notify", hook, "--notify-on", "start,end,fail", "--", "true")
-    assert lab.berth("wait", number).status == 0
-    eventually(lambda: len(told(lab)) == 2)
-    assert sorted(told(lab)) == [
+def test_the_end_of_a_job_is_told_once_and_its_start_where_it_is_asked_for(machine, hook):
+    number = submit(machine, "-J", "a b", "--notify", hook, "--notify-on", "start,end,fail", "--", "true")
+    assert machine.berth("wait", number).status == 0
+    eventually(lambda: len(told(machine)) == 2)
+    assert sorted(told(machine)) == [
         "end|1|job 1 (a b)|ended with status 0|0",
         "start|1|job 1 (a b)|started on GPU 0|",
     ]
-    number = submit(lab, "--notify", hook, "--retries", "1", "--", "sh", "-c", "exit 3")
-    lab.berth("wait", number)
-    eventually(lambda: len(told(lab)) == 3)
-    assert told(lab)[-1] == "fail|2|job 2|failed: exit status 3|3"
+    number = submit(machine, "--notify", hook, "--retries", "1", "--", "sh", "-c", "exit 3")
+    machine.berth("wait", number)
+    eventually(lambda: len(told(machine)) == 3)
+    assert told(machine)[-1] == "fail|2|job 2|failed: exit status 3|3"
     # Nobody tells it again.
-    eventually(lambda: not processes(lab)["runner"])
-    lab.berth("wait", submit(lab, "--", "true"))
-    eventually(lambda: not processes(lab)["runner"])
-    assert len(told(lab)) == 3
+    eventually(lambda: not processes(machine)["runner"])
+    machine.berth("wait", submit(machine, "--", "true"))
+    eventually(lambda: not processes(machine)["runner"])
+    assert len(told(machine)) == 3
 
 
-def test_an_array_is_told_of_as_one(lab, hook):
+def test_an_array_is_told_of_as_one(machine, hook):
     number = submit(
-        lab,
+        machine,
         "--array",
         "1-6",
         "--notify",
@@ -61,78 +61,80 @@ def test_an_array_is_told_of_as_one(lab, hook):
         "!=",
         "3",
     )
-    lab.berth("wait", number)
-    eventually(lambda: len(told(lab)) == 2)
-    assert sum(line.startswith("start|") for line in told(lab)) == 1
-    assert "fail|1|job 1|ended: 1 of 6 tasks did not end with status 0|1" in told(lab)
+    machine.berth("wait", number)
+    eventually(lambda: len(told(machine)) == 2)
+    assert sum(line.startswith("start|") for line in told(machine)) == 1
+    assert "fail|1|job 1|ended: 1 of 6 tasks did not end with status 0|1" in told(machine)
 
 
-def test_one_that_is_cut_off_is_told_of_and_one_that_its_user_cancels_is_not(lab, hook):
-    number = submit(lab, "--notify", hook, "--", "sleep", "1000")
-    wait_for(lab, number, "running")
-    kill(lab, "run")
-    eventually(lambda: told(lab) == ["fail|1|job 1|was cut off, by kill -9 or a reboot|1"])
-    number = submit(lab, "--notify", hook, "--", "sleep", "1000")
-    wait_for(lab, number, "running")
-    lab.berth("cancel", number)
-    after = submit(lab, "--notify", hook, "--after-ok", number, "--", "true")
-    wait_for(lab, after, "cancelled")
-    eventually(lambda: len(told(lab)) == 2)
-    assert told(lab)[1].startswith(f"fail|{after}|job {after}|was cancelled: job {number} did not end with")
+def test_one_that_is_cut_off_is_told_of_and_one_that_its_user_cancels_is_not(machine, hook):
+    number = submit(machine, "--notify", hook, "--", "sleep", "1000")
+    wait_for(machine, number, "running")
+    kill(machine, "run")
+    eventually(lambda: told(machine) == ["fail|1|job 1|was cut off, by kill -9 or a reboot|1"])
+    number = submit(machine, "--notify", hook, "--", "sleep", "1000")
+    wait_for(machine, number, "running")
+    machine.berth("cancel", number)
+    after = submit(machine, "--notify", hook, "--after-ok", number, "--", "true")
+    wait_for(machine, after, "cancelled")
+    eventually(lambda: len(told(machine)) == 2)
+    assert told(machine)[1].startswith(
+        f"fail|{after}|job {after}|was cancelled: job {number} did not end with"
+    )
 
 
-def test_one_whose_run_and_runner_are_killed_is_told_of_by_the_next(lab, hook):
-    number = submit(lab, "--notify", hook, "--", "sleep", "1000")
-    wait_for(lab, number, "running")
-    kill(lab, "runner")
-    kill(lab, "run")
-    wait_for(lab, number, "interrupted")
-    assert told(lab) == []
-    submit(lab, "--", "true")
-    eventually(lambda: len(told(lab)) == 1)
+def test_one_whose_run_and_runner_are_killed_is_told_of_by_the_next(machine, hook):
+    number = submit(machine, "--notify", hook, "--", "sleep", "1000")
+    wait_for(machine, number, "running")
+    kill(machine, "runner")
+    kill(machine, "run")
+    wait_for(machine, number, "interrupted")
+    assert told(machine) == []
+    submit(machine, "--", "true")
+    eventually(lambda: len(told(machine)) == 1)
 
 
-def test_a_time_that_is_over_soon_is_told(lab, hook):
-    number = submit(lab, "--notify", hook, "--notify-on", "time", "--time", "2s", "--", "sleep", "1000")
-    lab.berth("wait", number)
-    eventually(lambda: len(told(lab)) == 1)
-    assert told(lab)[0].startswith(f"time|{number}|job {number}|its time is over in ")
+def test_a_time_that_is_over_soon_is_told(machine, hook):
+    number = submit(machine, "--notify", hook, "--notify-on", "time", "--time", "2s", "--", "sleep", "1000")
+    machine.berth("wait", number)
+    eventually(lambda: len(told(machine)) == 1)
+    assert told(machine)[0].startswith(f"time|{number}|job {number}|its time is over in ")
 
 
-def test_a_hook_that_hangs_delays_nothing_and_one_that_fails_is_named(make_lab):
-    lab = make_lab("1xH100")
-    hanging = submit(lab, "--notify", "cmd:sleep 1000", "--", "true")
-    failing = submit(lab, "--notify", "cmd:echo no such thing >&2; exit 4", "--", "true")
-    assert lab.berth("wait", hanging, failing).status == 0
+def test_a_hook_that_hangs_delays_nothing_and_one_that_fails_is_named(make_machine):
+    machine = make_machine("1xH100")
+    hanging = submit(machine, "--notify", "cmd:sleep 1000", "--", "true")
+    failing = submit(machine, "--notify", "cmd:echo no such thing >&2; exit 4", "--", "true")
+    assert machine.berth("wait", hanging, failing).status == 0
     # The GPU is given to the next although the hook still hangs, for thirty seconds.
-    assert lab.berth("run", "--wait", "15s", "--", "true").status == 0
+    assert machine.berth("run", "--wait", "15s", "--", "true").status == 0
     words = "the notice to cmd:echo no such thing >&2; exit 4 about its end was not sent: exit status 4: no such thing"
-    eventually(lambda: job(lab, failing)["not_told"] == words)
-    assert f"job {failing}: {words}" in lab.berth("jobs").out
-    checked(lab.berth("jobs", "--json"), "jobs")
+    eventually(lambda: job(machine, failing)["not_told"] == words)
+    assert f"job {failing}: {words}" in machine.berth("jobs").out
+    checked(machine.berth("jobs", "--json"), "jobs")
 
 
-def test_a_mail_goes_through_sendmail(lab):
-    folder = lab.directory / "bin"
+def test_a_mail_goes_through_sendmail(machine):
+    folder = machine.directory / "bin"
     folder.mkdir()
     mailer = folder / "sendmail"
     mailer.write_text(
-        f'#!/bin/sh\necho "$@" > {lab.directory}/words\ncat > {lab.directory}/mail.new\nmv {lab.directory}/mail.new {lab.directory}/mail\n'
+        f'#!/bin/sh\necho "$@" > {machine.directory}/words\ncat > {machine.directory}/mail.new\nmv {machine.directory}/mail.new {machine.directory}/mail\n'
     )
     mailer.chmod(0o755)
-    env = {"PATH": f"{folder}:{lab.env['PATH']}"}
+    env = {"PATH": f"{folder}:{machine.env['PATH']}"}
     number = submit(
-        lab, "-J", "x\nBcc: eve", "--notify", "mail:ada@example.org", "--", "sh", "-c", "exit 3", env=env
+        machine, "-J", "x\nBcc: eve", "--notify", "mail:ada@example.org", "--", "sh", "-c", "exit 3", env=env
     )
-    lab.berth("wait", number)
-    eventually((lab.directory / "mail").exists)
-    head, body = (lab.directory / "mail").read_text().split("\n\n", 1)
+    machine.berth("wait", number)
+    eventually((machine.directory / "mail").exists)
+    head, body = (machine.directory / "mail").read_text().split("\n\n", 1)
     assert head.splitlines()[:2] == [
         "To: ada@example.org",
         "Subject: berth: job 1 (x\\x0aBcc: eve): failed: exit status 3",
     ]
     assert "failed: exit status 3" in body and "`berth log 1`" in body
-    assert (lab.directory / "words").read_text() == "-t -oi\n"
+    assert (machine.directory / "words").read_text() == "-t -oi\n"
 
 
 @pytest.fixture
@@ -157,13 +159,13 @@ def webhook():
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_webhooks_get_what_they_read(lab, webhook):
+def test_webhooks_get_what_they_read(machine, webhook):
     url, got = webhook
     targets = [word for way in ("ntfy", "slack", "json") for word in ("--notify", f"{way}:{url}/{way}?a=b")]
     number = submit(
-        lab, "-J", 'the "x"', *targets, "--notify", f"json:{url}/broken", "--", "sh", "-c", "exit 3"
+        machine, "-J", 'the "x"', *targets, "--notify", f"json:{url}/broken", "--", "sh", "-c", "exit 3"
     )
-    lab.berth("wait", number)
+    machine.berth("wait", number)
     eventually(lambda: len(got) == 4)
     bodies = {path: body for path, _, body in got}
     assert bodies["/ntfy?a=b"].startswith('job 1 (the "x") on ') and bodies["/ntfy?a=b"].endswith(
@@ -181,65 +183,67 @@ def test_webhooks_get_what_they_read(lab, webhook):
     assert title == "berth: fail"
     # Its URL may be a secret, and is told nobody.
     eventually(
-        lambda: (job(lab, number)["not_told"] or "").startswith(
+        lambda: (job(machine, number)["not_told"] or "").startswith(
             "the notice to json about its failure was not sent"
         )
     )
 
 
-def test_a_run_tells_as_well(lab, hook):
-    answer = lab.berth("run", "--notify", hook, "--notify-on", "start,end,fail", "--", "sh", "-c", "exit 3")
+def test_a_run_tells_as_well(machine, hook):
+    answer = machine.berth(
+        "run", "--notify", hook, "--notify-on", "start,end,fail", "--", "sh", "-c", "exit 3"
+    )
     assert answer.status == 3
-    eventually(lambda: len(told(lab)) == 2)
-    assert sorted(told(lab)) == ["fail||sh|failed: exit status 3|3", "start||sh|started on GPU 0|"]
+    eventually(lambda: len(told(machine)) == 2)
+    assert sorted(told(machine)) == ["fail||sh|failed: exit status 3|3", "start||sh|started on GPU 0|"]
 
 
-def claim(lab, hook, *options):
+def claim(machine, hook, *options):
     """A shell with a claim, which ends when its input does."""
     words = shlex.join(["claim", "--notify", hook, "--notify-on", "start,end,time", *options])
-    job = lab.start(
-        "bash", "-c", f'eval "$({lab.program} {words})"; echo ready; read line', stdin=subprocess.PIPE
+    job = machine.start(
+        "bash", "-c", f'eval "$({machine.program} {words})"; echo ready; read line', stdin=subprocess.PIPE
     )
     assert job.stdout.readline() == "ready\n"
-    (lease,) = lab.berth("list", "--json").json["leases"]
+    (lease,) = machine.berth("list", "--json").json["leases"]
     return job, lease["id"]
 
 
-def test_a_claim_tells_of_its_start_and_of_its_end_with_its_process(lab, hook):
-    job, lease = claim(lab, hook, "--note", "notebook", "--devices", "2,5")
-    eventually(lambda: told(lab) == [f"start||lease {lease[-6:]} (notebook)|began on GPU 2,5|"])
+def test_a_claim_tells_of_its_start_and_of_its_end_with_its_process(machine, hook):
+    job, lease = claim(machine, hook, "--note", "notebook", "--devices", "2,5")
+    eventually(lambda: told(machine) == [f"start||lease {lease[-6:]} (notebook)|began on GPU 2,5|"])
     job.communicate("")
-    eventually(lambda: len(told(lab)) == 2)
-    assert told(lab)[1] == f"end||lease {lease[-6:]} (notebook)|ended with its process|0"
+    eventually(lambda: len(told(machine)) == 2)
+    assert told(machine)[1] == f"end||lease {lease[-6:]} (notebook)|ended with its process|0"
 
 
-def test_a_claim_tells_that_its_time_is_soon_over_and_then_that_it_is(lab, hook):
-    job, lease = claim(lab, hook, "--time", "2s")
-    eventually(lambda: len(told(lab)) == 3)
+def test_a_claim_tells_that_its_time_is_soon_over_and_then_that_it_is(machine, hook):
+    job, lease = claim(machine, hook, "--time", "2s")
+    eventually(lambda: len(told(machine)) == 3)
     # No hook waits for another: they may come in any order.
-    end, start, soon = sorted(told(lab))
+    end, start, soon = sorted(told(machine))
     assert start.startswith("start|") and soon.startswith(f"time||lease {lease[-6:]}|its time is over in ")
     assert end == f"end||lease {lease[-6:]}|has ended: its time of 2s is over|0"
     job.communicate("")
     # Its keeper has gone, and nobody tells of the end of the shell.
-    assert len(told(lab)) == 3
+    assert len(told(machine)) == 3
 
 
-def test_a_claim_tells_who_has_released_it(lab, hook):
-    job, lease = claim(lab, hook)
-    assert lab.berth("release", lease, "--because", "lunch").status == 0
-    eventually(lambda: len(told(lab)) == 2)
-    assert re.fullmatch(rf"end\|\|lease {lease[-6:]}\|was released by .*lunch.*\|0", min(told(lab)))
+def test_a_claim_tells_who_has_released_it(machine, hook):
+    job, lease = claim(machine, hook)
+    assert machine.berth("release", lease, "--because", "lunch").status == 0
+    eventually(lambda: len(told(machine)) == 2)
+    assert re.fullmatch(rf"end\|\|lease {lease[-6:]}\|was released by .*lunch.*\|0", min(told(machine)))
     job.communicate("")
 
 
-def test_a_hook_of_a_claim_runs_in_the_folder_of_its_caller_and_holds_up_nothing(lab):
-    folder = lab.directory / "here"
+def test_a_hook_of_a_claim_runs_in_the_folder_of_its_caller_and_holds_up_nothing(machine):
+    folder = machine.directory / "here"
     folder.mkdir()
     words = shlex.join(["claim", "--notify", "cmd:pwd > where; exec sleep 1000", "--notify-on", "start,end"])
-    shell = ("bash", "-c", f'eval "$({lab.program} {words})"; echo $?')
-    assert lab.run(*shell, cwd=folder).out == "0\n"
-    eventually(lambda: lab.berth("list", "--json").json["leases"] == [])
+    shell = ("bash", "-c", f'eval "$({machine.program} {words})"; echo $?')
+    assert machine.run(*shell, cwd=folder).out == "0\n"
+    eventually(lambda: machine.berth("list", "--json").json["leases"] == [])
     where = folder / "where"
     eventually(lambda: where.exists() and where.read_text() == f"{folder}\n")
 
@@ -247,14 +251,14 @@ def test_a_hook_of_a_claim_runs_in_the_folder_of_its_caller_and_holds_up_nothing
 @pytest.mark.parametrize(
     "target", ["", "https://x", "mail:-oQ", "slack:x", "cmd:", "json:file:///etc/passwd"]
 )
-def test_what_is_no_target_is_refused(lab, target):
-    assert lab.berth("submit", "--notify", target, "--", "true").status == 2
-    assert lab.berth("submit", "--notify", "cmd:true", "--notify-on", "never", "--", "true").status == 2
+def test_what_is_no_target_is_refused(machine, target):
+    assert machine.berth("submit", "--notify", target, "--", "true").status == 2
+    assert machine.berth("submit", "--notify", "cmd:true", "--notify-on", "never", "--", "true").status == 2
 
 
-def test_mail_without_sendmail_is_refused_at_submit(lab):
+def test_mail_without_sendmail_is_refused_at_submit(machine):
     if shutil.which("sendmail", path="/usr/sbin:/usr/lib:/usr/bin:/usr/local/bin:/bin"):
         pytest.skip("needs a machine without sendmail")
-    answer = lab.berth("submit", "--notify", "mail", "--", "true")
+    answer = machine.berth("submit", "--notify", "mail", "--", "true")
     assert answer.status == 2 and "there is no program sendmail on this machine" in answer.err
-    assert fill(lab, 1) == ["1"]
+    assert fill(machine, 1) == ["1"]

@@ -40,15 +40,15 @@ def all_have_ended():
 class Disk:
     """What lies below the user's home. All programs that get `env` count their calls together."""
 
-    def __init__(self, lab, build):
-        path = lab.directory / "calls"
+    def __init__(self, machine, build):
+        path = machine.directory / "calls"
         path.write_bytes(bytes(mmap.PAGESIZE))
         with path.open("r+b") as file:
             self.calls = mmap.mmap(file.fileno(), 0)
         self.env = {
             "LD_PRELOAD": build / "refusing_disk.so",
             "REFUSING_CALLS": path,
-            "REFUSING_BELOW": lab.env["HOME"],
+            "REFUSING_BELOW": machine.env["HOME"],
         }
 
     def refuses(self, first: int, last: int) -> None:
@@ -61,32 +61,32 @@ class Disk:
         self.calls[4:12] = bytes(8)
 
 
-def life_of_a_job(lab, disk: Disk, first: int, last: int, all_have_ended):
+def life_of_a_job(machine, disk: Disk, first: int, last: int, all_have_ended):
     """Of one that is submitted while the disk refuses these calls: the answer, how often the job has run when all is over,
     what is told of it, and the number of calls."""
-    ran = lab.directory / "ran"
+    ran = machine.directory / "ran"
     ran.unlink(missing_ok=True)
-    known = {job["id"] for job in told(lab)}
+    known = {job["id"] for job in told(machine)}
     disk.refuses(first, last)
-    answer = lab.berth("submit", "--", "sh", "-c", f"echo ran >> {ran}", env=disk.env)
+    answer = machine.berth("submit", "--", "sh", "-c", f"echo ran >> {ran}", env=disk.env)
     # With all of them refused the job may wait for better times.
     eventually(lambda: all_have_ended() or (last == FOR_EVER and disk.count() > first))
     calls = disk.count()
     disk.is_mended()
-    lab.berth("jobs")
+    machine.berth("jobs")
     eventually(all_have_ended)
-    jobs = [job for job in told(lab) if job["id"] not in known]
+    jobs = [job for job in told(machine) if job["id"] not in known]
     return answer, len(ran.read_text().split()) if ran.exists() else 0, jobs, calls
 
 
 @pytest.mark.parametrize("last", ["one", "all"])
-def test_what_is_refused_never_runs_and_what_is_taken_runs_once(lab, build, last, all_have_ended):
-    disk = Disk(lab, build)
-    lab.berth("wait", lab.berth("submit", "--", "true").out.strip())
+def test_what_is_refused_never_runs_and_what_is_taken_runs_once(machine, build, last, all_have_ended):
+    disk = Disk(machine, build)
+    machine.berth("wait", machine.berth("submit", "--", "true").out.strip())
     eventually(all_have_ended)
     for first in itertools.count(1):
         answer, runs, jobs, calls = life_of_a_job(
-            lab, disk, first, first if last == "one" else FOR_EVER, all_have_ended
+            machine, disk, first, first if last == "one" else FOR_EVER, all_have_ended
         )
         said = (first, answer, runs, jobs)
         if answer.status != 0:

@@ -6,36 +6,36 @@ import pathlib
 
 import pytest
 from jobs import eventually
-from lab import Lab
+from simulated_machine import Machine
 from submitted import submit, told, wait_for
 
 
 @pytest.fixture
-def four(make_lab) -> Lab:
-    return make_lab("4xA100")
+def four(make_machine) -> Machine:
+    return make_machine("4xA100")
 
 
 def bad_on_0(then: str) -> tuple[str, ...]:
     return "sh", "-c", f'[ "$CUDA_VISIBLE_DEVICES" = 0 ] && exit 1; {then}'
 
 
-def failed(lab: Lab, job: str) -> int:
-    return sum(task["exit_status"] == 1 for task in told(lab, job))
+def failed(machine: Machine, job: str) -> int:
+    return sum(task["exit_status"] == 1 for task in told(machine, job))
 
 
-def wait(lab: Lab, job: str) -> int:
+def wait(machine: Machine, job: str) -> int:
     """How many of its tasks failed."""
-    lab.berth("wait", job, timeout=300)
-    assert all(task["state"] == "ended" for task in told(lab, job))
-    return failed(lab, job)
+    machine.berth("wait", job, timeout=300)
+    assert all(task["state"] == "ended" for task in told(machine, job))
+    return failed(machine, job)
 
 
-def state_of(lab: Lab, index: int = 0) -> dict:
-    return lab.berth("list", "--json").json["devices"][index]["verdict"]
+def state_of(machine: Machine, index: int = 0) -> dict:
+    return machine.berth("list", "--json").json["devices"][index]["verdict"]
 
 
-def file_of(lab: Lab) -> pathlib.Path:
-    return lab.leases / "outcomes" / str(os.geteuid())
+def file_of(machine: Machine) -> pathlib.Path:
+    return machine.leases / "outcomes" / str(os.geteuid())
 
 
 def test_of_an_array_beside_one_bad_gpu_few_tasks_are_lost(four):
@@ -88,9 +88,9 @@ def test_what_was_ended_by_somebody_blames_no_gpu(four):
     assert "badly" in file_of(four).read_text().splitlines()[-1]
 
 
-def blamed_by(lab: Lab, uid: int) -> str:
+def blamed_by(machine: Machine, uid: int) -> str:
     """A text that blames GPU 0, as of now."""
-    devices = lab.berth("list", "--json").json["devices"]
+    devices = machine.berth("list", "--json").json["devices"]
     boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     now = int(float(pathlib.Path("/proc/uptime").read_text().split()[0]) * 1000)
     line = "{:016x} {} {} {} {};\n".format

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
-from lab import DEADLINE_S, Lab  # noqa: E402
+from simulated_machine import DEADLINE_S, Machine  # noqa: E402
 
 # Each start leaves a line of its own: a write of a few bytes at the end of a file is one.
 JOB = 'echo start >> "$0/$1"; sleep "$2"; echo end >> "$0/$1"'
@@ -49,10 +49,10 @@ class Found:
         )
 
 
-def processes(lab: Lab) -> dict:
+def processes(machine: Machine) -> dict:
     """Those of this machine, by what they are."""
     found = collections.defaultdict(list)
-    for pid in lab.inhabitants():
+    for pid in machine.inhabitants():
         with contextlib.suppress(OSError):
             words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
             if "__jobs" in words:
@@ -67,10 +67,10 @@ def processes(lab: Lab) -> dict:
 
 
 class Storm:
-    def __init__(self, lab: Lab, seed: int):
-        self.lab = lab
+    def __init__(self, machine: Machine, seed: int):
+        self.machine = machine
         self.random = random.Random(seed)
-        self.marks = lab.directory / "marks"
+        self.marks = machine.directory / "marks"
         self.marks.mkdir()
         self.found = Found()
         self.count = 0
@@ -86,19 +86,21 @@ class Storm:
         array = ["--array", f"0-{tasks - 1}%2"] if tasks else []
         self.tokens[token] = [f"{token}.{index}" for index in range(tasks)] or [token]
         words = ["sh", "-c", JOB, self.marks, f"{token}.{{index}}" if tasks else token, length]
-        self.submitting[token] = self.lab.start_berth("submit", "-J", token, *array, *request, "--", *words)
+        self.submitting[token] = self.machine.start_berth(
+            "submit", "-J", token, *array, *request, "--", *words
+        )
 
     def collect(self) -> None:
         for token, process in list(self.submitting.items()):
             if process.poll() is not None:
                 process.communicate()
                 del self.submitting[token]
-                self.lab.running.remove(process)
+                self.machine.running.remove(process)
                 if process.returncode == 0:
                     self.found.promised.update(self.tokens[token])
 
     def kill_one(self) -> None:
-        there = processes(self.lab)
+        there = processes(self.machine)
         if not there:
             return
         kind = self.random.choice(sorted(there))
@@ -120,9 +122,9 @@ class Storm:
         self.collect()
 
     def told(self) -> list:
-        jobs = self.lab.berth("jobs", "--json").json["jobs"]
+        jobs = self.machine.berth("jobs", "--json").json["jobs"]
         arrays = [job["id"] for job in jobs if job["tasks"]]
-        tasks = self.lab.berth("jobs", "--json", *arrays).json["jobs"] if arrays else []
+        tasks = self.machine.berth("jobs", "--json", *arrays).json["jobs"] if arrays else []
         return [job for job in jobs if not job["tasks"]] + tasks
 
     def settle(self) -> Found:
@@ -145,9 +147,9 @@ class Storm:
         return self.found
 
 
-def storm(lab: Lab, seed: int, go_on) -> Found:
+def storm(machine: Machine, seed: int, go_on) -> Found:
     """Rounds as long as go_on(round) says so."""
-    made = Storm(lab, seed)
+    made = Storm(machine, seed)
     number = 0
     while go_on(number):
         made.round()
@@ -165,13 +167,13 @@ def main() -> int:
     total, wrong, number = 0, 0, 0
     while time.monotonic() < end:
         with tempfile.TemporaryDirectory(prefix="berth-storm-") as directory:
-            lab = Lab(pathlib.Path(directory), "4xH100")
+            machine = Machine(pathlib.Path(directory), "4xH100")
             try:
                 found = storm(
-                    lab, arguments.seed + number, lambda done: done < 200 and time.monotonic() < end
+                    machine, arguments.seed + number, lambda done: done < 200 and time.monotonic() < end
                 )
             finally:
-                lab.close()
+                machine.close()
         number += 1
         total += len(found.promised)
         states = collections.Counter(found.states.values())

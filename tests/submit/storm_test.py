@@ -8,10 +8,10 @@ from storm import Found, storm
 
 
 @pytest.mark.release_only  # a sanitized program starts too slowly for much to happen
-def test_nothing_is_lost_or_run_twice_whatever_is_killed(make_lab):
+def test_nothing_is_lost_or_run_twice_whatever_is_killed(make_machine):
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
-    found = storm(make_lab("4xH100"), seed, lambda done: done < 60)
+    found = storm(make_machine("4xH100"), seed, lambda done: done < 60)
     assert len(found.promised) > 10
     assert sum(found.kills.values()) > 10
     assert (found.twice(), found.lost(), found.untrue()) == ([], [], [])

@@ -6,54 +6,54 @@ import pathlib
 import signal
 
 from jobs import eventually
-from lab import Lab
+from simulated_machine import Machine
 from storm import processes
 
 
-def submit(lab: Lab, *words, **more) -> str:
+def submit(machine: Machine, *words, **more) -> str:
     """The number of a job."""
-    answer = lab.berth("submit", *words, **more)
+    answer = machine.berth("submit", *words, **more)
     assert answer.status == 0, answer.err
     return answer.out.strip()
 
 
-def told(lab: Lab, *jobs) -> list[dict]:
+def told(machine: Machine, *jobs) -> list[dict]:
     """What users are told of them, without starting a runner for those that wait."""
-    return lab.berth("jobs", "--json", *jobs).json["jobs"]
+    return machine.berth("jobs", "--json", *jobs).json["jobs"]
 
 
-def job(lab: Lab, number: str) -> dict:
-    (found,) = told(lab, number)
+def job(machine: Machine, number: str) -> dict:
+    (found,) = told(machine, number)
     return found
 
 
-def wait_for(lab: Lab, number: str, state: str) -> dict:
-    return eventually(lambda: (found := job(lab, number))["state"] == state and found)
+def wait_for(machine: Machine, number: str, state: str) -> dict:
+    return eventually(lambda: (found := job(machine, number))["state"] == state and found)
 
 
-def log(lab: Lab, number: str) -> str:
-    return lab.berth("log", number).out
+def log(machine: Machine, number: str) -> str:
+    return machine.berth("log", number).out
 
 
-def spool(lab: Lab) -> pathlib.Path:
-    (folder,) = (lab.directory / "home/.local/state/berth/jobs").iterdir()
+def spool(machine: Machine) -> pathlib.Path:
+    (folder,) = (machine.directory / "home/.local/state/berth/jobs").iterdir()
     return folder
 
 
-def fill(lab: Lab, count: int) -> list[str]:
+def fill(machine: Machine, count: int) -> list[str]:
     """Jobs that hold a GPU each, and run."""
-    numbers = [submit(lab, "--job-name", "holder", "--", "sleep", "1000") for _ in range(count)]
+    numbers = [submit(machine, "--job-name", "holder", "--", "sleep", "1000") for _ in range(count)]
     for number in numbers:
-        wait_for(lab, number, "running")
+        wait_for(machine, number, "running")
     return numbers
 
 
-def kill(lab: Lab, *kinds) -> None:
+def kill(machine: Machine, *kinds) -> None:
     """kill -9 of all processes of these kinds: runner, run, job."""
     # Stopped first: else who is still there begins the next meanwhile.
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for kind in kinds:
-            for pid in processes(lab)[kind]:
+            for pid in processes(machine)[kind]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
-    eventually(lambda: not any(processes(lab)[kind] for kind in kinds))
+    eventually(lambda: not any(processes(machine)[kind] for kind in kinds))

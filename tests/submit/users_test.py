@@ -9,18 +9,18 @@ import subprocess
 
 import pytest
 from jobs import eventually
-from lab import DEADLINE_S
+from simulated_machine import DEADLINE_S
 
 ALICE, BOB = 20001, 20002
 EACH = 8
 
 
-def submits(lab, user: int, order: pathlib.Path, count: int) -> None:
-    home = lab.directory / f"home{user}"
+def submits(machine, user: int, order: pathlib.Path, count: int) -> None:
+    home = machine.directory / f"home{user}"
     home.mkdir(exist_ok=True)
     os.chown(home, user, user)
     for _ in range(count):
-        answer = lab.berth(
+        answer = machine.berth(
             "submit", "--", "sh", "-c",
             f"echo {user} >> {order}; n=$(wc -l < {order}); until [ -e {order}.$n ]; do sleep 0.02; done",
             user=user, group=user, extra_groups=[], env={"HOME": str(home)}, cwd="/",
@@ -28,20 +28,20 @@ def submits(lab, user: int, order: pathlib.Path, count: int) -> None:
         assert answer.status == 0, answer.err
 
 
-def test_two_users_with_many_jobs_each_alternate(open_lab, as_user):
-    lab = open_lab
-    lab.change("1xH100")
-    lab.berth("run", "--", "true")
-    order = lab.directory / "order"
+def test_two_users_with_many_jobs_each_alternate(open_machine, as_user):
+    machine = open_machine
+    machine.change("1xH100")
+    machine.berth("run", "--", "true")
+    order = machine.directory / "order"
     order.touch()
     order.chmod(0o666)
-    holder = lab.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    holder = machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
     assert holder.stdout.readline() == "ready\n"
-    submits(lab, ALICE, order, EACH)
-    submits(lab, BOB, order, EACH)
+    submits(machine, ALICE, order, EACH)
+    submits(machine, BOB, order, EACH)
 
     def stand_in_line(count):
-        eventually(lambda: len(lab.berth("queue", "--json").json["waiters"]) == count)
+        eventually(lambda: len(machine.berth("queue", "--json").json["waiters"]) == count)
 
     # Each of the two has one request in the queue, however many jobs.
     stand_in_line(2)
@@ -58,10 +58,10 @@ def test_two_users_with_many_jobs_each_alternate(open_lab, as_user):
 
 
 @pytest.fixture
-def network(open_lab, as_user):
+def network(open_machine, as_user):
     """A folder on a file system that is none of this machine: of a FUSE without a server the kernel tells other users
     its type, and nothing more."""
-    folder = open_lab.directory / "network"
+    folder = open_machine.directory / "network"
     folder.mkdir()
     libc = ctypes.CDLL(None, use_errno=True)
     try:
@@ -101,8 +101,10 @@ def with_a_folder_inside(path):
 
 
 @pytest.mark.parametrize("takes", [None, as_folder, as_link, with_a_folder_inside])
-def test_whoever_takes_the_folder_of_jobs_first_moves_and_blocks_nothing(victim, open_lab, network, takes):
-    lab = open_lab
+def test_whoever_takes_the_folder_of_jobs_first_moves_and_blocks_nothing(
+    victim, open_machine, network, takes
+):
+    machine = open_machine
     plain = pathlib.Path(f"/var/tmp/berth-jobs-{victim}")
     if takes:
         takes(plain)
@@ -113,12 +115,12 @@ def test_whoever_takes_the_folder_of_jobs_first_moves_and_blocks_nothing(victim,
     env = {"XDG_STATE_HOME": str(network), "HOME": "/nowhere"}
 
     def submitted() -> str:
-        answer = lab.berth("submit", "--", "true", env=env, **user)
+        answer = machine.berth("submit", "--", "true", env=env, **user)
         assert answer.status == 0, answer.err
         return answer.out
 
     def told() -> list:
-        return [job["job"] for job in lab.berth("jobs", "--json", env=env, **user).json["jobs"]]
+        return [job["job"] for job in machine.berth("jobs", "--json", env=env, **user).json["jobs"]]
 
     assert submitted() == "1\n"
     # Whatever the other does with the name from now on.
@@ -132,21 +134,21 @@ def test_whoever_takes_the_folder_of_jobs_first_moves_and_blocks_nothing(victim,
     assert told() == [1, 2]
 
 
-def test_a_state_folder_that_others_could_replace_is_refused(open_lab, as_user):
-    lab = open_lab
-    home = lab.directory / "home-of-alice"
+def test_a_state_folder_that_others_could_replace_is_refused(open_machine, as_user):
+    machine = open_machine
+    home = machine.directory / "home-of-alice"
     home.mkdir()
     home.chmod(0o777)
     os.chown(home, ALICE, ALICE)
     user = {"user": ALICE, "group": ALICE, "extra_groups": [], "cwd": "/"}
     for env in ({"HOME": str(home)}, {"XDG_STATE_HOME": str(home)}):
-        refused = lab.berth("submit", "--", "true", env=env, **user)
+        refused = machine.berth("submit", "--", "true", env=env, **user)
         assert refused.status == 1
         assert f"others may write in {home} (mode 777)" in refused.err
         assert "set XDG_STATE_HOME to a folder that only you may change" in refused.err
     assert list(home.iterdir()) == []
     home.chmod(0o755)
-    assert lab.berth("submit", "--", "true", env={"HOME": str(home)}, **user).status == 0
+    assert machine.berth("submit", "--", "true", env={"HOME": str(home)}, **user).status == 0
 
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup/systemd")
@@ -166,7 +168,7 @@ def session():
     folder.rmdir()
 
 
-def test_doctor_tells_who_loses_his_jobs_at_logout(open_lab, as_user, session):
+def test_doctor_tells_who_loses_his_jobs_at_logout(open_machine, as_user, session):
     if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:
         pytest.skip("needs the right to mount")
     words = [
@@ -175,10 +177,10 @@ def test_doctor_tells_who_loses_his_jobs_at_logout(open_lab, as_user, session):
         "printf '[Login]\\nKillUserProcesses=yes\\n' > /etc/systemd/logind.conf",
         'exec "$@"',
     ]
-    doctor = [*as_user(ALICE), open_lab.program, "doctor"]
-    answer = open_lab.run(
+    doctor = [*as_user(ALICE), open_machine.program, "doctor"]
+    answer = open_machine.run(
         "unshare", "--mount", "sh", "-c", " && ".join(words), "sh", *doctor, timeout=DEADLINE_S
     )
     assert "ends all processes of a login session at logout, running jobs too" in answer.out
     assert "loginctl enable-linger" in answer.out
-    assert "at logout" not in open_lab.run(*doctor).out
+    assert "at logout" not in open_machine.run(*doctor).out

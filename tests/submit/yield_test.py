@@ -12,37 +12,37 @@ GOES_ON = "echo begins; trap 'echo asked; kill $!; exit 7' TERM; sleep 1000 & wa
 PLAIN = "echo begins; exec sleep 1000"
 
 
-def test_a_job_that_yields_ends_for_somebody_who_waits(make_lab):
-    lab = make_lab("1xH100")
-    number = submit(lab, "--yield", "--", "sh", "-c", GOES_ON)
-    wait_for(lab, number, "running")
-    person = Job(lab)
+def test_a_job_that_yields_ends_for_somebody_who_waits(make_machine):
+    machine = make_machine("1xH100")
+    number = submit(machine, "--yield", "--", "sh", "-c", GOES_ON)
+    wait_for(machine, number, "running")
+    person = Job(machine)
     assert person.starts() == "0"
     person.ends()
-    ended = wait_for(lab, number, "ended")
+    ended = wait_for(machine, number, "ended")
     assert ended["exit_status"] == 7 and ended["starts"] == 1
     assert ended["reason"].endswith("waits for this GPU, and this job yields (--yield)")
     assert "--yield" in ended["request"]
 
 
-def test_a_job_that_yields_and_stands_in_line_again_runs_when_the_other_has_ended(make_lab):
-    lab = make_lab("1xH100")
-    number = submit(lab, "--yield=5s", "--requeue", "--retries", "1", "--", "sh", "-c", GOES_ON)
-    wait_for(lab, number, "running")
-    person = Job(lab)
+def test_a_job_that_yields_and_stands_in_line_again_runs_when_the_other_has_ended(make_machine):
+    machine = make_machine("1xH100")
+    number = submit(machine, "--yield=5s", "--requeue", "--retries", "1", "--", "sh", "-c", GOES_ON)
+    wait_for(machine, number, "running")
+    person = Job(machine)
     assert person.starts() == "0"
-    assert wait_for(lab, number, "waiting")["starts"] == 1
+    assert wait_for(machine, number, "waiting")["starts"] == 1
     person.ends()
-    assert eventually(lambda: (now := job(lab, number))["state"] == "running" and now)["starts"] == 2
-    assert eventually(lambda: log(lab, number).count("begins") == 2)
-    lab.berth("cancel", number)
-    assert job(lab, number)["state"] == "cancelled"
+    assert eventually(lambda: (now := job(machine, number))["state"] == "running" and now)["starts"] == 2
+    assert eventually(lambda: log(machine, number).count("begins") == 2)
+    machine.berth("cancel", number)
+    assert job(machine, number)["state"] == "cancelled"
 
 
-def test_one_that_is_cancelled_while_it_gives_way_does_not_run_again(make_lab):
-    lab = make_lab("1xH100")
+def test_one_that_is_cancelled_while_it_gives_way_does_not_run_again(make_machine):
+    machine = make_machine("1xH100")
     number = submit(
-        lab,
+        machine,
         "--yield=20s",
         "--requeue",
         "--",
@@ -50,67 +50,67 @@ def test_one_that_is_cancelled_while_it_gives_way_does_not_run_again(make_lab):
         "-c",
         "trap 'echo asked' TERM; while :; do sleep 0.1; done",
     )
-    wait_for(lab, number, "running")
-    person = Job(lab)
-    assert eventually(lambda: "asked" in log(lab, number))
-    assert lab.berth("cancel", "--wait=1s", number).status == 124
-    kill(lab, "job")
+    wait_for(machine, number, "running")
+    person = Job(machine)
+    assert eventually(lambda: "asked" in log(machine, number))
+    assert machine.berth("cancel", "--wait=1s", number).status == 124
+    kill(machine, "job")
     assert person.starts() == "0"
-    wait_for(lab, number, "cancelled")
+    wait_for(machine, number, "cancelled")
     person.ends()
 
 
-def test_it_stands_in_line_again_only_where_it_yields(lab):
-    (lab.directory / "commands").write_text("true\n")
-    for words in (["submit", "--requeue", "true"], ["each", "--requeue", f"{lab.directory}/commands"]):
-        answer = lab.berth(*words)
+def test_it_stands_in_line_again_only_where_it_yields(machine):
+    (machine.directory / "commands").write_text("true\n")
+    for words in (["submit", "--requeue", "true"], ["each", "--requeue", f"{machine.directory}/commands"]):
+        answer = machine.berth(*words)
         assert answer.status == 2
         assert answer.err.startswith("berth: --requeue is for jobs that yield: add --yield\n")
 
 
-def processes(lab) -> dict:
-    found = all_processes(lab)
-    for pid in lab.inhabitants():
+def processes(machine) -> dict:
+    found = all_processes(machine)
+    for pid in machine.inhabitants():
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as words:
             if words.read().startswith(b"sleep\0"):
                 found["sleep"].append(pid)
     return found
 
 
-def cut_off(lab, *kinds) -> None:
+def cut_off(machine, *kinds) -> None:
     """kill -9 of those there are now. Does not wait until there are none: a runner that lives starts the next at once."""
     for number in (signal.SIGSTOP, signal.SIGKILL):
-        for pid in [pid for kind in kinds for pid in processes(lab)[kind]]:
+        for pid in [pid for kind in kinds for pid in processes(machine)[kind]]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
 
-def test_a_job_that_was_cut_off_runs_again_by_itself_where_that_was_said(make_lab):
-    lab = make_lab("2xH100")
-    once, again = (submit(lab, *more, "--", "sh", "-c", PLAIN) for more in ((), ("--rerun",)))
+def test_a_job_that_was_cut_off_runs_again_by_itself_where_that_was_said(make_machine):
+    machine = make_machine("2xH100")
+    once, again = (submit(machine, *more, "--", "sh", "-c", PLAIN) for more in ((), ("--rerun",)))
 
     def runs_for_the(time: int) -> bool:
-        now = job(lab, again)
+        now = job(machine, again)
         return now["state"] == "running" and now["starts"] == time
 
     # The command too, which shares the lock of its task.
-    eventually(lambda: len(processes(lab)["sleep"]) == 2)
-    cut_off(lab, "run", "sleep")
-    wait_for(lab, once, "interrupted")
-    eventually(lambda: runs_for_the(2) and len(processes(lab)["sleep"]) == 1)
+    eventually(lambda: len(processes(machine)["sleep"]) == 2)
+    cut_off(machine, "run", "sleep")
+    wait_for(machine, once, "interrupted")
+    eventually(lambda: runs_for_the(2) and len(processes(machine)["sleep"]) == 1)
     # Also where all is gone: the user's next look starts it.
-    cut_off(lab, "runner", "run", "sleep")
+    cut_off(machine, "runner", "run", "sleep")
     eventually(lambda: runs_for_the(3))
-    assert eventually(lambda: log(lab, again).count("begins") == 3)
+    assert eventually(lambda: log(machine, again).count("begins") == 3)
 
 
-def test_one_that_was_cancelled_when_it_was_cut_off_does_not_run_again(make_lab):
-    lab = make_lab("1xH100")
-    (holder,) = fill(lab, 1)
-    number = submit(lab, "--rerun", "--", "sh", "-c", PLAIN)
-    lab.berth("cancel", holder)
-    wait_for(lab, number, "running")
-    kill(lab, "runner", "run", "job")
-    assert lab.berth("cancel", number).status == 0
-    assert lab.berth("jobs").status == 0
-    assert job(lab, number)["state"] == "cancelled"
+def test_one_that_was_cancelled_when_it_was_cut_off_does_not_run_again(make_machine):
+    machine = make_machine("1xH100")
+    (holder,) = fill(machine, 1)
+    number = submit(machine, "--rerun", "--", "sh", "-c", PLAIN)
+    machine.berth("cancel", holder)
+    wait_for(machine, number, "running")
+    kill(machine, "runner", "run", "job")
+    assert machine.berth("cancel", number).status == 0
+    assert machine.berth("jobs").status == 0
+    assert job(machine, number)["state"] == "cancelled"

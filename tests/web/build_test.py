@@ -67,11 +67,11 @@ def test_the_page_is_in_the_program(agent):
         assert text
 
 
-def test_only_the_page_is_there_for_those_without_the_token(lab, tmp_path):
+def test_only_the_page_is_there_for_those_without_the_token(machine, tmp_path):
     token = tmp_path / "token"
     token.write_text("a-secret-of-one-word\n")
     token.chmod(0o600)
-    agent = Agent(lab, "--token-file", token)
+    agent = Agent(machine, "--token-file", token)
     status, _, page = agent.get("/")
     assert status == 200
     assert [agent.get(f"/{path}")[0] for path in assets(page)] == [200] * len(assets(page))

@@ -4,8 +4,8 @@ import pathlib
 import pytest
 from agent import Agent
 from fleet import Fleet, FleetServer
-from lab import BUILD
 from playwright.sync_api import expect, sync_playwright
+from simulated_machine import BUILD
 
 ROOT = pathlib.Path(__file__).parents[2]
 AXE = (ROOT / "web/node_modules/axe-core/axe.min.js").read_text()
@@ -18,9 +18,9 @@ SWITCHES = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable
 
 
 @pytest.fixture
-def agent(lab) -> Agent:
+def agent(machine) -> Agent:
     """Of eight H100."""
-    return Agent(lab)
+    return Agent(machine)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from agent import Agent
 from jobs import eventually
-from lab import BUILD
+from simulated_machine import BUILD
 
 pytestmark = pytest.mark.release_only
 
@@ -24,9 +24,9 @@ def prefix(tmp_path_factory, site) -> pathlib.Path:
 
 
 @pytest.fixture
-def agent(lab, prefix) -> Agent:
-    lab.program = prefix / "bin/berth"
-    return Agent(lab)
+def agent(machine, prefix) -> Agent:
+    machine.program = prefix / "bin/berth"
+    return Agent(machine)
 
 
 def test_the_documents_are_read_and_searched_in_a_browser(agent, open_page):
@@ -68,5 +68,5 @@ def test_nothing_but_the_documents_is_served(agent, path):
     assert agent.get(path)[0] in (400, 404)
 
 
-def test_an_agent_without_documents_has_none(lab):
-    assert Agent(lab).get("/docs/")[0] == 404
+def test_an_agent_without_documents_has_none(machine):
+    assert Agent(machine).get("/docs/")[0] == 404

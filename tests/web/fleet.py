@@ -288,7 +288,7 @@ class Fleet:
         self.machines = [Machine(number) for number in machines]
         self.is_hub = is_hub
         self.tick = 0
-        self.line: list[str] = []  # `asked_at` of those in the line of the lab
+        self.line: list[str] = []  # `asked_at` of those in the queue of the lab
 
     def hosts(self) -> dict:
         hosts = [machine.host(self.tick) for machine in self.machines]

@@ -49,10 +49,10 @@ def cells(page, gpu: int) -> list:
     return [text for text in row(page, gpu).locator("th, td").all_inner_texts()]
 
 
-def test_who_has_what_what_is_wrong_and_where_is_a_free_one(make_lab, open_page):
+def test_who_has_what_what_is_wrong_and_where_is_a_free_one(make_machine, open_page):
     process = subprocess.Popen(["sleep", "600"])
-    lab = make_lab(BUSY.format(pid=process.pid))
-    page = open_page(url(Agent(lab)))
+    machine = make_machine(BUSY.format(pid=process.pid))
+    page = open_page(url(Agent(machine)))
     expect(row(page, 0)).to_contain_text("outsider")
     gpu, model, state, use, memory, temperature, power, who = cells(page, 0)
     assert (gpu, model, use, temperature, power) == ("0", "H100-80", "97%", "61 °C", "512 W")
@@ -73,15 +73,15 @@ def test_who_has_what_what_is_wrong_and_where_is_a_free_one(make_lab, open_page)
     process.wait()
 
 
-def test_a_lease_and_a_wait_come_and_go_before_ones_eyes(lab, open_page):
-    page = open_page(url(Agent(lab)))
+def test_a_lease_and_a_wait_come_and_go_before_ones_eyes(machine, open_page):
+    page = open_page(url(Agent(machine)))
     expect(page.locator(".figure")).to_have_text("8 of 8 free")
     expect(page.get_by_role("region", name="Waiting")).to_contain_text("Nobody waits.")
-    job = holder(lab, "-n", "2", "--note", "for the paper")
+    job = holder(machine, "-n", "2", "--note", "for the paper")
     expect(row(page, 0)).to_contain_text("for the paper")
     expect(row(page, 0)).to_contain_text("leased, idle")
     expect(page.locator(".figure")).to_have_text("6 of 8 free")
-    waiting = waiter(lab, "-n", "8")
+    waiting = waiter(machine, "-n", "8")
     expect(page.get_by_role("region", name="Waiting")).to_contain_text("8 whole GPUs")
     assert page.locator(".waiters .why").bounding_box()["height"] < 30, "one line, all of it in the title"
     expect(page.get_by_role("region", name="Waiting")).to_contain_text("6 of 8 free; GPU 0,1 leased")
@@ -94,11 +94,11 @@ def test_a_lease_and_a_wait_come_and_go_before_ones_eyes(lab, open_page):
 
 
 def test_when_a_lease_ends_and_a_wait_starts_and_what_is_kept(in_order, open_page):
-    lab = in_order("8xH100")
-    page = open_page(url(Agent(lab)))
-    job = holder(lab, "-n", "2", "--time", "2h")
+    machine = in_order("8xH100")
+    page = open_page(url(Agent(machine)))
+    job = holder(machine, "-n", "2", "--time", "2h")
     expect(row(page, 0)).to_contain_text(re.compile(r"until (\d+ \w+ )?\d\d:\d\d"))
-    waiting = waiter(lab, "-n", "8")
+    waiting = waiter(machine, "-n", "8")
     expect(page.get_by_role("region", name="Waiting")).to_contain_text(
         re.compile(r"8 whole GPUs starts about (\d+ \w+ )?\d\d:\d\d")
     )
@@ -109,14 +109,16 @@ def test_when_a_lease_ends_and_a_wait_starts_and_what_is_kept(in_order, open_pag
     waiting.ends()
 
 
-def test_jobs_that_run_or_stand_in_line_are_listed_by_name_number_and_user(make_lab, open_page, violations):
-    lab = make_lab("3xH100")
-    page = open_page(url(Agent(lab)))
+def test_jobs_that_run_or_stand_in_line_are_listed_by_name_number_and_user(
+    make_machine, open_page, violations
+):
+    machine = make_machine("3xH100")
+    page = open_page(url(Agent(machine)))
     jobs = page.get_by_role("region", name="Jobs")
     expect(page.get_by_role("region", name="Waiting")).to_contain_text("Nobody waits.")
     expect(jobs).to_have_count(0)
-    other = holder(lab, "--note", "jobs 7 are for later")
-    sweep = submit(lab, "-J", SCRIPT, "--array", "0-4", "--note", "a: b", "--", "sleep", "1000")
+    other = holder(machine, "--note", "jobs 7 are for later")
+    sweep = submit(machine, "-J", SCRIPT, "--array", "0-4", "--note", "a: b", "--", "sleep", "1000")
     lines = jobs.locator("li")
     expect(lines).to_have_count(1)
     expect(lines).to_contain_text(SCRIPT)
@@ -124,20 +126,20 @@ def test_jobs_that_run_or_stand_in_line_are_listed_by_name_number_and_user(make_
     # Of five tasks one stands in line; the two others wait behind it, and only their user knows of them.
     expect(lines).to_contain_text("2 tasks running on GPU 1, 2; in line")
     assert violations(page) == []
-    assert lab.berth("cancel", f"{sweep}.0").status == 0
+    assert machine.berth("cancel", f"{sweep}.0").status == 0
     expect(lines.locator(".wish")).to_have_attribute("title", re.compile(r"^task 1: GPU \d\ntask 2: GPU \d$"))
     page.get_by_role("searchbox").fill("nowhere")
     expect(lines).to_have_count(0)
     page.get_by_role("searchbox").fill(f"job {sweep}")
     expect(lines).to_have_count(1)
-    assert lab.berth("cancel", sweep).status == 0
+    assert machine.berth("cancel", sweep).status == 0
     other.ends()
     page.get_by_role("searchbox").fill("")
-    lone = submit(lab, "--array", "7", "--", "sleep", "1000")
+    lone = submit(machine, "--array", "7", "--", "sleep", "1000")
     expect(lines).to_have_count(1)
     expect(lines).to_contain_text(f"job {lone}.7")
     expect(lines).to_contain_text("running on GPU")
-    assert lab.berth("cancel", lone).status == 0
+    assert machine.berth("cancel", lone).status == 0
     expect(jobs).to_have_count(0)
 
 
@@ -150,16 +152,16 @@ def token(tmp_path):
     return file
 
 
-def test_who_serves_own_jobs_sees_them_with_what_they_print(lab, token, open_page, violations):
-    agent = Agent(lab, "--own-jobs", "--token-file", token)
+def test_who_serves_own_jobs_sees_them_with_what_they_print(machine, token, open_page, violations):
+    agent = Agent(machine, "--own-jobs", "--token-file", token)
     page = open_page(url(agent), expected="40", wait_for=".token")
     page.get_by_label("Token").fill("a-secret-of-one-word")
     page.keyboard.press("Enter")
     expect(page.locator(".machine")).to_have_count(1)
     mine = page.get_by_role("region", name="Submitted")
     expect(mine).to_have_count(0)
-    failed = submit(lab, "-J", SCRIPT, "--", "sh", "-c", 'echo "$0"; exit 3', SCRIPT)
-    sweep = submit(lab, "--array", "0-1", "--", "echo", "a task")
+    failed = submit(machine, "-J", SCRIPT, "--", "sh", "-c", 'echo "$0"; exit 3', SCRIPT)
+    sweep = submit(machine, "--array", "0-1", "--", "echo", "a task")
     lines = mine.locator("li")
     # The newest first.
     expect(lines.nth(0)).to_contain_text("2 done")
@@ -179,13 +181,13 @@ def test_who_serves_own_jobs_sees_them_with_what_they_print(lab, token, open_pag
     expect(lines).to_have_count(1)
 
 
-def test_what_workloads_call_themselves_stays_text(lab, open_page):
-    holder(lab, "--note", SCRIPT)
+def test_what_workloads_call_themselves_stays_text(machine, open_page):
+    holder(machine, "--note", SCRIPT)
     process = subprocess.Popen(["bash", "-c", "read", SCRIPT], stdin=subprocess.PIPE)
-    lab.change(
+    machine.change(
         f'[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\n[[device.process]]\npid = {process.pid}\n'
     )
-    page = open_page(url(Agent(lab)))
+    page = open_page(url(Agent(machine)))
     expect(row(page, 0)).to_contain_text(SCRIPT)
     expect(row(page, 1)).to_contain_text(SCRIPT)
     row(page, 1).get_by_role("button").click()
@@ -195,8 +197,8 @@ def test_what_workloads_call_themselves_stays_text(lab, open_page):
     process.communicate()
 
 
-def test_the_filter_is_the_language_of_requests_and_a_mistake_has_its_column(make_lab, open_page):
-    page = open_page(url(Agent(make_lab("2xH100+6xL40S"))), expected="40")
+def test_the_filter_is_the_language_of_requests_and_a_mistake_has_its_column(make_machine, open_page):
+    page = open_page(url(Agent(make_machine("2xH100+6xL40S"))), expected="40")
     field = page.get_by_role("searchbox", name="Filter the GPUs")
     field.fill("name~h100 and free>=20G")
     expect(page.locator(".narrowed")).to_contain_text("Shown: 2 GPUs of 8 on 1 machine")
@@ -211,23 +213,23 @@ def test_the_filter_is_the_language_of_requests_and_a_mistake_has_its_column(mak
     expect(page.locator(".devices tbody tr")).to_have_count(8)
 
 
-def test_the_link_to_the_documents_leads_to_them_or_says_where_they_are(lab, open_page):
-    page = open_page(url(Agent(lab)), expected="404")
+def test_the_link_to_the_documents_leads_to_them_or_says_where_they_are(machine, open_page):
+    page = open_page(url(Agent(machine)), expected="404")
     page.get_by_role("link", name="Docs").click()
     expect(page.locator("body")).to_contain_text("The documents are not installed with this program")
 
 
-def test_what_matches_is_asked_again_as_readings_change(lab, open_page):
-    page = open_page(url(Agent(lab)))
+def test_what_matches_is_asked_again_as_readings_change(machine, open_page):
+    page = open_page(url(Agent(machine)))
     page.get_by_role("searchbox").fill("util>50")
     expect(page.locator(".nothing").first).to_have_text("No GPU is so.")
-    lab.change('[[device]]\nmodel = "H100"\ncount = 7\n[[device]]\nmodel = "H100"\nutilization = 90\n')
+    machine.change('[[device]]\nmodel = "H100"\ncount = 7\n[[device]]\nmodel = "H100"\nutilization = 90\n')
     expect(page.locator(".devices tbody tr")).to_have_count(1)
     expect(row(page, 0)).to_contain_text("90%")
 
 
-def test_a_token_is_asked_for_kept_for_the_tab_and_never_in_the_address(lab, token, open_page):
-    agent = Agent(lab, "--token-file", token)
+def test_a_token_is_asked_for_kept_for_the_tab_and_never_in_the_address(machine, token, open_page):
+    agent = Agent(machine, "--token-file", token)
     page = open_page(url(agent), expected="40", wait_for=".token")
     field = page.get_by_label("Token")
     expect(field).to_be_focused()
@@ -243,31 +245,31 @@ def test_a_token_is_asked_for_kept_for_the_tab_and_never_in_the_address(lab, tok
     assert page.evaluate("JSON.stringify([localStorage, document.cookie])") == '[{},""]'
 
 
-def test_where_nothing_is_remembered_a_sentence_says_so(lab, open_page):
-    holder(lab)
-    page = open_page(url(Agent(lab, "--no-history")), expected="status of")
+def test_where_nothing_is_remembered_a_sentence_says_so(machine, open_page):
+    holder(machine)
+    page = open_page(url(Agent(machine, "--no-history")), expected="status of")
     row(page, 0).get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_contain_text("No history is kept here")
     assert page.get_by_text("h / 7 d").count() == 0
 
 
-def test_an_agent_that_ends_is_said_and_its_successor_found(lab, open_page):
-    agent = Agent(lab)
+def test_an_agent_that_ends_is_said_and_its_successor_found(machine, open_page):
+    agent = Agent(machine)
     page = open_page(url(agent), expected="Failed to load")
     expect(page.locator(".connection")).to_have_text("live")
     agent.ends()
     expect(page.locator(".connection")).to_contain_text("connection lost, last data")
     assert page.locator(".devices tbody tr").count() == 8
-    Agent(lab, listen=f"127.0.0.1:{agent.port}")
+    Agent(machine, listen=f"127.0.0.1:{agent.port}")
     expect(page.locator(".connection")).to_have_text("live")
 
 
-def test_a_hub_shows_its_machines_and_the_one_that_ends(make_lab, open_page):
-    lab, other = make_lab("2xL40S"), make_lab("2xL40S+1xH100")
+def test_a_hub_shows_its_machines_and_the_one_that_ends(make_machine, open_page):
+    machine, other = make_machine("2xL40S"), make_machine("2xL40S+1xH100")
     far = Agent(other, "--no-history")
     holder(other, "--name", "H100", "--note", "far away")
     page = open_page(
-        url(Hub(lab, "near=self", f"far=http://127.0.0.1:{far.port}", options=["--no-history"])),
+        url(Hub(machine, "near=self", f"far=http://127.0.0.1:{far.port}", options=["--no-history"])),
         expected="status of",
     )
     expect(page.locator(".models")).to_contain_text("4 × L40S free on two hosts")
@@ -280,16 +282,18 @@ def test_a_hub_shows_its_machines_and_the_one_that_ends(make_lab, open_page):
     expect(page.locator(".figure")).to_have_text("2 of 5 free")
 
 
-def test_a_driver_that_is_not_there_is_said_with_its_reason(make_lab, open_page):
-    page = open_page(url(Agent(make_lab('library_missing = true\n[[device]]\nmodel = "T4"\n'))), expected="")
+def test_a_driver_that_is_not_there_is_said_with_its_reason(make_machine, open_page):
+    page = open_page(
+        url(Agent(make_machine('library_missing = true\n[[device]]\nmodel = "T4"\n'))), expected=""
+    )
     expect(page.locator(".machine")).to_contain_text("down")
     expect(page.locator(".host-trouble")).to_contain_text("libnvidia-ml.so.1")
     expect(page.locator(".connection")).to_have_text("no news from the driver")
 
 
-def test_the_phone_shows_all_of_it_without_scrolling_sideways(lab, open_page, violations):
-    holder(lab, "-n", "3", "--note", "a long note about what this is for, " * 4)
-    page = open_page(url(Agent(lab)), viewport={"width": 360, "height": 740}, has_touch=True)
+def test_the_phone_shows_all_of_it_without_scrolling_sideways(machine, open_page, violations):
+    holder(machine, "-n", "3", "--note", "a long note about what this is for, " * 4)
+    page = open_page(url(Agent(machine)), viewport={"width": 360, "height": 740}, has_touch=True)
     expect(row(page, 0)).to_contain_text("a long note")
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     row(page, 0).get_by_role("button").tap()

@@ -154,7 +154,7 @@ export interface Summary {
   }[];
 }
 
-/// One who stands in the line of the lab.
+/// One who stands in the queue of the lab.
 export interface LabStanding {
   asked_at: string;
   place: number;

@@ -33,7 +33,7 @@ export interface WaiterView {
   readonly waiter: Standing;
   /// On which it waits.
   readonly hosts: readonly string[];
-  /// In the line of the lab. 1: no earlier request could start on a host that it names. null: it is not in this line, or
+  /// In the queue of the lab. 1: no earlier request could start on a host that it names. null: it is not in this line, or
   /// the line is not known.
   readonly place: number | null;
 }
@@ -146,17 +146,17 @@ function startsSooner(one: Standing, other: Standing): boolean {
   return at === otherAt ? one.position < other.position : at < otherAt;
 }
 
-/// A hub tells so many of the line of the lab. Whoever came through it and is not among them is behind them.
+/// A hub tells so many of the queue of the lab. Whoever came through it and is not among them is behind them.
 const kMostOfLine = 500;
 
 interface Ranked {
   readonly view: WaiterView;
-  /// Of itself in the line of the lab, or of the last one before it in the queue of its host; 0: of none.
+  /// Of itself in the queue of the lab, or of the last one before it in the queue of its host; 0: of none.
   readonly rank: number;
 }
 
 /// Each request once: by the key, with the host and in the order that merged_queue of src/berth/lab_queue/model/lab_queue.h has for it.
-/// If the line of the lab is not known, who waits longest is first.
+/// If the queue of the lab is not known, who waits longest is first.
 function waitersOf(views: readonly HostView[], line: readonly LabStanding[]): WaiterView[] {
   const spots = new Map<string, { rank: number; place: number }>();
   for (const { asked_at, place } of line)

@@ -70,10 +70,10 @@ void publish_hosts(const std::vector<PostedHost>& posted, const view::HostsHead&
       http::make_part(fmt::format("event: summary\nid: {}\ndata: {}\n", head.number,
                                   view::hosts_summary_json(head, roll->hosts, totals)));
   std::optional<http::Frame> line;
-  if (head.line_number != 0)
+  if (head.queue_number != 0)
     line = http::Frame{
-        head.line_number,
-        {http::make_part(fmt::format("event: line\ndata: {}\n", view::lab_line_json(head.line)))}};
+        head.queue_number,
+        {http::make_part(fmt::format("event: line\ndata: {}\n", view::lab_queue_json(head.queue)))}};
   const auto stream = [&](std::string_view path, http::Frame PostedHost::* frame) {
     std::vector<http::Frame> frames;
     frames.reserve(posted.size() + 2);

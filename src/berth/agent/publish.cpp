@@ -27,7 +27,7 @@ void add_event(std::string& frame, std::string_view name, std::uint64_t number, 
 }
 
 /// The pages that need no machine.
-http::Published start(const Telling& telling, const Snapshot* snapshot, const Error* error,
+http::Published start(const PublishContext& context, const Snapshot* snapshot, const Error* error,
                       std::uint64_t number) {
   http::Published published;
   published.number = number;
@@ -37,19 +37,20 @@ http::Published start(const Telling& telling, const Snapshot* snapshot, const Er
       http::make_page(ready ? 200 : 503, kPlain, ready ? "ready\n" : "the driver does not answer\n");
   published.pages["/api/v1/health"] = http::make_page(
       200, http::kJson,
-      view::health_json({version(), telling.hostname, snapshot, error, telling.warnings, telling.history}));
+      view::health_json({version(), context.hostname, snapshot, error, context.warnings, context.history}));
   return published;
 }
 
 /// This machine as a hub shows its machines, so that whoever reads a hub can read an agent too.
-void publish_as_host(Host host, std::string_view entry, const Telling& telling, http::Published& published) {
+void publish_as_host(Host host, std::string_view entry, const PublishContext& context,
+                     http::Published& published) {
   const std::uint64_t number = published.number;
   publish_hosts({post(std::move(host), http::make_part(std::string(entry)), number - 1)},
-                {.number = number, .time_s = telling.now_s, .every_s = telling.every_s}, published);
+                {.number = number, .time_s = context.now_s, .every_s = context.every_s}, published);
 }
 
-http::Published publish_failure(const Error& error, const Telling& telling, std::uint64_t number) {
-  http::Published published = start(telling, nullptr, &error, number);
+http::Published publish_failure(const Error& error, const PublishContext& context, std::uint64_t number) {
+  http::Published published = start(context, nullptr, &error, number);
   const std::string text = view::error_json(error);
   const int status = outcome_of(error.code).http_status;
   for (const char* path : kMachinePaths) published.pages[path] = http::make_page(status, http::kJson, text);
@@ -58,34 +59,35 @@ http::Published publish_failure(const Error& error, const Telling& telling, std:
       http::make_page(200, http::kJson, "[" + view::nvgpu_error(error.message) + "]\n");
   published.pages["/metrics"] = http::make_page(
       200, kPrometheus,
-      view::prometheus_text({nullptr, {}, telling.counts, version(), telling.now_s, telling.history}));
+      view::prometheus_text({nullptr, {}, context.counts, version(), context.now_s, context.history}));
   std::string frame;
   add_event(frame, "failure", number, text);
   published.streams["/api/v1/events"] = {{number, {http::make_part(std::move(frame))}}};
-  const Host host{.name = telling.hostname, .error = error.message};
-  publish_as_host(host, view::host_json(host), telling, published);
+  const Host host{.name = context.hostname, .error = error.message};
+  publish_as_host(host, view::host_json(host), context, published);
   return published;
 }
 
 }  // namespace
 
-http::Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number) {
-  if (!look) return publish_failure(look.error(), telling, number);
+http::Published publish(const Result<leasing::World>& look, const PublishContext& context,
+                        std::uint64_t number) {
+  if (!look) return publish_failure(look.error(), context, number);
   const Facts& facts = look->facts;
-  const auto verdicts = leasing::judge_each_in_line(*look);
-  if (!verdicts) return publish_failure(verdicts.error(), telling, number);
+  const auto verdicts = leasing::judge_each_in_queue(*look);
+  if (!verdicts) return publish_failure(verdicts.error(), context, number);
 
   const Ledger ledger = listed_part(look->ledger);
-  const view::Listing listing{facts, ledger, *verdicts, look->assumed, telling.idle};
-  const view::Style style{.now_s = telling.now_s, .utc_offset_s = telling.utc_offset_s};
+  const view::Listing listing{facts, ledger, *verdicts, look->assumed, context.idle};
+  const view::Style style{.now_s = context.now_s, .utc_offset_s = context.utc_offset_s};
   auto waiting = listed_standings(look->ledger, ledger, facts, look->stopped, look->looked_at);
   for (Standing& each : waiting) each.reason = view::reason(each, facts.snapshot, style);
   const auto line = view::Layout::line;
   const std::string snapshot = view::listing_json(listing, line);
   const std::string queue = view::queue_json(waiting, ledger.unlisted, line);
-  const std::string report = view::nvgpu_report(telling.hostname, facts, ledger, telling.now_s);
+  const std::string report = view::nvgpu_report(context.hostname, facts, ledger, context.now_s);
 
-  http::Published published = start(telling, &facts.snapshot, nullptr, number);
+  http::Published published = start(context, &facts.snapshot, nullptr, number);
   std::string frame;
   add_event(frame, "snapshot", number, snapshot);
   add_event(frame, "queue", number, queue);
@@ -98,11 +100,11 @@ http::Published publish(const Result<leasing::World>& look, const Telling& telli
       http::make_page(200, http::kJson, view::leases_json(ledger, facts.booted_at_s, line));
   published.pages["/metrics"] = http::make_page(
       200, kPrometheus,
-      view::prometheus_text({&listing, waiting, telling.counts, version(), telling.now_s, telling.history}));
-  const Host host{telling.hostname, std::nullopt, "", telling.now_s,
+      view::prometheus_text({&listing, waiting, context.counts, version(), context.now_s, context.history}));
+  const Host host{context.hostname, std::nullopt, "", context.now_s,
                   std::make_shared<const HostReport>(
-                      HostReport{facts, ledger, *verdicts, look->assumed, telling.idle, std::move(waiting)})};
-  publish_as_host(host, view::host_json(host, snapshot, queue), telling, published);
+                      HostReport{facts, ledger, *verdicts, look->assumed, context.idle, std::move(waiting)})};
+  publish_as_host(host, view::host_json(host, snapshot, queue), context, published);
   return published;
 }
 

@@ -13,7 +13,7 @@
 namespace berth::agent {
 
 /// What the agent tells of a machine in addition to what a look saw.
-struct Telling {
+struct PublishContext {
   std::string hostname;
   std::int64_t now_s = 0;
   view::UtcOffset utc_offset_s = view::always_utc;
@@ -26,7 +26,8 @@ struct Telling {
 
 /// All pages and events for this look. If the look failed, the pages say why. `number` is larger by at least
 /// two than that of the look before. Pure.
-http::Published publish(const Result<leasing::World>& look, const Telling& telling, std::uint64_t number);
+http::Published publish(const Result<leasing::World>& look, const PublishContext& context,
+                        std::uint64_t number);
 
 /// Counts the leases that were granted or have ended, from one look to the next.
 class LeaseCounter {

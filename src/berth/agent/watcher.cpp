@@ -52,7 +52,7 @@ Result<leasing::World> Watcher::look_at_machine() {
   warnings_.insert(warnings_.end(), session.warnings().begin(), session.warnings().end());
   BERTH_LET(auto world, session.look(berth::Request(), readings_for_listing()));
   // An agent of root's clears what the dead of all users have left.
-  session.place().store->sweep(
+  session.domain().store->sweep(
       leasing::draining_leases(world.facts, world.ledger, leasing::system_processes()));
   // Whoever reads this is somebody else.
   tell_commands(world.facts, world.ledger, std::nullopt);
@@ -62,20 +62,20 @@ Result<leasing::World> Watcher::look_at_machine() {
 void Watcher::look() {
   warnings_ = leasing::blind_spots(store::choose_lease_directory());
   const auto world = look_at_machine();
-  Telling telling;
-  telling.hostname = hostname_;
-  telling.now_s = std::time(nullptr);
-  telling.every_s = every_.load().count();
-  telling.utc_offset_s = sys::utc_offset_s;
+  PublishContext context;
+  context.hostname = hostname_;
+  context.now_s = std::time(nullptr);
+  context.every_s = every_.load().count();
+  context.utc_offset_s = sys::utc_offset_s;
   if (world) {
     counter_.see(world->ledger);
     idle_.look(world->ledger, world->facts);
   }
-  telling.idle = idle_;
-  telling.counts = counter_.counts();
-  telling.warnings = warnings_;
-  telling.history = remember_(world, every_.load());
-  publish_(std::make_shared<const http::Published>(publish(world, telling, number_ += 2)));
+  context.idle = idle_;
+  context.counts = counter_.counts();
+  context.warnings = warnings_;
+  context.history = remember_(world, every_.load());
+  publish_(std::make_shared<const http::Published>(publish(world, context, number_ += 2)));
   // While it is open, no GPU can be reset, and MIG mode not be changed.
   if (every_.load() >= kLetsGo) probe_.reset();
 }

@@ -70,7 +70,7 @@ class Adopt : public command::Command {
   Result<supervise::Kept> take(command::Environment& environment) {
     options_.request.mask = MaskUse::ignore;  // where it computes is settled
     options_.no_wait = true;
-    options_.request.request.is_there_already = true;
+    options_.request.request.adopts_running_process = true;
     const std::set<std::uint32_t> tree = tree_of(pid_);
     BERTH_LET(auto session, open_session(environment, options_.request));
     BERTH_DO(ask_for_what_it_uses(session, tree));
@@ -81,7 +81,7 @@ class Adopt : public command::Command {
     auto lease = take_lease(session, options_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
-    command::Output answer = answer_for(session.place(), *lease);
+    command::Output answer = answer_for(session.domain(), *lease);
     return supervise::Kept{std::move(*lease), std::move(answer)};
   }
 
@@ -111,8 +111,8 @@ class Adopt : public command::Command {
     return {};
   }
 
-  command::Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    const auto variables = supervise::lease_environment(place, lease, false).variables;
+  command::Output answer_for(const leasing::Domain& domain, const leasing::HeldLease& lease) const {
+    const auto variables = supervise::lease_environment(domain, lease, false).variables;
     if (json_)
       return command::Output{
           .out =

@@ -115,17 +115,18 @@ class Claim : public command::Command {
   }
 
   Result<supervise::Kept> take(command::Environment& environment) const {
-    BERTH_LET(auto place, command::find_place(inside_ ? leasing::InClaim::inside : leasing::InClaim::beside));
-    BERTH_LET(const auto session, open_session_at(std::move(place), environment, lease_.request));
+    BERTH_LET(auto domain,
+              command::find_domain(inside_ ? leasing::InClaim::inside : leasing::InClaim::beside));
+    BERTH_LET(const auto session, open_session_at(std::move(domain), environment, lease_.request));
     leasing::TicketWords words{sys::process_command(*process_), lease_.note,
                                view::request_in_words(lease_.request.request)};
     words.kept = true;
     words.job = static_cast<std::uint32_t>(*process_);
-    if (!command::variable("BERTH_LEASE").empty()) BERTH_DO(add_own_leases(session.place(), words));
+    if (!command::variable("BERTH_LEASE").empty()) BERTH_DO(add_own_leases(session.domain(), words));
     auto lease = take_lease(session, lease_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
-    command::Output answer = answer_for(session.place(), *lease);
+    command::Output answer = answer_for(session.domain(), *lease);
     supervise::Kept kept{std::move(*lease), std::move(answer), process_};
     if (!wish_.targets.empty()) kept.tell_others = teller(kept.lease);
     kept.clears_variables = !json_ && shell_ != supervise::ShellKind::other && *process_ == caller_;
@@ -145,8 +146,8 @@ class Claim : public command::Command {
     };
   }
 
-  static Result<void> add_own_leases(const leasing::Place& place, leasing::TicketWords& words) {
-    BERTH_LET(const auto books, place.store->look());
+  static Result<void> add_own_leases(const leasing::Domain& domain, leasing::TicketWords& words) {
+    BERTH_LET(const auto books, domain.store->look());
     for (const Ticket& ticket : books.ledger.tickets) {
       if (ticket.phase == TicketPhase::granted && ticket.uid == ::geteuid() && ticket.kept &&
           ticket.job_pid == *words.job)
@@ -155,15 +156,15 @@ class Claim : public command::Command {
     return {};
   }
 
-  command::Output answer_for(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    const JobMask mask = claim_environment(place, lease);
+  command::Output answer_for(const leasing::Domain& domain, const leasing::HeldLease& lease) const {
+    const JobMask mask = claim_environment(domain, lease);
     const Ticket& ticket = lease.ticket();
     command::Output answer;
     answer.err = command::as_lines(leasing::notes_on(lease));
     // The first lease may have ended while this one was waited for. Then nothing of it is put back.
-    const Ticket* first = place.beside ? find_ticket(lease.world().ledger, place.beside->id) : nullptr;
+    const Ticket* first = domain.beside ? find_ticket(lease.world().ledger, domain.beside->id) : nullptr;
     const bool is_beside = first != nullptr && first->phase == TicketPhase::granted;
-    const bool has_lost_first = place.beside && !is_beside;
+    const bool has_lost_first = domain.beside && !is_beside;
     const std::string words = got_in_words(is_beside ? first : nullptr, lease);
     if (json_) {
       answer.out = view::claim_json({ticket, lease.devices(), mask.variables,
@@ -174,16 +175,16 @@ class Claim : public command::Command {
     // In a script, or in ~/.bashrc of a shell without a terminal, a first claim has nothing to remark.
     if (is_beside || ::isatty(STDERR_FILENO) == 1) answer.err += command::as_lines({words});
     supervise::ClaimScript script{
-        to_text(ticket.id),         lease.short_name(), {},
-        place.ticket_of(ticket.id), ::getpid(),         std::string(supervise::kKeeperName)};
+        to_text(ticket.id),          lease.short_name(), {},
+        domain.ticket_of(ticket.id), ::getpid(),         std::string(supervise::kKeeperName)};
     const auto of_environment = [](const std::string& name) -> std::optional<std::string> {
       const char* value = std::getenv(name.c_str());
       return value == nullptr ? std::nullopt : std::optional<std::string>(value);
     };
     const auto before = [&](const std::string& name) {
       if (!has_lost_first) return of_environment(name);
-      const auto outer = place.masks.find(name);
-      return outer == place.masks.end() ? std::nullopt : std::optional<std::string>(outer->second);
+      const auto outer = domain.masks.find(name);
+      return outer == domain.masks.end() ? std::nullopt : std::optional<std::string>(outer->second);
     };
     for (const auto& [name, value] : mask.variables) script.variables.push_back({name, value, before(name)});
     for (const std::string& name : mask.unset)
@@ -193,9 +194,9 @@ class Claim : public command::Command {
   }
 
   // A claim beside this one has to know what the mask was before both.
-  JobMask claim_environment(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    JobMask mask = supervise::lease_environment(place, lease, lease_.request.uuids);
-    for (const auto& [name, value] : place.masks)
+  JobMask claim_environment(const leasing::Domain& domain, const leasing::HeldLease& lease) const {
+    JobMask mask = supervise::lease_environment(domain, lease, lease_.request.uuids);
+    for (const auto& [name, value] : domain.masks)
       mask.variables.insert(mask.variables.end() - 1, {std::string(leasing::kOuterMask) + name, value});
     return mask;
   }

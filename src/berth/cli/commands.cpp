@@ -14,7 +14,7 @@ std::unique_ptr<command::Command> make_task_run();
 std::unique_ptr<command::Command> make_job_runner();
 }  // namespace berth::jobs
 namespace berth::supervise {
-std::unique_ptr<command::Command> make_conduct();
+std::unique_ptr<command::Command> make_compliance();
 std::unique_ptr<command::Command> make_until_used();
 }  // namespace berth::supervise
 
@@ -108,7 +108,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"__cuda-trial", "", "", false, make_cuda_trial},
     {"__envoy", "", "", true, hosts::make_envoy},
     {"__terminal", "", "", false, hosts::make_terminal_keeper},
-    {"__conduct", "", "", true, supervise::make_conduct},
+    {"__conduct", "", "", true, supervise::make_compliance},
     {"__leases", "", "", false, make_leases},
     {"__jobs", "", "", false, jobs::make_job_runner},
     {"__job", "", "", true, jobs::make_task_run},

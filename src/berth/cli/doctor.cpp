@@ -94,11 +94,11 @@ void check_permissions(std::span<const Vendor> here, Findings& findings) {
 
 /// A lease that outlives its command is meant so, or an ssh-agent or a tmux that somebody forgot.
 void check_left_behind(Findings& findings) {
-  const auto place = leasing::find_place({});
-  if (!place) return;
-  const auto books = place->store->look(store::Extent::leases);
+  const auto domain = leasing::find_domain({});
+  if (!domain) return;
+  const auto books = domain->store->look(store::Extent::leases);
   if (!books) return;
-  for (const auto& [id, holders] : leasing::left_behind(*place->store, books->ledger)) {
+  for (const auto& [id, holders] : leasing::left_behind(*domain->store, books->ledger)) {
     std::string names;
     for (const Holder& holder : holders)
       names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", holder.pid, holder.command);

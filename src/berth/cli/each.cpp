@@ -126,13 +126,13 @@ class Each : public command::Command {
                         "and `berth cancel {0}` ends them",
                         earlier.alive->number, printable(name)));
       numbers.close();
-      command::tell(fmt::format("job {} of an earlier call goes on", earlier.alive->number));
+      command::print_message(fmt::format("job {} of an earlier call goes on", earlier.alive->number));
       return watch(spool, *earlier.alive, text, lines.size());
     }
     const std::size_t all = lines.size();
     if (!again_) jobs::leave_out(lines, text, std::move(earlier.done));
     if (lines.empty()) {
-      command::tell(
+      command::print_message(
           fmt::format("all {} commands have ended with status 0 before; --again runs them again", all));
       return command::Output{};
     }
@@ -142,10 +142,11 @@ class Each : public command::Command {
     BERTH_LET(const std::uint64_t number, add_job(spool, numbers, job, text, jobs::environment_of_job(job)));
     numbers.close();
     BERTH_DO(ensure_runner(spool, {number, {}}));
-    command::tell(lines.size() == all
-                      ? fmt::format("job {}: {} commands", number, all)
-                      : fmt::format("job {}: {} of {} commands; the others have ended with status 0 before",
-                                    number, lines.size(), all));
+    command::print_message(
+        lines.size() == all
+            ? fmt::format("job {}: {} commands", number, all)
+            : fmt::format("job {}: {} of {} commands; the others have ended with status 0 before", number,
+                          lines.size(), all));
     return watch(spool, {number, job}, text, all);
   }
 
@@ -176,10 +177,11 @@ class Each : public command::Command {
   }
 
   static void cancel(const jobs::JobSpool& spool, const jobs::NumberedJob& job) {
-    command::tell(fmt::format("ending job {}; the same command goes on where this one ends", job.number));
+    command::print_message(
+        fmt::format("ending job {}; the same command goes on where this one ends", job.number));
     const auto patience = kTimeForOwnRest + jobs::time_grace_here() + kDiesWithin;
     if (const auto cancelled = cancel_job(spool, job, patience); !cancelled)
-      command::tell(cancelled.error().message);
+      command::print_message(cancelled.error().message);
   }
 
   static command::Output outcome(const jobs::NumberedJob& job, const TaskCounts& counts,

@@ -38,7 +38,7 @@ constexpr std::string_view kExtendAbout =
 std::optional<Limit> longest_for_caller(const command::NamedLease& lease, const SitePolicy& policy) {
   leasing::LookOptions options;
   options.policy = policy;
-  if (!lease.place.within && ::geteuid() == lease.ticket.uid) options.asker = leasing::asker_here();
+  if (!lease.domain.within && ::geteuid() == lease.ticket.uid) options.asker = leasing::asker_here();
   return longest_lease(policy.most_time_s, leasing::limits_now(options));
 }
 
@@ -60,12 +60,12 @@ Result<std::int64_t> longer_time(const Ticket& lease, std::string_view name, std
 
 // Who does not wait, and a machine that does not answer, are in the way of no extension.
 Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease, std::int64_t time_s) {
-  BERTH_LET(const auto books, session.place().store->look());
+  BERTH_LET(const auto books, session.domain().store->look());
   if (count_waiting(books.ledger) == 0) return {};
   const auto world = session.look(Request{});
   session.source().close();
   if (!world) {
-    command::tell(
+    command::print_message(
         fmt::format("whether somebody would start later cannot be said: {}", world.error().message));
     return {};
   }
@@ -108,10 +108,10 @@ class Extend : public command::Command {
                               sys::user_name(lease.ticket.uid)));
     const auto longest = longest_for_caller(lease, files.policy);
     BERTH_LET(const auto time_s, longer_time(lease.ticket, lease.name, more_s, longest));
-    BERTH_LET(const auto session, open_session_at(std::move(lease.place), environment, options_));
+    BERTH_LET(const auto session, open_session_at(std::move(lease.domain), environment, options_));
     if (::geteuid() == lease.ticket.uid) BERTH_DO(delays_nobody(session, lease.ticket, time_s));
     Ticket extended = lease.ticket;
-    BERTH_DO(session.place().store->extend(extended.id, [&](const Ticket& ticket) {
+    BERTH_DO(session.domain().store->extend(extended.id, [&](const Ticket& ticket) {
       extended = ticket;
       auto longer = longer_time(ticket, lease.name, more_s, longest);
       if (longer) extended.time_s = *longer;

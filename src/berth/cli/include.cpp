@@ -32,25 +32,25 @@ class Include : public command::Command {
   Result<command::Output> run(command::Environment& environment,
                               const std::vector<std::string>& words) override {
     if (words.empty()) return fail(ErrorCode::usage, "include which GPU? berth include GPU...");
-    BERTH_LET(auto place, command::find_place());
+    BERTH_LET(auto domain, command::find_domain());
     BERTH_LET(const auto session,
-              command::open_session_at(leasing::machine_around(std::move(place)), environment, options_));
+              command::open_session_at(leasing::machine_around(std::move(domain)), environment, options_));
     BERTH_LET(const auto world, session.look(Request{}));
     const Snapshot& snapshot = world.facts.snapshot;
     PastRun included{0, world.looked_at, 0, Ending::included, {}};
     for (const std::string& word : words) {
-      BERTH_LET(const auto places, resolve_selector(word, snapshot));
-      for (const std::size_t at : places) included.devices.push_back(snapshot.devices[at].uuid);
+      BERTH_LET(const auto indices, resolve_selector(word, snapshot));
+      for (const std::size_t at : indices) included.devices.push_back(snapshot.devices[at].uuid);
     }
     const auto is_passed_over = [&](const std::string& uuid) {
       return world.facts.passed_over.contains(uuid);
     };
     const bool was_some = std::ranges::any_of(included.devices, is_passed_over);
-    if (!session.place().store->note_outcome(included))
+    if (!session.domain().store->note_outcome(included))
       return fail(ErrorCode::failure,
                   fmt::format("cannot write to {}/outcomes, so no GPU is passed over because of your runs; "
                               "`sudo berth init` makes this folder",
-                              session.place().store->path()));
+                              session.domain().store->path()));
     command::Output output;
     if (!was_some) output.err = "berth: none of these GPUs was passed over by your requests\n";
     return output;

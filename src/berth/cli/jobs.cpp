@@ -47,7 +47,7 @@ class JobList : public command::Command {
     BERTH_LET(const auto spool, jobs::open_spool());
     // A program reads all of it each time.
     reads_all_ = words.empty() && states_.empty() && !watch_.json && ::isatty(STDOUT_FILENO) == 1;
-    told_s_ = reads_all_ ? last_told_s(spool) : 0;
+    told_s_ = reads_all_ ? last_shown_s(spool) : 0;
     return show(watch_, [&](view::Layout layout) { return look(spool, words, layout); });
   }
 
@@ -73,10 +73,10 @@ class JobList : public command::Command {
                                view::Layout layout) {
     command::Output output;
     // An array is a line where all jobs are shown, and a line a task where it is asked for.
-    BERTH_LET(auto tasks, words.empty() && states_.empty() ? all_told(spool, output.err)
+    BERTH_LET(auto tasks, words.empty() && states_.empty() ? all_listed(spool, output.err)
                                                            : told(spool, words, output.err));
     // One whose runner was killed has waited for this.
-    const auto waits = [](const view::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; };
+    const auto waits = [](const view::ListedTask& task) { return task.standing.phase == TaskPhase::waiting; };
     if (const auto found = std::ranges::find_if(tasks, waits); found != tasks.end()) {
       BERTH_LET(const bool there, spool.has_runner());
       if (const auto started = there ? Result<void>() : ensure_runner(spool, found->id); !started)
@@ -91,15 +91,15 @@ class JobList : public command::Command {
     const view::Style style = command::Environment::style_of(1);
     output.out = states_.empty() ? view::jobs_table(tasks, style, view::kNoJobs, told_s_)
                                  : view::jobs_table(tasks, style, none_is_so());
-    if (reads_all_) note_told(spool);
+    if (reads_all_) note_shown(spool);
     return output;
   }
 
-  static Result<std::vector<view::ToldTask>> told(const jobs::JobSpool& spool,
-                                                  const std::vector<std::string>& words,
-                                                  std::string& errors) {
+  static Result<std::vector<view::ListedTask>> told(const jobs::JobSpool& spool,
+                                                    const std::vector<std::string>& words,
+                                                    std::string& errors) {
     BERTH_LET(auto jobs, words.empty() ? all_jobs(spool, errors) : named_jobs(spool, words));
-    return told_tasks(spool, std::move(jobs), errors);
+    return listed_tasks(spool, std::move(jobs), errors);
   }
 
   std::string none_is_so() const {

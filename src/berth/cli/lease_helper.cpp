@@ -142,14 +142,14 @@ class LeaseHelper : public command::Command {
   }
 
   Result<void> hand_over(const leasing::Session& session, const leasing::HeldLease& lease) const {
-    const leasing::Place& place = session.place();
+    const leasing::Domain& domain = session.domain();
     if (::getppid() != host_) ::_exit(0);
     const Ticket& ticket = lease.ticket();
     const std::vector<int> descriptors = lease.descriptors();
     supervise::keep_locks_until_used(lease);
     BERTH_DO(send(lease.world().facts.snapshot));
-    const leasing::LeaseGranted granted{ticket.id, std::filesystem::absolute(place.store->path()),
-                                        place.path_of(ticket.id), ticket.devices,
+    const leasing::LeaseGranted granted{ticket.id, std::filesystem::absolute(domain.store->path()),
+                                        domain.path_of(ticket.id), ticket.devices,
                                         leasing::all_notes(session, leasing::notes_on(lease))};
     return send(granted, descriptors);
   }

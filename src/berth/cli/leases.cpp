@@ -22,8 +22,8 @@ class Leases : public command::Command {
   }
 
   Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
-    BERTH_LET(const auto place, command::find_place());
-    BERTH_LET(auto books, place.store->look());
+    BERTH_LET(const auto domain, command::find_domain());
+    BERTH_LET(auto books, domain.store->look());
     leasing::name_users(books.ledger);
     const bool all = words.empty() || ::geteuid() == 0;
     const bool waiting = !words.empty() && words.front() == "waiting";

@@ -60,24 +60,24 @@ class List : public command::Command {
 
   Result<command::Output> look(command::Environment& environment, view::Layout layout) {
     const bool as_json = options_.watch.json;
-    BERTH_LET(auto place, command::find_place());
-    const auto own = place.outermost();
+    BERTH_LET(auto domain, command::find_domain());
+    const auto own = domain.outermost();
     Ledger inside;
     if (own) {
-      BERTH_LET(auto books, place.store->look());
+      BERTH_LET(auto books, domain.store->look());
       inside = std::move(books.ledger);
       leasing::name_users(inside);
     }
     BERTH_LET(const auto session,
-              open_session_at(machine_around(std::move(place)), environment, options_.request));
+              open_session_at(machine_around(std::move(domain)), environment, options_.request));
     BERTH_LET(const auto world, session.look(options_.request.request,
                                              as_json ? readings_for_listing() : view::readings_for_table()));
     idle_.look(world.ledger, world.facts);
-    BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
+    BERTH_LET(const auto verdicts, leasing::judge_each_in_queue(world));
     const Ledger ledger = listed_part(world.ledger);
     const view::Listing listing{world.facts, ledger,
                                 verdicts,    world.assumed,
-                                idle_,       leasing::left_behind(*session.place().store, ledger),
+                                idle_,       leasing::left_behind(*session.domain().store, ledger),
                                 own,         std::move(inside)};
     command::Output output;
     output.out = as_json ? view::listing_json(listing, layout)
@@ -106,7 +106,7 @@ command::Syntax list_syntax(ListOptions& options) {
                             "all machines of this hub: http://hub:8420",
                             {},
                             command::store_text(options.hub.url)});
-  add_asking_options(syntax, kOther, options.hub);
+  add_peer_options(syntax, kOther, options.hub);
   add_anywhere_options(syntax, options.anywhere, "all hosts of the lab, each asked through ssh");
   return syntax;
 }

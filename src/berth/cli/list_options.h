@@ -13,7 +13,7 @@ namespace berth::cli {
 struct ListOptions {
   command::RequestOptions request;
   command::WatchOptions watch;
-  command::AskingOptions hub;  ///< url "": list this machine
+  command::PeerOptions hub;  ///< url "": list this machine
   command::AnywhereOptions anywhere;
 };
 

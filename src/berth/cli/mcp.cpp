@@ -96,12 +96,12 @@ class ClientLoop {
       if (end == std::string_view::npos) return {};
       const std::string line = std::exchange(line_, "");
       if (!std::exchange(skips_, false) && line.find_first_not_of(" \t\r") != std::string::npos)
-        BERTH_DO(heed(line));
+        BERTH_DO(handle(line));
     }
     return {};
   }
 
-  Result<void> heed(const std::string& line) {
+  Result<void> handle(const std::string& line) {
     const auto message =
         tenants::read_client_line(line, tenants::TenantTools::all(), {version(), instructions_});
     if (const auto* answer = std::get_if<tenants::ClientAnswer>(&message)) return say(answer->line);
@@ -197,7 +197,8 @@ class Mcp : public command::Command {
     BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
     BERTH_DO(settle(files.policy));
     if (::isatty(STDIN_FILENO) == 1)
-      command::tell("this waits for a program that speaks the Model Context Protocol; Ctrl-C ends it");
+      command::print_message(
+          "this waits for a program that speaks the Model Context Protocol; Ctrl-C ends it");
     BERTH_LET(auto tools, tenants::TenantTools::move_in(rules_));
     BERTH_DO(ClientLoop(std::move(tools), instructions_for(rules_)).go());
     return command::Output{};

@@ -56,18 +56,18 @@ Result<SlurmJob> slurm_job_here() {
 }
 
 // Prolog and epilog are of the machine, although the variables are those of a job.
-Result<leasing::Place> machine_here() {
+Result<leasing::Domain> machine_here() {
   ::unsetenv(kSlurmJobVariable);
-  BERTH_LET(auto place, command::find_place());
-  return leasing::machine_around(std::move(place));
+  BERTH_LET(auto domain, command::find_domain());
+  return leasing::machine_around(std::move(domain));
 }
 
-Result<void> end_leases_of(const leasing::Place& place, const SlurmJob& job) {
-  BERTH_LET(const auto books, place.store->look());
+Result<void> end_leases_of(const leasing::Domain& domain, const SlurmJob& job) {
+  BERTH_LET(const auto books, domain.store->look());
   for (const Ticket& ticket : books.ledger.tickets) {
     // A ticket of somebody else may say anything.
     if (ticket.slurm_job != job.number || ticket.uid != job.uid) continue;
-    BERTH_DO(leasing::ask_to_release(*place.store, ticket, kKeeperEndsWithin));
+    BERTH_DO(leasing::ask_to_release(*domain.store, ticket, kKeeperEndsWithin));
   }
   return {};
 }
@@ -129,13 +129,13 @@ class Prolog : public command::Command {
 
  private:
   Result<supervise::Kept> take(command::Environment& environment, const SlurmJob& job) const {
-    BERTH_LET(auto place, machine_here());
+    BERTH_LET(auto domain, machine_here());
     // Of a start of the same job that had no epilog.
-    BERTH_DO(end_leases_of(place, job));
+    BERTH_DO(end_leases_of(domain, job));
     BERTH_LET(auto files, leasing::read_site_files(site_alone()));
     leasing::LookOptions options;
     options.policy = without_limits(std::move(files.policy));
-    const leasing::Session session(std::move(place), environment.access(lease_.request.source),
+    const leasing::Session session(std::move(domain), environment.access(lease_.request.source),
                                    std::move(options));
     leasing::TicketWords words{"Slurm", fmt::format("job {}", job.number),
                                view::request_in_words(lease_.request.request)};
@@ -161,8 +161,8 @@ class Epilog : public command::Command {
 
   Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
     BERTH_LET(const auto job, slurm_job_here());
-    BERTH_LET(const auto place, machine_here());
-    BERTH_DO(end_leases_of(place, job));
+    BERTH_LET(const auto domain, machine_here());
+    BERTH_DO(end_leases_of(domain, job));
     return command::Output{};
   }
 };

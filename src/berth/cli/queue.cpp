@@ -22,7 +22,7 @@ constexpr std::string_view kQueueAbout =
     "given the same GPUs), its user, what it asked for, how long it has waited, and for what. The "
     "first of the rivals waits for GPUs, each other one for the one before it. START: about when it "
     "starts, if every job before it uses all of its time; - if one of these has no time limit. With "
-    "--anywhere each request has one line; LAB is its place in the line of the lab, where this machine has "
+    "--anywhere each request has one line; LAB is its place in the queue of the lab, where this machine has "
     "a store.";
 
 class Queue : public command::Command {
@@ -62,18 +62,18 @@ class Queue : public command::Command {
   }
 
   Result<command::Output> look(command::Environment& environment, view::Layout layout) {
-    BERTH_LET(auto place, command::find_place());
-    std::vector<leasing::Place> places;
+    BERTH_LET(auto domain, command::find_domain());
+    std::vector<leasing::Domain> domains;
     // Who waits inside of a lease is in a line of its own.
-    if (!place.around.empty()) {
-      BERTH_LET(auto again, leasing::find_place({}));
-      places.push_back(leasing::machine_around(std::move(again)));
+    if (!domain.around.empty()) {
+      BERTH_LET(auto again, leasing::find_domain({}));
+      domains.push_back(leasing::machine_around(std::move(again)));
     }
-    places.push_back(std::move(place));
+    domains.push_back(std::move(domain));
     command::Output output;
     std::vector<Standing> all;
     std::vector<Unlisted> unlisted;
-    for (leasing::Place& each : places) {
+    for (leasing::Domain& each : domains) {
       const bool is_inside = each.within.has_value();
       BERTH_LET(const auto session, open_session_at(std::move(each), environment, options_));
       BERTH_LET(const auto world, session.look(options_.request));

@@ -58,9 +58,9 @@ constexpr std::chrono::milliseconds kNoteWithin{1000};
 /// Writes into the ticket who asks and why. Gives what those are to read who look into no ticket.
 std::string note_release(const command::NamedLease& named, const std::string& because) {
   const ReleaseCall call{::geteuid(), static_cast<std::uint32_t>(::getpid()), because};
-  const auto noted = named.place.store->note_release(named.ticket.id, call, kNoteWithin);
+  const auto noted = named.domain.store->note_release(named.ticket.id, call, kNoteWithin);
   if (!noted && !because.empty())
-    command::tell(fmt::format("the reason cannot be handed over: {}", noted.error().message));
+    command::print_message(fmt::format("the reason cannot be handed over: {}", noted.error().message));
   return fmt::format("berth: the lease {} was released by {}", named.name, supervise::in_words(call));
 }
 
@@ -68,7 +68,7 @@ std::string note_release(const command::NamedLease& named, const std::string& be
 Result<command::Output> end_ticket(const command::NamedLease& named, std::int64_t wait_s,
                                    std::string_view what_happened, std::string_view words = "") {
   const Ticket& ticket = named.ticket;
-  BERTH_DO(leasing::ask_to_release(*named.place.store, ticket, std::chrono::seconds(wait_s), words));
+  BERTH_DO(leasing::ask_to_release(*named.domain.store, ticket, std::chrono::seconds(wait_s), words));
   const std::string command = view::short_command(ticket.command);
   return command::Output{.out =
                              fmt::format("{} {} of {}{}\n", what_happened, named.name, printable(ticket.user),

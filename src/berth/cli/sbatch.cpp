@@ -88,10 +88,10 @@ Result<Values> values_in_script(std::string_view name, std::string_view text) {
   const command::Syntax syntax = slurm_syntax(values);
   for (const JobScriptLine& line : lines) {
     const auto parsed = parse(syntax, "berth sbatch", line.words);
-    if (!parsed) return std::unexpected(context(parsed.error(), line.place));
+    if (!parsed) return std::unexpected(context(parsed.error(), line.where));
     if (!parsed->words.empty())
       return fail(ErrorCode::usage,
-                  fmt::format("{}: {} is no option", line.place, printable(parsed->words.front())));
+                  fmt::format("{}: {} is no option", line.where, printable(parsed->words.front())));
   }
   return values;
 }

@@ -79,7 +79,7 @@ std::vector<command::Option> store_access_options(http::StoreSettings& store) {
        0,
        "store",
        "URL",
-       "keep the one line of the lab in this etcd; may be repeated, once for each of its members",
+       "keep the one queue of the lab in this etcd; may be repeated, once for each of its members",
        {},
        [&store](std::string_view value) -> Result<void> {
          BERTH_DO(http::peer_from_url(value));

@@ -92,7 +92,7 @@ Result<void> set_time(std::string_view value, std::optional<Moment>& time_s) {
 }
 
 Result<void> set_order(std::string_view value, SimulateOptions& options) {
-  BERTH_LET(options.order, turn_order_from_text(value));
+  BERTH_LET(options.order, queue_order_from_text(value));
   return {};
 }
 
@@ -101,17 +101,17 @@ Result<void> set_expect(std::string_view value, SimulateOptions& options) {
   return {};
 }
 
-view::WhatIf::Under under(const LineRules& rules, const Workload& workload) {
+view::WhatIf::Under under(const QueueRules& rules, const Workload& workload) {
   ProgressBar bar(workload.jobs.size());
   return {rules, replay(workload, rules, [&](std::size_t started) { bar.tell(started); })};
 }
 
-Result<LineRules> rules_of_the_site() {
+Result<QueueRules> rules_of_the_site() {
   BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
-  return site.policy.line;
+  return site.policy.queue;
 }
 
-LineRules rules_as_given(const SimulateOptions& options, const LineRules& present) {
+QueueRules rules_as_given(const SimulateOptions& options, const QueueRules& present) {
   return {.assumed_s = options.assumed_s.value_or(present.assumed_s),
           .backfill = options.backfill || (present.backfill && !options.no_backfill),
           .order = options.order.value_or(present.order),
@@ -202,7 +202,7 @@ command::Syntax simulate_syntax(SimulateOptions& options) {
          command::store_text(options.asking.url));
   option(kOfHistory, "file", "FILE", "read this history; no agent may have it",
          command::store_text(options.file));
-  add_asking_options(syntax, kOfHistory, options.asking);
+  add_peer_options(syntax, kOfHistory, options.asking);
   syntax.options.push_back(command::source_option(options.source));
   return syntax;
 }
@@ -226,8 +226,8 @@ Result<void> check_options(const SimulateOptions& options) {
 
 Result<command::Output> simulated(const SimulateOptions& options, const Workload& workload,
                                   const RecordedWorkload* recorded) {
-  BERTH_LET(const LineRules present, rules_of_the_site());
-  const LineRules other = rules_as_given(options, present);
+  BERTH_LET(const QueueRules present, rules_of_the_site());
+  const QueueRules other = rules_as_given(options, present);
   view::WhatIf answer{.workload = workload, .present = under(present, workload), .recorded = recorded};
   if (other != present) answer.other = under(other, workload);
   return command::Output{

@@ -14,12 +14,12 @@ namespace berth::cli {
 struct SimulateOptions {
   std::string jobs;  ///< a file; "-": standard input
   bool from_history = false;
-  std::string since;              ///< "": the agent's default
-  command::AskingOptions asking;  ///< url "": the agent of this machine
-  std::string file;               ///< a history file; "": an agent is asked
+  std::string since;            ///< "": the agent's default
+  command::PeerOptions asking;  ///< url "": the agent of this machine
+  std::string file;             ///< a history file; "": an agent is asked
   std::optional<unsigned> devices;
   std::optional<Moment> assumed_s;
-  std::optional<TurnOrder> order;
+  std::optional<QueueOrder> order;
   std::optional<Expect> expect;
   std::optional<Moment> longest_wait_s;
   bool backfill = false;

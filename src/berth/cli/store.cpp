@@ -1,4 +1,4 @@
-// `berth store status`: what the agent of this machine knows of the line of the lab. Who asks etcd itself is
+// `berth store status`: what the agent of this machine knows of the lab queue. Who asks etcd itself is
 // berth-serve, which has a client.
 #include <fmt/format.h>
 
@@ -42,11 +42,11 @@ constexpr std::string_view kStatus = "status";
 
 constexpr std::string_view kStoreAbout =
     "status asks the agent of this machine: whether the store of the lab answers, how many requests wait in "
-    "the line of the lab, and which machines have been heard of in the last 30 s. It takes no option. "
+    "the queue of the lab, and which machines have been heard of in the last 30 s. It takes no option. "
     "It ends with 1 if the store does not answer.\n\n"
     "doctor asks etcd itself: whether each member answers, whether its version keeps what it has, and "
-    "whether the agents may read and write the line. It says what is wrong and what to do about it, and "
-    "changes nothing. It ends with 1 if something is wrong that stops the line.";
+    "whether the agents may read and write the queue. It says what is wrong and what to do about it, and "
+    "changes nothing. It ends with 1 if something is wrong that stops the queue.";
 
 class Store : public command::Command {
  public:

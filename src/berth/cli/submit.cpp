@@ -40,7 +40,7 @@ Result<void> parse_script(jobs::Submission& submission, std::string_view name, s
   BERTH_LET(const auto lines, options_in_job_script(name, text));
   for (const JobScriptLine& line : lines) {
     if (const auto taken = jobs::read_options(submission, line.words); !taken)
-      return std::unexpected(context(taken.error(), line.place));
+      return std::unexpected(context(taken.error(), line.where));
   }
   return {};
 }
@@ -73,7 +73,8 @@ class Submit : public command::Command {
       submission.job.has_script = true;
     } else {
       BERTH_DO(jobs::read_options(submission, options_));
-      // Two hours in line are a bad way to learn of a misspelt word. What another host has is not known here.
+      // Two hours in the queue are a bad way to learn of a misspelt word. What another host has is not known
+      // here.
       const auto missing = submission.request.far.hosts.anywhere ? std::nullopt : sys::cannot_start(words);
       if (missing)
         return command::Output{

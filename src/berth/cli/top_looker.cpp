@@ -133,16 +133,16 @@ class TopLooker::Body {
   }
 
   Result<HostReport> report_here(view::TopSight& sight) {
-    BERTH_LET(auto place, leasing::find_place({}));
-    sight.own = place.outermost();
-    sight.notes = place.warnings;
+    BERTH_LET(auto domain, leasing::find_domain({}));
+    sight.own = domain.outermost();
+    sight.notes = domain.warnings;
     BERTH_LET(const auto session,
-              leasing::Session::open_at(leasing::machine_around(std::move(place)),
+              leasing::Session::open_at(leasing::machine_around(std::move(domain)),
                                         environment_.access(options_.source), MaskUse::ignore));
     BERTH_LET(auto world, session.look(Request(), view::readings_for_table()));
     for (std::string& note : leasing::notes_on(world)) sight.notes.push_back(std::move(note));
     idle_.look(world.ledger, world.facts);
-    BERTH_LET(auto verdicts, leasing::judge_each_in_line(world));
+    BERTH_LET(auto verdicts, leasing::judge_each_in_queue(world));
     HostReport report;
     report.ledger = listed_part(world.ledger);
     report.waiters =
@@ -166,7 +166,7 @@ class TopLooker::Body {
     const auto spool = jobs::open_spool();
     if (!spool) return sight.notes.push_back(spool.error().message);
     std::string told;
-    auto jobs = all_told(*spool, told);
+    auto jobs = all_listed(*spool, told);
     if (!jobs) return sight.notes.push_back(jobs.error().message);
     sight.jobs = *std::move(jobs);
     if (!told.empty()) sight.notes.push_back(told.substr(0, told.find('\n')));

@@ -111,7 +111,7 @@ command::Syntax usage_syntax(UsageOptions& options) {
       text("hub", "URL", "the same", options.asking.url),
       text("file", "FILE", "read this history; no agent may have it", options.file),
   };
-  add_asking_options(syntax, "Options", options.asking);
+  add_peer_options(syntax, "Options", options.asking);
   add_anywhere_options(syntax, options.anywhere,
                        "the agents of all hosts of the lab, each asked through ssh");
   return syntax;

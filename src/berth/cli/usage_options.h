@@ -12,8 +12,8 @@ struct UsageOptions {
   std::string since = "7d";
   std::string by = "user";
   bool json = false;
-  command::AskingOptions asking;  ///< url "": the agent of this machine
-  std::string file;               ///< a history file; "": an agent is asked
+  command::PeerOptions asking;  ///< url "": the agent of this machine
+  std::string file;             ///< a history file; "": an agent is asked
   command::AnywhereOptions anywhere;
 };
 

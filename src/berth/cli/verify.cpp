@@ -18,14 +18,14 @@ constexpr std::string_view kVerifyAbout =
     "The last digits of an id, as `berth list` shows them, are enough. Without ID: the lease that "
     "this shell is in.";
 
-int status_of(Conduct conduct) {
-  switch (conduct) {
-    case Conduct::keeps:
+int status_of(Compliance compliance) {
+  switch (compliance) {
+    case Compliance::keeps:
       return 0;
-    case Conduct::idle:
+    case Compliance::idle:
       return outcome_of(ErrorCode::not_now).exit_status;
-    case Conduct::strays:
-    case Conduct::unknown:
+    case Compliance::strays:
+    case Compliance::unknown:
       break;
   }
   return outcome_of(ErrorCode::failure).exit_status;
@@ -46,13 +46,14 @@ class Verify : public command::Command {
 
   Result<command::Output> run(command::Environment& environment,
                               const std::vector<std::string>& words) override {
-    BERTH_LET(const auto look, supervise::look_at_conduct(environment, words, source_));
-    const ConductReport report = conduct_of(look.lease, look.world.ledger, look.world.facts);
-    const view::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report, look.world.assumed};
+    BERTH_LET(const auto look, supervise::look_at_compliance(environment, words, source_));
+    const ComplianceReport report = compliance_of(look.lease, look.world.ledger, look.world.facts);
+    const view::JobCompliance job{look.lease, look.name, look.world.facts.snapshot, report,
+                                  look.world.assumed};
     return command::Output{
-        .out = json_ ? view::verify_json(job) : view::conduct_text(job, command::Environment::style_of(1)),
+        .out = json_ ? view::verify_json(job) : view::compliance_text(job, command::Environment::style_of(1)),
         .err = command::as_lines(leasing::notes_on(look.world)),
-        .status = status_of(report.conduct)};
+        .status = status_of(report.compliance)};
   }
 
  private:

@@ -59,10 +59,10 @@ class Why : public command::Command {
     BERTH_LET(const auto meant, hosts::hosts_meant(anywhere_));
     const auto answers = hosts::ask_for_offers(meant, options_, near_);
     const auto ranked = rank_hosts(options_.request, answers);
-    return command::Output{
-        .out = json_ ? view::why_of_hosts_json(options_.request, ranked, answers, late_binding::kLines)
-                     : view::why_of_hosts(ranked, answers, late_binding::kLines,
-                                          command::Environment::style_of(1))};
+    return command::Output{.out = json_ ? view::why_of_hosts_json(options_.request, ranked, answers,
+                                                                  host_selection::kMostHostQueues)
+                                        : view::why_of_hosts(ranked, answers, host_selection::kMostHostQueues,
+                                                             command::Environment::style_of(1))};
   }
 
   command::RequestOptions options_;

@@ -14,7 +14,7 @@ std::string as_line(const std::string& sentence) {
 
 }  // namespace
 
-void tell(const std::string& sentence) {
+void print_message(const std::string& sentence) {
   mention(as_line(sentence));
 }
 

@@ -24,15 +24,15 @@ Result<FoundTicket> look_for(store::LeaseStore& store, std::string_view name) {
 Result<NamedLease> find_ticket_named(std::string_view name) {
   if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos)
     name.remove_prefix(slash + 1);
-  BERTH_LET(auto place, find_place());
-  auto found = look_for(*place.store, name);
-  while (!found && !place.around.empty()) {
-    static_cast<leasing::Level&>(place) = std::move(place.around.back());
-    place.around.pop_back();
-    found = look_for(*place.store, name);
+  BERTH_LET(auto domain, find_domain());
+  auto found = look_for(*domain.store, name);
+  while (!found && !domain.around.empty()) {
+    static_cast<leasing::Level&>(domain) = std::move(domain.around.back());
+    domain.around.pop_back();
+    found = look_for(*domain.store, name);
   }
   if (!found) return std::unexpected(found.error());
-  return NamedLease{std::move(place), std::move(found->ticket), std::move(found->name)};
+  return NamedLease{std::move(domain), std::move(found->ticket), std::move(found->name)};
 }
 
 }  // namespace

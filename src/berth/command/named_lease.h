@@ -10,7 +10,7 @@ namespace berth::command {
 
 /// A live lease that the user has named, and the place whose ledger has it.
 struct NamedLease {
-  leasing::Place place;
+  leasing::Domain domain;
   Ticket ticket;
   std::string name;  ///< its short name
 };

@@ -4,7 +4,7 @@
 
 namespace berth::command {
 
-void add_asking_options(Syntax& syntax, std::string_view group, AskingOptions& options) {
+void add_peer_options(Syntax& syntax, std::string_view group, PeerOptions& options) {
   const auto text = [group](std::string_view name, std::string_view help, std::string& to) {
     return Option{group, 0, name, "FILE", help, {}, store_text(to)};
   };
@@ -16,7 +16,7 @@ void add_asking_options(Syntax& syntax, std::string_view group, AskingOptions& o
       {group, 0, "insecure", "", "ask over plain HTTP without a token", {}, raise_flag(options.insecure)});
 }
 
-Result<http::Peer> peer_of(const AskingOptions& options) {
+Result<http::Peer> peer_of(const PeerOptions& options) {
   auto peer = http::peer_from_url(options.url);
   if (!peer) return peer;
   peer->authorities = options.trust.authorities;

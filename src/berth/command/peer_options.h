@@ -9,7 +9,7 @@
 namespace berth::command {
 
 /// The agent or hub that a command asks over the network, with token and certificates.
-struct AskingOptions {
+struct PeerOptions {
   std::string url;
   std::string token_file;  ///< "": none
   http::Peer trust;        ///< authorities, certificate and key
@@ -17,10 +17,10 @@ struct AskingOptions {
 };
 
 /// Adds --token-file, --ca-file, --cert-file, --key-file and --insecure.
-void add_asking_options(Syntax& syntax, std::string_view group, AskingOptions& options);
+void add_peer_options(Syntax& syntax, std::string_view group, PeerOptions& options);
 
 /// The peer that the options name; reads the token. Error: `usage` or `failure` if the URL or a file is
 /// wrong, or if the peer must not be asked without TLS and token.
-Result<http::Peer> peer_of(const AskingOptions& options);
+Result<http::Peer> peer_of(const PeerOptions& options);
 
 }  // namespace berth::command

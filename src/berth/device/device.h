@@ -60,13 +60,13 @@ struct Process {
 };
 
 /// The place of a MIG instance in its GPU.
-struct MigPlace {
+struct MigPlacement {
   std::string parent_uuid;
   unsigned slot = 0;  ///< index by which the driver enumerates it; sparse
   Reading<unsigned> gpu_instance;
   Reading<unsigned> compute_instance;
 
-  bool operator==(const MigPlace&) const = default;
+  bool operator==(const MigPlacement&) const = default;
 };
 
 struct Health {
@@ -88,9 +88,9 @@ struct Device {
   unsigned index = 0;
   std::string uuid;  ///< "" only if the device does not answer and its UUID is not known
   std::string name;
-  std::string pci_bus_id;       ///< "0000:07:00.0", as in sysfs
-  std::optional<MigPlace> mig;  ///< set: this is a MIG instance
-  Reading<bool> mig_enabled;    ///< of a GPU: it is split, and jobs cannot use it itself
+  std::string pci_bus_id;           ///< "0000:07:00.0", as in sysfs
+  std::optional<MigPlacement> mig;  ///< set: this is a MIG instance
+  Reading<bool> mig_enabled;        ///< of a GPU: it is split, and jobs cannot use it itself
 
   DeviceState state = DeviceState::ok;
   std::string state_reason;  ///< the driver's words, "" when ok

@@ -4,7 +4,7 @@
 
 namespace berth::history {
 
-std::optional<std::string> standard_path(const std::function<std::string_view(const char*)>& variable) {
+std::optional<std::string> default_path(const std::function<std::string_view(const char*)>& variable) {
   constexpr std::string_view kName = "history.db";
   const std::string_view service = variable("STATE_DIRECTORY");
   if (!service.empty()) return std::string(service.substr(0, service.find(':'))) + "/" + std::string(kName);

@@ -78,18 +78,18 @@ class History::Body {
   }
 
   void work() {
-    for (bool goes_on = true; goes_on;) goes_on = take_a_turn();
+    for (bool goes_on = true; goes_on;) goes_on = work_off_batch();
   }
 
  private:
-  struct Turn {
+  struct Batch {
     std::deque<Observation> looks;
     std::deque<Asked> questions;
     std::optional<std::optional<std::string>> keep_in;
     bool ending = false;
   };
 
-  Turn next_turn() {
+  Batch next_batch() {
     std::unique_lock lock(mutex_);
     bell_.wait_until(lock, next_write_, [&] {
       return ending_ || keep_in_ || !questions_.empty() || looks_.size() >= kMostLooks / 2;
@@ -99,20 +99,20 @@ class History::Body {
             ending_};
   }
 
-  bool take_a_turn() {
-    Turn turn = next_turn();
-    if (turn.keep_in) writer_.keep_in(std::move(*turn.keep_in), wall_now_s());
-    for (const Observation& look : turn.looks) writer_.see(look);
+  bool work_off_batch() {
+    Batch batch = next_batch();
+    if (batch.keep_in) writer_.keep_in(std::move(*batch.keep_in), wall_now_s());
+    for (const Observation& look : batch.looks) writer_.see(look);
     writer_.write(wall_now_s());
     next_write_ = std::chrono::steady_clock::now() + kWriteEvery;
-    if (turn.keep_in) kept_.reset();
-    for (const Asked& asked : turn.questions) asked.answer(answer(asked.question));
+    if (batch.keep_in) kept_.reset();
+    for (const Asked& asked : batch.questions) asked.answer(answer(asked.question));
     const std::scoped_lock lock(mutex_);
     health_ = writer_.health();
     busy_since_.reset();
-    has_finished_ = turn.ending;
-    if (turn.ending) finished_.notify_all();
-    return !turn.ending;
+    has_finished_ = batch.ending;
+    if (batch.ending) finished_.notify_all();
+    return !batch.ending;
   }
 
   /// Hours of a year take a second to add up, and all who have a page open ask for the same.

@@ -42,7 +42,7 @@ Result<std::vector<LabHost>> hosts_meant(const command::AnywhereOptions& options
   std::vector<LabHost> hosts;
   BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
   if (is_hub_url(options.hosts) || (options.hosts.empty() && !files.policy.hub.url.empty())) {
-    HubPlace hub{.url = options.hosts};
+    HubAccess hub{.url = options.hosts};
     // What this hub wants to be shown, the file knows.
     if (options.hosts.empty() || options.hosts == files.policy.hub.url) hub = files.policy.hub;
     BERTH_LET(hosts, hosts_of_hub(hub));
@@ -86,7 +86,7 @@ Result<std::string> hosts_document(const Hosts& hosts, view::Layout layout, cons
   for (const auto& host : hosts) texts.push_back(view::host_json(*host));
   const std::vector<std::string_view> entries(texts.begin(), texts.end());
   const view::HostsHead head{
-      .number = 1, .time_s = std::time(nullptr), .every_s = 1, .is_hub = true, .line = order.standing};
+      .number = 1, .time_s = std::time(nullptr), .every_s = 1, .is_hub = true, .queue = order.standing};
   return view::rewritten(view::hosts_json(head, entries, totals_of(hosts)), "berth-hosts", layout);
 }
 
@@ -100,7 +100,7 @@ leasing::LeaseAsk lease_ask_of(const command::RequestOptions& options) {
 std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts,
                                        const command::RequestOptions& options, const std::string& near) {
   EnvoyAsk ask;
-  ask.errand = Errand::offer;
+  ask.mode = EnvoyMode::offer;
   ask.near = near;
   const auto answers = ask_hosts(ssh_of_environment(), hosts, ask, lease_ask_of(options));
   std::vector<HostAnswer> offers;

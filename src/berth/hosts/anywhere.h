@@ -18,7 +18,7 @@ namespace berth::hosts {
 /// The hosts that the options mean. Error: `usage`; `failure` for a malformed site file.
 Result<std::vector<LabHost>> hosts_meant(const command::AnywhereOptions& options);
 
-/// The socket of the agent that keeps the line of the lab, as the site file says; "": there is none. Error:
+/// The socket of the agent that keeps the lab queue, as the site file says; "": there is none. Error:
 /// `failure` for a malformed site file.
 Result<std::string> lab_store_socket();
 

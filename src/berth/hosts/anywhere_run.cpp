@@ -1,5 +1,5 @@
-// `berth run --anywhere`: in line on several hosts at once, through an ssh to each, until one of them grants
-// the request and asks whether to start. Which host that is, is decided here and nowhere else
+// `berth run --anywhere`: in the queue on several hosts at once, through an ssh to each, until one of them
+// grants the request and asks whether to start. Which host that is, is decided here and nowhere else
 // (src/berth/hosts/model/host_selection.h). From then on this process passes streams, signals and the window.
 
 #include "berth/hosts/anywhere_run.h"
@@ -35,7 +35,7 @@ namespace berth::hosts {
 namespace {
 
 using namespace std::chrono_literals;
-using late_binding::Word;
+using host_selection::Message;
 using Clock = std::chrono::steady_clock;
 
 // Hosts that have made no offer by then are not waited for, where others have.
@@ -73,20 +73,20 @@ std::vector<std::string> names_of(const std::vector<LabHost>& hosts) {
   return names;
 }
 
-// In the line of the lab a host is one host, whoever logs in there.
+// In the lab queue a host is one host, whoever logs in there.
 std::string name_in_lab(const LabHost& host) {
   return host.name.substr(host.name.rfind('@') + 1);
 }
 
-/// The line of the lab, where the site has one.
-struct LineOfLab {
+/// The lab queue, where the site has one.
+struct LabQueueAccess {
   std::string socket;  ///< of the agent that keeps it; "": there is none
   unsigned lane = 0;   ///< of the request
 };
 
 class Caller {
  public:
-  Caller(const AnywhereRun& options, std::vector<LabHost> hosts, std::string token, LineOfLab line)
+  Caller(const AnywhereRun& options, std::vector<LabHost> hosts, std::string token, LabQueueAccess lab)
       : options_(options),
         request_(options.run.lease.request.request),
         hosts_(std::move(hosts)),
@@ -99,30 +99,30 @@ class Caller {
         snapshots_(hosts_.size()),
         grants_(hosts_.size()),
         granted_at_(hosts_.size()),
-        line_(std::move(line)),
-        offers_are_in_(joining() == late_binding::Joining::as_opened) {}
+        lab_queue_(std::move(lab)),
+        offers_are_in_(joining() == host_selection::Joining::as_opened) {}
 
   Result<int> go() {
     BERTH_DO(prepare_question());
     open_all();
-    while (!binding_.failure && !binding_.started && !stopped_) {
-      if (!awaited_.empty()) take_place();
+    while (!selection_.failure && !selection_.started && !stopped_) {
+      if (!awaited_.empty()) enter_lab_queue();
       if (stopped_) break;
       std::vector<pollfd> others;
       if (signals_) others.push_back({signals_->descriptor(), POLLIN, 0});
-      if (place_) place_->add_to(others);
+      if (entry_) entry_->add_to(others);
       wait_on(channels_, others, next_deadline());
-      heed_signals();
-      if (place_) heed_place();
+      handle_signals();
+      if (entry_) poll_lab_queue();
       for (std::size_t i = 0; i < channels_.size(); ++i)
         if (channels_[i]) hear(i);
       tell_standings();
-      heed_times();
+      handle_times();
       choose_of_granting();
     }
     report_.end();
     if (stopped_) return std::unexpected(*stopped_);
-    if (binding_.failure) return std::unexpected(*binding_.failure);
+    if (selection_.failure) return std::unexpected(*selection_.failure);
     return serve();
   }
 
@@ -141,7 +141,7 @@ class Caller {
     if (run.lease.request.source != source::SourceKind::kAutomatic)
       ask.source = source::to_text(run.lease.request.source);
     ask.token = token_;
-    ask.asked_at = asked_at_of(sys::host_name(), ::getpid());
+    ask.origin = origin_of(sys::host_name(), ::getpid());
     ask.end_with_command = run.end_with_command;
     leasing::LeaseAsk lease = lease_ask_of(run.lease.request);
     lease.note = run.lease.note;
@@ -152,22 +152,22 @@ class Caller {
     BERTH_LET(lease.variables, passed_environment(options_.far.passed_variables, command::own_environment()));
     for (const auto& [name, value] : run.hooks.environment)
       lease.variables.push_back(fmt::format("{}={}", name, value));
-    ask.errand = Errand::offer;
+    ask.mode = EnvoyMode::offer;
     question_for_offer_ = encode(ask) + leasing::encode(lease);
-    ask.errand = Errand::run;
+    ask.mode = EnvoyMode::run;
     question_ = encode(ask) + leasing::encode(lease);
     return {};
   }
 
-  void heed_times() {
+  void handle_times() {
     const auto now = Clock::now();
     if (first_offer_at_ && !first_offers_are_in_ && now >= gathered_at(*first_offer_at_)) {
       first_offers_are_in_ = true;
-      happen(0, late_binding::FirstOffers{});
+      happen(0, host_selection::FirstOffers{});
     }
     if (!offers_are_in_ && now >= began_ + kPatienceForOffers) {
       offers_are_in_ = true;
-      happen(0, late_binding::EnoughOffers{});
+      happen(0, host_selection::EnoughOffers{});
     }
   }
 
@@ -177,43 +177,44 @@ class Caller {
   }
 
   void choose_of_granting() {
-    if (binding_.chosen || asking_ || stopped_) return;
+    if (selection_.chosen || asking_ || stopped_) return;
     std::vector<std::size_t> granting;
     for (std::size_t i = 0; i < hosts_.size(); ++i)
       if (grants_[i] && channels_[i]) granting.push_back(i);
     if (granting.empty() || (is_gathering() && Clock::now() < gathered_at(*first_grant_at_))) return;
-    const std::size_t host = late_binding::tightest(binding_, granting);
-    if (!has_line()) return happen(host, late_binding::AsksToStart{});
+    const std::size_t host = host_selection::tightest(selection_, granting);
+    if (!has_queue()) return happen(host, host_selection::AsksToStart{});
     // Whether it may start there, the store says.
     asking_ = host;
-    place_->ask_to_start(name_in_lab(hosts_[host]));
+    entry_->ask_to_start(name_in_lab(hosts_[host]));
   }
 
   /// Whether a host in whose line it stands may still grant it at once.
   bool is_gathering() const {
     for (std::size_t i = 0; i < hosts_.size(); ++i)
-      if (binding_.hosts[i].part == late_binding::Part::in_line && !grants_[i] && !has_stood_[i]) return true;
+      if (selection_.hosts[i].state == host_selection::HostState::in_queue && !grants_[i] && !has_stood_[i])
+        return true;
     return false;
   }
 
-  bool has_line() const { return !line_.socket.empty(); }
+  bool has_queue() const { return !lab_queue_.socket.empty(); }
 
-  late_binding::Joining joining() const {
-    using enum late_binding::Joining;
-    if (has_line()) return options_.far.near.empty() ? as_opened : as_opened_by_offers;
+  host_selection::Joining joining() const {
+    using enum host_selection::Joining;
+    if (has_queue()) return options_.far.near.empty() ? as_opened : as_opened_by_offers;
     return options_.far.near.empty() ? few_at_once : by_offers;
   }
 
   void open_all() {
-    auto step = late_binding::begin(request_, names_of(hosts_), joining());
-    binding_ = std::move(step.state);
+    auto step = host_selection::begin(request_, names_of(hosts_), joining());
+    selection_ = std::move(step.state);
     channels_.resize(hosts_.size());
     // What to tell whom is told when he has greeted.
-    for (const Word& word : step.words) {
-      if (word.kind == Word::Kind::await_turn)
-        awaited_.push_back(word.host);
+    for (const Message& message : step.messages) {
+      if (message.kind == Message::Kind::await_opening)
+        awaited_.push_back(message.host);
       else
-        open_channel(word.host);
+        open_channel(message.host);
     }
   }
 
@@ -225,28 +226,28 @@ class Caller {
       leave(i, channel.error());
   }
 
-  // --- the line of the lab
+  // --- the lab queue
 
   // One place for all of these hosts; an earlier one was for hosts that are all gone.
-  void take_place() {
+  void enter_lab_queue() {
     std::vector<std::string> names;
     for (const std::size_t i : std::exchange(awaited_, {})) names.push_back(name_in_lab(hosts_[i]));
-    auto place = LabPlace::take(line_.socket, line_.lane, request_.count, std::move(names));
-    if (!place) {
-      stopped_ = place.error();
+    auto entry = LabQueueEntry::take(lab_queue_.socket, lab_queue_.lane, request_.count, std::move(names));
+    if (!entry) {
+      stopped_ = entry.error();
       return;
     }
-    place_ = *std::move(place);
+    entry_ = *std::move(entry);
     is_told_ = false;
     limit_.clear();
     absence_.clear();
     silence_.clear();
-    placed_at_ = Clock::now();
-    if (wait_) until_ = placed_at_ + *wait_;
+    entered_at_ = Clock::now();
+    if (wait_) until_ = entered_at_ + *wait_;
   }
 
-  void heed_place() {
-    const LabPlace::News news = place_->heed();
+  void poll_lab_queue() {
+    const LabQueueEntry::News news = entry_->poll();
     for (const std::string& name : news.opened)
       for (const std::size_t i : hosts_named(name)) open_host(i);
     for (const std::string& name : news.closed)
@@ -255,8 +256,8 @@ class Caller {
     if (news.silent) tell_silence(*news.silent);
     if (news.limit) tell_limit(*news.limit);
     if (news.yes) start_on(*news.yes);
-    if (news.ended && !binding_.chosen) stopped_ = news.ended;
-    if (news.place) tell_place(*news.place);
+    if (news.ended && !selection_.chosen) stopped_ = news.ended;
+    if (news.position) report_position(*news.position);
     const auto now = Clock::now();
     if (!until_ || now < *until_ || stopped_ || !awaited_.empty()) return;
     if (is_told_ || news.silent || now >= *until_ + kPatienceForPlace) give_up_unopened();
@@ -264,26 +265,26 @@ class Caller {
 
   // The envoy joins by itself, so the word is not passed on.
   void open_host(std::size_t i) {
-    if (binding_.chosen || binding_.hosts[i].part != late_binding::Part::awaited) return;
-    binding_ = late_binding::next(std::move(binding_), i, late_binding::Opened{}).state;
+    if (selection_.chosen || selection_.hosts[i].state != host_selection::HostState::awaited) return;
+    selection_ = host_selection::next(std::move(selection_), i, host_selection::Opened{}).state;
     open_channel(i);
   }
 
   // Until it is opened again.
   void close_host(std::size_t i) {
-    if (binding_.chosen) return;
+    if (selection_.chosen) return;
     disconnect(i);
     grants_[i].reset();
     untold_[i].reset();
     if (asking_ == i) asking_.reset();
-    happen(i, late_binding::Closed{});
-    place_->let_go(name_in_lab(hosts_[i]));
+    happen(i, host_selection::Closed{});
+    entry_->let_go(name_in_lab(hosts_[i]));
   }
 
   // If this host was lost meanwhile, the agent was told so and takes the start back.
   void start_on(const std::string& name) {
     for (const std::size_t i : hosts_named(name))
-      if (asking_ == i) return happen(i, late_binding::AsksToStart{});
+      if (asking_ == i) return happen(i, host_selection::AsksToStart{});
   }
 
   std::vector<std::size_t> hosts_named(std::string_view name) const {
@@ -297,14 +298,14 @@ class Caller {
     limit_ = why;
     if (why.empty() || options_.run.quiet) return;
     report_.end();
-    command::tell(fmt::format("this request waits, because {}", why));
+    command::print_message(fmt::format("this request waits, because {}", why));
   }
 
   void tell_absence(const std::string& why) {
     absence_ = why;
     if (options_.run.quiet || wait_ == 0ms) return;
     report_.end();
-    command::tell(
+    command::print_message(
         why.empty() ? "the agent is there now"
                     : fmt::format("this request waits for the agent of this machine, 30 s at most: {}", why));
   }
@@ -313,7 +314,7 @@ class Caller {
     silence_ = why;
     if (options_.run.quiet) return;
     report_.end();
-    command::tell(
+    command::print_message(
         why.empty()
             ? "the store of the lab answers again"
             : fmt::format("the store of the lab does not answer, so nothing starts; this request keeps "
@@ -321,19 +322,19 @@ class Caller {
                           why));
   }
 
-  void tell_place(std::size_t place) {
+  void report_position(std::size_t position) {
     is_told_ = true;
     const bool stands = std::ranges::any_of(channels_, [](const auto& each) { return each != nullptr; });
-    if (!options_.run.quiet && !stands && place > 0)
-      command::tell(
-          fmt::format("waiting behind {} request{} in the line of the lab", place, place == 1 ? "" : "s"));
+    if (!options_.run.quiet && !stands && position > 0)
+      command::print_message(fmt::format("waiting behind {} request{} in the queue of the lab", position,
+                                         position == 1 ? "" : "s"));
   }
 
   void give_up_unopened() {
-    const bool no_wait = *until_ == placed_at_;
+    const bool no_wait = *until_ == entered_at_;
     std::string reason =
-        no_wait ? "earlier requests wait for it in the line of the lab"
-                : "earlier requests waited for it in the line of the lab until the time was over";
+        no_wait ? "earlier requests wait for it in the queue of the lab"
+                : "earlier requests waited for it in the queue of the lab until the time was over";
     if (!limit_.empty()) reason = limit_;
     if (!absence_.empty())
       reason = absence_;
@@ -345,14 +346,14 @@ class Caller {
     // Where the last of them is left, others become awaited, with a time of their own.
     std::vector<std::size_t> unopened;
     for (std::size_t i = 0; i < hosts_.size(); ++i)
-      if (binding_.hosts[i].part == late_binding::Part::awaited) unopened.push_back(i);
+      if (selection_.hosts[i].state == host_selection::HostState::awaited) unopened.push_back(i);
     for (const std::size_t i : unopened) leave(i, why);
   }
 
-  // A host waits some time for the word and then lets the GPUs go. The request gets in line there again, when
-  // it is opened again: its place in the line of the lab is the same.
-  bool stands_again(std::size_t i, const Error& why) {
-    if (!place_ || !grants_[i] || binding_.chosen) return false;
+  // A host waits some time for the word and then lets the GPUs go. The request gets in the queue there again,
+  // when it is opened again: its place in the lab queue is the same.
+  bool requeues(std::size_t i, const Error& why) {
+    if (!entry_ || !grants_[i] || selection_.chosen) return false;
     grants_[i].reset();
     const auto now = Clock::now();
     // The host says so itself. Whoever was stopped for long reads the grant only now.
@@ -370,8 +371,8 @@ class Caller {
     if (first_grant_at_ && !asking_ && Clock::now() < gathered_at(*first_grant_at_))
       at_latest(gathered_at(*first_grant_at_));
     if (Clock::now() < began_ + kFirstReport) at_latest(began_ + kFirstReport);
-    if (place_) {
-      if (const auto at = place_->next_deadline()) at_latest(*at);
+    if (entry_) {
+      if (const auto at = entry_->next_deadline()) at_latest(*at);
       if (until_ && Clock::now() < *until_)
         at_latest(*until_);
       else if (until_ && !is_told_)
@@ -383,7 +384,7 @@ class Caller {
   }
 
   void hear(std::size_t i) {
-    while (channels_[i] && !binding_.started && !stopped_) {
+    while (channels_[i] && !selection_.started && !stopped_) {
       auto message = channels_[i]->next_message();
       if (!message) break;
       if (!*message)
@@ -391,7 +392,7 @@ class Caller {
       else
         take(i, **message);
     }
-    if (!channels_[i] || binding_.started || stopped_) return;
+    if (!channels_[i] || selection_.started || stopped_) return;
     const Channel& channel = *channels_[i];
     if (channel.has_ended())
       leave(i, channels_[i]->why_ended());
@@ -402,15 +403,15 @@ class Caller {
   void take(std::size_t i, const EnvoyMessage& message) {
     if (const auto* hello = std::get_if<EnvoyHello>(&message)) {
       if (const auto known = check_hello(*hello); !known) return leave(i, known.error());
-      const bool is_asked = binding_.hosts[i].part == late_binding::Part::asked;
+      const bool is_asked = selection_.hosts[i].state == host_selection::HostState::asked;
       channels_[i]->send(is_asked ? question_for_offer_ : question_);
     } else if (const auto* offer = std::get_if<Offer>(&message)) {
       if (!first_offer_at_) first_offer_at_ = Clock::now();
-      // No connection is kept for as long as the request waits in the line of the lab.
-      if (has_line() && binding_.hosts[i].part == late_binding::Part::asked) disconnect(i);
-      happen(i, late_binding::Offered{*offer});
+      // No connection is kept for as long as the request waits in the lab queue.
+      if (has_queue() && selection_.hosts[i].state == host_selection::HostState::asked) disconnect(i);
+      happen(i, host_selection::Offered{*offer});
     } else if (std::holds_alternative<Begun>(message)) {
-      happen(i, late_binding::Begins{});
+      happen(i, host_selection::Begins{});
     } else if (std::holds_alternative<Cancelled>(message)) {
       end_cancelled(i);
     } else if (const auto* lease = std::get_if<leasing::LeaseMessage>(&message)) {
@@ -421,13 +422,14 @@ class Caller {
   // As a request ends that is cancelled here.
   [[noreturn]] void end_cancelled(std::size_t i) {
     report_.end();
-    command::tell(fmt::format("this request was cancelled on {}, so it ends on all hosts", hosts_[i].name));
+    command::print_message(
+        fmt::format("this request was cancelled on {}, so it ends on all hosts", hosts_[i].name));
     for (auto& channel : channels_) channel.reset();
     sys::end_like({0, SIGTERM});
   }
 
   void take_of_lease(std::size_t i, const leasing::LeaseMessage& message) {
-    if (place_) place_->joined(name_in_lab(hosts_[i]));
+    if (entry_) entry_->joined(name_in_lab(hosts_[i]));
     if (const auto* standing = std::get_if<Standing>(&message)) {
       untold_[i] = *standing;
       has_stood_[i] = true;
@@ -443,7 +445,7 @@ class Caller {
   }
 
   void tell_standings() {
-    if (binding_.chosen || Clock::now() < began_ + kFirstReport) return;
+    if (selection_.chosen || Clock::now() < began_ + kFirstReport) return;
     for (std::size_t i = 0; i < untold_.size(); ++i) {
       if (untold_[i]) report_.show(i, *untold_[i]);
       if (left_[i]) report_.drop(i, *left_[i]);
@@ -453,38 +455,38 @@ class Caller {
   }
 
   void leave(std::size_t i, Error why) {
-    if (stands_again(i, why)) return;
-    if (!binding_.chosen) {
+    if (requeues(i, why)) return;
+    if (!selection_.chosen) {
       // Nothing has started there, and the next host that grants it is asked for.
-      if (place_) place_->left(name_in_lab(hosts_[i]));
+      if (entry_) entry_->left(name_in_lab(hosts_[i]));
       if (asking_ == i) asking_.reset();
     }
     channels_[i].reset();
     untold_[i].reset();
     const std::string text = why.message;
-    happen(i, late_binding::Gone{std::move(why)});
-    if (!binding_.failure && !binding_.chosen) left_[i] = text;
+    happen(i, host_selection::Gone{std::move(why)});
+    if (!selection_.failure && !selection_.chosen) left_[i] = text;
   }
 
-  void happen(std::size_t i, late_binding::What what) {
-    late_binding::Step step = late_binding::next(std::move(binding_), i, std::move(what));
-    binding_ = std::move(step.state);
-    for (const Word& word : step.words) pass_on(word);
+  void happen(std::size_t i, host_selection::Event what) {
+    host_selection::Step step = host_selection::next(std::move(selection_), i, std::move(what));
+    selection_ = std::move(step.state);
+    for (const Message& message : step.messages) pass_on(message);
   }
 
-  void pass_on(const Word& word) {
-    auto& channel = channels_[word.host];
-    if (word.kind == Word::Kind::await_turn) {
-      disconnect(word.host);  // it has not offered
-      awaited_.push_back(word.host);
+  void pass_on(const Message& message) {
+    auto& channel = channels_[message.host];
+    if (message.kind == Message::Kind::await_opening) {
+      disconnect(message.host);  // it has not offered
+      awaited_.push_back(message.host);
       return;
     }
     if (!channel) return;
-    if (word.kind == Word::Kind::join) {
+    if (message.kind == Message::Kind::join) {
       channel->send(encode(CallerWord::join));
-    } else if (word.kind == Word::Kind::yes) {
+    } else if (message.kind == Message::Kind::yes) {
       const auto& hook = options_.run.hooks.before_yes;
-      if (const auto goes_on = hook ? hook(devices_at(word.host)) : Result<void>{}; !goes_on) {
+      if (const auto goes_on = hook ? hook(devices_at(message.host)) : Result<void>{}; !goes_on) {
         stopped_ = goes_on.error();
         channel.reset();
         return;
@@ -492,8 +494,8 @@ class Caller {
       // From here on a signal is for the command, wherever that is.
       signals_.emplace(terminal_);
       channel->send(encode(CallerWord::yes));
-    } else if (word.kind == Word::Kind::let_go) {
-      disconnect(word.host);
+    } else if (message.kind == Message::Kind::let_go) {
+      disconnect(message.host);
     }
   }
 
@@ -503,7 +505,7 @@ class Caller {
   }
 
   // Before the command has begun, a signal ends the wait.
-  void heed_signals() {
+  void handle_signals() {
     const auto signal = signals_ ? signals_->next() : std::nullopt;
     if (!signal || signal->number == SIGWINCH || signal->number == SIGCONT) return;
     if (signal->number == SIGTSTP) return sys::stop_as_by_terminal();
@@ -513,15 +515,15 @@ class Caller {
   }
 
   Result<int> serve() {
-    const std::size_t host = *binding_.chosen;
+    const std::size_t host = *selection_.chosen;
     tell_what_it_has(host);
-    if (place_) place_->runs_on(name_in_lab(hosts_[host]));
+    if (entry_) entry_->runs_on(name_in_lab(hosts_[host]));
     FarCommand command(*channels_[host], *signals_, token_, terminal_, options_.run.hooks.look,
-                       place_ ? &*place_ : nullptr);
+                       entry_ ? &*entry_ : nullptr);
     auto ending = command.serve();
     if (!ending) {
-      happen(host, late_binding::Gone{ending.error()});
-      return std::unexpected(*binding_.failure);
+      happen(host, host_selection::Gone{ending.error()});
+      return std::unexpected(*selection_.failure);
     }
     channels_.clear();
     const supervise::RunHooks& hooks = options_.run.hooks;
@@ -548,12 +550,12 @@ class Caller {
 
   void tell_what_it_has(std::size_t host) const {
     for (const std::string& note : grants_[host]->notes)
-      command::tell(fmt::format("{}: {}", hosts_[host].name, note));
+      command::print_message(fmt::format("{}: {}", hosts_[host].name, note));
     const supervise::RunOptions& run = options_.run;
     if (!run.verbose && (run.quiet || ::isatty(STDERR_FILENO) != 1)) return;
     const std::string labels = fmt::format("{}", fmt::join(labels_at(host), ","));
-    command::tell(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels,
-                              short_name(Ledger{}, grants_[host]->id)));
+    command::print_message(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels,
+                                       short_name(Ledger{}, grants_[host]->id)));
   }
 
   const AnywhereRun& options_;
@@ -561,7 +563,7 @@ class Caller {
   std::vector<LabHost> hosts_;
   std::string token_;
   bool terminal_;  ///< the command gets one
-  LinesReport report_;
+  HostQueuesReport report_;
   std::vector<std::optional<Standing>> untold_;   ///< of each host, the last
   std::vector<bool> has_stood_;                   ///< of each host: its grant did not come at once
   std::vector<std::optional<std::string>> left_;  ///< of each host, why it is out, until it is told
@@ -570,20 +572,20 @@ class Caller {
       grants_;  ///< of each host, while it asks whether to start
   std::vector<Clock::time_point> granted_at_;
   std::string question_, question_for_offer_;
-  late_binding::State binding_;
+  host_selection::State selection_;
   Channels channels_;
   std::optional<SignalReader> signals_;
   std::optional<Error> stopped_{};  ///< on this side: no yes is said
-  LineOfLab line_;
+  LabQueueAccess lab_queue_;
   std::vector<std::size_t> awaited_{};  ///< the hosts for which it is to take a place
-  std::optional<LabPlace> place_{};
+  std::optional<LabQueueEntry> entry_{};
   std::optional<std::size_t> asking_{};  ///< the host for which the store is asked whether to start
   bool is_told_ = false;                 ///< which hosts are open to it
   std::string absence_{};                ///< why the agent was not reached yet; "": it was
   std::string silence_{};                ///< why the store does not answer; "": it does
   std::string limit_{};                  ///< why its user may not start it now; "": the user may
   std::optional<std::chrono::milliseconds> wait_{};  ///< for each place; nullopt: no limit is said
-  Clock::time_point placed_at_{};
+  Clock::time_point entered_at_{};
   std::optional<Clock::time_point> until_{};  ///< it waits no longer for a host to be opened
   std::optional<Clock::time_point> first_offer_at_{};
   std::optional<Clock::time_point> first_grant_at_{};
@@ -598,9 +600,9 @@ Result<int> run_anywhere(const AnywhereRun& options) {
   BERTH_LET(auto hosts, hosts_meant(options.far.hosts));
   BERTH_LET(auto token, secret_mark());
   BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
-  LineOfLab line{site.policy.store_socket,
-                 lane_of(options.run.lease.request.request.count, site.policy.line)};
-  return Caller(options, std::move(hosts), std::move(token), std::move(line)).go();
+  LabQueueAccess lab{site.policy.store_socket,
+                     lane_of(options.run.lease.request.request.count, site.policy.queue)};
+  return Caller(options, std::move(hosts), std::move(token), std::move(lab)).go();
 }
 
 }  // namespace berth::hosts

@@ -16,7 +16,7 @@ using Answers = std::vector<std::optional<Result<EnvoyMessage>>>;
 /// All of one question, to each host.
 class Round {
  public:
-  Round(const EnvoyAsk& ask, const leasing::LeaseAsk& request) : is_look_(ask.errand == Errand::look) {
+  Round(const EnvoyAsk& ask, const leasing::LeaseAsk& request) : is_look_(ask.mode == EnvoyMode::look) {
     question_ = encode(ask) + leasing::encode(request);
   }
 

@@ -89,13 +89,13 @@ Result<Called> call_program(const std::vector<std::string>& words) {
 }
 
 Result<MachineReport> report_of_machine(command::Environment& environment) {
-  BERTH_LET(auto place, command::find_place());
+  BERTH_LET(auto domain, command::find_domain());
   command::RequestOptions options;
   options.mask = MaskUse::ignore;
   BERTH_LET(const auto session,
-            open_session_at(leasing::machine_around(std::move(place)), environment, options));
+            open_session_at(leasing::machine_around(std::move(domain)), environment, options));
   BERTH_LET(const auto world, session.look(options.request, readings_for_listing()));
-  BERTH_LET(const auto verdicts, leasing::judge_each_in_line(world));
+  BERTH_LET(const auto verdicts, leasing::judge_each_in_queue(world));
   const Ledger ledger = listed_part(world.ledger);
   auto waiting = listed_standings(world.ledger, ledger, world.facts, world.stopped, world.looked_at);
   const view::Style style = leasing::plain_style();
@@ -148,13 +148,13 @@ class Envoy : public command::Command {
     BERTH_LET(const auto asked, hear_question());
     if (!asked) return 0;
     question_ = *asked;
-    if (question_.ask.errand == Errand::look) {
+    if (question_.ask.mode == EnvoyMode::look) {
       BERTH_LET(const auto report, report_of_machine(environment));
       BERTH_DO(link_.say(encode(report)));
       return 0;
     }
     BERTH_DO(source::check_version(question_.lease.version, version()));
-    if (question_.ask.errand == Errand::call) {
+    if (question_.ask.mode == EnvoyMode::call) {
       if (question_.ask.words.empty()) return fail(ErrorCode::usage, "call what?");
       BERTH_LET(const auto called, call_program(question_.ask.words));
       BERTH_DO(link_.say(encode(called)));
@@ -162,11 +162,11 @@ class Envoy : public command::Command {
     }
     take_environment(question_.lease.variables);
     BERTH_LET(options_.lease.request, request_options());
-    if (question_.ask.errand == Errand::offer) {
+    if (question_.ask.mode == EnvoyMode::offer) {
       BERTH_LET(const bool joins, offers(environment));
       if (!joins) return 0;
     }
-    return stand_in_line(environment);
+    return wait_in_queue(environment);
   }
 
   Result<std::optional<Question>> hear_question() {
@@ -206,7 +206,7 @@ class Envoy : public command::Command {
     return word && decode_caller_word(*word) == CallerWord::join;
   }
 
-  Result<int> stand_in_line(command::Environment& environment) {
+  Result<int> wait_in_queue(command::Environment& environment) {
     BERTH_DO(enter_folder());
     options_.shell = question_.ask.shell;
     options_.command = options_.shell ? std::vector{supervise::users_shell()} : question_.ask.words;
@@ -235,8 +235,8 @@ class Envoy : public command::Command {
   void fill_in_lease() {
     supervise::LeaseOptions& lease = options_.lease;
     lease.note = question_.lease.note;
-    lease.asked_at = question_.ask.asked_at.substr(0, kLongestAskedAt);
-    lease.unwatched = question_.ask.patient;
+    lease.origin = question_.ask.origin.substr(0, kLongestOrigin);
+    lease.in_background = question_.ask.patient;
     if (const auto& wait = question_.lease.wait) {
       lease.wait_s = std::chrono::duration_cast<std::chrono::seconds>(*wait).count();
       lease.no_wait = *lease.wait_s == 0;

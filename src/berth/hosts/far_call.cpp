@@ -26,7 +26,7 @@ std::string failure_in(const Called& called) {
 std::vector<Result<Called>> call_on_each(const std::vector<LabHost>& hosts,
                                          const std::vector<std::string>& words) {
   EnvoyAsk ask;
-  ask.errand = Errand::call;
+  ask.mode = EnvoyMode::call;
   ask.words = words;
   std::vector<Result<Called>> all;
   for (auto& answer : ask_hosts(ssh_of_environment(), hosts, ask, lease_ask_of({}))) {

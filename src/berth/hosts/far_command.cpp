@@ -87,7 +87,7 @@ void FarCommand::wait() {
                              {reads ? STDIN_FILENO : -1, POLLIN, 0},
                              {writes ? out_.descriptor : -1, POLLOUT, 0},
                              {err_.waiting.empty() ? -1 : err_.descriptor, POLLOUT, 0}};
-  if (place_ != nullptr) place_->add_to(others);
+  if (entry_ != nullptr) entry_->add_to(others);
   Deadline until;
   const auto at_latest = [&](std::chrono::steady_clock::time_point at) {
     until = std::min(until.value_or(at), at);
@@ -95,14 +95,14 @@ void FarCommand::wait() {
   if (finder_.end() || channel_.has_ended()) at_latest(heard_at_ + kSilence);
   if (look_) at_latest(look_());
   if (!has_input_) at_latest(std::chrono::steady_clock::now() + kLookForForeground);
-  if (place_ != nullptr)
-    if (const auto next = place_->next_deadline()) at_latest(*next);
+  if (entry_ != nullptr)
+    if (const auto next = entry_->next_deadline()) at_latest(*next);
   const bool is_full = std::max(out_.waiting.size(), err_.waiting.size()) >= kMostWaiting;
   wait_on(channel_, others, until, !is_full);
   if (others[1].revents != 0) read_input();
   if (others[2].revents != 0) out_.write_some();
   if (others[3].revents != 0) err_.write_some();
-  if (place_ != nullptr && place_->heed().ended) place_ = nullptr;
+  if (entry_ != nullptr && entry_->poll().ended) entry_ = nullptr;
 }
 
 bool FarCommand::has_input() {

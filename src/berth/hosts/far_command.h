@@ -20,15 +20,15 @@ Result<std::string> secret_mark();
 class FarCommand {
  public:
   /// `look`: called again and again while the command runs; returns the latest moment for its next call. May
-  /// be null. `place`: of the request in the line of the lab, to be kept; null: it has none.
+  /// be null. `entry`: of the request in the lab queue, to be kept; null: it has none.
   FarCommand(Channel& channel, SignalReader& signals, std::string_view token, bool terminal,
-             std::function<std::chrono::steady_clock::time_point()> look, LabPlace* place)
+             std::function<std::chrono::steady_clock::time_point()> look, LabQueueEntry* entry)
       : channel_(channel),
         signals_(signals),
         terminal_(terminal),
         finder_(token),
         look_(std::move(look)),
-        place_(place),
+        entry_(entry),
         own_terminal_(terminal) {}
 
   /// Serves the command until it has ended. Does not return if this process is told to end and cannot pass
@@ -61,7 +61,7 @@ class FarCommand {
   bool terminal_;
   EndFinder finder_;
   std::function<std::chrono::steady_clock::time_point()> look_;
-  LabPlace* place_;  ///< null: none, or the agent does not know those who run
+  LabQueueEntry* entry_;  ///< null: none, or the agent does not know those who run
   OwnTerminal own_terminal_;
   Sink out_{1}, err_{2};
   bool has_input_ = false;  ///< what comes on standard input is for us

@@ -11,21 +11,22 @@
 
 namespace berth::hosts {
 
-LinesReport::LinesReport(std::string request_words, std::vector<std::string> hosts, bool quiet)
+HostQueuesReport::HostQueuesReport(std::string request_words, std::vector<std::string> hosts, bool quiet)
     : request_words_(std::move(request_words)),
       hosts_(std::move(hosts)),
       stands_(hosts_.size()),
       quiet_(quiet),
       terminal_(::isatty(STDERR_FILENO) == 1) {}
 
-void LinesReport::begin() {
+void HostQueuesReport::begin() {
   if (begun_) return;
   begun_ = true;
-  command::tell(fmt::format("waiting for {} on {}; Ctrl-C leaves every queue", request_words_,
-                            hosts_.size() == 1 ? hosts_.front() : fmt::format("{} hosts", hosts_.size())));
+  command::print_message(
+      fmt::format("waiting for {} on {}; Ctrl-C leaves every queue", request_words_,
+                  hosts_.size() == 1 ? hosts_.front() : fmt::format("{} hosts", hosts_.size())));
 }
 
-std::string LinesReport::all_lines() const {
+std::string HostQueuesReport::all_lines() const {
   std::string text;
   for (std::size_t i = 0; i < hosts_.size(); ++i)
     if (!stands_[i].empty())
@@ -33,29 +34,29 @@ std::string LinesReport::all_lines() const {
   return text;
 }
 
-void LinesReport::show(std::size_t host, const Standing& standing) {
+void HostQueuesReport::show(std::size_t host, const Standing& standing) {
   if (quiet_) return;
-  const std::string place = standing.position <= 1 ? std::string("first in line")
-                                                   : fmt::format("no. {} in line", standing.position);
-  const std::string stands = fmt::format("{}, {}", place, printable(standing.reason));
+  const std::string position = standing.position <= 1 ? std::string("first in line")
+                                                      : fmt::format("no. {} in line", standing.position);
+  const std::string stands = fmt::format("{}, {}", position, printable(standing.reason));
   if (stands == stands_[host]) return;
   stands_[host] = stands;
   begin();
-  if (!terminal_) return command::tell(fmt::format("{}: {}", hosts_[host], stands));
+  if (!terminal_) return command::print_message(fmt::format("{}: {}", hosts_[host], stands));
   if (!supervise::may_draw()) return;
   const auto width = command::Environment::style_of(STDERR_FILENO).width;
   command::mention(fmt::format("{}{}", view::kClearLine, view::cut(all_lines(), width - 1)));
 }
 
-void LinesReport::drop(std::size_t host, const std::string& why) {
+void HostQueuesReport::drop(std::size_t host, const std::string& why) {
   stands_[host].clear();
   if (quiet_) return;
   if (terminal_ && begun_ && supervise::may_draw()) command::mention(view::kClearLine);
   // The rest is told if no host is left.
-  command::tell(fmt::format("{} is left out: {}", hosts_[host], why.substr(0, why.find('\n'))));
+  command::print_message(fmt::format("{} is left out: {}", hosts_[host], why.substr(0, why.find('\n'))));
 }
 
-void LinesReport::end() {
+void HostQueuesReport::end() {
   if (begun_ && terminal_ && supervise::may_draw()) command::mention(view::kClearLine);
 }
 

@@ -9,10 +9,10 @@ namespace berth::hosts {
 
 /// Tells on the error stream how a wait in the queues of several hosts goes: on a terminal one live line,
 /// elsewhere a line at each change.
-class LinesReport {
+class HostQueuesReport {
  public:
   /// `hosts`: their names. `quiet`: it tells nothing.
-  LinesReport(std::string request_words, std::vector<std::string> hosts, bool quiet);
+  HostQueuesReport(std::string request_words, std::vector<std::string> hosts, bool quiet);
 
   /// The request stands like this on this host.
   void show(std::size_t host, const Standing& standing);

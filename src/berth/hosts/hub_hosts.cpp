@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kWithin = 20s;
 // A machine with eight GPUs is about 12 kB, and there is a limit to how many may be asked by ssh.
 constexpr std::size_t kMostOfHub = 64U << 20U;
 
-std::vector<std::string> words_for(const HubPlace& hub) {
+std::vector<std::string> words_for(const HubAccess& hub) {
   std::vector<std::string> words{std::string(command::kListWord), "--json", "--hub", hub.url};
   const auto add = [&](const char* option, const std::string& file) {
     if (file.empty()) return;
@@ -33,7 +33,7 @@ std::vector<std::string> words_for(const HubPlace& hub) {
   return words;
 }
 
-Result<std::string> document_of(const HubPlace& hub) {
+Result<std::string> document_of(const HubAccess& hub) {
   BERTH_LET(auto program, command::berth_serve_path());
   BERTH_LET(auto said, command::ask_program_in_time(std::move(program), words_for(hub), kWithin, kMostOfHub,
                                                     "no answer within 20 s"));
@@ -44,7 +44,7 @@ Result<std::string> document_of(const HubPlace& hub) {
 
 }  // namespace
 
-Result<std::vector<LabHost>> hosts_of_hub(const HubPlace& hub) {
+Result<std::vector<LabHost>> hosts_of_hub(const HubAccess& hub) {
   const auto failed = [](std::string_view why) {
     return fail(ErrorCode::failure,
                 fmt::format("the hub does not say which hosts there are: {}; to name them "
@@ -56,7 +56,7 @@ Result<std::vector<LabHost>> hosts_of_hub(const HubPlace& hub) {
   const auto told = view::read_hosts(*document);
   if (!told) return failed(told.error().message);
   std::vector<LabHost> hosts;
-  for (const view::ToldHost& each : told->hosts) {
+  for (const view::ReportedHost& each : told->hosts) {
     // It comes from the network.
     if (const auto fit = check_host_name(each.name); !fit) return failed(fit.error().message);
     hosts.push_back({each.name});

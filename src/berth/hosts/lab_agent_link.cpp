@@ -27,7 +27,7 @@ constexpr auto kPatienceWithAgent = 10s;
 
 }  // namespace
 
-Result<StoreLink> StoreLink::open(const std::string& socket, std::chrono::seconds patience) {
+Result<LabAgentLink> LabAgentLink::open(const std::string& socket, std::chrono::seconds patience) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket.size() >= sizeof(address.sun_path))
@@ -46,24 +46,24 @@ Result<StoreLink> StoreLink::open(const std::string& socket, std::chrono::second
     return std::unexpected(std::move(error));
   }
   ::fcntl(descriptor.get(), F_SETFL, O_NONBLOCK);
-  return StoreLink(std::move(descriptor));
+  return LabAgentLink(std::move(descriptor));
 }
 
-short StoreLink::wants() const {
+short LabAgentLink::wants() const {
   return static_cast<short>(POLLIN | (to_send_.empty() ? 0 : POLLOUT));
 }
 
-void StoreLink::send(std::string_view words) {
+void LabAgentLink::send(std::string_view words) {
   to_send_ += fmt::format("{}\n", words);
   write_some();
 }
 
-void StoreLink::attend() {
+void LabAgentLink::attend() {
   write_some();
   read_some();
 }
 
-void StoreLink::write_some() {
+void LabAgentLink::write_some() {
   while (!to_send_.empty() && !ended_) {
     const ssize_t sent = ::send(socket_.get(), to_send_.data(), to_send_.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
@@ -75,7 +75,7 @@ void StoreLink::write_some() {
   }
 }
 
-void StoreLink::read_some() {
+void LabAgentLink::read_some() {
   std::array<char, 4096> piece;
   while (come_.size() < kMostFromAgent) {
     const ssize_t got = ::read(socket_.get(), piece.data(), piece.size());
@@ -89,7 +89,7 @@ void StoreLink::read_some() {
   }
 }
 
-std::optional<AgentWords> StoreLink::next() {
+std::optional<AgentWords> LabAgentLink::next() {
   const std::size_t end = come_.find('\n');
   if (end == std::string::npos) return std::nullopt;
   AgentWords words;
@@ -103,7 +103,7 @@ std::optional<AgentWords> StoreLink::next() {
 }
 
 Result<std::vector<AgentWords>> ask_agent(const std::string& socket, std::string_view question) {
-  BERTH_LET(auto link, StoreLink::open(socket));
+  BERTH_LET(auto link, LabAgentLink::open(socket));
   link.send(question);
   std::vector<AgentWords> all;
   const auto until = std::chrono::steady_clock::now() + kPatienceWithAgent;

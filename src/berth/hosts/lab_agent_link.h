@@ -14,15 +14,15 @@ namespace berth::hosts {
 /// A line of the agent: its first word, and the rest.
 using AgentWords = std::vector<std::string>;
 
-/// The connection to the agent of this machine that keeps the line of the lab (docs/store-protocol.md). The
+/// The connection to the agent of this machine that keeps the lab queue (docs/store-protocol.md). The
 /// request has its place there as long as this connection lives, and the connection ends with this process.
 /// Only `open` blocks.
-class StoreLink {
+class LabAgentLink {
  public:
   /// An agent that has too many connections to take is waited for as long as `patience`. Error: `failure` if
   /// no agent is there, with what to do.
-  static Result<StoreLink> open(const std::string& socket,
-                                std::chrono::seconds patience = std::chrono::seconds(10));
+  static Result<LabAgentLink> open(const std::string& socket,
+                                   std::chrono::seconds patience = std::chrono::seconds(10));
 
   int descriptor() const { return socket_.get(); }
   /// The events that it waits for, as for poll.
@@ -38,7 +38,7 @@ class StoreLink {
   bool has_ended() const { return ended_; }
 
  private:
-  explicit StoreLink(sys::Descriptor socket) : socket_(std::move(socket)) {}
+  explicit LabAgentLink(sys::Descriptor socket) : socket_(std::move(socket)) {}
   void write_some();
   void read_some();
 

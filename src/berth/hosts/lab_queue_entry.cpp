@@ -26,34 +26,34 @@ bool is_of_a_restart(const Error& error) {
 
 }  // namespace
 
-Result<LabPlace> LabPlace::take(std::string socket, unsigned lane, unsigned gpus,
-                                std::vector<std::string> hosts) {
+Result<LabQueueEntry> LabQueueEntry::take(std::string socket, unsigned lane, unsigned gpus,
+                                          std::vector<std::string> hosts) {
   BERTH_LET(const auto secret, secret_mark());
   // Of "berth-0123…\n" the digits.
   const std::size_t digits = secret.find('-') + 1;
-  LabPlace place(std::move(socket), secret.substr(digits, secret.size() - digits - 1), lane, gpus,
-                 std::move(hosts));
-  auto link = StoreLink::open(place.path_);
+  LabQueueEntry entry(std::move(socket), secret.substr(digits, secret.size() - digits - 1), lane, gpus,
+                      std::move(hosts));
+  auto link = LabAgentLink::open(entry.path_);
   if (!link && !is_of_a_restart(link.error())) return std::unexpected(link.error());
   if (!link) {
-    place.awaits_first_ = {std::move(link).error(), std::chrono::steady_clock::now() + kPatienceForFirst};
-    return place;
+    entry.awaits_first_ = {std::move(link).error(), std::chrono::steady_clock::now() + kPatienceForFirst};
+    return entry;
   }
-  place.link_ = *std::move(link);
-  place.say_all();
-  return place;
+  entry.link_ = *std::move(link);
+  entry.say_all();
+  return entry;
 }
 
-void LabPlace::add_to(std::vector<pollfd>& polled) const {
+void LabQueueEntry::add_to(std::vector<pollfd>& polled) const {
   if (link_) polled.push_back({link_->descriptor(), link_->wants(), 0});
 }
 
-std::optional<std::chrono::steady_clock::time_point> LabPlace::next_deadline() const {
+std::optional<std::chrono::steady_clock::time_point> LabQueueEntry::next_deadline() const {
   if (link_) return std::nullopt;
   return next_try_;
 }
 
-LabPlace::News LabPlace::heed() {
+LabQueueEntry::News LabQueueEntry::poll() {
   News news;
   if (!link_) come_back();
   if (!link_) {
@@ -79,15 +79,15 @@ LabPlace::News LabPlace::heed() {
     } else if (word == "yes") {
       news.yes = rest;
     } else if (word == "place") {
-      std::size_t place = 0;
-      std::from_chars(rest.data(), rest.data() + rest.size(), place);
-      news.place = place;
+      std::size_t position = 0;
+      std::from_chars(rest.data(), rest.data() + rest.size(), position);
+      news.position = position;
     } else if (word == "silent") {
       news.silent = printable(rest);
     } else if (word == "heard") {
       news.silent = "";
     } else if (word == "no") {
-      news.ended = Error{ErrorCode::failure, fmt::format("the line of the lab: {}", printable(rest))};
+      news.ended = Error{ErrorCode::failure, fmt::format("the queue of the lab: {}", printable(rest))};
     }
   }
   if (!link_->has_ended()) return news;
@@ -96,17 +96,17 @@ LabPlace::News LabPlace::heed() {
   return news;
 }
 
-void LabPlace::tell_absence(News& news) {
+void LabQueueEntry::tell_absence(News& news) {
   if (!awaits_first_) return;
   if (!std::exchange(awaits_first_->is_told, true)) news.absent = awaits_first_->why.message;
   if (std::chrono::steady_clock::now() >= awaits_first_->until) news.ended = awaits_first_->why;
 }
 
-void LabPlace::joined(const std::string& host) {
+void LabQueueEntry::joined(const std::string& host) {
   if (joined_.insert(host).second && link_) link_->send("joined " + host);
 }
 
-void LabPlace::left(const std::string& host) {
+void LabQueueEntry::left(const std::string& host) {
   if (std::erase(hosts_, host) == 0) return;
   joined_.erase(host);
   let_go_.erase(host);
@@ -114,34 +114,34 @@ void LabPlace::left(const std::string& host) {
   if (link_) link_->send("left " + host);
 }
 
-void LabPlace::let_go(const std::string& host) {
+void LabQueueEntry::let_go(const std::string& host) {
   joined_.erase(host);
   if (start_on_ == host) start_on_.clear();
   let_go_.insert(host);
   if (link_) link_->send("closed " + host);
 }
 
-void LabPlace::ask_to_start(const std::string& host) {
+void LabQueueEntry::ask_to_start(const std::string& host) {
   start_on_ = host;
   if (link_) link_->send("start " + host);
 }
 
-void LabPlace::come_back() {
+void LabQueueEntry::come_back() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_try_) return;
   next_try_ = now + kBetweenTries;
   // The command whose streams we pass on waits for nothing here.
-  auto link = StoreLink::open(path_, 0s);
+  auto link = LabAgentLink::open(path_, 0s);
   if (!link) return;
   link_ = *std::move(link);
   say_all();
 }
 
-void LabPlace::say_all() {
+void LabQueueEntry::say_all() {
   if (hosts_.empty()) return;
-  const std::string place = fmt::format("wait {} {} {} {}", mark_, lane_, fmt::join(hosts_, ","), gpus_);
-  if (!runs_on_.empty()) return link_->send(fmt::format("{} {}", place, runs_on_));
-  link_->send(place);
+  const std::string wait = fmt::format("wait {} {} {} {}", mark_, lane_, fmt::join(hosts_, ","), gpus_);
+  if (!runs_on_.empty()) return link_->send(fmt::format("{} {}", wait, runs_on_));
+  link_->send(wait);
   for (const std::string& host : joined_) link_->send("joined " + host);
   for (const std::string& host : let_go_) link_->send("closed " + host);
   if (!start_on_.empty()) link_->send("start " + start_on_);

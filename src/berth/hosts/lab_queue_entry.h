@@ -13,36 +13,36 @@
 
 namespace berth::hosts {
 
-/// The place of one request in the line of the lab. If the agent ends and starts again, the request comes
+/// The place of one request in the lab queue. If the agent ends and starts again, the request comes
 /// back with the same mark and has the same place.
-class LabPlace {
+class LabQueueEntry {
  public:
   /// `lane` and `gpus`: of the request (berth/lab_queue/model/lab_tickets.h). `hosts`: that could start it,
   /// without users. An agent that does not run at this moment is waited for, 30 s at most. Error: as of
-  /// StoreLink::open.
-  static Result<LabPlace> take(std::string socket, unsigned lane, unsigned gpus,
-                               std::vector<std::string> hosts);
+  /// LabAgentLink::open.
+  static Result<LabQueueEntry> take(std::string socket, unsigned lane, unsigned gpus,
+                                    std::vector<std::string> hosts);
 
   void add_to(std::vector<pollfd>& polled) const;
   std::optional<std::chrono::steady_clock::time_point> next_deadline() const;
 
   struct News {
-    std::vector<std::string> opened;  ///< hosts whose own line it may join now
+    std::vector<std::string> opened;  ///< hosts whose queue it may join now
     std::vector<std::string> closed;  ///< hosts that it has to let go, until they are opened again
     std::optional<std::string> yes;   ///< the command may start there, and nowhere else
-    std::optional<std::size_t> place;
+    std::optional<std::size_t> position;
     std::optional<Error> ended;         ///< why it has no place
     std::optional<std::string> absent;  ///< why the agent was not reached yet; "": it was
     std::optional<std::string> silent;  ///< why the store does not answer; "": it answers again
     std::optional<std::string> limit;   ///< why its user may not start it now; "": the user may again
   };
   /// Reads what the agent has said. Does not block for long.
-  News heed();
+  News poll();
 
-  /// Says that the request stands in the own line of this host.
+  /// Says that the request stands in the queue of this host.
   void joined(const std::string& host);
   void left(const std::string& host);
-  /// Says that the request has left the own line of a host and starts nothing there until it is opened again.
+  /// Says that the request has left the queue of a host and starts nothing there until it is opened again.
   void let_go(const std::string& host);
   /// Says that this host grants the request, and asks whether the command may start there.
   void ask_to_start(const std::string& host);
@@ -50,7 +50,8 @@ class LabPlace {
   void runs_on(const std::string& host) { runs_on_ = host; }
 
  private:
-  LabPlace(std::string socket, std::string mark, unsigned lane, unsigned gpus, std::vector<std::string> hosts)
+  LabQueueEntry(std::string socket, std::string mark, unsigned lane, unsigned gpus,
+                std::vector<std::string> hosts)
       : path_(std::move(socket)),
         mark_(std::move(mark)),
         lane_(lane),
@@ -74,7 +75,7 @@ class LabPlace {
   std::set<std::string> let_go_;  ///< and not opened since
   std::string start_on_, runs_on_;
   std::optional<Awaited> awaits_first_;
-  std::optional<StoreLink> link_;  ///< none: the agent has ended
+  std::optional<LabAgentLink> link_;  ///< none: the agent has ended
   std::chrono::steady_clock::time_point next_try_{};
 };
 

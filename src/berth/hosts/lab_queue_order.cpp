@@ -17,9 +17,9 @@ namespace {
 std::optional<LabStanding> standing_from(const std::string& text) {
   const std::size_t space = text.find(' ');
   if (space == std::string::npos) return std::nullopt;
-  const auto place = number_from_text<std::size_t>(text.substr(0, space));
-  if (!place) return std::nullopt;
-  return LabStanding{text.substr(space + 1), *place};
+  const auto position = number_from_text<std::size_t>(text.substr(0, space));
+  if (!position) return std::nullopt;
+  return LabStanding{text.substr(space + 1), *position};
 }
 
 /// Adds a part of the line. Gives the place from which on the next part is to be asked for; 0: this was the

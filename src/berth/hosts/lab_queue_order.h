@@ -5,7 +5,7 @@
 
 namespace berth::hosts {
 
-/// The line of the lab, as the agent of this machine knows it. Nothing, if this machine has no store or its
+/// The lab queue, as the agent of this machine knows it. Nothing, if this machine has no store or its
 /// agent is too old to tell it. Error: `failure` if the agent or the store does not answer, and as of
 /// lab_store_socket; what the hosts tell of their queues holds all the same.
 Result<LabOrder> order_of_lab();

@@ -19,7 +19,7 @@ constexpr std::string_view kBegunRecord = "berth-begun";
 constexpr std::string_view kCancelledRecord = "berth-cancelled";
 constexpr std::string_view kEndRecord = "berth-command-end";
 constexpr std::array<std::string_view, 2> kCallerRecords{"berth-join", "berth-yes"};
-constexpr std::array<std::string_view, 4> kErrands{"look", "offer", "run", "call"};
+constexpr std::array<std::string_view, 4> kEnvoyModes{"look", "offer", "run", "call"};
 
 // A frame is one letter, the length of its text in four bytes, the highest first, and the text.
 constexpr std::size_t kFrameHead = 5;
@@ -36,7 +36,7 @@ void visit_hello(Hello& hello, Visit&& visit) {
 
 template <class Ask, class Visit>
 void visit_envoy_ask(Ask& ask, Visit&& visit) {
-  visit("errand", ask.errand);
+  visit("errand", ask.mode);
   visit("folder", ask.folder);
   visit("word", ask.words);
   visit("ids", ask.ids);
@@ -45,7 +45,7 @@ void visit_envoy_ask(Ask& ask, Visit&& visit) {
   visit("end_with_command", ask.end_with_command);
   visit("shell", ask.shell);
   visit("patient", ask.patient);
-  visit("asked_at", ask.asked_at);
+  visit("asked_at", ask.origin);
   visit("near", ask.near);
 }
 
@@ -101,14 +101,14 @@ Result<EnvoyMessage> as_message(Result<Value> value) {
 
 }  // namespace
 
-std::string_view to_text(Errand errand) {
-  return kErrands[static_cast<std::size_t>(errand)];
+std::string_view to_text(EnvoyMode mode) {
+  return kEnvoyModes[static_cast<std::size_t>(mode)];
 }
 
-bool read_value(std::string_view text, Errand& errand) {
-  const auto found = std::ranges::find(kErrands, text);
-  errand = found == kErrands.end() ? Errand::look : static_cast<Errand>(found - kErrands.begin());
-  return found != kErrands.end();
+bool read_value(std::string_view text, EnvoyMode& mode) {
+  const auto found = std::ranges::find(kEnvoyModes, text);
+  mode = found == kEnvoyModes.end() ? EnvoyMode::look : static_cast<EnvoyMode>(found - kEnvoyModes.begin());
+  return found != kEnvoyModes.end();
 }
 
 std::string encode(const EnvoyAsk& ask) {

@@ -16,27 +16,27 @@
 namespace berth::hosts {
 
 /// What the envoy is to do.
-enum class Errand {
+enum class EnvoyMode {
   look,   ///< describe the machine and its queue
   offer,  ///< say what the request could have, and wait for the word to join
   run,    ///< join the queue at once
   call,   ///< call `berth WORDS`, and give what it prints
 };
-std::string_view to_text(Errand errand);
-bool read_value(std::string_view text, Errand& errand);
+std::string_view to_text(EnvoyMode mode);
+bool read_value(std::string_view text, EnvoyMode& mode);
 
 struct EnvoyAsk {
-  Errand errand = Errand::look;
+  EnvoyMode mode = EnvoyMode::look;
   std::string folder;              ///< in which the command runs
   std::vector<std::string> words;  ///< the command
   std::string ids;                 ///< --ids; "uuid", or "" for the index
   std::string source;              ///< --source
   std::string token;               ///< nobody else knows it; marks the end of the command in its error stream
   bool end_with_command = false;
-  bool shell = false;      ///< the command is the user's shell there; `words` is empty
-  bool patient = false;    ///< it waits for ever, whatever the host's site file says
-  std::string asked_at{};  ///< as of a ticket
-  std::string near{};      ///< a path: the offer says whether it is there; "": none
+  bool shell = false;    ///< the command is the user's shell there; `words` is empty
+  bool patient = false;  ///< it waits for ever, whatever the host's site file says
+  std::string origin{};  ///< as of a ticket
+  std::string near{};    ///< a path: the offer says whether it is there; "": none
 
   bool operator==(const EnvoyAsk&) const = default;
 };

@@ -23,11 +23,11 @@ bool is_same_secret(std::string_view given, std::string_view secret) {
   return differences == 0;
 }
 
-bool may_ask(const HttpRequest& request, const Door& door) {
+bool may_ask(const HttpRequest& request, const AccessRule& access) {
   constexpr std::string_view kScheme = "bearer ";  // in any case of letters
-  if (door.token.empty()) return true;
+  if (access.token.empty()) return true;
   return lowered(request.authorization.substr(0, kScheme.size())) == kScheme &&
-         is_same_secret(request.authorization.substr(kScheme.size()), door.token);
+         is_same_secret(request.authorization.substr(kScheme.size()), access.token);
 }
 
 /// A page of another site reaches this machine's own addresses by a name of its own that it lets point here.
@@ -143,18 +143,19 @@ std::string joined(const Parts& parts) {
   return text;
 }
 
-Answer answer(const HttpRequest& asked, const Door& door, const Site& site, const Published& published) {
+Answer answer(const HttpRequest& asked, const AccessRule& access, const Site& site,
+              const Published& published) {
   const HttpRequest request = in_origin_form(asked);
   const auto mark = request.target.find('?');
   const std::string_view path = request.target.substr(0, mark);
-  if (door.checks_host && !is_own_name(request.host, door.hosts))
+  if (access.checks_host && !is_own_name(request.host, access.hosts))
     return refusal(421,
                    "without a token this answers only to an address or localhost as the Host; "
                    "`--host NAME` lets it answer to NAME too");
   if (request.method != "GET" && request.method != "HEAD")
     return refused(405, "everything here is read only: GET or HEAD", "Allow: GET, HEAD\r\n");
   if (const Page* file = find(site.files, path)) return unless_unchanged(*file, request.if_none_match);
-  if (!is_open_to_all(path) && !may_ask(request, door))
+  if (!is_open_to_all(path) && !may_ask(request, access))
     return refused(401, "needs the header Authorization: Bearer TOKEN", "WWW-Authenticate: Bearer\r\n");
   if (const Page* page = find(published.pages, path)) return unless_unchanged(*page, request.if_none_match);
 
@@ -169,7 +170,7 @@ Answer answer(const HttpRequest& asked, const Door& door, const Site& site, cons
     return Question{*question, *parameters, std::string(request.if_none_match)};
   const auto plain = path_of(path);
   if (const Service* service = plain ? find_service(site, *plain) : nullptr)
-    return Errand{service, {*plain, *parameters}};
+    return ServiceCall{service, {*plain, *parameters}};
   return refusal(404, fmt::format("no such path; there are {}", known_paths(site, published)));
 }
 

@@ -110,13 +110,13 @@ struct HttpRequest {
 };
 
 /// Who may ask at the address at which the request came in.
-struct Door {
+struct AccessRule {
   std::string token;        ///< "": none is asked for
   bool checks_host = true;  ///< the Host must be an address, localhost or one of `hosts`: no page can forge
                             ///< it
   std::vector<std::string> hosts{};
 
-  bool operator==(const Door&) const = default;
+  bool operator==(const AccessRule&) const = default;
 };
 
 /// A question that a thread beside the event loop answers from what was published.
@@ -132,15 +132,16 @@ struct Subscription {
   std::uint64_t after = 0;  ///< the client has the frames up to this number
 };
 
-struct Errand {
+struct ServiceCall {
   const Service* service = nullptr;
   Call call;
 };
 
-using Answer = std::variant<Page, Subscription, Errand, Question>;
+using Answer = std::variant<Page, Subscription, ServiceCall, Question>;
 
 /// Pure. Never changes anything: the only methods are GET and HEAD.
-Answer answer(const HttpRequest& request, const Door& door, const Site& site, const Published& published);
+Answer answer(const HttpRequest& request, const AccessRule& access, const Site& site,
+              const Published& published);
 
 /// The page, or 304 if the client has it already.
 Page unless_unchanged(const Page& page, std::string_view if_none_match);

@@ -10,14 +10,14 @@ namespace berth::http {
 
 /// The clients with an open connection. If there is no room for a new one, the client that has been idle
 /// longest must go. So nobody can lock the others out by doing nothing.
-class Guests {
+class Connections {
  public:
   using Id = std::uint64_t;  // never 0
 
   struct Admission {
-    Id id = 0;                      ///< 0: there is no room
-    std::optional<Id> shown_out{};  ///< the client whose connection is to be closed for it; not counted any
-                                    ///< more
+    Id id = 0;                    ///< 0: there is no room
+    std::optional<Id> evicted{};  ///< the client whose connection is to be closed for it; not counted any
+                                  ///< more
   };
 
   /// `most_of_address`: of one address.
@@ -28,8 +28,8 @@ class Guests {
   void is_served(Id id);
   void leaves(Id id);
 
-  std::size_t count() const { return guests_.size(); }
-  bool is_full() const { return guests_.size() >= most_; }
+  std::size_t count() const { return connections_.size(); }
+  bool is_full() const { return connections_.size() >= most_; }
 
  private:
   using Order = std::map<std::uint64_t, Id>;  // since when
@@ -37,7 +37,7 @@ class Guests {
     std::size_t count = 0;
     Order waiting;
   };
-  struct Guest {
+  struct Connection {
     std::map<std::string, Address>::iterator address;
     std::uint64_t since = 0;  // 0: it does not wait
   };
@@ -45,7 +45,7 @@ class Guests {
   std::size_t most_ = 0;
   std::size_t most_of_address_ = 0;
   std::uint64_t last_ = 0;
-  std::map<Id, Guest> guests_;
+  std::map<Id, Connection> connections_;
   std::map<std::string, Address> addresses_;
   Order waiting_;
 };

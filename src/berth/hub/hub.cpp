@@ -104,9 +104,9 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     });
   }
 
-  void take_line(std::vector<LabStanding> line) {
-    line_ = std::move(line);
-    line_number_ = ++number_;
+  void take_lab_queue(std::vector<LabStanding> queue) {
+    queue_ = std::move(queue);
+    queue_number_ = ++number_;
     gather();
   }
 
@@ -291,8 +291,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
                    .time_s = std::time(nullptr),
                    .every_s = every_.count(),
                    .is_hub = true,
-                   .line = line_,
-                   .line_number = line_number_};
+                   .queue = queue_,
+                   .queue_number = queue_number_};
     // A watcher goes on after a reload that left its machine out.
     if (std::ranges::any_of(polled_, [](const auto& each) { return !each->agent.peer; })) wanted.own = own_;
     return wanted;
@@ -338,8 +338,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   std::shared_ptr<net::ClientSharing> sharing_;
   std::vector<std::shared_ptr<Polled>> polled_;
   std::shared_ptr<const http::Published> own_;
-  std::vector<LabStanding> line_;
-  std::uint64_t line_number_ = 0;  ///< of the event that tells it; 0: nobody has told it
+  std::vector<LabStanding> queue_;
+  std::uint64_t queue_number_ = 0;  ///< of the event that tells it; 0: nobody has told it
   // std::random_device asks for glibc 2.36. Nothing secret hangs on it.
   std::minstd_rand random_{static_cast<std::minstd_rand::result_type>(
       std::chrono::steady_clock::now().time_since_epoch().count())};
@@ -361,8 +361,8 @@ void Hub::ask_usage(const http::Call& call, const http::Reply& reply) {
   body_->services().ask_usage(body_->agents(), call, reply);
 }
 
-void Hub::take_line(std::vector<LabStanding> line) {
-  body_->take_line(std::move(line));
+void Hub::take_lab_queue(std::vector<LabStanding> queue) {
+  body_->take_lab_queue(std::move(queue));
 }
 
 void Hub::take_own(std::shared_ptr<const http::Published> own) {

@@ -34,8 +34,8 @@ class Hub {
   void apply(Rounds rounds);
   /// Takes what was published of this machine, for the agent "self". May be called in any thread.
   void take_own(std::shared_ptr<const http::Published> own);
-  /// Takes the line of the lab, as it is now. In the loop's thread.
-  void take_line(std::vector<LabStanding> line);
+  /// Takes the lab queue, as it is now. In the loop's thread.
+  void take_lab_queue(std::vector<LabStanding> queue);
   /// The questions that the hub passes on to agents: /api/v1/hosts/NAME/history, and /api/v1/usage of all. In
   /// the loop's thread.
   void ask_host(const http::Call& call, http::Reply reply);

@@ -45,7 +45,7 @@ std::string refusal_of(int status) {
   }
 }
 
-Result<view::ToldHost> told_by(const http::Response& response) {
+Result<view::ReportedHost> told_by(const http::Response& response) {
   if (response.status != 200) return fail(ErrorCode::failure, refusal_of(response.status));
   auto told = view::read_hosts(response.body, view::kBoundsOfAgent);
   if (!told) return std::unexpected(context(told.error(), "its answer"));

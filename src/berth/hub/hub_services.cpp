@@ -41,7 +41,7 @@ http::Page history_page(const std::string& name, const Result<http::Response>& a
 }  // namespace
 
 /// What has come of a question to many.
-struct HubServices::UsageGathering {
+struct HubServices::UsageCollection {
   UsageBy by = UsageBy::user;
   std::vector<std::pair<std::string, Usage>> told;
   std::vector<std::string> missing;
@@ -130,34 +130,34 @@ void HubServices::ask_usage(const std::vector<AgentNow>& agents, const http::Cal
   if (!question) return reply(http::refusal(400, question.error().message));
   // Each is a connection to every agent.
   const std::string asked = http::query_of(call.parameters);
-  if (const auto same = gatherings_.find(asked); same != gatherings_.end()) {
+  if (const auto same = collections_.find(asked); same != collections_.end()) {
     same->second->replies.push_back(reply);
     return;
   }
   if (kept_ && kept_->asked == asked && std::chrono::steady_clock::now() < kept_->until)
     return reply(kept_->page);
-  if (gatherings_.size() >= kMostGatherings)
+  if (collections_.size() >= kMostGatherings)
     return reply(http::refusal(503, "too many ask at once; ask again in a moment"));
-  const auto gathering = gatherings_[asked] = std::make_shared<UsageGathering>();
-  gathering->by = question->by;
-  gathering->replies.push_back(reply);
-  gathering->when_done = [this, asked](const http::Page& page, bool is_whole) {
+  const auto collection = collections_[asked] = std::make_shared<UsageCollection>();
+  collection->by = question->by;
+  collection->replies.push_back(reply);
+  collection->when_done = [this, asked](const http::Page& page, bool is_whole) {
     if (is_whole) kept_ = Kept{asked, page, std::chrono::steady_clock::now() + kKeptFor};
-    gatherings_.erase(asked);
+    collections_.erase(asked);
   };
-  gathering->awaited = 1;  // so that it cannot end before all are asked
+  collection->awaited = 1;  // so that it cannot end before all are asked
   for (const auto& [agent, is_up] : agents) {
     if (!is_up) {
-      gathering->missing.push_back(agent->name);
+      collection->missing.push_back(agent->name);
       continue;
     }
-    ++gathering->awaited;
+    ++collection->awaited;
     ask(*agent, kUsagePath, call.parameters,
-        [gathering, name = agent->name](const Result<http::Response>& answer) {
-          gathering->take(name, answer);
+        [collection, name = agent->name](const Result<http::Response>& answer) {
+          collection->take(name, answer);
         });
   }
-  if (--gathering->awaited == 0) gathering->end();
+  if (--collection->awaited == 0) collection->end();
 }
 
 }  // namespace berth::hub

@@ -43,7 +43,7 @@ class HubServices {
 
  private:
   using Answered = std::function<void(const Result<http::Response>&)>;
-  struct UsageGathering;
+  struct UsageCollection;
 
   /// Asks one agent once, over a connection of its own, because the open connection is for the hub's own
   /// questions.
@@ -64,7 +64,7 @@ class HubServices {
   std::shared_ptr<net::ClientSharing> sharing_;
   std::chrono::milliseconds patience_{};
   std::size_t most_bytes_ = net::kMostBodyBytes;
-  std::map<std::string, std::shared_ptr<UsageGathering>> gatherings_;  // under way, by what is asked
+  std::map<std::string, std::shared_ptr<UsageCollection>> collections_;  // under way, by what is asked
   std::optional<Kept> kept_;
 };
 

@@ -66,7 +66,7 @@ Result<void> print(const JobSpool& spool, TaskId id, bool follow) {
       sleep_a_moment();
       continue;
     }
-    if (standing.starts == 0) command::tell(never_began(id, standing));
+    if (standing.starts == 0) command::print_message(never_began(id, standing));
     return {};
   }
 }
@@ -80,7 +80,7 @@ Result<void> print_log(const JobSpool& spool, const NumberedJob& job, bool follo
                 fmt::format("{} is an array: berth log -f {}", job.number, to_text(tasks.front())));
   const auto has_log = [&](TaskId id) { return ::access(spool.output_path(id).c_str(), F_OK) == 0; };
   if (tasks.size() > 1 && std::ranges::none_of(tasks, has_log))
-    command::tell(fmt::format(
+    command::print_message(fmt::format(
         "no task of job {0} has begun, so there is no log yet; berth jobs {0} shows them", job.number));
   for (const TaskId id : tasks) {
     if (tasks.size() > 1 && !has_log(id)) continue;

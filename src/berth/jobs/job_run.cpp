@@ -68,7 +68,7 @@ class TaskRun {
     BERTH_LET(auto standing, spool_.standing(id_));
     if (standing.phase == TaskPhase::running && standing.rerun) {
       // The lock that makes it look alive is ours.
-      BERTH_DO(append_step(TaskStep::cut_off));
+      BERTH_DO(append_step(TaskEventKind::cut_off));
       BERTH_LET(standing, spool_.standing(id_));
     }
     if (standing.phase != TaskPhase::waiting) return kNotNow;
@@ -95,7 +95,7 @@ class TaskRun {
     }
     BERTH_LET(options.command, words_of(job));
     if (is_far && job.has_script) BERTH_DO(bring_script(options));
-    options.lease.unwatched = true;
+    options.lease.in_background = true;
     options.lease.note = note_of(job, options.lease.note);
     // What it is set to was stored with the job, by an earlier Berth for example.
     BERTH_LET(options.first_look, supervise::time_of_first_look(Unitless::is_base));
@@ -106,7 +106,7 @@ class TaskRun {
       hooks.limits = std::move(possible.limits);
       less_than_in_shell_ = std::move(possible.less);
     }
-    hooks.gives_way = [this](const std::string& why) { gave_way_ = why; };
+    hooks.preempted = [this](const std::string& why) { preempted_ = why; };
     hooks.before_start = [this](const leasing::HeldLease& lease) {
       std::vector<std::string> devices;
       for (const Device* device : lease.devices()) devices.push_back(label(*device));
@@ -182,20 +182,20 @@ class TaskRun {
 
   // What `berth list` and `berth queue` show beside the command.
   std::string note_of(const Job& job, const std::string& note) const {
-    return to_text(ToldJob{id_, job.name, note});
+    return to_text(TaskNote{id_, job.name, note});
   }
 
   Result<void> append_taken() const {
     TaskEvent event;
-    event.step = TaskStep::taken;
+    event.kind = TaskEventKind::taken;
     event.pid = static_cast<std::uint32_t>(::getpid());
     if (const auto stat = sys::process_stat(::getpid())) event.pid_start_ticks = stat->start_ticks;
     return spool_.append(id_, std::move(event));
   }
 
-  Result<void> append_step(TaskStep step) const {
+  Result<void> append_step(TaskEventKind kind) const {
     TaskEvent event;
-    event.step = step;
+    event.kind = kind;
     return spool_.append(id_, std::move(event));
   }
 
@@ -211,8 +211,8 @@ class TaskRun {
           ::open(name.c_str(),
                  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | (is_first ? O_TRUNC : 0), 0666));
       if (!file) return sys::fail_errno(fmt::format("opening {} in {} for the output", name, job_.folder));
-      command::tell(fmt::format("what the job prints{} is in {}",
-                                &pattern == &job_.error_to ? " as errors" : "", name));
+      command::print_message(fmt::format("what the job prints{} is in {}",
+                                         &pattern == &job_.error_to ? " as errors" : "", name));
       return file;
     };
     BERTH_LET(const auto output, open_file(job_.output_to));
@@ -226,23 +226,23 @@ class TaskRun {
   Result<void> before_start(const std::vector<std::string>& devices) {
     BERTH_DO(send_output());
     for (const std::string& sentence : less_than_in_shell_)
-      command::tell(
+      command::print_message(
           fmt::format("{} as in the shell that submitted the job: the runner of your jobs was started from a "
                       "shell that allows no more; it ends when no job waits",
                       sentence));
     TaskEvent event;
-    event.step = TaskStep::started;
+    event.kind = TaskEventKind::started;
     event.rerun = job_.rerun;
     event.devices = devices;
     if (const auto written = spool_.append(id_, std::move(event), true); !written) {
       // The line may be in the file and not on the disk. Nothing has run: nobody shall take it for cut off.
-      if (const auto excused = append_step(TaskStep::cut_off); !excused)
-        command::tell(excused.error().message);
+      if (const auto excused = append_step(TaskEventKind::cut_off); !excused)
+        command::print_message(excused.error().message);
       return written;
     }
     BERTH_LET(const auto standing, spool_.standing(id_));
     BERTH_LET(const bool cancelled, spool_.is_cancelled(id_.job));
-    if (cancelled && id_.index) BERTH_DO(append_step(TaskStep::cancelled));
+    if (cancelled && id_.index) BERTH_DO(append_step(TaskEventKind::cancelled));
     if (cancelled || standing.phase != TaskPhase::running)
       return fail(ErrorCode::not_now, "it was cancelled");
     started_ = true;
@@ -256,23 +256,23 @@ class TaskRun {
     std::vector<TaskEvent> events;
     if (cut_ != told_cut_) events.push_back(output_cut());
     TaskEvent end;
-    end.step = TaskStep::ended;
+    end.kind = TaskEventKind::ended;
     if (ending.signal != 0)
       end.signal = ending.signal;
     else
       end.exit_status = ending.exit_status;
     if ((ending.signal != 0 || ending.exit_status != 0) && !spool_.has_room())
       end.reason = "when it ended, the disk that its output is on was full";
-    if (!gave_way_.empty()) end.reason = gave_way_;
+    if (!preempted_.empty()) end.reason = preempted_;
     events.push_back(end);
     // What ends for somebody else does not end by itself, and has no try less.
-    if (!gave_way_.empty()) {
-      if (job_.requeue) events.emplace_back().step = TaskStep::gave_way;
+    if (!preempted_.empty()) {
+      if (job_.requeue) events.emplace_back().kind = TaskEventKind::preempted;
     } else if (is_retried(end)) {
-      events.emplace_back().step = TaskStep::retried;
+      events.emplace_back().kind = TaskEventKind::retried;
     }
     if (const auto written = spool_.append(id_, std::move(events)); !written)
-      command::tell(written.error().message);
+      command::print_message(written.error().message);
     started_ = true;
     tell_of_end(spool_, id_.job, job_);
     spool_.ring(id_);
@@ -283,7 +283,7 @@ class TaskRun {
     if (!bound_) return next;
     const auto cut = bound_->keep();
     if (!cut) {
-      command::tell(cut.error().message);
+      command::print_message(cut.error().message);
       bound_.reset();
       return next;
     }
@@ -306,7 +306,7 @@ class TaskRun {
 
   TaskEvent output_cut() const {
     TaskEvent event;
-    event.step = TaskStep::output_cut;
+    event.kind = TaskEventKind::output_cut;
     event.cut_bytes = cut_;
     return event;
   }
@@ -320,9 +320,9 @@ class TaskRun {
     return is_to_be_retried(job_, *standing);
   }
 
-  // One that was killed has nobody else who would see to it that the next one gets in line.
+  // One that was killed has nobody else who would see to it that the next one gets in the queue.
   void tell_runner() const {
-    if (const auto told = ensure_runner(spool_, id_); !told) command::tell(told.error().message);
+    if (const auto told = ensure_runner(spool_, id_); !told) command::print_message(told.error().message);
   }
 
   // What can never be is the end of it. All else may be better later: a driver that is being replaced, a full
@@ -330,7 +330,7 @@ class TaskRun {
   Result<int> not_run(const Error& error, const std::string& reason_before) {
     const bool never = error.code == ErrorCode::impossible || error.code == ErrorCode::usage;
     TaskEvent event;
-    event.step = never ? TaskStep::ended : TaskStep::put_off;
+    event.kind = never ? TaskEventKind::ended : TaskEventKind::put_off;
     event.reason = in_one_line(error.message);
     if (never) event.exit_status = outcome_of(error.code).exit_status;
     if (never || event.reason != reason_before) {
@@ -347,7 +347,7 @@ class TaskRun {
   TaskId id_;
   Job job_;
   bool started_ = false;
-  std::string gave_way_;                         ///< for whom it is ended
+  std::string preempted_;                        ///< for whom it is ended
   std::vector<std::string> less_than_in_shell_;  ///< what the command should get, and cannot
   std::chrono::steady_clock::time_point next_tenant_look_{};
   std::optional<OutputBound> bound_;

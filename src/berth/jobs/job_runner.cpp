@@ -43,7 +43,7 @@ using Task = KnownJob::Task;
 constexpr const char* kRunnerName = "berth __jobs";
 // A command holds its lease by files that are numbered from 100 on, one for each device.
 constexpr rlim_t kOpenFiles = 256;
-// One that could not get in line tries again after so long, then after twice as long.
+// One that could not get in the queue tries again after so long, then after twice as long.
 constexpr std::chrono::milliseconds kFirstPause{200};
 constexpr std::chrono::milliseconds kLongestPause = 60s;
 // One that cannot begin holds up nobody else. When so many that ask for the same cannot, it is not they that
@@ -62,14 +62,15 @@ Task known_as(const TaskStanding& standing, std::uint64_t tenant) {
   if (is_over(standing))
     return standing.left_behind && (tenant != 0 || standing.asked_to_end) ? Task::left : Task::over;
   if (standing.phase == TaskPhase::running) return Task::running;
-  return standing.in_line ? Task::in_line : Task::waiting;
+  return standing.in_queue ? Task::in_queue : Task::waiting;
 }
 
 std::int64_t wall_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
 }
 
-/// The process of a task that is in line or runs: a child of ours, or one that an earlier runner has started.
+/// The process of a task that is in the queue or runs: a child of ours, or one that an earlier runner has
+/// started.
 struct LiveTask {
   TaskId id;
   std::optional<sys::Child> child{};
@@ -86,7 +87,7 @@ struct Pause {
   }
 };
 
-/// Of jobs that ask for the same: those that could not get in line since one of them last did.
+/// Of jobs that ask for the same: those that could not get in the queue since one of them last did.
 struct Failures {
   std::set<std::uint64_t> jobs;
   Pause pause{};
@@ -206,7 +207,7 @@ class JobRunner {
     const auto live = std::ranges::find(live_, id, &LiveTask::id);
     const bool has_process = live != live_.end();
     // Our child has not come to say so yet.
-    if (task == Task::waiting && has_process) task = Task::in_line;
+    if (task == Task::waiting && has_process) task = Task::in_queue;
     if (task == Task::running) {
       failures_.erase(job.rivals);
       pauses_.erase(job.number);
@@ -240,7 +241,7 @@ class JobRunner {
   bool has_work() const {
     return !asked_strays_.empty() || std::ranges::any_of(jobs_, [this](const KnownJob& job) {
       return attended_.contains(job.number) || std::ranges::any_of(job.tasks, [](Task task) {
-               return task == Task::waiting || task == Task::in_line;
+               return task == Task::waiting || task == Task::in_queue;
              });
     });
   }
@@ -299,7 +300,7 @@ class JobRunner {
       if (ended_.insert(job.number).second) cancel(job);
     } else {
       for (std::size_t i = 0; i < known_job->tasks.size(); ++i) {
-        if (known_job->tasks[i] == Task::in_line)
+        if (known_job->tasks[i] == Task::in_queue)
           return cancel({job.number, job.job, id_of(*known_job, i).index});
       }
     }
@@ -320,7 +321,7 @@ class JobRunner {
 
   void give_up(std::uint64_t number, std::uint64_t failed) {
     TaskEvent event;
-    event.step = TaskStep::cancelled;
+    event.kind = TaskEventKind::cancelled;
     event.reason = fmt::format("job {} did not end with status 0, as --after-ok asks", failed);
     // Where it cannot be written the job is asked for again when the next runner reads it.
     if (spool_.append({number, {}}, std::move(event))) read_job(number);
@@ -339,7 +340,7 @@ class JobRunner {
       const TaskId id = id_of(job, chosen.task);
       if (auto child = spawn(id)) {
         live_.push_back({.id = id, .child = *std::move(child)});
-        job.tasks[chosen.task] = Task::in_line;
+        job.tasks[chosen.task] = Task::in_queue;
       } else {
         put_off(id, job.rivals, child.error().message);
       }
@@ -365,7 +366,7 @@ class JobRunner {
     const auto standing = spool_.standing(id);
     if (reason.empty() || !standing || standing->reason == reason) return;
     TaskEvent event;
-    event.step = TaskStep::put_off;
+    event.kind = TaskEventKind::put_off;
     event.reason = reason;
     // Where not even this can be written, the next try tells.
     [[maybe_unused]] const auto written = spool_.append(id, std::move(event));
@@ -400,21 +401,21 @@ class JobRunner {
     const auto left = due ? std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now()) : 0ms;
     if (::poll(ready.data(), ready.size(), due ? static_cast<int>(std::max(left, 0ms).count()) : -1) < 0)
       return true;
-    if (ready[1].revents != 0 && !heed_signals()) return false;
+    if (ready[1].revents != 0 && !handle_signals()) return false;
     std::vector<TaskId> ended;
     for (std::size_t i = 0; i < live_.size(); ++i) {
       const bool gone = live_[i].child ? live_[i].child->wait(0ms).has_value() : ready[i + 2].revents != 0;
       if (gone) ended.push_back(live_[i].id);
     }
-    for (const TaskId id : ended) heed_end(id);
-    if (ready[0].revents != 0) heed_bell();
+    for (const TaskId id : ended) handle_end(id);
+    if (ready[0].revents != 0) handle_bell();
     asked_strays_.clear();
     for (const TaskId id : std::exchange(strays_, {})) read(id);
     return true;
   }
 
   // False: we are asked to end.
-  bool heed_signals() {
+  bool handle_signals() {
     signalfd_siginfo info{};
     bool goes_on = true;
     while (::read(signals_.get(), &info, sizeof info) == sizeof info)
@@ -422,7 +423,7 @@ class JobRunner {
     return goes_on;
   }
 
-  void heed_end(TaskId id) {
+  void handle_end(TaskId id) {
     std::erase_if(live_, [&](const LiveTask& each) { return each.id == id; });
     read(id);
     KnownJob* job = known(id.job);
@@ -432,7 +433,7 @@ class JobRunner {
       put_off(id, job->rivals, "");
   }
 
-  void heed_bell() {
+  void handle_bell() {
     std::array<char, 4096> buffer;
     const ssize_t got = ::read(bell_.get(), buffer.data(), buffer.size());
     if (got <= 0) return;
@@ -466,7 +467,7 @@ class JobRunner {
   std::vector<LiveTask> live_;
   std::set<TaskId> strays_;                ///< they have a lock, and no process of whose end we would be told
   std::set<TaskId> asked_strays_;          ///< of these, those that are to end
-  std::map<std::uint64_t, Pause> pauses_;  ///< of jobs that could not get in line
+  std::map<std::uint64_t, Pause> pauses_;  ///< of jobs that could not get in the queue
   std::map<std::string, Failures> failures_;  ///< by what they ask for
   Clock::time_point next_forget_{};
   std::map<std::uint64_t, Job> of_tenants_;          ///< those of tenants, that are not over

@@ -12,7 +12,7 @@
 namespace berth::jobs {
 namespace {
 
-std::string told_hosts(const std::vector<LabHost>& hosts) {
+std::string reported_hosts(const std::vector<LabHost>& hosts) {
   std::string names;
   for (const LabHost& host : hosts) names += (names.empty() ? "" : ", ") + host.name;
   return names;
@@ -27,7 +27,7 @@ view::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts, const std::vec
   const auto documents = hosts::documents_of(hosts, question);
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     auto told = documents[i] ? view::jobs_from_json(*documents[i], hosts[i].name)
-                             : Result<std::vector<view::ToldTask>>(std::unexpected(documents[i].error()));
+                             : Result<std::vector<view::ListedTask>>(std::unexpected(documents[i].error()));
     if (told)
       std::ranges::move(*told, std::back_inserter(jobs.tasks));
     else
@@ -41,14 +41,14 @@ Result<LabHost> host_of_job(const std::vector<LabHost>& hosts, TaskId id) {
   const view::JobsOfHosts jobs = look_at_jobs(hosts);
   std::vector<LabHost> having;
   for (const LabHost& host : hosts) {
-    if (std::ranges::any_of(jobs.tasks, [&](const view::ToldTask& task) {
+    if (std::ranges::any_of(jobs.tasks, [&](const view::ListedTask& task) {
           return task.host == host.name && task.id.job == id.job;
         }))
       having.push_back(host);
   }
   if (having.size() == 1 && jobs.missing.empty()) return having.front();
   std::string silent;
-  for (const view::UntoldHost& each : jobs.missing)
+  for (const view::MissingHost& each : jobs.missing)
     silent += fmt::format("\n{}: {}", printable(each.host), printable(each.reason));
   if (having.empty())
     return fail(ErrorCode::failure,
@@ -59,7 +59,7 @@ Result<LabHost> host_of_job(const std::vector<LabHost>& hosts, TaskId id) {
                                               having.front().name, id.job, having.front().name, silent));
   return fail(ErrorCode::usage,
               fmt::format("there is a job {} on {}; name the host of the job that you mean: --host {}",
-                          id.job, told_hosts(having), having.front().name));
+                          id.job, reported_hosts(having), having.front().name));
 }
 
 }  // namespace berth::jobs

@@ -44,8 +44,8 @@ std::string words_of_left(const JobSpool& spool, TaskId id, const TaskStanding& 
   return standing.left_behind ? leasing::in_words(spool.left_of(id, standing)) : "";
 }
 
-void add_told(const JobSpool& spool, NumberedJob job, bool arrays_as_one, std::vector<view::ToldTask>& tasks,
-              std::string& told) {
+void add_told(const JobSpool& spool, NumberedJob job, bool arrays_as_one,
+              std::vector<view::ListedTask>& tasks, std::string& told) {
   auto standings = standings_of(spool, job);
   if (!standings) {
     told += command::as_lines({standings.error().message});
@@ -92,16 +92,16 @@ Result<std::vector<NumberedJob>> all_jobs(const JobSpool& spool, std::string& to
   return jobs;
 }
 
-Result<std::vector<view::ToldTask>> all_told(const JobSpool& spool, std::string& told) {
+Result<std::vector<view::ListedTask>> all_listed(const JobSpool& spool, std::string& told) {
   BERTH_LET(const auto numbers, spool.numbers());
-  std::vector<view::ToldTask> tasks;
+  std::vector<view::ListedTask> tasks;
   tasks.reserve(numbers.size());
   // Not all jobs first, and then all tasks: of ten thousand that is a lot of memory.
   each_job(spool, numbers, told,
            [&](NumberedJob job) { add_told(spool, std::move(job), true, tasks, told); });
   // A job cannot write there itself why it does not start.
   const bool one_waits = std::ranges::any_of(
-      tasks, [](const view::ToldTask& task) { return task.standing.phase == TaskPhase::waiting; });
+      tasks, [](const view::ListedTask& task) { return task.standing.phase == TaskPhase::waiting; });
   if (one_waits && !spool.has_room())
     told += command::as_lines(
         {fmt::format("the disk of {} takes nothing more (it is full, or read-only), so no job of "
@@ -110,9 +110,9 @@ Result<std::vector<view::ToldTask>> all_told(const JobSpool& spool, std::string&
   return tasks;
 }
 
-std::vector<view::ToldTask> told_tasks(const JobSpool& spool, std::vector<NumberedJob> jobs,
-                                       std::string& told) {
-  std::vector<view::ToldTask> tasks;
+std::vector<view::ListedTask> listed_tasks(const JobSpool& spool, std::vector<NumberedJob> jobs,
+                                           std::string& told) {
+  std::vector<view::ListedTask> tasks;
   for (NumberedJob& job : jobs) add_told(spool, std::move(job), false, tasks, told);
   return tasks;
 }
@@ -139,16 +139,16 @@ command::Option state_option(std::vector<std::string>& states) {
           }};
 }
 
-void say_behind_whom(std::vector<view::ToldTask>& tasks) {
-  const auto stands = [](const view::ToldTask& task) {
-    return task.standing.in_line && task.standing.reason.empty();
+void say_behind_whom(std::vector<view::ListedTask>& tasks) {
+  const auto stands = [](const view::ListedTask& task) {
+    return task.standing.in_queue && task.standing.reason.empty();
   };
   if (std::ranges::none_of(tasks, stands)) return;
-  const auto place = leasing::find_place({});
-  auto books = place ? place->store->look() : std::unexpected(place.error());
+  const auto domain = leasing::find_domain({});
+  auto books = domain ? domain->store->look() : std::unexpected(domain.error());
   if (!books) return;
   leasing::name_users(books->ledger);
-  for (view::ToldTask& task : tasks) {
+  for (view::ListedTask& task : tasks) {
     if (!stands(task)) continue;
     const auto is_its = [&](const Ticket& ticket) {
       return ticket.phase == TicketPhase::waiting && ticket.pid == task.standing.pid &&
@@ -164,20 +164,20 @@ void say_behind_whom(std::vector<view::ToldTask>& tasks) {
   }
 }
 
-std::int64_t last_told_s(const JobSpool& spool) {
+std::int64_t last_shown_s(const JobSpool& spool) {
   struct stat status{};
   return ::stat(mark_of_told(spool).c_str(), &status) == 0 ? status.st_mtime : 0;
 }
 
-void note_told(const JobSpool& spool) {
+void note_shown(const JobSpool& spool) {
   const sys::Descriptor file(
       ::open(mark_of_told(spool).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file) ::futimens(file.get(), nullptr);
 }
 
-void keep_states(std::vector<view::ToldTask>& tasks, const std::vector<std::string>& states) {
+void keep_states(std::vector<view::ListedTask>& tasks, const std::vector<std::string>& states) {
   if (states.empty()) return;
-  std::erase_if(tasks, [&](const view::ToldTask& task) {
+  std::erase_if(tasks, [&](const view::ListedTask& task) {
     return std::ranges::find(states, view::standing_word(task.standing)) == states.end();
   });
 }

@@ -15,18 +15,18 @@ Result<std::vector<NumberedJob>> all_jobs(const JobSpool& spool, std::string& to
 
 /// All jobs of the spool as they are shown, an array as one. `told` says in whole lines what could not be
 /// read.
-Result<std::vector<view::ToldTask>> all_told(const JobSpool& spool, std::string& told);
+Result<std::vector<view::ListedTask>> all_listed(const JobSpool& spool, std::string& told);
 
 /// Says of each task that stands in the queue, and has no reason yet, behind whom it stands there.
-void say_behind_whom(std::vector<view::ToldTask>& tasks);
+void say_behind_whom(std::vector<view::ListedTask>& tasks);
 
 /// When the user last read the table of all jobs on a terminal, since the epoch; 0: never.
-std::int64_t last_told_s(const JobSpool& spool);
-void note_told(const JobSpool& spool);
+std::int64_t last_shown_s(const JobSpool& spool);
+void note_shown(const JobSpool& spool);
 
 /// Each task of these jobs as it is shown. `told` says in whole lines what could not be read.
-std::vector<view::ToldTask> told_tasks(const JobSpool& spool, std::vector<NumberedJob> jobs,
-                                       std::string& told);
+std::vector<view::ListedTask> listed_tasks(const JobSpool& spool, std::vector<NumberedJob> jobs,
+                                           std::string& told);
 
 /// `--state STATE`, as often as the user likes: adds to `states` the names of states that the table of jobs
 /// shows.
@@ -36,7 +36,7 @@ command::Option state_option(std::vector<std::string>& states);
 std::vector<std::string> state_arguments(const std::vector<std::string>& states);
 
 /// Leaves the tasks in these states; all if there are none.
-void keep_states(std::vector<view::ToldTask>& tasks, const std::vector<std::string>& states);
+void keep_states(std::vector<view::ListedTask>& tasks, const std::vector<std::string>& states);
 
 /// The last `lines` lines of a task's output, at most `bytes` bytes. What was cut out of the middle reads as
 /// NULs, and is left out. "": it has printed nothing yet.

@@ -164,7 +164,7 @@ Result<std::vector<NumberedJob>> named_jobs(const JobSpool& spool, const std::ve
 
 Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {
   TaskEvent event;
-  event.step = TaskStep::again;
+  event.kind = TaskEventKind::again;
   std::size_t count = 0;
   const std::vector<TaskId> tasks = job.tasks();
   const bool is_array = tasks.front().index.has_value();
@@ -217,7 +217,7 @@ Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
     return fail(ErrorCode::failure,
                 fmt::format("job {} is over already ({})", name, to_text(standing_of_all(standings).phase)));
   TaskEvent event;
-  event.step = TaskStep::cancelled;
+  event.kind = TaskEventKind::cancelled;
   event.reason = reason;
   // Of an array as a whole first: then no task of it starts any more.
   if (!was_over) BERTH_DO(spool.append({job.number, job.index}, event));

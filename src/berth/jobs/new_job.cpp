@@ -108,12 +108,12 @@ bool may_recover(const leasing::Refusal& refusal) {
 // Asked where the job will ask. nullopt: the request may be granted.
 Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& environment,
                                                          const command::RequestOptions& options) {
-  BERTH_LET(auto place, leasing::find_place({}));
+  BERTH_LET(auto domain, leasing::find_domain({}));
   if (!command::variable("BERTH_LEASE").empty()) {
-    place = leasing::machine_around(std::move(place));
-    place.masks.clear();
+    domain = leasing::machine_around(std::move(domain));
+    domain.masks.clear();
   }
-  BERTH_LET(const auto session, open_session_at(std::move(place), environment, options));
+  BERTH_LET(const auto session, open_session_at(std::move(domain), environment, options));
   return session.never(options.request);
 }
 
@@ -253,7 +253,7 @@ Result<std::uint64_t> add_job(JobSpool& spool, const sys::Descriptor& numbers, J
   BERTH_LET(const std::uint64_t number, spool.add(numbers, job, environment, script));
   // From its name on a runner may start it: to say now that nothing was submitted would have it run twice.
   if (const auto kept = spool.keep_names(); !kept)
-    command::tell(
+    command::print_message(
         fmt::format("job {} is submitted, but if this machine goes down soon, the job may be lost: {}",
                     number, kept.error().message));
   return number;

@@ -52,7 +52,7 @@ std::string sendmail() {
   return "";
 }
 
-// Two hours in line are a bad way to learn that a program is missing.
+// Two hours in the queue are a bad way to learn that a program is missing.
 Result<void> check_target(std::string_view text) {
   BERTH_LET(const auto target, notice_target_from_text(text));
   if (target.way == NoticeWay::mail && sendmail().empty())
@@ -158,7 +158,7 @@ class NotifyCommand : public command::Command {
     if (slash == std::string::npos || !id) return fail(ErrorCode::usage, "which job?");
     BERTH_LET(const auto spool, JobSpool::open(words.front().substr(0, slash)));
     TaskEvent event;
-    event.step = TaskStep::not_told;
+    event.kind = TaskEventKind::not_told;
     event.reason = reason;
     BERTH_DO(spool.append({id->job, {}}, std::move(event)));
     return command::Output{.status = 1};
@@ -238,9 +238,10 @@ void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std:
     if (spool != nullptr) command.arguments.push_back(fmt::format("{}/{}", spool->path(), notice.job));
     command.error = spool == nullptr ? STDERR_FILENO : -1;
     auto program = command::program_path();
-    if (!program) return command::tell(program.error().message);
+    if (!program) return command::print_message(program.error().message);
     command.program = *std::move(program);
-    if (const auto sender = sys::Child::spawn(command); !sender) command::tell(sender.error().message);
+    if (const auto sender = sys::Child::spawn(command); !sender)
+      command::print_message(sender.error().message);
   }
 }
 

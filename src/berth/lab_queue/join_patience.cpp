@@ -17,34 +17,35 @@ constexpr auto kRemembered = 10min;
 
 }  // namespace
 
-bool JoinPatience::is_awaited(const StoreGuest& guest, const std::string& host) {
-  return guest.opened.contains(host) &&
-         std::ranges::find(guest.wanted.joined, host) == guest.wanted.joined.end();
+bool JoinPatience::is_awaited(const LabConnection& connection, const std::string& host) {
+  return connection.opened.contains(host) &&
+         std::ranges::find(connection.wanted.joined, host) == connection.wanted.joined.end();
 }
 
-bool JoinPatience::is_known(const StoreGuest& guest, const std::string& host) const {
-  const ByUser& used_up = guest.answered.contains(host) ? late_ : silent_;
-  const auto of_user = used_up.find(guest.who.uid);
-  return of_user != used_up.end() && guest.opened.find(host)->second < of_user->second + kRemembered;
+bool JoinPatience::is_known(const LabConnection& connection, const std::string& host) const {
+  const ByUser& used_up = connection.answered.contains(host) ? late_ : silent_;
+  const auto of_user = used_up.find(connection.who.uid);
+  return of_user != used_up.end() && connection.opened.find(host)->second < of_user->second + kRemembered;
 }
 
-JoinPatience::Instant JoinPatience::end_for(const StoreGuest& guest, const std::string& host) const {
-  const Instant opened = guest.opened.find(host)->second;
-  if (is_known(guest, host)) return opened + kForKnown;
-  return opened + (guest.answered.contains(host) ? kForJoined : kForHere);
+JoinPatience::Instant JoinPatience::end_for(const LabConnection& connection, const std::string& host) const {
+  const Instant opened = connection.opened.find(host)->second;
+  if (is_known(connection, host)) return opened + kForKnown;
+  return opened + (connection.answered.contains(host) ? kForJoined : kForHere);
 }
 
-void JoinPatience::pass_over(StoreGuest& guest, Instant now) {
-  std::erase_if(guest.wanted.hosts, [&](const std::string& host) {
-    if (!is_awaited(guest, host) || now < end_for(guest, host)) return false;
-    if (!is_known(guest, host)) (guest.answered.contains(host) ? late_ : silent_)[guest.who.uid] = now;
+void JoinPatience::pass_over(LabConnection& connection, Instant now) {
+  std::erase_if(connection.wanted.hosts, [&](const std::string& host) {
+    if (!is_awaited(connection, host) || now < end_for(connection, host)) return false;
+    if (!is_known(connection, host))
+      (connection.answered.contains(host) ? late_ : silent_)[connection.who.uid] = now;
     return true;
   });
 }
 
-JoinPatience::Instant JoinPatience::next(const std::vector<Guest>& guests) const {
+JoinPatience::Instant JoinPatience::next(const std::vector<Connection>& connections) const {
   Instant next = Instant::max();
-  for (const Guest& each : guests)
+  for (const Connection& each : connections)
     for (const std::string& host : each->wanted.hosts)
       if (each->waits() && is_awaited(*each, host)) next = std::min(next, end_for(*each, host));
   return next;

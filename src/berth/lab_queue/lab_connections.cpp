@@ -20,9 +20,9 @@ constexpr std::size_t kMostOfUser = 1024;
 /// Where there is no room for one more connection.
 constexpr auto kBetweenTries = 100ms;
 
-void close(const Guest& guest) {
+void close(const Connection& connection) {
   boost::system::error_code ignored;
-  (void)guest->socket.close(ignored);
+  (void)connection->socket.close(ignored);
 }
 
 }  // namespace
@@ -35,68 +35,70 @@ std::vector<std::string> split_words(std::string_view text, char between) {
   return words;
 }
 
-Result<void> StoreGuests::admit_at(const std::string& socket) {
+Result<void> LabConnections::admit_at(const std::string& socket) {
   BERTH_LET(listener_, net::listen_on_socket(loop_, socket));
   net::keep_going(loop_, shared_from_this(), admit);
   return {};
 }
 
-net::Task<> StoreGuests::admit(std::shared_ptr<StoreGuests> self) {
+net::Task<> LabConnections::admit(std::shared_ptr<LabConnections> self) {
   while (true) {
-    const Guest guest = std::make_shared<StoreGuest>(self->loop_);
-    const auto [error] = co_await self->listener_.acceptor->async_accept(guest->socket, net::kAwait);
+    const Connection connection = std::make_shared<LabConnection>(self->loop_);
+    const auto [error] = co_await self->listener_.acceptor->async_accept(connection->socket, net::kAwait);
     if (error) {
       net::Timer pause(self->loop_);
       pause.expires_after(kBetweenTries);
       co_await pause.async_wait(net::kAwait);
       continue;
     }
-    socklen_t size = sizeof(guest->who);
-    if (::getsockopt(guest->socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &guest->who, &size) != 0)
+    socklen_t size = sizeof(connection->who);
+    if (::getsockopt(connection->socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &connection->who, &size) !=
+        0)
       continue;
     const auto of_user = std::ranges::count_if(
-        self->guests_, [&](const Guest& each) { return each->who.uid == guest->who.uid; });
+        self->connections_, [&](const Connection& each) { return each->who.uid == connection->who.uid; });
     if (static_cast<std::size_t>(of_user) >= kMostOfUser) continue;
-    self->guests_.push_back(guest);
-    asio::co_spawn(self->loop_, attend(self, guest), asio::detached);
+    self->connections_.push_back(connection);
+    asio::co_spawn(self->loop_, attend(self, connection), asio::detached);
   }
 }
 
-net::Task<> StoreGuests::attend(std::shared_ptr<StoreGuests> self, Guest guest) {
+net::Task<> LabConnections::attend(std::shared_ptr<LabConnections> self, Connection connection) {
   std::string input;
-  while (!guest->is_gone) {
+  while (!connection->is_gone) {
     auto buffer = asio::dynamic_buffer(input, kLongestWords);
-    const auto [error, size] = co_await asio::async_read_until(guest->socket, buffer, '\n', net::kAwait);
+    const auto [error, size] = co_await asio::async_read_until(connection->socket, buffer, '\n', net::kAwait);
     if (error) break;
     const std::vector<std::string> words = split_words(std::string_view(input).substr(0, size - 1), ' ');
     input.erase(0, size);
-    self->hear_(guest, words);
+    self->hear_(connection, words);
   }
-  self->dismiss(guest);
+  self->dismiss(connection);
 }
 
-void StoreGuests::send(const Guest& guest, std::string_view words) {
-  guest->to_send += fmt::format("{}\n", words);
-  if (guest->to_send.size() > kLongestWords) return close(guest);
-  if (!std::exchange(guest->is_sending, true)) asio::co_spawn(loop_, send_all(guest), asio::detached);
+void LabConnections::send(const Connection& connection, std::string_view words) {
+  connection->to_send += fmt::format("{}\n", words);
+  if (connection->to_send.size() > kLongestWords) return close(connection);
+  if (!std::exchange(connection->is_sending, true))
+    asio::co_spawn(loop_, send_all(connection), asio::detached);
 }
 
-net::Task<> StoreGuests::send_all(Guest guest) {
-  while (!guest->to_send.empty()) {
-    const std::string text = std::exchange(guest->to_send, "");
+net::Task<> LabConnections::send_all(Connection connection) {
+  while (!connection->to_send.empty()) {
+    const std::string text = std::exchange(connection->to_send, "");
     const asio::const_buffer buffer = asio::buffer(text);
-    const auto [error, size] = co_await asio::async_write(guest->socket, buffer, net::kAwait);
+    const auto [error, size] = co_await asio::async_write(connection->socket, buffer, net::kAwait);
     if (error) break;
   }
-  guest->is_sending = false;
-  if (guest->is_gone) close(guest);
+  connection->is_sending = false;
+  if (connection->is_gone) close(connection);
 }
 
-void StoreGuests::dismiss(const Guest& guest) {
-  if (std::exchange(guest->is_gone, true)) return;
-  std::erase(guests_, guest);
-  left_(guest);
-  if (!guest->is_sending) close(guest);
+void LabConnections::dismiss(const Connection& connection) {
+  if (std::exchange(connection->is_gone, true)) return;
+  std::erase(connections_, connection);
+  left_(connection);
+  if (!connection->is_sending) close(connection);
 }
 
 }  // namespace berth::lab_queue

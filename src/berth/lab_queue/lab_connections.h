@@ -20,13 +20,13 @@
 
 namespace berth::lab_queue {
 
-/// Somebody on this machine, on the connection that is his place in the line of the lab.
-struct StoreGuest {
+/// Somebody on this machine, on the connection that is his place in the lab queue.
+struct LabConnection {
   using Instant = std::chrono::steady_clock::time_point;
   template <class T>
   using ByHost = std::map<std::string, T, std::less<>>;
 
-  explicit StoreGuest(asio::io_context& loop) : socket(loop) {}
+  explicit LabConnection(asio::io_context& loop) : socket(loop) {}
 
   asio::basic_stream_socket<net::Protocol, net::Executor> socket;
   ucred who{};
@@ -41,51 +41,52 @@ struct StoreGuest {
   std::optional<Asker> asker{};  ///< whose limits apply; none: nobody asks, or it is not known yet
   bool knows_limit = false;      ///< its ticket says what its user may have of the lab
   std::string told_limit{};
-  std::optional<std::size_t> told_place{};
+  std::optional<std::size_t> told_position{};
   bool told_silent = false;
   bool wants_status = false;
-  std::optional<std::size_t> wants_line{};  ///< from this place of it on
+  std::optional<std::size_t> wants_queue{};  ///< from this place of it on
   bool is_gone = false;
   std::string to_send{};
   bool is_sending = false;
 
   bool waits() const { return !wanted.id.empty() && !is_gone; }
-  bool only_looks() const { return wants_status || wants_line.has_value(); }
+  bool only_looks() const { return wants_status || wants_queue.has_value(); }
   LabStart start_at(const std::string& host) const {
-    return {host, who.pid, wanted.uid, wanted.gpus, wanted.turn};
+    return {host, who.pid, wanted.uid, wanted.gpus, wanted.fair_number};
   }
 };
-using Guest = std::shared_ptr<StoreGuest>;
+using Connection = std::shared_ptr<LabConnection>;
 
 /// The connections of those who wait, or look, on this machine. The kernel says who each one is. All of it
 /// happens on the loop.
-class StoreGuests : public std::enable_shared_from_this<StoreGuests> {
+class LabConnections : public std::enable_shared_from_this<LabConnections> {
  public:
-  /// `hear`: one line of a guest, as words. `left`: the guest is not among all() any more.
-  StoreGuests(asio::io_context& loop, std::function<void(const Guest&, const std::vector<std::string>&)> hear,
-              std::function<void(const Guest&)> left)
+  /// `hear`: one line of a connection, as words. `left`: the connection is not among all() any more.
+  LabConnections(asio::io_context& loop,
+                 std::function<void(const Connection&, const std::vector<std::string>&)> hear,
+                 std::function<void(const Connection&)> left)
       : loop_(loop), hear_(std::move(hear)), left_(std::move(left)) {}
 
   /// Lets them in, for as long as the loop runs. To be called once. Error: `failure` if the socket cannot be
   /// made.
   Result<void> admit_at(const std::string& socket);
 
-  const std::vector<Guest>& all() const { return guests_; }
+  const std::vector<Connection>& all() const { return connections_; }
   /// One line, without its end. Whoever does not read loses the connection.
-  void send(const Guest& guest, std::string_view words);
+  void send(const Connection& connection, std::string_view words);
   /// Ends the connection, when what was sent has gone.
-  void dismiss(const Guest& guest);
+  void dismiss(const Connection& connection);
 
  private:
-  static net::Task<> admit(std::shared_ptr<StoreGuests> self);
-  static net::Task<> attend(std::shared_ptr<StoreGuests> self, Guest guest);
-  static net::Task<> send_all(Guest guest);
+  static net::Task<> admit(std::shared_ptr<LabConnections> self);
+  static net::Task<> attend(std::shared_ptr<LabConnections> self, Connection connection);
+  static net::Task<> send_all(Connection connection);
 
   asio::io_context& loop_;
-  std::function<void(const Guest&, const std::vector<std::string>&)> hear_;
-  std::function<void(const Guest&)> left_;
+  std::function<void(const Connection&, const std::vector<std::string>&)> hear_;
+  std::function<void(const Connection&)> left_;
   net::Listener listener_;
-  std::vector<Guest> guests_;
+  std::vector<Connection> connections_;
 };
 
 /// The words of a line, or the names of a list.

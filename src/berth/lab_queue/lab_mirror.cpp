@@ -24,11 +24,11 @@ void LabMirror::put(const StoredValue& value) {
     mark_ = value.value;
   } else if (const auto id = name_in(kLabTickets, value.key)) {
     if (auto ticket = read_lab_ticket(*id, value)) {
-      line_.put(*std::move(ticket));
+      queue_.put(*std::move(ticket));
     } else {
-      line_.remove(*id);
+      queue_.remove(*id);
     }
-  } else if (const auto home = name_in(kLabPresence, value.key)) {
+  } else if (const auto home = name_in(kLabAlive, value.key)) {
     alive_.insert_or_assign(*home, value.value);
   } else if (const auto started = name_in(kLabStarts, value.key)) {
     starts_.insert_or_assign(*started, read_lab_start(value.value));
@@ -38,8 +38,8 @@ void LabMirror::put(const StoredValue& value) {
 void LabMirror::remove(const std::string& key) {
   keys_.erase(key);
   if (key == kMarkOfStore) mark_.clear();
-  if (const auto id = name_in(kLabTickets, key)) line_.remove(*id);
-  if (const auto home = name_in(kLabPresence, key)) alive_.erase(*home);
+  if (const auto id = name_in(kLabTickets, key)) queue_.remove(*id);
+  if (const auto home = name_in(kLabAlive, key)) alive_.erase(*home);
   if (const auto started = name_in(kLabStarts, key)) starts_.erase(*started);
 }
 
@@ -95,11 +95,11 @@ GpusByUser LabMirror::gpus_by_user() const {
   return has;
 }
 
-std::vector<Numbered> LabMirror::turns() const {
-  std::vector<Numbered> turns = line_.turns();
+std::vector<Numbered> LabMirror::fair_numbers() const {
+  std::vector<Numbered> fair_numbers = queue_.fair_numbers();
   for (const auto& [id, start] : starts_)
-    if (start.turn) turns.push_back({start.uid, start.gpus, *start.turn, true});
-  return turns;
+    if (start.fair_number) fair_numbers.push_back({start.uid, start.gpus, *start.fair_number, true});
+  return fair_numbers;
 }
 
 // A key that was not changed since is known. If all that were changed are known too, then all keys are, and

@@ -15,7 +15,7 @@ namespace berth::lab_queue {
 inline constexpr std::string_view kAllOfLab = "/berth/1/";
 inline constexpr std::string_view kMarkOfStore = "/berth/1/store";
 inline constexpr std::string_view kLabTickets = "/berth/1/ticket/";
-inline constexpr std::string_view kLabPresence = "/berth/1/alive/";
+inline constexpr std::string_view kLabAlive = "/berth/1/alive/";
 inline constexpr std::string_view kLabStarts = "/berth/1/start/";
 inline constexpr std::string_view kLabUsers = "/berth/1/user/";
 
@@ -47,7 +47,7 @@ class LabMirror {
 
   /// Says which store this is. Another store, or one that was wiped, has another mark.
   const std::string& mark() const { return mark_; }
-  const LabLine& line() const { return line_; }
+  const LabTickets& queue() const { return queue_; }
   const Names& alive() const { return alive_; }  ///< version of the agent, by machine
   /// By id of the ticket.
   const std::map<std::string, LabStart, std::less<>>& starts() const { return starts_; }
@@ -59,7 +59,7 @@ class LabMirror {
   /// What the starts have, by user.
   GpusByUser gpus_by_user() const;
   /// The turns of all that wait and of all that were started.
-  std::vector<Numbered> turns() const;
+  std::vector<Numbered> fair_numbers() const;
 
  private:
   void put(const StoredValue& value);
@@ -72,7 +72,7 @@ class LabMirror {
   std::uint64_t revision_ = 0;
   std::uint64_t agreed_ = 0;  ///< the revision up to which it was read or compared
   std::string mark_{};
-  LabLine line_{};
+  LabTickets queue_{};
   Names alive_{};
   std::map<std::string, LabStart, std::less<>> starts_{};
 };

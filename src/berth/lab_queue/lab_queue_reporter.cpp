@@ -19,61 +19,61 @@ constexpr auto kBetweenShows = 1s;
 constexpr auto kWithoutNews = 5s;
 
 /// Whoever may write to etcd can write more there than an agent does.
-std::string asked_at_of(const LabStanding& standing) {
-  return standing.asked_at.substr(0, kLongestAskedAt);
+std::string shown_origin(const LabStanding& standing) {
+  return standing.origin.substr(0, kLongestOrigin);
 }
 
 }  // namespace
 
-bool StoreTelling::is_first_news() {
+bool LabQueueReporter::is_first_news() {
   return shows() && !std::exchange(has_news_, true);
 }
 
-StoreTelling::Instant StoreTelling::next_show() const {
+LabQueueReporter::Instant LabQueueReporter::next_show() const {
   return shown_at_ + (has_news_ ? kBetweenShows : kWithoutNews);
 }
 
-void StoreTelling::tell(const std::string& fault, const std::function<LabOrder()>& order) {
+void LabQueueReporter::tell(const std::string& fault, const std::function<LabOrder()>& order) {
   const Instant now = std::chrono::steady_clock::now();
-  for (const Guest& each : guests_->all()) {
-    if (std::exchange(each->wants_status, false)) tell_status(each, fault);
-    if (!each->wants_line || !has_line(fault)) continue;
-    const std::size_t from = *std::exchange(each->wants_line, {});
+  for (const Connection& each : connections_->all()) {
+    if (std::exchange(each->wants_status, false)) send_status(each, fault);
+    if (!each->wants_queue || !has_queue(fault)) continue;
+    const std::size_t from = *std::exchange(each->wants_queue, {});
     if (fault.empty())
-      tell_line(each, from, order());
+      send_queue(each, from, order());
     else
-      guests_->send(each, "silent " + printable(fault));
-    guests_->send(each, "end");
+      connections_->send(each, "silent " + printable(fault));
+    connections_->send(each, "end");
   }
   // While the store does not answer, all keep their places.
-  if (!shows() || !fault.empty() || !has_line(fault) || now < next_show()) return;
+  if (!shows() || !fault.empty() || !has_queue(fault) || now < next_show()) return;
   shown_at_ = now;
   has_news_ = false;
-  std::vector<LabStanding> line = order().standing;
-  if (line.size() > kMostStanding) line.resize(kMostStanding);
-  for (LabStanding& each : line) each.asked_at = asked_at_of(each);
-  if (std::exchange(shown_, line) != line) show_(std::move(line));
+  std::vector<LabStanding> queue = order().standing;
+  if (queue.size() > kMostStanding) queue.resize(kMostStanding);
+  for (LabStanding& each : queue) each.origin = shown_origin(each);
+  if (std::exchange(shown_, queue) != queue) show_(std::move(queue));
 }
 
-void StoreTelling::tell_status(const Guest& guest, const std::string& fault) {
-  guests_->send(guest, "store " + url_of(store_->member()));
-  guests_->send(guest, "name " + name_);
-  if (!fault.empty()) guests_->send(guest, "silent " + printable(fault));
+void LabQueueReporter::send_status(const Connection& connection, const std::string& fault) {
+  connections_->send(connection, "store " + url_of(store_->member()));
+  connections_->send(connection, "name " + name_);
+  if (!fault.empty()) connections_->send(connection, "silent " + printable(fault));
   for (const auto& [home, version] : store_->now().alive())
-    guests_->send(guest, fmt::format("alive {} {}", printable(home), printable(version)));
-  guests_->send(guest, fmt::format("waiting {}", store_->now().line().size()));
-  guests_->send(guest, "end");
+    connections_->send(connection, fmt::format("alive {} {}", printable(home), printable(version)));
+  connections_->send(connection, fmt::format("waiting {}", store_->now().queue().size()));
+  connections_->send(connection, "end");
 }
 
-void StoreTelling::tell_line(const Guest& guest, std::size_t from, const LabOrder& order) {
+void LabQueueReporter::send_queue(const Connection& connection, std::size_t from, const LabOrder& order) {
   const std::size_t begin = std::min(from, order.standing.size());
   const std::size_t end = std::min(order.standing.size(), begin + kMostStanding);
   for (std::size_t i = begin; i < end; ++i) {
     const LabStanding& each = order.standing[i];
-    guests_->send(guest, fmt::format("stands {} {}", each.place, printable(asked_at_of(each))));
+    connections_->send(connection, fmt::format("stands {} {}", each.position, printable(shown_origin(each))));
   }
-  guests_->send(guest, fmt::format("outside {}", order.outside));
-  if (end < order.standing.size()) guests_->send(guest, fmt::format("more {}", end));
+  connections_->send(connection, fmt::format("outside {}", order.outside));
+  if (end < order.standing.size()) connections_->send(connection, fmt::format("more {}", end));
 }
 
 }  // namespace berth::lab_queue

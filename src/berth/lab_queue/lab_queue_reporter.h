@@ -12,19 +12,19 @@
 
 namespace berth::lab_queue {
 
-/// Tells people of the store and of the line of the lab: those who ask on the agent's socket, and whoever
+/// Tells people of the store and of the lab queue: those who ask on the agent's socket, and whoever
 /// shows the line. All of it happens on the loop.
-class StoreTelling {
+class LabQueueReporter {
  public:
   using Instant = std::chrono::steady_clock::time_point;
   using Show = std::function<void(std::vector<LabStanding>)>;
 
-  /// `show`: as of StoreAgent::show_line_to; null: nobody shows the line. `name`: of this machine in the
+  /// `show`: as of StoreAgent::show_queue_to; null: nobody shows the line. `name`: of this machine in the
   /// store.
-  StoreTelling(std::shared_ptr<StoreReading> store, std::shared_ptr<StoreGuests> guests, std::string name,
-               Show show)
+  LabQueueReporter(std::shared_ptr<StoreReading> store, std::shared_ptr<LabConnections> connections,
+                   std::string name, Show show)
       : store_(std::move(store)),
-        guests_(std::move(guests)),
+        connections_(std::move(connections)),
         name_(std::move(name)),
         show_(std::move(show)) {}
 
@@ -35,18 +35,18 @@ class StoreTelling {
   /// When the line is to be shown again. REQUIRES: shows().
   Instant next_show() const;
 
-  /// Tells what is due. `fault`: why the store does not answer; "": it does. `order`: of the line, as it is
+  /// Tells what is due. `fault`: why the store does not answer; "": it does. `order`: of the queue, as it is
   /// now.
   void tell(const std::string& fault, const std::function<LabOrder()>& order);
 
  private:
   /// False: a part of it has been read so far.
-  bool has_line(const std::string& fault) const { return !fault.empty() || store_->now().is_whole(); }
-  void tell_status(const Guest& guest, const std::string& fault);
-  void tell_line(const Guest& guest, std::size_t from, const LabOrder& order);
+  bool has_queue(const std::string& fault) const { return !fault.empty() || store_->now().is_whole(); }
+  void send_status(const Connection& connection, const std::string& fault);
+  void send_queue(const Connection& connection, std::size_t from, const LabOrder& order);
 
   std::shared_ptr<StoreReading> store_;
-  std::shared_ptr<StoreGuests> guests_;
+  std::shared_ptr<LabConnections> connections_;
   std::string name_;
   Show show_;
   std::vector<LabStanding> shown_{};

@@ -230,14 +230,14 @@ bool asks_nobody_for_password(std::string_view json) {
 namespace {
 
 /// Absent where there is none.
-void put_turn(view::Json& json, const std::optional<std::int64_t>& turn) {
-  if (turn) json["turn"] = *turn;
+void put_fair_number(view::Json& json, const std::optional<std::int64_t>& fair_number) {
+  if (fair_number) json["turn"] = *fair_number;
 }
 
-std::optional<std::int64_t> turn_at(const view::Json& json) {
-  const auto turn = json.find("turn");
-  if (turn == json.end() || !turn->is_number_integer()) return std::nullopt;
-  return turn->get<std::int64_t>();
+std::optional<std::int64_t> fair_number_at(const view::Json& json) {
+  const auto fair_number = json.find("turn");
+  if (fair_number == json.end() || !fair_number->is_number_integer()) return std::nullopt;
+  return fair_number->get<std::int64_t>();
 }
 
 /// nullopt: there is none, or it is no such number.
@@ -259,9 +259,9 @@ view::Json object_in(std::string_view text) {
 
 std::string lab_ticket_json(const LabTicket& ticket) {
   view::Json json{{"home", ticket.home}, {"uid", ticket.uid}, {"lane", ticket.lane}, {"gpus", ticket.gpus}};
-  put_turn(json, ticket.turn);
+  put_fair_number(json, ticket.fair_number);
   if (ticket.most) json["most"] = *ticket.most;
-  json["asked_at"] = ticket.asked_at;
+  json["asked_at"] = ticket.origin;
   json["hosts"] = ticket.hosts;
   json["joined"] = ticket.joined;
   return on_one_line(json);
@@ -281,16 +281,16 @@ std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue&
                    .uid = *uid,
                    .lane = *lane,
                    .gpus = count_at<unsigned>(json, "gpus").value_or(1),
-                   .turn = turn_at(json),
+                   .fair_number = fair_number_at(json),
                    .most = count_at<unsigned>(json, "most"),
-                   .asked_at = text_at(json, "asked_at"),
+                   .origin = text_at(json, "asked_at"),
                    .hosts = *std::move(hosts),
                    .joined = *std::move(joined)};
 }
 
 std::string lab_start_json(const LabStart& start) {
   view::Json json{{"host", start.host}, {"pid", start.pid}, {"uid", start.uid}, {"gpus", start.gpus}};
-  put_turn(json, start.turn);
+  put_fair_number(json, start.fair_number);
   return on_one_line(json);
 }
 
@@ -301,7 +301,7 @@ LabStart read_lab_start(std::string_view text) {
           .pid = static_cast<std::int64_t>(count_at<std::uint32_t>(json, "pid").value_or(0)),
           .uid = count_at<std::uint32_t>(json, "uid").value_or(0),
           .gpus = count_at<unsigned>(json, "gpus").value_or(0),
-          .turn = turn_at(json)};
+          .fair_number = fair_number_at(json)};
 }
 
 }  // namespace berth::lab_queue

@@ -13,20 +13,20 @@
 namespace berth::lab_queue {
 
 /// Where the store of the lab is, and where the requests on this machine reach its agent.
-struct StorePlace {
+struct StoreAccess {
   std::vector<http::Peer> members;  ///< of one etcd; the agent may ask any of them
   std::string socket;
-  std::string name;                   ///< of this machine in the store
-  std::string user;                   ///< "": etcd asks nobody who they are
-  std::string password_file;          ///< read anew whenever etcd wants the password
-  TurnOrder order = TurnOrder::fifo;  ///< of those who ask on this machine, as its site file says
-  SiteLimits limits{};                ///< of those who ask on this machine, as its site file says
+  std::string name;                     ///< of this machine in the store
+  std::string user;                     ///< "": etcd asks nobody who they are
+  std::string password_file;            ///< read anew whenever etcd wants the password
+  QueueOrder order = QueueOrder::fifo;  ///< of those who ask on this machine, as its site file says
+  SiteLimits limits{};                  ///< of those who ask on this machine, as its site file says
 
-  bool operator==(const StorePlace&) const = default;
+  bool operator==(const StoreAccess&) const = default;
 };
 
 /// nullopt: the settings name no store. Error: `usage`, with what is wrong and what to do.
-Result<std::optional<StorePlace>> store_place(const http::StoreSettings& settings,
-                                              const std::string& hostname);
+Result<std::optional<StoreAccess>> store_access(const http::StoreSettings& settings,
+                                                const std::string& hostname);
 
 }  // namespace berth::lab_queue

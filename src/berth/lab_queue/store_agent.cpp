@@ -62,26 +62,26 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   Body(asio::io_context& loop, std::function<void(const std::string&)> log)
       : loop_(loop), log_(std::move(log)), bell_(loop) {}
 
-  void show_line_to(StoreTelling::Show show) { show_ = std::move(show); }
+  void show_queue_to(LabQueueReporter::Show show) { show_ = std::move(show); }
 
-  Result<void> start(StorePlace place) {
-    place_ = std::move(place);
-    limits_ = std::make_shared<StoreLimits>(loop_, place_.limits);
+  Result<void> start(StoreAccess access) {
+    access_ = std::move(access);
+    limits_ = std::make_shared<StoreLimits>(loop_, access_.limits);
     std::function<void()> rung = [self = weak_from_this()] {
       if (const auto body = self.lock()) body->hear_news();
     };
-    store_ = std::make_shared<StoreReading>(loop_, place_, std::move(rung));
-    presence_ = std::make_unique<StorePresence>(store_, place_.name, log_);
-    guests_ = std::make_shared<StoreGuests>(
+    store_ = std::make_shared<StoreReading>(loop_, access_, std::move(rung));
+    heartbeat_ = std::make_unique<StoreHeartbeat>(store_, access_.name, log_);
+    connections_ = std::make_shared<LabConnections>(
         loop_,
-        [self = weak_from_this()](const Guest& guest, const std::vector<std::string>& words) {
-          if (const auto body = self.lock()) body->hear(guest, words);
+        [self = weak_from_this()](const Connection& connection, const std::vector<std::string>& words) {
+          if (const auto body = self.lock()) body->hear(connection, words);
         },
-        [self = weak_from_this()](const Guest& guest) {
-          if (const auto body = self.lock()) body->forget(guest);
+        [self = weak_from_this()](const Connection& connection) {
+          if (const auto body = self.lock()) body->forget(connection);
         });
-    telling_ = std::make_unique<StoreTelling>(store_, guests_, place_.name, std::move(show_));
-    BERTH_DO(guests_->admit_at(place_.socket));
+    reporter_ = std::make_unique<LabQueueReporter>(store_, connections_, access_.name, std::move(show_));
+    BERTH_DO(connections_->admit_at(access_.socket));
     store_->start();
     net::keep_going(loop_, shared_from_this(), rounds);
     return {};
@@ -99,7 +99,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       } else {
         self->is_lost(again.error().message);
       }
-      self->telling_->tell(self->fault_, [&] { return self->order_now(); });
+      self->reporter_->tell(self->fault_, [&] { return self->order_now(); });
       if (again && (*again || self->is_rung_)) continue;
       self->bell_.expires_at(self->next_round(again.has_value()));
       co_await self->bell_.async_wait(net::kAwait);
@@ -108,16 +108,16 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 
   Instant next_round(bool is_well) const {
     const Instant now = std::chrono::steady_clock::now();
-    if (!is_well || !presence_->is_there()) return now + kAfterFault;
-    Instant next = std::min(presence_->renewal(), now + (somebody_waits() ? kRound : kIdleRound));
+    if (!is_well || !heartbeat_->is_there()) return now + kAfterFault;
+    Instant next = std::min(heartbeat_->renewal(), now + (somebody_waits() ? kRound : kIdleRound));
     if (!has_swept_) next = std::min(next, sweep_at_);
-    if (telling_->shows()) next = std::min(next, telling_->next_show());
-    next = std::min(next, patience_.next(guests_->all()));
+    if (reporter_->shows()) next = std::min(next, reporter_->next_show());
+    next = std::min(next, patience_.next(connections_->all()));
     return std::max(next, now);
   }
 
   bool somebody_waits() const {
-    return std::ranges::any_of(guests_->all(), [](const Guest& each) { return each->waits(); });
+    return std::ranges::any_of(connections_->all(), [](const Connection& each) { return each->waits(); });
   }
 
   void ring() {
@@ -126,14 +126,14 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   void hear_news() {
-    const bool is_to_show = telling_->is_first_news();
+    const bool is_to_show = reporter_->is_first_news();
     if (is_to_show || somebody_waits()) ring();
   }
 
   void is_found() {
     if (!fault_.empty()) log_(fmt::format("the store at {} answers again", url_of(store_->member())));
     fault_.clear();
-    for (const Guest& each : guests_->all())
+    for (const Connection& each : connections_->all())
       if (std::exchange(each->told_silent, false)) send(each, "heard");
   }
 
@@ -142,20 +142,20 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (fault_.empty())
       log_(fmt::format("the store at {} does not answer, and all keep their places: {}", url, why));
     fault_ = fmt::format("{}: {}", url, why);
-    for (const Guest& each : guests_->all())
+    for (const Connection& each : connections_->all())
       if (each->waits() && !std::exchange(each->told_silent, true)) send(each, "silent " + printable(fault_));
     store_->use_next_member();
   }
 
   /// True: something was changed, so that what was read is old.
   net::Task<Result<bool>> one_round() {
-    BERTH_CO_DO(co_await presence_->keep());
+    BERTH_CO_DO(co_await heartbeat_->keep());
     BERTH_CO_DO(co_await take_away());
     const bool somebody_looks =
-        std::ranges::any_of(guests_->all(), &StoreGuest::only_looks, &Guest::operator*);
+        std::ranges::any_of(connections_->all(), &LabConnection::only_looks, &Connection::operator*);
     const Instant now = std::chrono::steady_clock::now();
     const bool has_to_sweep = !has_swept_ && now >= sweep_at_;
-    if (somebody_looks || has_to_sweep || telling_->shows() || somebody_waits()) {
+    if (somebody_looks || has_to_sweep || reporter_->shows() || somebody_waits()) {
       needed_ = now;
     } else {
       if (now > needed_ + kKeptReading) store_->forget();
@@ -163,17 +163,17 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     }
     limit_all();
     // The turn of a new one needs the turns of the others.
-    if (store_->is_unread() && !traits_of(place_.order).numbers) {
+    if (store_->is_unread() && !traits_of(access_.order).numbers) {
       BERTH_CO_DO(co_await put_unread());
     }
     BERTH_CO_LET(const auto current, co_await store_->be_current(somebody_looks));
     if (!current) co_return true;
     // A store that was wiped or set back has no presence of ours either.
-    if (!store_->now().alive().contains(place_.name)) presence_->is_lost();
+    if (!store_->now().alive().contains(access_.name)) heartbeat_->is_lost();
     sweep();
     bool changed = !removals_.empty();
-    const std::vector<Guest> guests = guests_->all();
-    for (const Guest& each : guests) {
+    const std::vector<Connection> connections = connections_->all();
+    for (const Connection& each : connections) {
       if (!is_ready(*each)) continue;
       patience_.pass_over(*each, std::chrono::steady_clock::now());
       BERTH_CO_LET(const auto done, co_await settle(each));
@@ -201,50 +201,54 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     if (now < began_ + kComingBack) return;
     has_swept_ = has_swept_ || now >= sweep_at_;
     const auto is_left = [&](const std::string& id) {
-      return std::ranges::none_of(guests_->all(),
-                                  [&](const Guest& each) { return each->waits() && each->wanted.id == id; });
+      return std::ranges::none_of(connections_->all(), [&](const Connection& each) {
+        return each->waits() && each->wanted.id == id;
+      });
     };
-    for (const std::string& id : store_->now().line().of_home(place_.name))
+    for (const std::string& id : store_->now().queue().of_home(access_.name))
       if (is_left(id)) removals_.insert(id);
     for (const auto& [id, text] : store_->now().starts())
-      if (home_of(id) == place_.name && is_left(id)) removals_.insert(id);
+      if (home_of(id) == access_.name && is_left(id)) removals_.insert(id);
   }
 
   // --- the limits of users over the lab
 
-  bool is_ready(const StoreGuest& guest) const { return guest.waits() && limits_->are_known_for(guest); }
+  bool is_ready(const LabConnection& connection) const {
+    return connection.waits() && limits_->are_known_for(connection);
+  }
 
   void limit_all() {
-    const std::vector<Guest> guests = guests_->all();
-    for (const Guest& each : guests)
+    const std::vector<Connection> connections = connections_->all();
+    for (const Connection& each : connections)
       if (each->waits())
         if (const auto why = limits_->apply_to(*each)) dismiss(each, *why);
   }
 
   /// It keeps its place, and lets the hosts go: none is to hold GPUs for it.
-  void hold_back(const Guest& guest, const std::string& why) {
+  void hold_back(const Connection& connection, const std::string& why) {
     const Instant now = std::chrono::steady_clock::now();
-    for (const auto& [host, since] : guest->opened)
-      if (guest->closing.emplace(host, now).second) send(guest, "close " + host);
-    tell_limit(guest, why);
+    for (const auto& [host, since] : connection->opened)
+      if (connection->closing.emplace(host, now).second) send(connection, "close " + host);
+    tell_limit(connection, why);
   }
 
-  void tell_limit(const Guest& guest, const std::string& why) {
-    if (std::exchange(guest->told_limit, why) != why) send(guest, "limit " + printable(why));
+  void tell_limit(const Connection& connection, const std::string& why) {
+    if (std::exchange(connection->told_limit, why) != why) send(connection, "limit " + printable(why));
   }
 
-  void learn_limits(const Guest& guest) {
-    std::function<void()> told_late = [self = shared_from_this(), guest] {
-      self->tell_limit(guest, "the name service of this machine has not said yet which limits apply to you");
+  void learn_limits(const Connection& connection) {
+    std::function<void()> told_late = [self = shared_from_this(), connection] {
+      self->tell_limit(connection,
+                       "the name service of this machine has not said yet which limits apply to you");
     };
-    limits_->learn(guest, std::move(told_late), [self = shared_from_this()] { self->ring(); });
+    limits_->learn(connection, std::move(told_late), [self = shared_from_this()] { self->ring(); });
   }
 
   /// Whoever has come is put there before all is read: then what was read tells of all that are earlier, and
   /// the watch need not be waited for.
   net::Task<Result<void>> put_unread() {
-    const std::vector<Guest> guests = guests_->all();
-    for (const Guest& each : guests) {
+    const std::vector<Connection> connections = connections_->all();
+    for (const Connection& each : connections) {
       if (!is_ready(*each) || !each->start_on.empty() || !each->told_yes.empty()) continue;
       BERTH_CO_DO(co_await put_ticket(each, 0));
     }
@@ -252,8 +256,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// `order`: of the one that is there; 0: it is to be a new one.
-  net::Task<Result<void>> put_ticket(Guest guest, std::uint64_t order) {
-    const LabTicket& wanted = guest->wanted;
+  net::Task<Result<void>> put_ticket(Connection connection, std::uint64_t order) {
+    const LabTicket& wanted = connection->wanted;
     StoreChange put;
     put.conditions = {{key_of(kLabTickets, wanted.id), order}};
     if (order == 0) put.conditions.push_back({key_of(kLabStarts, wanted.id), 0});
@@ -262,7 +266,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     co_return Result<void>();
   }
 
-  /// A change that puts something there for a guest, who may go meanwhile.
+  /// A change that puts something there for a connection, who may go meanwhile.
   net::Task<Result<ChangeAnswer>> change_for(StoreChange put) {
     const auto done = co_await store_->change(std::move(put));
     if (!done) {
@@ -274,153 +278,155 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// Its turn is given once: it keeps that of its ticket or its start, also where the store was wiped.
-  void give_turn(LabTicket& wanted, const std::optional<LabTicket>& found) const {
+  void give_fair_number(LabTicket& wanted, const std::optional<LabTicket>& found) const {
     const auto started = store_->now().starts().find(wanted.id);
     if (found)
-      wanted.turn = found->turn;
+      wanted.fair_number = found->fair_number;
     else if (started != store_->now().starts().end())
-      wanted.turn = started->second.turn;
-    else if (!wanted.turn && traits_of(place_.order).numbers)
-      wanted.turn = next_turn(wanted.uid, store_->now().turns());
+      wanted.fair_number = started->second.fair_number;
+    else if (!wanted.fair_number && traits_of(access_.order).numbers)
+      wanted.fair_number = next_fair_number(wanted.uid, store_->now().fair_numbers());
   }
 
   /// Puts there what this one wants. True: the store has changed.
-  net::Task<Result<bool>> settle(Guest guest) {
-    LabTicket& wanted = guest->wanted;
-    const auto found = store_->now().line().find(wanted.id);
+  net::Task<Result<bool>> settle(Connection connection) {
+    LabTicket& wanted = connection->wanted;
+    const auto found = store_->now().queue().find(wanted.id);
     const bool is_there = found.has_value();
-    give_turn(wanted, found);
+    give_fair_number(wanted, found);
     const auto started = store_->now().starts().find(wanted.id);
     const bool has_started = !is_there && started != store_->now().starts().end();
     if (is_there && found->uid != wanted.uid) {
-      dismiss(guest, "another user has a place of this name");
+      dismiss(connection, "another user has a place of this name");
       co_return false;
     }
-    if (has_started && has_lost_start(*guest, started->second)) {
+    if (has_started && has_lost_start(*connection, started->second)) {
       const std::string host = started->second.host;
-      co_return co_await take_back(guest, host);
+      co_return co_await take_back(connection, host);
     }
-    if (!guest->start_on.empty()) co_return co_await begin(guest, is_there ? found->order : 0);
+    if (!connection->start_on.empty()) co_return co_await begin(connection, is_there ? found->order : 0);
     // It runs, and a store that was wiped or set back does not change that.
-    if (!guest->told_yes.empty()) {
+    if (!connection->told_yes.empty()) {
       if (started != store_->now().starts().end()) co_return false;
-      co_return co_await put_start_again(guest, is_there ? found->order : 0);
+      co_return co_await put_start_again(connection, is_there ? found->order : 0);
     }
     if (is_there && found->hosts == wanted.hosts && found->joined == wanted.joined &&
-        found->most == wanted.most && found->asked_at == wanted.asked_at)
+        found->most == wanted.most && found->origin == wanted.origin)
       co_return false;
     if (has_started) co_return false;
-    BERTH_CO_DO(co_await put_ticket(guest, is_there ? found->order : 0));
+    BERTH_CO_DO(co_await put_ticket(connection, is_there ? found->order : 0));
     co_return true;
   }
 
   /// `order`: of its ticket; 0: it has none.
-  net::Task<Result<bool>> put_start_again(Guest guest, std::uint64_t order) {
-    const std::string ticket = key_of(kLabTickets, guest->wanted.id);
-    const std::string start = key_of(kLabStarts, guest->wanted.id);
+  net::Task<Result<bool>> put_start_again(Connection connection, std::uint64_t order) {
+    const std::string ticket = key_of(kLabTickets, connection->wanted.id);
+    const std::string start = key_of(kLabStarts, connection->wanted.id);
     StoreChange put;
     put.conditions = {{ticket, order}, {start, 0}};
-    put.puts.push_back({start, lab_start_json(guest->start_at(guest->told_yes))});
+    put.puts.push_back({start, lab_start_json(connection->start_at(connection->told_yes))});
     if (order != 0) put.removed = {ticket};
     // Whoever adds up at this moment what its user has adds up anew.
     if (limits_->any())
-      put.puts.push_back({key_of(kLabUsers, std::to_string(guest->wanted.uid)), guest->wanted.id});
+      put.puts.push_back({key_of(kLabUsers, std::to_string(connection->wanted.uid)), connection->wanted.id});
     BERTH_CO_DO(co_await change_for(std::move(put)));
     co_return true;
   }
 
   /// A start was made for this process, which has lost that host before it could let the command start there:
   /// the request gets a place again, and the hosts in whose lines it stands know it.
-  bool has_lost_start(const StoreGuest& guest, const LabStart& start) const {
-    return start.pid == guest.who.pid && guest.told_yes.empty() && guest.start_on != start.host &&
-           (guest.given_back.contains(start.host) || !is_asked(guest, start.host));
+  bool has_lost_start(const LabConnection& connection, const LabStart& start) const {
+    return start.pid == connection.who.pid && connection.told_yes.empty() &&
+           connection.start_on != start.host &&
+           (connection.given_back.contains(start.host) || !is_asked(connection, start.host));
   }
 
   /// Whether the request has named this host, and has not left it.
-  static bool is_asked(const StoreGuest& guest, std::string_view host) {
-    return std::ranges::find(guest.asked, host) != guest.asked.end();
+  static bool is_asked(const LabConnection& connection, std::string_view host) {
+    return std::ranges::find(connection.asked, host) != connection.asked.end();
   }
 
-  net::Task<Result<bool>> take_back(Guest guest, std::string host) {
-    const std::string start = key_of(kLabStarts, guest->wanted.id);
-    const std::string ticket = key_of(kLabTickets, guest->wanted.id);
+  net::Task<Result<bool>> take_back(Connection connection, std::string host) {
+    const std::string start = key_of(kLabStarts, connection->wanted.id);
+    const std::string ticket = key_of(kLabTickets, connection->wanted.id);
     StoreChange put;
     put.conditions = {{start, store_->now().revisions(start).created}, {ticket, 0}};
-    put.puts.push_back({ticket, lab_ticket_json(guest->wanted)});
+    put.puts.push_back({ticket, lab_ticket_json(connection->wanted)});
     put.removed = {start};
     BERTH_CO_LET(const auto done, co_await store_->change(std::move(put)));
-    if (done.made) guest->given_back.erase(host);
+    if (done.made) connection->given_back.erase(host);
     co_return true;
   }
 
   /// The one start. What was answered to nobody is answered again, to the same process for the same host.
-  net::Task<Result<bool>> begin(Guest guest, std::uint64_t order) {
-    const std::string id = guest->wanted.id;
-    const std::string host = guest->start_on;
-    if (!guest->told_yes.empty()) {
-      answer_start(guest, host, host == guest->told_yes);
+  net::Task<Result<bool>> begin(Connection connection, std::uint64_t order) {
+    const std::string id = connection->wanted.id;
+    const std::string host = connection->start_on;
+    if (!connection->told_yes.empty()) {
+      answer_start(connection, host, host == connection->told_yes);
       co_return false;
     }
     if (order == 0) {
       // It has no place: it gets one first, or it was started already.
       const auto started = store_->now().starts().find(id);
       if (started != store_->now().starts().end()) {
-        answer_start(guest, host, started->second.host == host && started->second.pid == guest->who.pid);
+        answer_start(connection, host,
+                     started->second.host == host && started->second.pid == connection->who.pid);
         co_return false;
       }
-      BERTH_CO_DO(co_await put_ticket(guest, 0));
+      BERTH_CO_DO(co_await put_ticket(connection, 0));
       co_return true;
     }
-    if (guest->closing.contains(host)) {
-      guest->start_on.clear();  // it is about to let this host go
+    if (connection->closing.contains(host)) {
+      connection->start_on.clear();  // it is about to let this host go
       co_return false;
     }
-    const auto why =
-        guest->wanted.most ? limits_->why_over(*guest, store_->now().gpus_by_user(), 0) : std::nullopt;
+    const auto why = connection->wanted.most ? limits_->why_over(*connection, store_->now().gpus_by_user(), 0)
+                                             : std::nullopt;
     if (why) {
-      guest->start_on.clear();
-      hold_back(guest, *why);
+      connection->start_on.clear();
+      hold_back(connection, *why);
       co_return false;
     }
     StoreChange put;
     put.conditions = {{key_of(kLabTickets, id), order}, {key_of(kLabStarts, id), 0}};
-    put.puts.push_back({key_of(kLabStarts, id), lab_start_json(guest->start_at(host))});
+    put.puts.push_back({key_of(kLabStarts, id), lab_start_json(connection->start_at(host))});
     put.removed = {key_of(kLabTickets, id)};
-    if (guest->wanted.most) {
+    if (connection->wanted.most) {
       // An agent on another machine may start one of the same user at this moment.
-      const std::string user = key_of(kLabUsers, std::to_string(guest->wanted.uid));
+      const std::string user = key_of(kLabUsers, std::to_string(connection->wanted.uid));
       const std::uint64_t seen = store_->now().revisions(user).changed;
       put.conditions.push_back({user, seen, StoreCondition::Of::changed});
       put.puts.push_back({user, id});
     }
     BERTH_CO_LET(const auto done, co_await store_->change(std::move(put)));
     // Of a host that it has let go while the store was asked, the start is taken back in the next round.
-    if (done.made && guest->start_on == host) answer_start(guest, host, true);
+    if (done.made && connection->start_on == host) answer_start(connection, host, true);
     co_return true;
   }
 
-  void answer_start(const Guest& guest, const std::string& host, bool yes) {
+  void answer_start(const Connection& connection, const std::string& host, bool yes) {
     if (!yes) {
-      guest->wanted.id.clear();  // the start that is there stays
-      return dismiss(guest, "this request was started already");
+      connection->wanted.id.clear();  // the start that is there stays
+      return dismiss(connection, "this request was started already");
     }
-    guest->start_on.clear();
-    guest->told_yes = host;
-    send(guest, "yes " + host);
+    connection->start_on.clear();
+    connection->told_yes = host;
+    send(connection, "yes " + host);
   }
 
   void tell_all() {
     const Instant now = std::chrono::steady_clock::now();
-    const LabLine& line = store_->now().line();
+    const LabTickets& queue = store_->now().queue();
     const auto absent = absent_homes(now);
     const GpusByUser has = who_has_what();
-    LabOpenings openings(line, absent, has);
-    for (const Guest& each : guests_->all()) {
+    LabOpenings openings(queue, absent, has);
+    for (const Connection& each : connections_->all()) {
       if (!each->waits()) continue;
-      const auto ticket = line.find(each->wanted.id);
+      const auto ticket = queue.find(each->wanted.id);
       // Its own ticket is known at once. Of earlier ones the watch may still have to tell.
       if (!ticket || ticket->order > store_->now().revision()) continue;
-      const std::size_t place = openings.place(each->wanted.id);
+      const std::size_t position = openings.position(each->wanted.id);
       std::erase_if(each->closing, [&](const auto& host) { return now - host.second > kClosing; });
       if (const auto taken = openings.taken_of_limit(each->wanted.id)) {
         if (const auto why = limits_->why_over(*each, has, *taken)) hold_back(each, *why);
@@ -433,18 +439,19 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
           send(each, "answer " + host);
         }
       // Last, so that who does not want to wait knows that no other host is open to him now.
-      if (std::exchange(each->told_place, place) != place) send(each, fmt::format("place {}", place));
+      if (std::exchange(each->told_position, position) != position)
+        send(each, fmt::format("place {}", position));
     }
   }
 
   /// Nothing where it does not matter.
   GpusByUser who_has_what() const {
-    return store_->now().line().asks_who_has_what() ? store_->now().gpus_by_user() : GpusByUser{};
+    return store_->now().queue().asks_who_has_what() ? store_->now().gpus_by_user() : GpusByUser{};
   }
 
   std::set<std::string, std::less<>> absent_homes(Instant now) {
     std::set<std::string, std::less<>> absent;
-    for (const auto& [home, tickets] : store_->now().line().homes()) {
+    for (const auto& [home, tickets] : store_->now().queue().homes()) {
       if (store_->now().alive().contains(home)) {
         silent_since_.erase(home);
       } else if (now - silent_since_.try_emplace(home, now).first->second > kSilence) {
@@ -456,42 +463,43 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
 
   // --- those who wait
 
-  void hear(const Guest& guest, const std::vector<std::string>& words) {
+  void hear(const Connection& connection, const std::vector<std::string>& words) {
     const std::string word = words.empty() ? "" : words[0];
     const std::string name = words.size() > 1 ? words[1] : "";
-    LabTicket& wanted = guest->wanted;
-    const bool is_of_it = is_asked(*guest, name);
+    LabTicket& wanted = connection->wanted;
+    const bool is_of_it = is_asked(*connection, name);
     if (word == "status") {
-      guest->wants_status = true;
+      connection->wants_status = true;
     } else if (word == "line" && number_from_text<std::size_t>(name)) {
-      guest->wants_line = number_from_text<std::size_t>(name);
+      connection->wants_queue = number_from_text<std::size_t>(name);
     } else if (word == "wait" && words.size() >= 4 && words.size() <= 6 && wanted.id.empty() &&
                is_mark(name)) {
       // A Berth of before does not say how many GPUs it wants: its lane says so, where there are lanes.
-      take_place(guest, name, words[2], words.size() == 4 ? words[2] : words[4], split_words(words[3], ','));
-      if (words.size() == 6 && is_asked(*guest, words[5])) guest->told_yes = words[5];
+      enter_lab_queue(connection, name, words[2], words.size() == 4 ? words[2] : words[4],
+                      split_words(words[3], ','));
+      if (words.size() == 6 && is_asked(*connection, words[5])) connection->told_yes = words[5];
     } else if (word == "here" && is_of_it) {
-      guest->answered.insert(name);
+      connection->answered.insert(name);
       want_again(wanted, name);
     } else if (word == "joined" && is_of_it) {
       want_again(wanted, name);
       if (std::ranges::find(wanted.joined, name) == wanted.joined.end()) wanted.joined.push_back(name);
-      guest->opened.try_emplace(name, std::chrono::steady_clock::now());
+      connection->opened.try_emplace(name, std::chrono::steady_clock::now());
     } else if (word == "closed" && is_of_it) {
-      let_go(*guest, name);
+      let_go(*connection, name);
       want_again(wanted, name);
-      guest->given_back.insert(name);
-      guest->opened.erase(name);
-      guest->answered.erase(name);
-      guest->closing.erase(name);
+      connection->given_back.insert(name);
+      connection->opened.erase(name);
+      connection->answered.erase(name);
+      connection->closing.erase(name);
     } else if (word == "left" && is_of_it) {
-      let_go(*guest, name);
-      std::erase(guest->asked, name);
+      let_go(*connection, name);
+      std::erase(connection->asked, name);
       std::erase(wanted.hosts, name);
     } else if (word == "start" && is_of_it) {
-      guest->start_on = name;
+      connection->start_on = name;
     } else {
-      return dismiss(guest, "it was asked what this version does not know");
+      return dismiss(connection, "it was asked what this version does not know");
     }
     ring();
   }
@@ -502,80 +510,80 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// Nothing has started there: a yes that it was told, or is about to be told, was not passed on.
-  static void let_go(StoreGuest& guest, const std::string& host) {
-    std::erase(guest.wanted.joined, host);
-    if (guest.start_on == host) guest.start_on.clear();
-    if (guest.told_yes == host) guest.told_yes.clear();
+  static void let_go(LabConnection& connection, const std::string& host) {
+    std::erase(connection.wanted.joined, host);
+    if (connection.start_on == host) connection.start_on.clear();
+    if (connection.told_yes == host) connection.told_yes.clear();
   }
 
-  void take_place(const Guest& guest, const std::string& mark, const std::string& lane_text,
-                  const std::string& gpus_text, std::vector<std::string> hosts) {
+  void enter_lab_queue(const Connection& connection, const std::string& mark, const std::string& lane_text,
+                       const std::string& gpus_text, std::vector<std::string> hosts) {
     const auto lane = number_from_text<unsigned>(lane_text);
     const auto gpus = number_from_text<unsigned>(gpus_text);
-    if (!lane || !gpus) return dismiss(guest, "this is no number of GPUs");
-    const std::string id = id_of(place_.name, mark);
+    if (!lane || !gpus) return dismiss(connection, "this is no number of GPUs");
+    const std::string id = id_of(access_.name, mark);
     if (hosts.size() > kMostHostsOfRequest)
-      return dismiss(guest,
+      return dismiss(connection,
                      fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",
                                  kMostHostsOfRequest));
     if (hosts.empty() ||
         !std::ranges::all_of(hosts, [](const auto& each) { return check_host_name(each).has_value(); }))
-      return dismiss(guest, "these are no hosts");
-    if (std::ranges::any_of(guests_->all(),
-                            [&](const Guest& each) { return each->waits() && each->wanted.id == id; }))
-      return dismiss(guest, "this request has its place on another connection");
-    guest->asked = hosts;
-    guest->wanted = {.id = id,
-                     .home = place_.name,
-                     .uid = guest->who.uid,
-                     .lane = *lane,
-                     .gpus = std::max(*gpus, 1U),
-                     .asked_at = asked_at_of(sys::host_name(), guest->who.pid),
-                     .hosts = std::move(hosts),
-                     .joined = {}};
+      return dismiss(connection, "these are no hosts");
+    if (std::ranges::any_of(connections_->all(),
+                            [&](const Connection& each) { return each->waits() && each->wanted.id == id; }))
+      return dismiss(connection, "this request has its place on another connection");
+    connection->asked = hosts;
+    connection->wanted = {.id = id,
+                          .home = access_.name,
+                          .uid = connection->who.uid,
+                          .lane = *lane,
+                          .gpus = std::max(*gpus, 1U),
+                          .origin = origin_of(sys::host_name(), connection->who.pid),
+                          .hosts = std::move(hosts),
+                          .joined = {}};
     removals_.erase(id);
-    learn_limits(guest);
-    if (!fault_.empty() && !std::exchange(guest->told_silent, true))
-      send(guest, "silent " + printable(fault_));
+    learn_limits(connection);
+    if (!fault_.empty() && !std::exchange(connection->told_silent, true))
+      send(connection, "silent " + printable(fault_));
   }
 
   LabOrder order_now() {
     const auto absent = absent_homes(std::chrono::steady_clock::now());
-    return LabOpenings(store_->now().line(), absent, who_has_what()).order();
+    return LabOpenings(store_->now().queue(), absent, who_has_what()).order();
   }
 
-  void dismiss(const Guest& guest, std::string_view why) {
-    send(guest, fmt::format("no {}", why));
-    guests_->dismiss(guest);
+  void dismiss(const Connection& connection, std::string_view why) {
+    send(connection, fmt::format("no {}", why));
+    connections_->dismiss(connection);
   }
 
   /// Its place goes at once.
-  void forget(const Guest& guest) {
-    if (is_owner(*guest)) removals_.insert(guest->wanted.id);
+  void forget(const Connection& connection) {
+    if (is_owner(*connection)) removals_.insert(connection->wanted.id);
     ring();
   }
 
   /// Not of one that was sent away because the place is another's.
-  bool is_owner(const StoreGuest& guest) const {
-    if (guest.wanted.id.empty()) return false;
-    const auto found = store_->now().line().find(guest.wanted.id);
-    return !found || found->uid == guest.wanted.uid;
+  bool is_owner(const LabConnection& connection) const {
+    if (connection.wanted.id.empty()) return false;
+    const auto found = store_->now().queue().find(connection.wanted.id);
+    return !found || found->uid == connection.wanted.uid;
   }
 
-  void send(const Guest& guest, std::string_view words) { guests_->send(guest, words); }
+  void send(const Connection& connection, std::string_view words) { connections_->send(connection, words); }
 
   asio::io_context& loop_;
   std::function<void(const std::string&)> log_;
-  StorePlace place_;
+  StoreAccess access_;
   std::shared_ptr<StoreLimits> limits_;
-  std::shared_ptr<StoreGuests> guests_;
+  std::shared_ptr<LabConnections> connections_;
   net::Timer bell_;  ///< rings for a round
   bool is_rung_ = false;
   std::shared_ptr<StoreReading> store_;
-  std::unique_ptr<StorePresence> presence_;
+  std::unique_ptr<StoreHeartbeat> heartbeat_;
   JoinPatience patience_;
-  StoreTelling::Show show_;
-  std::unique_ptr<StoreTelling> telling_;
+  LabQueueReporter::Show show_;
+  std::unique_ptr<LabQueueReporter> reporter_;
   std::string fault_;                            ///< why the store does not answer; "": it does
   Instant needed_{};                             ///< what the store has, by somebody here
   std::set<std::string, std::less<>> removals_;  ///< ids of tickets whose waiters have gone
@@ -589,12 +597,12 @@ StoreAgent::StoreAgent(asio::io_context& loop, std::function<void(const std::str
     : body_(std::make_shared<Body>(loop, std::move(log))) {}
 StoreAgent::~StoreAgent() = default;
 
-void StoreAgent::show_line_to(std::function<void(std::vector<LabStanding>)> show) {
-  body_->show_line_to(std::move(show));
+void StoreAgent::show_queue_to(std::function<void(std::vector<LabStanding>)> show) {
+  body_->show_queue_to(std::move(show));
 }
 
-Result<void> StoreAgent::start(StorePlace place) {
-  return body_->start(std::move(place));
+Result<void> StoreAgent::start(StoreAccess access) {
+  return body_->start(std::move(access));
 }
 
 }  // namespace berth::lab_queue

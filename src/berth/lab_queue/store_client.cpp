@@ -14,18 +14,18 @@ namespace {
 
 constexpr std::size_t kMostOfStore = 64U << 20U;  // 10⁵ tickets
 
-Error why_no_login(const StorePlace& place, const Error& error) {
+Error why_no_login(const StoreAccess& access, const Error& error) {
   return {ErrorCode::failure,
           fmt::format("it does not let in the user {} with the password in {}: {}; the file is read again at "
                       "the next try",
-                      printable(place.user), printable(place.password_file), error.message)};
+                      printable(access.user), printable(access.password_file), error.message)};
 }
 
 }  // namespace
 
 StoreClient::StoreClient(asio::io_context& loop, std::shared_ptr<net::ClientSharing> sharing,
-                         const StorePlace& place)
-    : loop_(loop), sharing_(std::move(sharing)), place_(place) {
+                         const StoreAccess& access)
+    : loop_(loop), sharing_(std::move(sharing)), access_(access) {
   use_member(0);
 }
 
@@ -34,9 +34,9 @@ void StoreClient::use_next_member() {
 }
 
 void StoreClient::use_member(std::size_t which) {
-  which_ = which % place_.members.size();
+  which_ = which % access_.members.size();
   // A token of one member holds for the others too, but they may not know it yet.
-  member_ = place_.members[which_];
+  member_ = access_.members[which_];
   client_ = std::make_unique<net::Client>(loop_, sharing_, member_, kMostOfStore);
 }
 
@@ -52,23 +52,23 @@ net::Task<Result<std::string>> StoreClient::post(const std::string& path, const 
 }
 
 net::Task<Result<void>> StoreClient::log_in() {
-  BERTH_CO_LET(const auto password, http::read_secret(place_.password_file, "password"));
+  BERTH_CO_LET(const auto password, http::read_secret(access_.password_file, "password"));
   show("");
   lets_all_in_ = false;
   const std::string path = "/v3/auth/authenticate";
-  const std::string body = store_login_json(place_.user, password);
+  const std::string body = store_login_json(access_.user, password);
   BERTH_CO_LET(const auto answer, co_await post(path, body, kStorePatience));
   lets_all_in_ = asks_nobody_for_password(answer);
   if (lets_all_in_) co_return Result<void>();
   auto token = read_store_login(answer);
-  if (!token) co_return std::unexpected(why_no_login(place_, token.error()));
+  if (!token) co_return std::unexpected(why_no_login(access_, token.error()));
   show(*std::move(token));
   co_return Result<void>();
 }
 
 net::Task<Result<std::string>> StoreClient::ask(const std::string& path, const std::string& body,
                                                 std::chrono::milliseconds patience) {
-  if (place_.user.empty()) co_return co_await post(path, body, patience);
+  if (access_.user.empty()) co_return co_await post(path, body, patience);
   if (has_way_in()) {
     auto answer = co_await post(path, body, patience);
     if (!answer || !(refuses_token(*answer) || asks_for_user(*answer))) co_return answer;

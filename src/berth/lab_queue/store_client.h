@@ -17,7 +17,7 @@ inline constexpr std::chrono::milliseconds kStorePatience{3000};
 /// has: so agents may be told their user before etcd asks for it.
 class StoreClient {
  public:
-  StoreClient(asio::io_context& loop, std::shared_ptr<net::ClientSharing> sharing, const StorePlace& place);
+  StoreClient(asio::io_context& loop, std::shared_ptr<net::ClientSharing> sharing, const StoreAccess& access);
 
   /// The whole answer to a POST, of any status. Error: `failure`, with the member that did not answer within
   /// `patience`, and why.
@@ -39,7 +39,7 @@ class StoreClient {
 
   asio::io_context& loop_;
   std::shared_ptr<net::ClientSharing> sharing_;
-  const StorePlace& place_;
+  const StoreAccess& access_;
   std::size_t which_ = 0;
   http::Peer member_;
   bool lets_all_in_ = false;  ///< it said so, and has not asked for a user since

@@ -19,7 +19,7 @@ constexpr auto kRenewal = 10s;
 
 }  // namespace
 
-net::Task<Result<void>> StorePresence::keep() {
+net::Task<Result<void>> StoreHeartbeat::keep() {
   const Instant now = std::chrono::steady_clock::now();
   if (is_there() && now < renewal_) co_return Result<void>();
   if (is_there()) {
@@ -38,7 +38,7 @@ net::Task<Result<void>> StorePresence::keep() {
   BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
   BERTH_CO_LET(const auto granted, read_granted_lease(answer));
   StoreChange presence;
-  presence.puts.push_back({key_of(kLabPresence, name_), std::string(version()), granted.id});
+  presence.puts.push_back({key_of(kLabAlive, name_), std::string(version()), granted.id});
   BERTH_CO_DO(co_await store_->change(std::move(presence)));
   lease_ = granted.id;
   renewal_ = now + kRenewal;
@@ -46,7 +46,7 @@ net::Task<Result<void>> StorePresence::keep() {
 }
 
 /// What etcd keeps of its past would fill its room.
-net::Task<Result<void>> StorePresence::let_forget(Instant now) {
+net::Task<Result<void>> StoreHeartbeat::let_forget(Instant now) {
   const auto revision = compaction_.due(now);
   if (!revision) co_return Result<void>();
   std::string path = "/v3/kv/compaction";

@@ -13,13 +13,13 @@ namespace berth::lab_queue {
 
 /// That this machine is there, which the store has under a lease of etcd that is renewed; nothing else is
 /// under a lease. With each renewal the agent learns how far the store has come, and when it may forget.
-class StorePresence {
+class StoreHeartbeat {
  public:
   using Instant = std::chrono::steady_clock::time_point;
 
   /// `name`: of this machine in the store. `log`: a line for the admin.
-  StorePresence(std::shared_ptr<StoreReading> store, std::string name,
-                std::function<void(const std::string&)> log)
+  StoreHeartbeat(std::shared_ptr<StoreReading> store, std::string name,
+                 std::function<void(const std::string&)> log)
       : store_(std::move(store)), name_(std::move(name)), log_(std::move(log)) {}
 
   /// Renews it if that is due. Error: `failure`; the store has not answered.

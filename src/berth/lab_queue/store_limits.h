@@ -22,25 +22,25 @@ class StoreLimits : public std::enable_shared_from_this<StoreLimits> {
 
   /// Whether there are limits over the lab at all.
   bool any() const { return any_; }
-  /// Whether it is known which limits apply to this guest. One that runs needs none.
-  bool are_known_for(const StoreGuest& guest) const;
+  /// Whether it is known which limits apply to this connection. One that runs needs none.
+  bool are_known_for(const LabConnection& connection) const;
 
-  /// Finds out whose limits apply to the guest, for as long as it is there. `told_late`: the name service has
-  /// not answered for a while. `known`: it has, or the guest has gone.
-  void learn(const Guest& guest, std::function<void()> told_late, std::function<void()> known);
+  /// Finds out whose limits apply to the connection, for as long as it is there. `told_late`: the name
+  /// service has not answered for a while. `known`: it has, or the connection has gone.
+  void learn(const Connection& connection, std::function<void()> told_late, std::function<void()> known);
 
-  /// Says in the guest's ticket what its user may have at this hour. Returns why the user may never have so
-  /// much.
-  std::optional<std::string> apply_to(StoreGuest& guest) const;
+  /// Says in the connection's ticket what its user may have at this hour. Returns why the user may never have
+  /// so much.
+  std::optional<std::string> apply_to(LabConnection& connection) const;
   /// Why the user may not start this one now. `taken`: what the user has of the lab, and what the user's
   /// earlier requests ask for.
-  std::optional<std::string> why_over(const StoreGuest& guest, const GpusByUser& has,
+  std::optional<std::string> why_over(const LabConnection& connection, const GpusByUser& has,
                                       std::uint64_t taken) const;
 
  private:
-  static net::Task<> ask(std::shared_ptr<StoreLimits> self, Guest guest, std::function<void()> told_late,
-                         std::function<void()> known);
-  std::optional<UserLimits> now_for(const StoreGuest& guest) const;
+  static net::Task<> ask(std::shared_ptr<StoreLimits> self, Connection connection,
+                         std::function<void()> told_late, std::function<void()> known);
+  std::optional<UserLimits> now_for(const LabConnection& connection) const;
 
   asio::io_context& loop_;
   SiteLimits limits_;

@@ -26,11 +26,11 @@ constexpr std::size_t kLongestNews = 64U << 20U;
 
 }  // namespace
 
-StoreReading::StoreReading(asio::io_context& loop, const StorePlace& place, std::function<void()> rung)
+StoreReading::StoreReading(asio::io_context& loop, const StoreAccess& access, std::function<void()> rung)
     : loop_(loop),
       rung_(std::move(rung)),
       sharing_(net::client_sharing(loop)),
-      client_(loop, sharing_, place),
+      client_(loop, sharing_, access),
       need_(loop) {}
 
 void StoreReading::start() {

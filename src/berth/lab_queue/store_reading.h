@@ -20,7 +20,7 @@ namespace berth::lab_queue {
 class StoreReading : public std::enable_shared_from_this<StoreReading> {
  public:
   /// `rung` is called when there is news.
-  StoreReading(asio::io_context& loop, const StorePlace& place, std::function<void()> rung);
+  StoreReading(asio::io_context& loop, const StoreAccess& access, std::function<void()> rung);
 
   /// Starts, for as long as the loop runs. To be called once.
   void start();

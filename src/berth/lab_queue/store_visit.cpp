@@ -54,7 +54,7 @@ std::string reading_fault(const Result<std::string>& answer) {
 
 class Look {
  public:
-  explicit Look(const StorePlace& place) : place_(place) {}
+  explicit Look(const StoreAccess& access) : access_(access) {}
 
   std::vector<view::Finding> take() {
     std::exception_ptr fault;
@@ -67,7 +67,7 @@ class Look {
  private:
   net::Task<void> go() {
     std::optional<std::size_t> first;
-    for (std::size_t i = 0; i < place_.members.size(); ++i) {
+    for (std::size_t i = 0; i < access_.members.size(); ++i) {
       const auto version = co_await version_of_member(i);
       if (version && !first) first = i;
       tell_of_member(i, version);
@@ -77,16 +77,16 @@ class Look {
     for (view::Finding& each : findings_)
       if (each.check != "version" && each.level == Level::fail)
         each = {Level::warn, each.check, each.found, "start it; until then the agents ask the other members"};
-    const StorePlace where = only_member(*first);
+    const StoreAccess where = only_member(*first);
     co_await ask_as_nobody(where);
-    if (!wants_user_ || !place_.user.empty()) co_await try_rights(where);
+    if (!wants_user_ || !access_.user.empty()) co_await try_rights(where);
   }
 
   void tell_of_member(std::size_t which, const Result<std::string>& version) {
-    const std::string url = http::url_of(place_.members[which]);
+    const std::string url = http::url_of(access_.members[which]);
     if (!version) {
       tell(Level::fail, url, version.error().message,
-           "start etcd; until then no request in the line of the lab starts");
+           "start etcd; until then no request in the queue of the lab starts");
       return;
     }
     tell(Level::pass, url, fmt::format("etcd {}", *version), "");
@@ -96,40 +96,40 @@ class Look {
 
   /// A member that has lost the others still says its version, but reads no key.
   net::Task<Result<std::string>> version_of_member(std::size_t which) {
-    const StorePlace place = only_member(which);
-    net::Client plain(loop_, sharing_, place.members.front());
+    const StoreAccess access = only_member(which);
+    net::Client plain(loop_, sharing_, access.members.front());
     const std::string path = "/version";
     const std::string nothing;
     BERTH_CO_LET(const auto told, co_await plain.get(path, nothing, kStorePatience));
     BERTH_CO_LET(const auto version, read_store_version(told.body));
-    BERTH_CO_DO(co_await read_mark(place));
+    BERTH_CO_DO(co_await read_mark(access));
     co_return version;
   }
 
-  net::Task<Result<std::string>> read_mark(const StorePlace& place) {
-    StoreClient client(loop_, sharing_, place);
+  net::Task<Result<std::string>> read_mark(const StoreAccess& access) {
+    StoreClient client(loop_, sharing_, access);
     const std::string path = "/v3/kv/range";
     const std::string body = one_key_json(kMarkOfStore);
     co_return co_await client.ask(path, body);
   }
 
-  net::Task<void> ask_as_nobody(const StorePlace& where) {
-    StorePlace nobody = where;
+  net::Task<void> ask_as_nobody(const StoreAccess& where) {
+    StoreAccess nobody = where;
     nobody.user.clear();
     nobody.members.front().certificate.clear();
     nobody.members.front().key.clear();
     const auto answer = co_await read_mark(nobody);
     wants_user_ = answer && asks_for_user(*answer);
     if (reading_fault(answer).empty())
-      tell(Level::warn, "users", "etcd asks nobody who they are: whoever reaches it can change the line",
+      tell(Level::warn, "users", "etcd asks nobody who they are: whoever reaches it can change the queue",
            "make a user for the agents; docs/machines.md has the lines");
-    else if (wants_user_ && place_.user.empty())
+    else if (wants_user_ && access_.user.empty())
       tell(Level::fail, "users", "etcd asks for a user and a password, and none are named",
            "name them: --store-user NAME --store-password-file FILE, here and for each agent");
   }
 
-  net::Task<void> try_rights(const StorePlace& where) {
-    const std::string who = place_.user.empty() ? "the agents" : fmt::format("the user {}", place_.user);
+  net::Task<void> try_rights(const StoreAccess& where) {
+    const std::string who = access_.user.empty() ? "the agents" : fmt::format("the user {}", access_.user);
     const auto read = co_await read_mark(where);
     std::string fault = reading_fault(read);
     std::string what = "read";
@@ -144,25 +144,25 @@ class Look {
       what = "write";
     }
     if (fault.empty())
-      tell(Level::pass, "rights", fmt::format("{} may read and write the line", who), "");
+      tell(Level::pass, "rights", fmt::format("{} may read and write the queue", who), "");
     else
-      tell(Level::fail, "rights", fmt::format("{} may not {} the line: {}", who, what, fault),
+      tell(Level::fail, "rights", fmt::format("{} may not {} the queue: {}", who, what, fault),
            fault.contains("permission denied")
                ? "give it the right to read and write below /berth/1/; docs/machines.md has the lines"
                : "ask etcd what ails it: `etcdctl endpoint status`, `etcdctl alarm list`");
   }
 
-  StorePlace only_member(std::size_t which) const {
-    StorePlace place = place_;
-    place.members = {place_.members[which]};
-    return place;
+  StoreAccess only_member(std::size_t which) const {
+    StoreAccess access = access_;
+    access.members = {access_.members[which]};
+    return access;
   }
 
   void tell(Level level, std::string check, std::string found, std::string remedy) {
     findings_.push_back({level, std::move(check), std::move(found), std::move(remedy)});
   }
 
-  const StorePlace& place_;
+  const StoreAccess& access_;
   asio::io_context loop_{1};
   std::shared_ptr<net::ClientSharing> sharing_ = net::client_sharing(loop_);
   std::vector<view::Finding> findings_{};
@@ -179,8 +179,8 @@ std::string version_fault(std::string_view text) {
   return "";
 }
 
-std::vector<view::Finding> look_at_store(const StorePlace& place) {
-  return Look(place).take();
+std::vector<view::Finding> look_at_store(const StoreAccess& access) {
+  return Look(access).take();
 }
 
 }  // namespace berth::lab_queue

@@ -40,11 +40,11 @@ class NotingSource : public source::Source {
 };
 
 // Does what `next` says, and tells it what came of it.
-class Asking {
+class Acquirer {
  public:
-  Asking(const SourceAccess& source, store::LeaseStore& store, const Request& request,
-         const LookOptions& options, const TicketWords& words, const Patience& patience,
-         const OnWait& on_wait)
+  Acquirer(const SourceAccess& source, store::LeaseStore& store, const Request& request,
+           const LookOptions& options, const TicketWords& words, const Patience& patience,
+           const OnWait& on_wait)
       : source_(source),
         store_(store),
         words_(words),
@@ -100,7 +100,7 @@ class Asking {
   }
 
   // In the queue nobody else is given a candidate of ours, but by rules that let others pass.
-  bool may_be_given_away() const { return !own_ || options_.policy.line.lets_others_pass(); }
+  bool may_be_given_away() const { return !own_ || options_.policy.queue.lets_others_pass(); }
   std::int64_t lease_changes() { return may_be_given_away() ? store_.lease_changes() : 0; }
 
   Done perform(const Join& wanted) {
@@ -161,9 +161,9 @@ class Asking {
     return named;
   }
 
-  Done perform(const ReadLine& wanted) {
+  Done perform(const ReadQueue& wanted) {
     BERTH_LET(auto books, store_.look(store::Extent::everything));
-    LineRead read{std::move(books.ledger), sys::milliseconds_since_boot()};
+    QueueRead read{std::move(books.ledger), sys::milliseconds_since_boot()};
     if (wanted.stopped) read.stopped = stopped_waiters(read.ledger, *options_.processes);
     return read;
   }
@@ -171,7 +171,7 @@ class Asking {
   Done perform(const Ring& wanted) {
     Rang rang;
     for (const TicketId id : wanted.tickets) {
-      const Ticket* ticket = find_ticket(state_.line, id);
+      const Ticket* ticket = find_ticket(state_.queue, id);
       if (ticket != nullptr && is_stopped(*ticket, *options_.processes)) rang.stopped.insert(id);
       // Who is stopped hears it when it goes on, which nobody else would tell it.
       store_.ring(id);
@@ -243,13 +243,13 @@ class Asking {
 
   /// The UUID of a device that an original has taken since we looked. nullopt: we have its locks now.
   Result<std::optional<std::string>> keep_originals_away(LocksBeside& beside) {
-    beside.until_used.take(lock_places(options_.policy.safe_gpu_locks), kSafeGpuPatience);
+    beside.until_used.take(lock_folders(options_.policy.safe_gpu_locks), kSafeGpuPatience);
     if (beside.until_used) {
       // One that had the lock may have chosen a device of ours meanwhile.
       BERTH_LET(auto taken, used_by_outsider());
       if (taken) return taken;
     }
-    const auto folders = lock_places(options_.policy.gpu_scheduler_locks);
+    const auto folders = lock_folders(options_.policy.gpu_scheduler_locks);
     return beside.for_lease.take(folders, own_->ticket().devices, state_.facts.snapshot);
   }
 
@@ -273,7 +273,7 @@ class Asking {
   Done begin_again(const std::string& lost) {
     own_->release();
     own_.reset();
-    state_.patience.stands_again = true;
+    state_.patience.is_requeued = true;
     state_ = begin(std::move(state_.request), state_.patience);
     state_.refused.insert(lost);
     return What(Begun{});
@@ -352,8 +352,8 @@ class Asking {
       draft.job_start_ticks = job->start_ticks;
     }
     draft.slurm_job = words_.slurm_job;
-    draft.asked_at = words_.asked_at;
-    if (traits_of(options_.policy.line.order).numbers) draft.turn = 0;  // the store knows which
+    draft.origin = words_.origin;
+    if (traits_of(options_.policy.queue.order).numbers) draft.fair_number = 0;  // the store knows which
     draft.candidates = candidates;
     draft.command = words_.command;
     draft.note = words_.note;
@@ -403,16 +403,16 @@ std::string HeldLease::short_name() const {
   return berth::short_name(world_.ledger, ticket().id);
 }
 
-Result<Acquired> acquire_in_turn(const SourceAccess& source, store::LeaseStore& store, const Request& request,
-                                 const LookOptions& options, const TicketWords& words,
-                                 const Patience& patience, const OnWait& on_wait) {
-  return Asking(source, store, request, options, words, patience, on_wait).run();
+Result<Acquired> acquire_by_queue(const SourceAccess& source, store::LeaseStore& store,
+                                  const Request& request, const LookOptions& options,
+                                  const TicketWords& words, const Patience& patience, const OnWait& on_wait) {
+  return Acquirer(source, store, request, options, words, patience, on_wait).run();
 }
 
 Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request,
                          const LookOptions& options, const TicketWords& words) {
   const SourceAccess access{[&source]() -> Result<source::Source*> { return &source; }, [] {}};
-  return acquire_in_turn(access, store, request, options, words, {}, {});
+  return acquire_by_queue(access, store, request, options, words, {}, {});
 }
 
 }  // namespace berth::leasing

@@ -24,7 +24,7 @@ struct TicketWords {
   bool kept = false;                       ///< this process is a keeper: it holds the lease for somebody else
   std::optional<std::uint32_t> job = {};   ///< if kept: the process whose descendants belong to the lease
   std::uint32_t slurm_job = 0;             ///< if kept: the job of Slurm that it is for; 0: none
-  std::string asked_at = {};               ///< as of a ticket
+  std::string origin = {};                 ///< as of a ticket
   std::optional<std::uint32_t> host = {};  ///< the process that this one asks for, and hands the lease to
   /// Leases that the asking process has, and keeps while it waits.
   std::vector<TicketId> beside = {};
@@ -124,9 +124,9 @@ struct OnWait {
 /// Takes a lease for this process, in its turn. Asks the driver before it enters the gate, never while it
 /// keeps others from deciding; in the queue, only the first waiter asks the driver. Error: `usage`; as
 /// `look`. Uses SIGALRM while it waits.
-Result<Acquired> acquire_in_turn(const SourceAccess& source, store::LeaseStore& store, const Request& request,
-                                 const LookOptions& options, const TicketWords& words,
-                                 const Patience& patience, const OnWait& on_wait);
+Result<Acquired> acquire_by_queue(const SourceAccess& source, store::LeaseStore& store,
+                                  const Request& request, const LookOptions& options,
+                                  const TicketWords& words, const Patience& patience, const OnWait& on_wait);
 
 /// The same, now or not at all.
 Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request,

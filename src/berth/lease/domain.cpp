@@ -18,8 +18,8 @@ namespace berth::leasing {
 namespace {
 
 // nullopt: there is no such lease, or it is another user's.
-Result<std::optional<Ticket>> own_lease(Place& place, TicketId id) {
-  BERTH_LET(const auto books, place.store->look());
+Result<std::optional<Ticket>> own_lease(Domain& domain, TicketId id) {
+  BERTH_LET(const auto books, domain.store->look());
   const Ticket* lease = find_ticket(books.ledger, id);
   if (lease == nullptr || lease->phase != TicketPhase::granted || lease->uid != ::geteuid())
     return std::nullopt;
@@ -27,10 +27,10 @@ Result<std::optional<Ticket>> own_lease(Place& place, TicketId id) {
 }
 
 // What berth prolog has leased for the job of Slurm that this process is of. nullopt: nothing.
-Result<std::optional<Ticket>> lease_of_slurm(const Place& place) {
+Result<std::optional<Ticket>> lease_of_slurm(const Domain& domain) {
   const auto job = slurm_job_of(sys::variable(kSlurmJobVariable));
   if (!job) return std::nullopt;
-  BERTH_LET(const auto books, place.store->look());
+  BERTH_LET(const auto books, domain.store->look());
   const auto found = std::ranges::find_if(books.ledger.tickets, [&](const Ticket& ticket) {
     return ticket.phase == TicketPhase::granted && ticket.uid == ::geteuid() && ticket.slurm_job == *job;
   });
@@ -38,10 +38,10 @@ Result<std::optional<Ticket>> lease_of_slurm(const Place& place) {
 }
 
 // One level down.
-Result<void> enter(Place& place, const Ticket& lease) {
-  BERTH_LET(auto inside, place.store->inside(lease.id));
-  Level inner{std::move(inside), lease.devices, place.path_of(lease.id)};
-  place.around.push_back(std::exchange(static_cast<Level&>(place), std::move(inner)));
+Result<void> enter(Domain& domain, const Ticket& lease) {
+  BERTH_LET(auto inside, domain.store->inside(lease.id));
+  Level inner{std::move(inside), lease.devices, domain.path_of(lease.id)};
+  domain.around.push_back(std::exchange(static_cast<Level&>(domain), std::move(inner)));
   return {};
 }
 
@@ -69,62 +69,62 @@ MaskVariables inherited_masks(std::string_view prefix) {
   return found;
 }
 
-std::string Place::path_of(TicketId lease) const {
+std::string Domain::path_of(TicketId lease) const {
   return lease_path.empty() ? to_text(lease) : fmt::format("{}/{}", lease_path, to_text(lease));
 }
 
-std::optional<TicketId> Place::outermost() const {
+std::optional<TicketId> Domain::outermost() const {
   return ticket_id_from_text(std::string_view(lease_path).substr(0, lease_path.find('/')));
 }
 
-Place machine_around(Place place) {
-  if (place.around.empty()) return place;
-  static_cast<Level&>(place) = std::move(place.around.front());
-  place.around.clear();
-  return place;
+Domain machine_around(Domain domain) {
+  if (domain.around.empty()) return domain;
+  static_cast<Level&>(domain) = std::move(domain.around.front());
+  domain.around.clear();
+  return domain;
 }
 
-std::string Place::ticket_of(TicketId lease) const {
+std::string Domain::ticket_of(TicketId lease) const {
   return fmt::format("{}/leases/{}", std::filesystem::absolute(store->path()).string(), to_text(lease));
 }
 
-Result<Place> find_place(const store::Tell& tell, InClaim in_claim) {
-  BERTH_LET(auto opened, store::DirectoryStore::open(store::choose_lease_directory(), tell));
-  Place place;
-  place.store = std::move(opened);
-  place.warnings = place.store->notes();
-  place.masks = inherited_masks();
+Result<Domain> find_domain(const store::Warn& warn, InClaim in_claim) {
+  BERTH_LET(auto opened, store::DirectoryStore::open(store::choose_lease_directory(), warn));
+  Domain domain;
+  domain.store = std::move(opened);
+  domain.warnings = domain.store->notes();
+  domain.masks = inherited_masks();
 
   const std::string_view value = sys::variable("BERTH_LEASE");
   if (value.empty()) {
-    BERTH_LET(const auto allotted, lease_of_slurm(place));
-    if (allotted) BERTH_DO(enter(place, *allotted));
-    return place;
+    BERTH_LET(const auto allotted, lease_of_slurm(domain));
+    if (allotted) BERTH_DO(enter(domain, *allotted));
+    return domain;
   }
   std::string_view rest = value;
   while (!rest.empty()) {
     const std::string_view part = rest.substr(0, rest.find('/'));
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
     const auto id = ticket_id_from_text(part);
-    BERTH_LET(auto lease, id ? own_lease(place, *id) : Result<std::optional<Ticket>>());
+    BERTH_LET(auto lease, id ? own_lease(domain, *id) : Result<std::optional<Ticket>>());
     // What Slurm has allotted is all that there is for its job.
     if (lease && lease->kept && lease->slurm_job == 0 && in_claim == InClaim::beside) {
-      place.masks = inherited_masks(kOuterMask);
-      place.beside = std::move(*lease);
+      domain.masks = inherited_masks(kOuterMask);
+      domain.beside = std::move(*lease);
       break;
     }
     if (lease) {
-      BERTH_DO(enter(place, *lease));
+      BERTH_DO(enter(domain, *lease));
       continue;
     }
     // They came with a lease that is no more.
-    place.masks = inherited_masks(kOuterMask);
-    place.warnings.push_back(fmt::format(
+    domain.masks = inherited_masks(kOuterMask);
+    domain.warnings.push_back(fmt::format(
         "the lease in BERTH_LEASE={} has ended, or is not yours; Berth ignores this variable and {}", value,
         names_of_masks()));
     break;
   }
-  return place;
+  return domain;
 }
 
 }  // namespace berth::leasing

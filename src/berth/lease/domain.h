@@ -19,7 +19,7 @@ struct Level {
 };
 
 /// Where a request is made.
-struct Place : Level {
+struct Domain : Level {
   std::vector<Level> around;     ///< inside a lease: the levels around it, the machine first
   MaskVariables masks;           ///< the masks that requests here obey, without those that a lease has set
   std::optional<Ticket> beside;  ///< the claim that this process is in, if InClaim::beside left it aside
@@ -34,7 +34,7 @@ struct Place : Level {
 };
 
 /// The machine around this place, for a command that only looks: it sees all devices and all leases.
-Place machine_around(Place place);
+Domain machine_around(Domain domain);
 
 /// The prefix of the variable in which a claim keeps the value of a mask that was set before.
 inline constexpr std::string_view kOuterMask = "BERTH_OUTER_";
@@ -48,6 +48,6 @@ enum class InClaim { inside, beside };
 /// Opens the lease directory of this machine. If BERTH_LEASE names a lease that is alive and ours, opens the
 /// directory inside that lease too; without BERTH_LEASE, that inside the lease of the job of Slurm that
 /// SLURM_JOB_ID names. Error: the directory is not fit for use.
-Result<Place> find_place(const store::Tell& tell, InClaim in_claim = InClaim::inside);
+Result<Domain> find_domain(const store::Warn& warn, InClaim in_claim = InClaim::inside);
 
 }  // namespace berth::leasing

@@ -96,7 +96,7 @@ std::set<std::uint32_t> own_processes(const Snapshot& snapshot, const LookOption
 // A device that is leased is taken with and without such a lock, which our drop-ins have, too.
 void note_originals(World& world) {
   if (world.facts.policy.gpu_scheduler_locks.empty()) return;
-  const auto folders = lock_places(world.facts.policy.gpu_scheduler_locks);
+  const auto folders = lock_folders(world.facts.policy.gpu_scheduler_locks);
   auto& locked = world.facts.locked_by_originals = locked_by_originals(folders, world.facts.snapshot);
   std::erase_if(locked, [&](const std::string& uuid) { return !leases_on(world.ledger, uuid).empty(); });
 }
@@ -170,12 +170,12 @@ std::set<TicketId> stopped_waiters(const Ledger& ledger, Processes& processes) {
   return stopped;
 }
 
-Result<std::vector<Verdict>> judge_each_in_line(const World& world) {
+Result<std::vector<Verdict>> judge_each_in_queue(const World& world) {
   const Request one;
   BERTH_LET(auto verdicts, judge_each(one, world.ledger, world.facts));
-  return behind_the_line(std::move(verdicts),
-                         newcomer(one, {std::string(kEveryDevice)}, world.ledger, world.facts), world.ledger,
-                         world.facts, world.stopped, world.looked_at);
+  return behind_the_queue(std::move(verdicts),
+                          newcomer(one, {std::string(kEveryDevice)}, world.ledger, world.facts), world.ledger,
+                          world.facts, world.stopped, world.looked_at);
 }
 
 std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes) {

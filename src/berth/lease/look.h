@@ -51,7 +51,7 @@ std::optional<UserLimits> limits_now(const LookOptions& options);
 
 /// One verdict for each device, for a listing: as `judge_each` for a whole device, but behind the requests
 /// that wait.
-Result<std::vector<Verdict>> judge_each_in_line(const World& world);
+Result<std::vector<Verdict>> judge_each_in_queue(const World& world);
 
 /// Asks the source for what judging `request` needs, and reads the ledger. Holds and changes nothing. Users
 /// have names if the whole ledger was read. Error: as Source::read; the lease directory is not fit for use.

@@ -102,7 +102,7 @@ Result<sys::Descriptor> lock_in_folder(const std::string& path, const std::strin
 
 }  // namespace
 
-std::vector<std::string> lock_places(const std::vector<std::string>& as_written) {
+std::vector<std::string> lock_folders(const std::vector<std::string>& as_written) {
   std::vector<std::string> folders;
   const char* home = std::getenv("HOME");
   for (const std::string& folder : as_written) {

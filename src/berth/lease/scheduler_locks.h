@@ -17,7 +17,7 @@
 namespace berth::leasing {
 
 /// Folders or files as the site file names them, with the home of this user in place of "~".
-std::vector<std::string> lock_places(const std::vector<std::string>& as_written);
+std::vector<std::string> lock_folders(const std::vector<std::string>& as_written);
 
 /// The UUIDs of the GPUs that a copy of the original has locked in one of these folders. Not those that only
 /// we have locked.

@@ -60,14 +60,14 @@ std::vector<std::string> looser_requests(const Request& request, const World& wo
   return changes;
 }
 
-/// What the line leaves of the verdicts to a request that is made now.
-Result<std::vector<Verdict>> judge_behind_the_line(const Request& request, const World& world) {
+/// What the queue leaves of the verdicts to a request that is made now.
+Result<std::vector<Verdict>> judge_behind_the_queue(const Request& request, const World& world) {
   BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
-  return behind_the_line(std::move(verdicts), newcomer(request, {}, world.ledger, world.facts), world.ledger,
-                         world.facts, world.stopped, world.looked_at);
+  return behind_the_queue(std::move(verdicts), newcomer(request, {}, world.ledger, world.facts), world.ledger,
+                          world.facts, world.stopped, world.looked_at);
 }
 
-/// How a request that is made now would stand in line.
+/// How a request that is made now would stand in the queue.
 Result<std::optional<Standing>> standing_of_newcomer(const Request& request, const World& world) {
   if (count_waiting(world.ledger) == 0) return std::nullopt;
   BERTH_LET(auto able, candidates(request, world.facts));
@@ -180,24 +180,24 @@ std::vector<std::string> notes_on(const HeldLease& lease) {
   return notes_on_answer(lease.world().facts, lease.ticket().devices, lease.notes());
 }
 
-Result<Session> Session::open(SourceAccess source, MaskUse mask, const store::Tell& tell) {
-  BERTH_LET(auto place, find_place(tell));
-  return open_at(std::move(place), std::move(source), mask);
+Result<Session> Session::open(SourceAccess source, MaskUse mask, const store::Warn& warn) {
+  BERTH_LET(auto domain, find_domain(warn));
+  return open_at(std::move(domain), std::move(source), mask);
 }
 
-Result<Session> Session::open_at(Place place, SourceAccess source, MaskUse mask) {
+Result<Session> Session::open_at(Domain domain, SourceAccess source, MaskUse mask) {
   BERTH_LET(auto files, read_site_files(standard_site_file_paths()));
   LookOptions options;
   options.policy = std::move(files.policy);
-  if (mask == MaskUse::inherit) options.masks = place.masks;
+  if (mask == MaskUse::inherit) options.masks = domain.masks;
   options.requester = kThisProcess;
   add_safe_gpu_locks(options.policy.safe_gpu_locks);
-  return Session(std::move(place), std::move(source), std::move(options));
+  return Session(std::move(domain), std::move(source), std::move(options));
 }
 
-Session::Session(Place place, SourceAccess source, LookOptions options)
-    : place_(std::move(place)), source_(std::move(source)), options_(std::move(options)) {
-  options_.within = place_.within;
+Session::Session(Domain domain, SourceAccess source, LookOptions options)
+    : domain_(std::move(domain)), source_(std::move(source)), options_(std::move(options)) {
+  options_.within = domain_.within;
   // What is inside of a lease counts for nobody.
   if (options_.within || options_.policy.limits.empty()) return;
   options_.asker = asker_here();
@@ -208,7 +208,8 @@ Result<void> Session::understands_policy() const {
   return fail(ErrorCode::failure, options_.policy.not_understood.front());
 }
 
-Result<void> Session::is_not_in_its_own_way(const Request& request, const std::vector<TicketId>& own) const {
+Result<void> Session::check_not_blocked_by_own_leases(const Request& request,
+                                                      const std::vector<TicketId>& own) const {
   BERTH_LET(const auto world, look(request));
   BERTH_LET(const auto able, candidates(request, world.facts));
   std::string in_the_way;
@@ -257,7 +258,7 @@ Result<World> Session::look_for(std::optional<std::uint32_t> requester, const Re
   options.requester = requester;
   options.also |= also;
   BERTH_LET(const auto source, source_.open());
-  return leasing::look(*source, *place_.store, request, options);
+  return leasing::look(*source, *domain_.store, request, options);
 }
 
 Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const {
@@ -265,7 +266,7 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
   BERTH_DO(understands_policy());
   BERTH_LET(const auto request, settled(asked, options_));
   BERTH_LET(auto world, look_for(kThisProcess, request, readings_in_case_of_choice(request)));
-  BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
+  BERTH_LET(auto verdicts, judge_behind_the_queue(request, world));
   if (std::cmp_less(std::ranges::count_if(verdicts, &Verdict::free), request.count)) {
     BERTH_LET(auto standing, standing_of_newcomer(request, world));
     BERTH_LET(auto why_not, explained(request, std::move(world), std::move(verdicts), std::move(standing)));
@@ -280,7 +281,7 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
 Result<Explained> Session::why(const Request& asked) const {
   BERTH_LET(const auto request, settled(asked, options_));
   BERTH_LET(auto world, look_for(kThisProcess, request, ReadingKind::xid));
-  BERTH_LET(auto verdicts, judge_behind_the_line(request, world));
+  BERTH_LET(auto verdicts, judge_behind_the_queue(request, world));
   BERTH_LET(auto standing, standing_of_newcomer(request, world));
   const auto start = standing ? standing->starts_at_s : start_of_newcomer(request, verdicts, world);
   BERTH_LET(auto found, explained(request, std::move(world), std::move(verdicts), std::move(standing)));
@@ -293,7 +294,7 @@ Result<std::optional<Refusal>> Session::never(const Request& asked) const {
   BERTH_LET(const auto source, source_.open());
   LookOptions quick = options_;
   quick.books = store::Extent::leases;
-  BERTH_LET(const auto seen, leasing::look(*source, *place_.store, request, quick));
+  BERTH_LET(const auto seen, leasing::look(*source, *domain_.store, request, quick));
   const auto possible = check_possible(request, seen.facts);
   if (possible) return std::nullopt;
   if (possible.error().code != ErrorCode::impossible) return std::unexpected(possible.error());
@@ -310,9 +311,10 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
   using Answer = std::variant<HeldLease, Refusal>;
   BERTH_DO(understands_policy());
   BERTH_LET(const auto request, settled(asked, options_));
-  if (patience.wait && !words.beside.empty()) BERTH_DO(is_not_in_its_own_way(request, words.beside));
+  if (patience.wait && !words.beside.empty())
+    BERTH_DO(check_not_blocked_by_own_leases(request, words.beside));
   BERTH_LET(auto acquired,
-            acquire_in_turn(source_, *place_.store, request, options_, words, patience, on_wait));
+            acquire_by_queue(source_, *domain_.store, request, options_, words, patience, on_wait));
   if (auto* lease = std::get_if<HeldLease>(&acquired)) return Answer(std::move(*lease));
   BERTH_LET(auto refusal, refuse(request, std::get<Refused>(std::move(acquired)), patience));
   return Answer(std::move(refusal));
@@ -321,7 +323,7 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
 Result<Refusal> Session::refuse(const Request& request, Refused refused, const Patience& patience) const {
   // Deciding has not looked at who else waits.
   World& world = refused.world;
-  if (auto books = place_.store->look()) {
+  if (auto books = domain_.store->look()) {
     world.ledger = std::move(books->ledger);
     world.looked_at = sys::milliseconds_since_boot();
   }
@@ -332,8 +334,8 @@ Result<Refusal> Session::refuse(const Request& request, Refused refused, const P
     world.stopped = stopped_waiters(world.ledger, system_processes());
     Ticket mine = newcomer(request, {}, world.ledger, world.facts);
     mine.id = refused.standing.ticket.id;
-    verdicts =
-        behind_the_line(std::move(verdicts), mine, world.ledger, world.facts, world.stopped, world.looked_at);
+    verdicts = behind_the_queue(std::move(verdicts), mine, world.ledger, world.facts, world.stopped,
+                                world.looked_at);
     standing = std::move(refused.standing);
   }
   BERTH_LET(auto why_not, explained(request, std::move(world), std::move(verdicts), std::move(standing)));

@@ -55,21 +55,21 @@ std::vector<std::string> notes_on(const World& world);
 /// and prints nothing. Move-only.
 class Session {
  public:
-  /// For questions of this process; BERTH_LEASE says inside which lease it is. `tell`: is told whom a
+  /// For questions of this process; BERTH_LEASE says inside which lease it is. `warn`: is told whom a
   /// question has to wait for. Error: a site file that is malformed; a lease directory that is not fit for
   /// use.
-  static Result<Session> open(SourceAccess source, MaskUse mask, const store::Tell& tell = {});
+  static Result<Session> open(SourceAccess source, MaskUse mask, const store::Warn& warn = {});
   /// For questions asked at this place.
-  static Result<Session> open_at(Place place, SourceAccess source, MaskUse mask);
+  static Result<Session> open_at(Domain domain, SourceAccess source, MaskUse mask);
   /// With everything settled by the caller; only `within` of the options comes from the place.
-  Session(Place place, SourceAccess source, LookOptions options);
+  Session(Domain domain, SourceAccess source, LookOptions options);
 
   const SitePolicy& policy() const { return options_.policy; }
-  const Place& place() const { return place_; }
+  const Domain& domain() const { return domain_; }
   const SourceAccess& source() const { return source_; }
   /// What the asking user should know of the place, one sentence each: "the lease in BERTH_LEASE=… has ended
   /// …".
-  const std::vector<std::string>& warnings() const { return place_.warnings; }
+  const std::vector<std::string>& warnings() const { return domain_.warnings; }
 
   /// From now on these processes count as if they were not there: they are about to get a lease.
   void set_aside(std::set<std::uint32_t> processes) { options_.adopted = std::move(processes); }
@@ -90,7 +90,7 @@ class Session {
   /// the request. nullopt: something could. Error: as `pick`; `impossible` if it asks for too much time.
   Result<std::optional<Refusal>> never(const Request& request) const;
 
-  /// Takes a lease for this process, in its turn, as acquire_in_turn. Error: as `pick`; `not_now` if the
+  /// Takes a lease for this process, in its turn, as acquire_by_queue. Error: as `pick`; `not_now` if the
   /// request would wait for leases that this process has itself, according to `words`.
   Result<std::variant<HeldLease, Refusal>> acquire(const Request& request, const TicketWords& words,
                                                    const Patience& patience = {},
@@ -101,10 +101,11 @@ class Session {
   Result<World> look_for(std::optional<std::uint32_t> requester, const Request& request,
                          ReadingSet also = {}) const;
   Result<void> understands_policy() const;
-  Result<void> is_not_in_its_own_way(const Request& request, const std::vector<TicketId>& own) const;
+  Result<void> check_not_blocked_by_own_leases(const Request& request,
+                                               const std::vector<TicketId>& own) const;
   Result<Refusal> refuse(const Request& request, Refused refused, const Patience& patience) const;
 
-  Place place_;
+  Domain domain_;
   SourceAccess source_;
   LookOptions options_;
 };

@@ -128,7 +128,7 @@ Result<void> is_for_all(const Page& page, std::string_view key, const toml::node
 Result<void> read_assumed_time(Page& page, std::string_view key, const toml::node& node) {
   BERTH_DO(is_for_all(page, key, node));
   BERTH_LET(const auto seconds, read_seconds(page, key, node, std::nullopt));
-  page.policy.line.assumed_s = seconds;
+  page.policy.queue.assumed_s = seconds;
   return {};
 }
 
@@ -167,9 +167,9 @@ Result<void> read_keep_jobs(Page& page, std::string_view key, const toml::node& 
 Result<void> read_order(Page& page, std::string_view key, const toml::node& node) {
   BERTH_DO(is_for_all(page, key, node));
   BERTH_LET(const auto text, text_of(page, node, key));
-  const auto order = turn_order_from_text(text);
+  const auto order = queue_order_from_text(text);
   if (!order) return wrong(page, node, fmt::format("{} {}", key, order.error().message));
-  page.policy.line.order = *order;
+  page.policy.queue.order = *order;
   return {};
 }
 
@@ -208,7 +208,7 @@ Result<void> read_backfill(Page& page, std::string_view key, const toml::node& n
   BERTH_DO(is_for_all(page, key, node));
   const auto* value = node.as_boolean();
   if (value == nullptr) return wrong(page, node, fmt::format("{} is true or false", key));
-  page.policy.line.backfill = value->get();
+  page.policy.queue.backfill = value->get();
   return {};
 }
 
@@ -281,10 +281,8 @@ Result<void> read_original_locks(Page& page, std::string_view key, const toml::n
   const auto* row = std::ranges::find(kOriginalLocks, key, &OriginalLock::key);
   std::vector<std::string>& paths = page.policy.*row->paths;
   BERTH_DO(read_names(anybodys, key, node, paths));
-  const auto is_place = [](const std::string& path) {
-    return path.starts_with('/') || path.starts_with("~/");
-  };
-  if (std::ranges::all_of(paths, is_place)) return {};
+  const auto is_fit = [](const std::string& path) { return path.starts_with('/') || path.starts_with("~/"); };
+  if (std::ranges::all_of(paths, is_fit)) return {};
   const bool is_folder = row->kind == OriginalLockKind::file_for_each_gpu;
   return wrong(page, node, fmt::format("{}: a {} begins with / or ~/", key, is_folder ? "folder" : "file"));
 }
@@ -295,7 +293,7 @@ Result<void> read_commands(Page& page, std::string_view key, const toml::node& n
   const auto found = std::ranges::find(kWords, text);
   if (found == kWords.end())
     return wrong(page, node, fmt::format("{} must be \"full\", \"program\" or \"none\"", key));
-  const auto telling = static_cast<CommandTelling>(found - kWords.begin());
+  const auto telling = static_cast<CommandVisibility>(found - kWords.begin());
   if (page.only_narrow && telling < page.policy.commands)
     return wrong(page, node, fmt::format("{} may only be narrowed here: the site tells less", key));
   page.policy.commands = telling;
@@ -469,8 +467,8 @@ Result<void> read_hosts(Page& page, std::string_view, const toml::node& node) {
 }
 
 // { url = "https://hub:8420", token_file = "/etc/berth-hub.token" }
-Result<HubPlace> read_hub_table(const Page& page, const toml::table& table) {
-  HubPlace hub;
+Result<HubAccess> read_hub_table(const Page& page, const toml::table& table) {
+  HubAccess hub;
   const std::map<std::string_view, std::string*> texts{
       {"url", &hub.url}, {"token_file", &hub.token_file}, {"ca_file", &hub.ca_file}};
   for (const auto& [key, value] : table) {
@@ -492,7 +490,7 @@ Result<HubPlace> read_hub_table(const Page& page, const toml::table& table) {
 
 // No rule either.
 Result<void> read_hub(Page& page, std::string_view key, const toml::node& node) {
-  HubPlace hub;
+  HubAccess hub;
   if (const auto* table = node.as_table()) {
     BERTH_LET(hub, read_hub_table(page, *table));
   } else {

@@ -19,7 +19,7 @@ http::Page too_late() {
 
 }  // namespace
 
-Task<http::Page> Errands::run(const http::Errand& errand) {
+Task<http::Page> BackgroundAnswers::run(const http::ServiceCall& service_call) {
   if (under_way_ >= kMostErrands) co_return too_many();
   const Count under_way(under_way_);
   struct Wait {
@@ -29,7 +29,7 @@ Task<http::Page> Errands::run(const http::Errand& errand) {
   };
   const auto wait = std::make_shared<Wait>(loop_);
   wait->timer.expires_after(patience_);
-  (*errand.service)(errand.call, [this, wait](http::Page page) {
+  (*service_call.service)(service_call.call, [this, wait](http::Page page) {
     asio::post(loop_, [wait, page = std::move(page)]() mutable {
       wait->page = std::move(page);
       wait->timer.cancel();
@@ -40,7 +40,8 @@ Task<http::Page> Errands::run(const http::Errand& errand) {
   co_return too_late();
 }
 
-Task<http::Page> Errands::answer(const http::Question& question, std::string target, std::uint64_t number) {
+Task<http::Page> BackgroundAnswers::answer(const http::Question& question, std::string target,
+                                           std::uint64_t number) {
   if (number != number_) asked_.clear();
   number_ = number;
   if (const auto known = asked_.find(target); known != asked_.end()) {
@@ -58,14 +59,14 @@ Task<http::Page> Errands::answer(const http::Question& question, std::string tar
   co_return unless_unchanged(page, question.if_none_match);
 }
 
-Task<http::Page> Errands::work_out(const http::Question& question) {
+Task<http::Page> BackgroundAnswers::work_out(const http::Question& question) {
   auto work = [ask = question.ask, parameters = question.parameters] { return ask(parameters); };
   const Result<http::Page> made = co_await worker_.run(std::move(work));
   if (made) co_return *made;
   co_return http::refusal(500, made.error().message);
 }
 
-Task<http::Page> Errands::wait_for(std::shared_ptr<Asked> asked) {
+Task<http::Page> BackgroundAnswers::wait_for(std::shared_ptr<Asked> asked) {
   if (!asked->page) {
     const auto timer = std::make_shared<Timer>(loop_);
     timer->expires_after(patience_);

@@ -13,14 +13,14 @@
 namespace berth::net {
 
 /// Answers that take some time. The loop goes on meanwhile.
-class Errands {
+class BackgroundAnswers {
  public:
-  explicit Errands(asio::io_context& loop) : loop_(loop), worker_(loop) {}
+  explicit BackgroundAnswers(asio::io_context& loop) : loop_(loop), worker_(loop) {}
 
   void set_patience(std::chrono::seconds patience) { patience_ = patience; }
 
   /// The reply may come in another thread, before or after this returns, or never.
-  Task<http::Page> run(const http::Errand& errand);
+  Task<http::Page> run(const http::ServiceCall& service_call);
   /// An answer made from what was published under this number. It is made once for all clients that ask for
   /// the same `target`.
   Task<http::Page> answer(const http::Question& question, std::string target, std::uint64_t number);

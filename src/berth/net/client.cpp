@@ -47,23 +47,23 @@ constexpr std::size_t kMostUnread = 64U << 10U;
 constexpr std::size_t kPiece = 16U << 10U;  // of an answer without an end
 
 /// What was being done when it failed.
-enum class Step { connecting, securing, asking, reading };
+enum class Stage { connecting, securing, asking, reading };
 
-std::string_view to_text(Step step) {
+std::string_view to_text(Stage step) {
   switch (step) {
-    case Step::connecting:
+    case Stage::connecting:
       return "connecting";
-    case Step::securing:
+    case Stage::securing:
       return "agreeing on TLS";
-    case Step::asking:
-    case Step::reading:
+    case Stage::asking:
+    case Stage::reading:
       return "connected, and waiting for the answer";
   }
   return "";
 }
 
 struct ExchangeFailure {
-  Step step = Step::connecting;
+  Stage step = Stage::connecting;
   boost::system::error_code error;
   std::string certificate{};  ///< what is wrong with it
 };
@@ -156,7 +156,7 @@ std::string sentence(const ExchangeFailure& fault, const http::Peer& peer, const
                        peer.is_store ? "etcd" : "`berth serve`");
   if (!fault.certificate.empty())
     return fmt::format("its certificate is not accepted: {}", fault.certificate);
-  if (fault.step == Step::securing)
+  if (fault.step == Stage::securing)
     return fmt::format("no TLS could be agreed on with {} ({}); does it speak http://?", url_of(peer),
                        error.message());
   if (error == beast::http::error::body_limit)
@@ -273,7 +273,7 @@ class Client::Body {
       co_return fail(ErrorCode::failure, fmt::format("no certificate can be expected of '{}'", peer_.host));
     const auto [error] = co_await secure_->async_handshake(asio::ssl::stream_base::client, kAwait);
     if (!error) co_return Result<void>();
-    fault = {Step::securing, error};
+    fault = {Stage::securing, error};
     if (const long verdict = SSL_get_verify_result(secure_->native_handle()); verdict != X509_V_OK)
       fault.certificate = X509_verify_cert_error_string(verdict);
     co_return fail(ErrorCode::failure, sentence(fault, peer_, bounds));
@@ -284,14 +284,14 @@ class Client::Body {
                                                 http::Response& response) {
     const asio::const_buffer text = asio::buffer(request);
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
-    if (not_sent) co_return ExchangeFailure{Step::asking, not_sent};
+    if (not_sent) co_return ExchangeFailure{Stage::asking, not_sent};
     beast::flat_buffer input(kMostUnread);
     beast::http::response_parser<beast::http::string_body> parser;
     parser.header_limit(kMostReplyHeaderBytes);
     parser.body_limit(most_bytes_);
     const auto [error, size] = co_await beast::http::async_read(stream, input, parser, kAwait);
     if (size > 0) response.status = parser.get().result_int();
-    if (error) co_return ExchangeFailure{Step::reading, error};
+    if (error) co_return ExchangeFailure{Stage::reading, error};
     auto& message = parser.get();
     response.type = copied(message[beast::http::field::content_type]);
     response.tag = copied(message[beast::http::field::etag]);
@@ -305,23 +305,23 @@ class Client::Body {
                                               const std::function<void(std::string_view)>& heard) {
     const asio::const_buffer text = asio::buffer(request);
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
-    if (not_sent) co_return ExchangeFailure{Step::asking, not_sent};
+    if (not_sent) co_return ExchangeFailure{Stage::asking, not_sent};
     beast::flat_buffer input(kMostUnread);
     beast::http::response_parser<beast::http::buffer_body> parser;
     parser.header_limit(kMostReplyHeaderBytes);
     parser.body_limit(boost::none);
     const auto [not_begun, head] = co_await beast::http::async_read_header(stream, input, parser, kAwait);
-    if (not_begun) co_return ExchangeFailure{Step::reading, not_begun};
+    if (not_begun) co_return ExchangeFailure{Stage::reading, not_begun};
     plain_->expires_never();
     std::array<char, kPiece> piece{};
     while (!parser.is_done()) {
       parser.get().body().data = piece.data();
       parser.get().body().size = piece.size();
       const auto [error, size] = co_await beast::http::async_read_some(stream, input, parser, kAwait);
-      if (error && error != beast::http::error::need_buffer) co_return ExchangeFailure{Step::reading, error};
+      if (error && error != beast::http::error::need_buffer) co_return ExchangeFailure{Stage::reading, error};
       heard({piece.data(), piece.size() - parser.get().body().size});
     }
-    co_return ExchangeFailure{Step::reading, beast::http::error::end_of_stream};
+    co_return ExchangeFailure{Stage::reading, beast::http::error::end_of_stream};
   }
 
   asio::io_context& loop_;

@@ -47,16 +47,16 @@ std::string last_of(const http::Parts& parts) {
 
 }  // namespace
 
-const Sequel* StreamPlace::sequel(const http::ByPath<Sequel>& sequels) {
-  const auto found = sequels.find(path_);
-  if (found == sequels.end()) return nullptr;
-  const Sequel& sequel = found->second;
-  if (sequel.after != sent_ || since_ > sequel.since) return nullptr;
-  sent_ = whole_ = sequel.number;
-  return &sequel;
+const DeltaChunk* StreamCursor::delta(const http::ByPath<DeltaChunk>& deltas) {
+  const auto found = deltas.find(path_);
+  if (found == deltas.end()) return nullptr;
+  const DeltaChunk& delta = found->second;
+  if (delta.after != sent_ || since_ > delta.since) return nullptr;
+  sent_ = whole_ = delta.number;
+  return &delta;
 }
 
-http::Parts StreamPlace::frames(const http::Published& published) {
+http::Parts StreamCursor::frames(const http::Published& published) {
   http::Parts parts;
   const auto stream = published.streams.find(path_);
   if (stream == published.streams.end()) return parts;
@@ -74,13 +74,13 @@ http::Parts StreamPlace::frames(const http::Published& published) {
   return parts;
 }
 
-http::ByPath<Sequel> Sequels::take(const http::Published& published,
-                                   const std::set<std::string, std::less<>>& read) {
+http::ByPath<DeltaChunk> DeltaChunks::take(const http::Published& published,
+                                           const std::set<std::string, std::less<>>& read) {
   const auto is_gone = [&](const auto& each) {
     return !published.streams.contains(each.first) || !read.contains(each.first);
   };
   std::erase_if(ends_, is_gone);
-  std::erase_if(sequels_, is_gone);
+  std::erase_if(deltas_, is_gone);
   for (const auto& [path, frames] : published.streams) {
     if (frames.empty() || !read.contains(path)) continue;
     const std::uint64_t number = frames.back().number;
@@ -88,26 +88,26 @@ http::ByPath<Sequel> Sequels::take(const http::Published& published,
     if (known == ends_.end() || number < known->second.number) {
       // Who reads it may have read other things before.
       ends_[path] = {.since = kAlways, .number = number};
-      sequels_.erase(path);
+      deltas_.erase(path);
       continue;
     }
     End& end = known->second;
     if (number == end.number) continue;  // what is new of it is what was
     const News news = news_after(frames, end.number);
-    sequels_.erase(path);
+    deltas_.erase(path);
     if (news.bytes <= kMostText) {
       if (auto packed = packed_after(end.context, news.parts))
-        sequels_[path] = {end.since, end.number, number,
-                          std::make_shared<const http::Packed>(std::move(*packed)), news.bytes};
+        deltas_[path] = {end.since, end.number, number,
+                         std::make_shared<const http::Packed>(std::move(*packed)), news.bytes};
     }
     end = {.since = end.number, .number = number, .context = last_of(news.parts)};
   }
-  return sequels_;
+  return deltas_;
 }
 
-void Sequels::forget() {
+void DeltaChunks::forget() {
   ends_.clear();
-  sequels_.clear();
+  deltas_.clear();
 }
 
 Readership::Reader::Reader(Readership& all, const std::string& path) : all_(all) {
@@ -125,25 +125,25 @@ std::set<std::string, std::less<>> Readership::read() const {
   return {paths_.begin(), paths_.end()};
 }
 
-void SequelThread::publish(std::shared_ptr<const http::Published> published) {
+void DeltaThread::publish(std::shared_ptr<const http::Published> published) {
   const bool is_shown = is_first_.exchange(false);
   if (is_shown) show_(published, {});
   asio::post(thread_, [this, is_shown, published = std::move(published)]() mutable {
-    http::ByPath<Sequel> sequels;
-    make(*published, sequels);
-    if (!is_shown) show_(std::move(published), std::move(sequels));
+    http::ByPath<DeltaChunk> deltas;
+    make(*published, deltas);
+    if (!is_shown) show_(std::move(published), std::move(deltas));
   });
 }
 
-void SequelThread::drop(std::shared_ptr<const http::Published> published) {
+void DeltaThread::drop(std::shared_ptr<const http::Published> published) {
   asio::post(thread_, [published = std::move(published)]() mutable { published.reset(); });
 }
 
-void SequelThread::make(const http::Published& published, http::ByPath<Sequel>& made) {
+void DeltaThread::make(const http::Published& published, http::ByPath<DeltaChunk>& made) {
   try {
-    made = sequels_.take(published, readership_.read());
+    made = deltas_.take(published, readership_.read());
   } catch (const std::exception&) {  // for want of memory: each part is sent alone
-    sequels_.forget();
+    deltas_.forget();
   }
 }
 

@@ -18,7 +18,7 @@ namespace berth::net {
 
 /// The new part of a stream, compressed to follow the text before it. It is for a client whose text ends with
 /// the frame `after` and has every frame since `since`.
-struct Sequel {
+struct DeltaChunk {
   std::uint64_t since = 0;
   std::uint64_t after = 0;
   std::uint64_t number = 0;  ///< number of its last frame
@@ -27,14 +27,14 @@ struct Sequel {
 };
 
 /// The position of a client in a stream, and what to send it next.
-class StreamPlace {
+class StreamCursor {
  public:
   /// The client has the frames up to `sent`, from this or an earlier connection.
-  StreamPlace(std::string path, std::uint64_t sent)
+  StreamCursor(std::string path, std::uint64_t sent)
       : path_(std::move(path)), sent_(sent), whole_(sent), since_(sent) {}
 
   /// For a client that takes compressed text. nullptr: there is no text that it could read after what it has.
-  const Sequel* sequel(const http::ByPath<Sequel>& sequels);
+  const DeltaChunk* delta(const http::ByPath<DeltaChunk>& deltas);
   /// Some of the next frames. If there are newer frames when the client has taken these, the newer ones
   /// replace the rest.
   http::Parts frames(const http::Published& published);
@@ -50,10 +50,11 @@ class StreamPlace {
 };
 
 /// Makes the sequels of all streams from one publication to the next. Not for two threads at once.
-class Sequels {
+class DeltaChunks {
  public:
   /// The sequels for what is published now, only for streams that have a reader.
-  http::ByPath<Sequel> take(const http::Published& published, const std::set<std::string, std::less<>>& read);
+  http::ByPath<DeltaChunk> take(const http::Published& published,
+                                const std::set<std::string, std::less<>>& read);
   /// To be called if something was published of which take() did not see the end.
   void forget();
 
@@ -66,7 +67,7 @@ class Sequels {
   };
 
   http::ByPath<End> ends_;
-  http::ByPath<Sequel> sequels_;
+  http::ByPath<DeltaChunk> deltas_;
 };
 
 /// Knows which streams have a reader. For all threads.
@@ -93,13 +94,13 @@ class Readership {
 };
 
 /// Makes the sequels in a thread of its own.
-class SequelThread {
+class DeltaThread {
  public:
   /// Called in any thread, in the order of publication.
-  using Show = std::function<void(std::shared_ptr<const http::Published>, http::ByPath<Sequel>)>;
+  using Show = std::function<void(std::shared_ptr<const http::Published>, http::ByPath<DeltaChunk>)>;
 
   /// REQUIRES: `readership` outlives this object.
-  SequelThread(const Readership& readership, Show show) : readership_(readership), show_(std::move(show)) {}
+  DeltaThread(const Readership& readership, Show show) : readership_(readership), show_(std::move(show)) {}
 
   /// May be called in any thread. The first publication is shown before this returns, without sequels.
   void publish(std::shared_ptr<const http::Published> published);
@@ -107,11 +108,11 @@ class SequelThread {
   void drop(std::shared_ptr<const http::Published> published);
 
  private:
-  void make(const http::Published& published, http::ByPath<Sequel>& made);
+  void make(const http::Published& published, http::ByPath<DeltaChunk>& made);
 
   const Readership& readership_;
   Show show_;
-  Sequels sequels_;
+  DeltaChunks deltas_;
   std::atomic<bool> is_first_ = true;
   asio::thread_pool thread_{1};
 };

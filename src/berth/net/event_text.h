@@ -38,10 +38,10 @@ class EventText {
     return buffers;
   }
 
-  Buffers following(const Sequel& sequel) {
-    sequel_ = sequel.packed;
-    frame_.take(*sequel_, sequel.bytes);
-    return {asio::buffer(sequel_->bytes)};
+  Buffers following(const DeltaChunk& delta) {
+    delta_ = delta.packed;
+    frame_.take(*delta_, delta.bytes);
+    return {asio::buffer(delta_->bytes)};
   }
 
   Buffers end() {
@@ -54,7 +54,7 @@ class EventText {
   bool is_packed_;
   GzipFrame frame_;
   http::Parts parts_;
-  net::SharedPacked sequel_;
+  net::SharedPacked delta_;
   std::string end_;
 };
 

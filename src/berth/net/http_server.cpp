@@ -41,7 +41,9 @@ constexpr auto kDrainingStep = 10ms;
 
 class HttpServer::Body {
  public:
-  explicit Body(http::Site site) : site_(std::move(site)) { allow_guests(network_.guests, local_.guests); }
+  explicit Body(http::Site site) : site_(std::move(site)) {
+    allow_connections(network_.connections, local_.connections);
+  }
 
   Result<void> apply(const http::Settings& settings) {
     std::string token;
@@ -55,12 +57,12 @@ class HttpServer::Body {
       tls = std::move(context);
     }
     BERTH_DO(listeners_.listen(settings));
-    http::Door door{.token = token, .checks_host = checks_host(settings), .hosts = settings.hosts};
-    if (tls || tls_ || door != network_.door) show_out_the_network();
-    network_.door = std::move(door);
+    http::AccessRule access{.token = token, .checks_host = checks_host(settings), .hosts = settings.hosts};
+    if (tls || tls_ || access != network_.access) disconnect_network_clients();
+    network_.access = std::move(access);
     tls_ = std::move(tls);
     patience_ = std::chrono::seconds(settings.patience_s);
-    errands_.set_patience(patience_);
+    background_.set_patience(patience_);
     return {};
   }
 
@@ -69,7 +71,7 @@ class HttpServer::Body {
   asio::io_context& loop() { return io_; }
 
   void publish(std::shared_ptr<const http::Published> published) {
-    sequel_thread_.publish(std::move(published));
+    delta_thread_.publish(std::move(published));
   }
 
   void run(const std::function<void()>& reload) {
@@ -80,16 +82,16 @@ class HttpServer::Body {
 
  private:
   struct Visit {
-    const Side& side;
-    const Seat& seat;
+    const ListenerGroup& group;
+    const ConnectionSlot& slot;
     std::uint64_t admission;  // under which the client was let in
-    bool is_admitted() const { return admission == side.admission; }
+    bool is_admitted() const { return admission == group.admission; }
   };
 
-  void show(std::shared_ptr<const http::Published> published, http::ByPath<Sequel> sequels) {
-    asio::post(io_, [this, published = std::move(published), sequels = std::move(sequels)]() mutable {
-      sequel_thread_.drop(std::exchange(published_, std::move(published)));
-      sequels_ = std::move(sequels);
+  void show(std::shared_ptr<const http::Published> published, http::ByPath<DeltaChunk> deltas) {
+    asio::post(io_, [this, published = std::move(published), deltas = std::move(deltas)]() mutable {
+      delta_thread_.drop(std::exchange(published_, std::move(published)));
+      deltas_ = std::move(deltas);
       packer_.forget_what_is_gone();
       bell_.expires_after(silence());  // wakes all who wait for it
     });
@@ -99,7 +101,7 @@ class HttpServer::Body {
   std::chrono::seconds silence() const { return patience_ + patience_ / 2; }
 
   /// Whoever was let in under other rules must knock again: streams end, kept connections are closed.
-  void show_out_the_network() {
+  void disconnect_network_clients() {
     ++network_.admission;
     bell_.cancel();
   }
@@ -121,7 +123,7 @@ class HttpServer::Body {
     io_.stop();
   }
 
-  Task<> accept_at(std::shared_ptr<Acceptor> acceptor, Side& side) {
+  Task<> accept_at(std::shared_ptr<Acceptor> acceptor, ListenerGroup& group) {
     while (true) {
       auto [error, socket] = co_await acceptor->async_accept(kAwait);
       if (!acceptor->is_open()) co_return;
@@ -129,31 +131,32 @@ class HttpServer::Body {
         Timer pause(io_, 100ms);
         co_await pause.async_wait(kAwait);
       } else {
-        let_in(PlainStream(std::move(socket)), side);
+        serve_client(PlainStream(std::move(socket)), group);
       }
     }
   }
 
   /// Where there is no room, whoever waits the longest without having asked goes.
-  void let_in(PlainStream stream, Side& side) {
+  void serve_client(PlainStream stream, ListenerGroup& group) {
     boost::system::error_code error;  // gone already: its address does not matter
     const auto from = stream.socket().remote_endpoint(error);
-    const http::Guests::Admission admission = side.guests.admit(error ? std::string() : address_key(from));
-    if (admission.shown_out || admission.id == 0) warn_of_crowd(side);
-    if (admission.shown_out) side.streams.at(*admission.shown_out)->close();
-    counts_.shown_out += admission.shown_out ? 1 : 0;
+    const http::Connections::Admission admission =
+        group.connections.admit(error ? std::string() : address_key(from));
+    if (admission.evicted || admission.id == 0) warn_of_crowd(group);
+    if (admission.evicted) group.streams.at(*admission.evicted)->close();
+    counts_.evicted += admission.evicted ? 1 : 0;
     counts_.refused += admission.id == 0 ? 1 : 0;
     if (admission.id == 0) return;
-    asio::co_spawn(io_, attend(std::move(stream), side, admission.id),
+    asio::co_spawn(io_, attend(std::move(stream), group, admission.id),
                    [this](const std::exception_ptr& thrown) { log_thrown(thrown); });
   }
 
-  void warn_of_crowd(Side& side) {
+  void warn_of_crowd(ListenerGroup& group) {
     const auto now = std::chrono::steady_clock::now();
-    if (side.warned != decltype(now)() && now - side.warned < kBetweenWarnings) return;
-    side.warned = now;
+    if (group.warned != decltype(now)() && now - group.warned < kBetweenWarnings) return;
+    group.warned = now;
     site_.log(fmt::format("{} connections are open at {}; those that ask for nothing make room",
-                          side.guests.count(), &side == &local_ ? "the Unix socket" : "the network"));
+                          group.connections.count(), &group == &local_ ? "the Unix socket" : "the network"));
   }
 
   /// Whatever one client or agent makes fail, it costs nobody else anything.
@@ -174,38 +177,38 @@ class HttpServer::Body {
     }
   }
 
-  Task<> attend(PlainStream stream, Side& side, http::Guests::Id id) {
-    const Seat seat(side, id, stream);
-    const Visit visit{side, seat, side.admission};
-    if (&side == &local_ || !tls_) {
-      co_await converse(stream, visit);
+  Task<> attend(PlainStream stream, ListenerGroup& group, http::Connections::Id id) {
+    const ConnectionSlot slot(group, id, stream);
+    const Visit visit{group, slot, group.admission};
+    if (&group == &local_ || !tls_) {
+      co_await serve_requests(stream, visit);
       co_return;
     }
     const TlsContext context = tls_;  // a reload may put another in its place
     SecuredStream secure(stream, *context);
     beast::get_lowest_layer(secure).expires_after(patience_);
     const auto [error] = co_await secure.async_handshake(asio::ssl::stream_base::server, kAwait);
-    if (!error) co_await converse(secure, visit);
+    if (!error) co_await serve_requests(secure, visit);
   }
 
   template <class Stream>
-  Task<> converse(Stream& stream, const Visit& visit) {
+  Task<> serve_requests(Stream& stream, const Visit& visit) {
     beast::flat_buffer input(kMostHeaderBytes);
     auto patience = patience_;  // until something was asked
     for (bool keep_alive = true; keep_alive && !ending_; patience = kIdle) {
-      visit.seat.waits();
+      visit.slot.waits();
       if (input.size() == 0 && !co_await read_more(stream, input, patience)) co_return;
       beast::http::request_parser<beast::http::empty_body> parser;
       parser.header_limit(kMostHeaderBytes);
       beast::get_lowest_layer(stream).expires_after(patience_);
       const auto [error, size] = co_await beast::http::async_read_header(stream, input, parser, kAwait);
       if (!visit.is_admitted()) co_return;
-      visit.seat.is_served();
+      visit.slot.is_served();
       const Count under_way(answering_);
       if (error) {
         const auto refusal = refusal_of(error);
         if (refusal && co_await send(stream, *refusal, {.keep_alive = false}))
-          co_await see_off(stream, input);
+          co_await drain_and_close(stream, input);
         co_return;
       }
       const Header& header = parser.get();
@@ -218,24 +221,24 @@ class HttpServer::Body {
                           .keep_alive = keep_alive};
       const http::HttpRequest request = request_of(header);
       http::Answer answer = is_odd ? http::refusal(400, kAmbiguous)
-                                   : http::answer(request, visit.side.door, site_, *published_);
+                                   : http::answer(request, visit.group.access, site_, *published_);
       if (const auto* subscription = std::get_if<http::Subscription>(&answer)) {
         co_await send_events(stream, *subscription, manner, visit);
         co_return;
       }
-      if (const auto* errand = std::get_if<http::Errand>(&answer)) {
-        http::Page made = co_await errands_.run(*errand);
+      if (const auto* service_call = std::get_if<http::ServiceCall>(&answer)) {
+        http::Page made = co_await background_.run(*service_call);
         answer = std::move(made);
       } else if (const auto* question = std::get_if<http::Question>(&answer)) {
         std::string target(request.target);
-        http::Page made = co_await errands_.answer(*question, std::move(target), published_->number);
+        http::Page made = co_await background_.answer(*question, std::move(target), published_->number);
         answer = std::move(made);
       }
       http::Page& page = std::get<http::Page>(answer);
       ++counts_.answers[page.status];
       if (request.target == "/metrics" && page.status == 200) add_own_metrics(page);
       if (!co_await send(stream, page, manner)) co_return;
-      if (has_body) co_await see_off(stream, input);
+      if (has_body) co_await drain_and_close(stream, input);
     }
   }
 
@@ -250,7 +253,7 @@ class HttpServer::Body {
   /// Reads for a while what the client still sends: closing before would reset the connection, and the answer
   /// might be lost with it.
   template <class Stream>
-  Task<> see_off(Stream& stream, beast::flat_buffer& input) {
+  Task<> drain_and_close(Stream& stream, beast::flat_buffer& input) {
     PlainStream& plain = beast::get_lowest_layer(stream);
     boost::system::error_code error;  // also when the client is gone already: then nothing is read
     (void)plain.socket().shutdown(asio::socket_base::shutdown_send, error);
@@ -263,8 +266,8 @@ class HttpServer::Body {
   }
 
   void add_own_metrics(http::Page& page) {
-    counts_.network = network_.guests.count();
-    counts_.local = local_.guests.count();
+    counts_.network = network_.connections.count();
+    counts_.local = local_.connections.count();
     page = http::make_page(page.status, page.type, *page.text + view::server_metrics(counts_));
     page.tag.clear();
   }
@@ -320,20 +323,20 @@ class HttpServer::Body {
     std::vector<asio::const_buffer> buffers = text.start(head);
     if (!co_await write(stream, buffers) || !manner.with_text) co_return;
     const Readership::Reader reader(readership_, subscription.path);
-    StreamPlace place(subscription.path, subscription.after <= published_->number ? subscription.after : 0);
+    StreamCursor cursor(subscription.path, subscription.after <= published_->number ? subscription.after : 0);
     bool silent = false;
     while (!ending_ && visit.is_admitted()) {
-      if (const Sequel* sequel = manner.packed ? place.sequel(sequels_) : nullptr) {
-        buffers = text.following(*sequel);
+      if (const DeltaChunk* delta = manner.packed ? cursor.delta(deltas_) : nullptr) {
+        buffers = text.following(*delta);
         if (!co_await write(stream, buffers)) co_return;
         silent = false;
         continue;
       }
-      http::Parts parts = place.frames(*published_);
+      http::Parts parts = cursor.frames(*published_);
       static const http::Part kComment = http::make_part(":\n\n");
       if (parts.empty() && silent) {
         parts.push_back(kComment);
-        place.is_interrupted();
+        cursor.is_interrupted();
       }
       if (!parts.empty()) {
         buffers = text.following(std::move(parts));
@@ -359,19 +362,19 @@ class HttpServer::Body {
                          asio::co_spawn(io_, accept_at(each.acceptor, each.network ? network_ : local_),
                                         asio::detached);
                        }};
-  Side network_;
-  Side local_{.door = {.token = "", .checks_host = false}};
+  ListenerGroup network_;
+  ListenerGroup local_{.access = {.token = "", .checks_host = false}};
   TlsContext tls_;
   std::chrono::seconds patience_{};
   std::shared_ptr<const http::Published> published_ = std::make_shared<const http::Published>();
-  http::ByPath<Sequel> sequels_;  // of it
+  http::ByPath<DeltaChunk> deltas_;  // of it
   std::size_t answering_ = 0;
-  Errands errands_{io_};
+  BackgroundAnswers background_{io_};
   view::ServerCounts counts_;
   Packer packer_;
   bool ending_ = false;
-  SequelThread sequel_thread_{
-      readership_, [this](auto published, auto sequels) { show(std::move(published), std::move(sequels)); }};
+  DeltaThread delta_thread_{
+      readership_, [this](auto published, auto deltas) { show(std::move(published), std::move(deltas)); }};
 };
 
 HttpServer::HttpServer(http::Site site) : body_(std::make_unique<Body>(std::move(site))) {}

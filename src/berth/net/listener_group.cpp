@@ -21,7 +21,7 @@ std::size_t raise_descriptor_limit() {
 
 }  // namespace
 
-void allow_guests(http::Guests& network, http::Guests& local) {
+void allow_connections(http::Connections& network, http::Connections& local) {
   const std::size_t descriptors = raise_descriptor_limit();
   const std::size_t most = std::min(kMostConnections, descriptors / 8 * 5);
   network.allow(most, most / 2);

@@ -71,7 +71,7 @@ Resolver::~Resolver() {
 
 void Resolver::look_up(const std::string& host) {
   if (under_way_ >= kMostThreads) {
-    in_line_.push_back(host);
+    waiting_.push_back(host);
     return;
   }
   ++under_way_;
@@ -100,9 +100,9 @@ void Resolver::take(const std::string& host, Endpoints endpoints, std::string er
   name.error = std::move(error);
   if (!endpoints.empty()) name.endpoints = std::move(endpoints);
   for (const auto& each : name.waiting) each->cancel();
-  if (in_line_.empty()) return;
-  const std::string next = std::move(in_line_.front());
-  in_line_.pop_front();
+  if (waiting_.empty()) return;
+  const std::string next = std::move(waiting_.front());
+  waiting_.pop_front();
   look_up(next);
 }
 

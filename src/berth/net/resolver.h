@@ -44,7 +44,7 @@ class Resolver {
   asio::io_context& loop_;
   std::shared_ptr<Mailbox> mailbox_;
   std::map<std::string, Name> names_;
-  std::deque<std::string> in_line_;
+  std::deque<std::string> waiting_;
   std::size_t under_way_ = 0;
 };
 

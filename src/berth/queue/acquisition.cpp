@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 // Somebody who takes and gives back a lock at once (a test by another tool) is no reason to refuse.
 constexpr int kAttempts = 5;
 constexpr milliseconds kBetweenAttempts = 3ms;
-// No event tells that memory is back, or that a condition on a reading holds: so the first in line looks
+// No event tells that memory is back, or that a condition on a reading holds: so the first in the queue looks
 // again and again.
 constexpr milliseconds kDrainingTick = 250ms;
 constexpr milliseconds kReadingTick = 2s;
@@ -41,11 +41,11 @@ constexpr milliseconds kGateMoment = 2s;
 // What is kept for somebody may be lent until then, to whoever gives it back in time, or be given to somebody
 // who comes later and has less.
 bool lets_others_pass(const State& state) {
-  return state.facts.policy.line.lets_others_pass();
+  return state.facts.policy.queue.lets_others_pass();
 }
 
 bool is_in_fair_order(const State& state) {
-  return state.standing.ticket.turn.has_value();
+  return state.standing.ticket.fair_number.has_value();
 }
 
 const Behind* behind(const State& state) {
@@ -121,7 +121,7 @@ std::vector<TicketId> leases_of(const Ledger& ledger, IsMeant is_meant) {
   return found;
 }
 
-/// Whose holders are to look whether they end for me. They decide it by the whole line.
+/// Whose holders are to look whether they end for me. They decide it by the whole queue.
 std::vector<TicketId> asked_to_yield(const State& state) {
   if (state.request.yield_s || is_held_back(state)) return {};
   const auto is_mine = [&](const std::string& uuid) { return is_candidate(state.standing.ticket, uuid); };
@@ -175,7 +175,7 @@ Action sleep_behind(State& state, const Behind& me, milliseconds now, millisecon
   state.settled = false;
   state.session_is_old = false;  // it ends with this sleep
   milliseconds period = state.far_back ? state.patience.far_tick : state.patience.tick;
-  // As for the first in line: the locks may end a moment after the event.
+  // As for the first in the queue: the locks may end a moment after the event.
   state.is_pausing = state.looks_after_ring > 0;
   if (state.is_pausing) period = state.looks_after_ring-- == kLooksAfterRing ? kFirstPause : kSettleTime;
   const bool is_deaf = now < state.deaf_until;
@@ -255,9 +255,9 @@ Action give_up_for_ever(State& state, Error reason) {
   return ask_names(state);
 }
 
-// Whoever has a place in line would lose it for what is mostly over in a moment.
-bool has_place_in_line(const State& state) {
-  return state.patience.wait && (state.joined_at || state.patience.stands_again);
+// Whoever has a place in the queue would lose it for what is mostly over in a moment.
+bool is_in_queue(const State& state) {
+  return state.patience.wait && (state.joined_at || state.patience.is_requeued);
 }
 
 Action wait_for_driver(State& state, milliseconds now, std::string why) {
@@ -305,7 +305,7 @@ Action on(State& state, milliseconds, Begun) {
 Action on(State& state, milliseconds now, Looked seen) {
   const auto possible = check_possible(state.request, seen.facts);
   const bool allowed = !seen.facts.limits || !is_never_allowed(*seen.facts.limits, state.request);
-  if (!possible && allowed && has_place_in_line(state) && is_bad_day(state, seen.facts))
+  if (!possible && allowed && is_in_queue(state) && is_bad_day(state, seen.facts))
     return wait_for_driver(state, now, possible.error().message);
   driver_works(state);
   state.facts = std::move(seen.facts);
@@ -322,7 +322,7 @@ Action on(State& state, milliseconds now, Looked seen) {
 }
 
 Action on(State& state, milliseconds now, LookFailed failed) {
-  if (failed.by_driver && has_place_in_line(state))
+  if (failed.by_driver && is_in_queue(state))
     return wait_for_driver(state, now, std::move(failed.error.message));
   return Fail{std::move(failed.error)};
 }
@@ -340,11 +340,12 @@ Action after_conflict(State& state, const Conflict& conflict) {
 // knows.
 bool may_be_my_turn(const State& state) {
   const TicketId me = state.standing.ticket.id;
-  Line line = lineup_of(state.judged, state.facts, state.judged_at, state.passed_over).line;
-  std::erase_if(line.holds, [](const Hold& hold) { return hold.owner == TicketId{}; });
-  const std::vector<Turn> turns = schedule(line, state.facts.policy.line);
-  const auto mine = std::ranges::find(line.wishes, me, &Wish::id) - line.wishes.begin();
-  return mine < std::ssize(turns) && std::holds_alternative<StartsNow>(turns[static_cast<std::size_t>(mine)]);
+  QueueState queue = host_queue_of(state.judged, state.facts, state.judged_at, state.passed_over).state;
+  std::erase_if(queue.holds, [](const Hold& hold) { return hold.owner == TicketId{}; });
+  const std::vector<Assignment> assignments = schedule(queue, state.facts.policy.queue);
+  const auto mine = std::ranges::find(queue.wishes, me, &Wish::id) - queue.wishes.begin();
+  return mine < std::ssize(assignments) &&
+         std::holds_alternative<StartsNow>(assignments[static_cast<std::size_t>(mine)]);
 }
 
 // A decision by old facts. Who was woken may also find that it is somebody else's turn, and rings him.
@@ -388,22 +389,22 @@ Action on(State& state, milliseconds now, const Named& names) {
   // Whoever has just joined frees nothing for those who are there already.
   const bool has_news = std::exchange(state.may_free_others, false) || behind(state) == nullptr;
   if (has_news && lets_others_pass(state) && is_any_unleased(state.ledger, state.facts.snapshot))
-    return ReadLine{is_in_fair_order(state)};
+    return ReadQueue{is_in_fair_order(state)};
   return sleep(state, now);
 }
 
 Action ring(State& state, milliseconds now) {
   std::vector<TicketId> others =
-      who_starts(state.line, state.facts, state.line_read_at, state.unheard, state.standing.ticket.id);
+      who_starts(state.queue, state.facts, state.queue_read_at, state.unheard, state.standing.ticket.id);
   std::erase_if(others, [&](TicketId id) { return state.rung.contains(id); });
   if (others.empty()) return sleep(state, now);
   state.rung.insert(others.begin(), others.end());
   return Ring{std::move(others)};
 }
 
-Action on(State& state, milliseconds now, LineRead read) {
-  state.line = std::move(read.ledger);
-  state.line_read_at = read.boot;
+Action on(State& state, milliseconds now, QueueRead read) {
+  state.queue = std::move(read.ledger);
+  state.queue_read_at = read.boot;
   state.rung.clear();
   state.unheard = std::move(read.stopped);
   return ring(state, now);
@@ -489,8 +490,8 @@ Action on(State& state, milliseconds now, Woken woken) {
 }
 
 // Whoever comes is counted with those of his user who wait already.
-bool is_counted_in_line(const State& state) {
-  return !state.joined_at && state.patience.wait && !state.patience.stands_again && state.facts.limits &&
+bool is_counted_in_queue(const State& state) {
+  return !state.joined_at && state.patience.wait && !state.patience.is_requeued && state.facts.limits &&
          state.facts.limits->now.waiting;
 }
 
@@ -500,7 +501,7 @@ bool is_counted_in_line(const State& state) {
 bool depends_on_unread(const State& state) {
   if (state.judged.unread == 0) return false;
   const Behind* me = behind(state);
-  if (is_counted_in_line(state) || is_in_fair_order(state) || me == nullptr) return true;
+  if (is_counted_in_queue(state) || is_in_fair_order(state) || me == nullptr) return true;
   return me->rival < state.judged.first_unread || !me->unguarded.empty() ||
          (!me->in_the_way.empty() && !me->front_suffices);
 }
@@ -510,7 +511,7 @@ ReadOn read_on(const State& state) {
   const Behind* me = behind(state);
   const bool front = me != nullptr && state.judged.first_unread < me->rival && me->unguarded.empty() &&
                      !is_in_fair_order(state);
-  return {lets_others_pass(state) || is_counted_in_line(state), front};
+  return {lets_others_pass(state) || is_counted_in_queue(state), front};
 }
 
 // If a device is free and yet cannot be had, somebody without a ticket may have locked it. The kernel takes
@@ -537,8 +538,8 @@ Take take_choice(const Choice& choice, const State& state) {
   return take;
 }
 
-Result<Decision> within_limit_of_line(Decision decision, const State& state) {
-  if (!std::holds_alternative<Stay>(decision) || !is_counted_in_line(state)) return decision;
+Result<Decision> within_limit_of_queue(Decision decision, const State& state) {
+  if (!std::holds_alternative<Stay>(decision) || !is_counted_in_queue(state)) return decision;
   const auto over = over_waiting_limit(*state.facts.limits, state.judged);
   if (!over) return decision;
   return fail(ErrorCode::not_now, fmt::format("{}: ask again when one of them has started", *over));
@@ -594,7 +595,7 @@ Judgement decide(State state, InGate gate) {
   if (!planned) return {std::move(state), std::unexpected(planned.error())};
   state.plan = *std::move(planned);
   if (const Ticket* mine = find_ticket(state.judged, gate.me)) state.standing.ticket = *mine;
-  Result<Decision> decision = within_limit_of_line(decide_by(state, gate.lease_changes), state);
+  Result<Decision> decision = within_limit_of_queue(decide_by(state, gate.lease_changes), state);
   return {std::move(state), std::move(decision)};
 }
 

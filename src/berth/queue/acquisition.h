@@ -26,7 +26,7 @@ namespace berth {
 struct Patience {
   bool wait = false;                               ///< false: now or not at all
   std::optional<std::chrono::milliseconds> limit;  ///< from the request's begin on; nullopt: for ever
-  bool stands_again = false;  ///< it had a lease and gave way, or had a place: so it may wait for any time
+  bool is_requeued = false;  ///< it had a lease and gave way, or had a place: so it may wait for any time
   std::chrono::milliseconds tick{5000};       ///< how often to look for changes that no event tells of
   std::chrono::milliseconds far_tick{30000};  ///< the same for a request with many before it
 };
@@ -75,9 +75,9 @@ struct State {
   std::chrono::milliseconds ring_pause{0};  ///< grows if it is rung without need, since anybody may ring
   std::chrono::milliseconds deaf_until{0};
   bool may_free_others = false;  ///< the event that woke it may have given another request its turn
-  Ledger line;                   ///< all waiting tickets, as they were read last
-  Moment line_read_at = 0;
-  std::set<TicketId> rung;     ///< those of `line` that it has rung
+  Ledger queue;                  ///< all waiting tickets, as they were read last
+  Moment queue_read_at = 0;
+  std::set<TicketId> rung;     ///< those of `queue` that it has rung
   std::set<TicketId> unheard;  ///< those that are stopped: not to be rung
   std::chrono::milliseconds pause{0};
 };
@@ -111,17 +111,17 @@ struct Ticked {
   bool far_back = false;
   bool leases_changed = false;  ///< since the last look or decision; also if one has ended without a word
 };
-/// The result of ReadLine.
-struct LineRead {
+/// The result of ReadQueue.
+struct QueueRead {
   Ledger ledger;
   Moment boot = 0;
-  std::set<TicketId> stopped{};  ///< filled if ReadLine asked for it
+  std::set<TicketId> stopped{};  ///< filled if ReadQueue asked for it
 };
 /// The result of Ring.
 struct Rang {
   std::set<TicketId> stopped;  ///< the tickets whose process is stopped, and so does not hear
 };
-using What = std::variant<Begun, Looked, LookFailed, LeftGate, Paused, Named, Ticked, LineRead, Rang, Woken>;
+using What = std::variant<Begun, Looked, LookFailed, LeftGate, Paused, Named, Ticked, QueueRead, Rang, Woken>;
 struct Event {
   std::chrono::milliseconds now;  ///< since the request began, by a clock that nobody can set
   What what;
@@ -175,11 +175,11 @@ struct SleepBehind {
 
   bool operator==(const SleepBehind&) const = default;
 };
-/// Read all waiting tickets, without the gate. The answer is LineRead.
-struct ReadLine {
+/// Read all waiting tickets, without the gate. The answer is QueueRead.
+struct ReadQueue {
   bool stopped = false;  ///< also find out which of them are stopped
 
-  bool operator==(const ReadLine&) const = default;
+  bool operator==(const ReadQueue&) const = default;
 };
 /// Ring these tickets, whose turn it may be. The answer is Rang.
 struct Ring {
@@ -211,7 +211,7 @@ struct Fail {
 
   bool operator==(const Fail&) const = default;
 };
-using Action = std::variant<Look, Join, Decide, Pause, AskNames, ReadLine, Ring, SleepBehind,
+using Action = std::variant<Look, Join, Decide, Pause, AskNames, ReadQueue, Ring, SleepBehind,
                             SleepUntilReleased, Grant, Refuse, Fail>;
 
 struct Step {

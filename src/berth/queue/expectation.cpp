@@ -27,7 +27,7 @@ Moment quantile(std::span<const Moment> lasted, std::size_t most, std::size_t pe
 }  // namespace
 
 std::optional<Expectation> expectation_of(std::optional<Moment> limit_s, std::span<const Moment> lasted,
-                                          const LineRules& rules) {
+                                          const QueueRules& rules) {
   if (rules.expect == Expect::none) return std::nullopt;
   if (rules.expect == Expect::limits) lasted = {};
   if (lasted.empty()) return Expectation{limit_s ? std::clamp(*limit_s, kLeastLimit, kMost) : kUnknown};

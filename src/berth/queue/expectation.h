@@ -28,6 +28,6 @@ inline constexpr Moment kShortestRun = 60;
 /// six hours. Without a limit, devices are kept for three times what nine of ten of the last twenty runs took
 /// at most; nullopt: as the rules assume. An expectation never ends a command.
 std::optional<Expectation> expectation_of(std::optional<Moment> limit_s, std::span<const Moment> lasted,
-                                          const LineRules& rules);
+                                          const QueueRules& rules);
 
 }  // namespace berth

@@ -6,9 +6,9 @@ namespace berth {
 namespace {
 
 // When a turn comes that nobody who comes later delays. nullopt: no moment is kept for it.
-std::optional<Moment> start_of(const Turn& turn, Moment now) {
-  if (std::holds_alternative<StartsNow>(turn)) return now;
-  const auto* reserved = std::get_if<ReservedFrom>(&turn);
+std::optional<Moment> start_of(const Assignment& assignment, Moment now) {
+  if (std::holds_alternative<StartsNow>(assignment)) return now;
+  const auto* reserved = std::get_if<ReservedFrom>(&assignment);
   return reserved == nullptr ? std::nullopt : std::optional(reserved->from);
 }
 
@@ -21,18 +21,18 @@ std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& f
   const auto extended = std::ranges::find(longer.tickets, lease, &Ticket::id);
   if (extended == longer.tickets.end()) return std::nullopt;
   extended->time_s = time_s;
-  const Line line = lineup_of(ledger, facts, now, passed_over).line;
-  const auto before = schedule(line, facts.policy.line);
-  const auto after = schedule(lineup_of(longer, facts, now, passed_over).line, facts.policy.line);
+  const QueueState queue = host_queue_of(ledger, facts, now, passed_over).state;
+  const auto before = schedule(queue, facts.policy.queue);
+  const auto after = schedule(host_queue_of(longer, facts, now, passed_over).state, facts.policy.queue);
   for (std::size_t at = 0; at < before.size(); ++at) {
     const auto start = start_of(before[at], now);
     const auto later = start_of(after[at], now);
     // What yields has nothing reserved that it could count on.
-    if (!start || line.wishes[at].yields || (later && *later <= *start)) continue;
+    if (!start || queue.wishes[at].yields || (later && *later <= *start)) continue;
     // As the queue tells it. Not known where somebody before it has no time limit.
     const auto told = expected_starts(ledger, facts, now, passed_over);
-    const auto mine = told.find(line.wishes[at].id);
-    return Delayed{line.wishes[at].id, mine == told.end() ? *start / kSecond : mine->second.boot_s};
+    const auto mine = told.find(queue.wishes[at].id);
+    return Delayed{queue.wishes[at].id, mine == told.end() ? *start / kSecond : mine->second.boot_s};
   }
   return std::nullopt;
 }

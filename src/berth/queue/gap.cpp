@@ -13,14 +13,14 @@ namespace berth {
 
 Gap::Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std::set<TicketId>& passed_over,
          Moment now)
-    : mine_(mine), policy_(facts.policy), lineup_(lineup_of(ledger, facts, now, passed_over, &mine)) {
-  const Line& line = lineup_.line;
-  const std::vector<Turn> turns = policy_.line.backfill
-                                      ? schedule(line, policy_.line)
-                                      : std::vector<Turn>(line.wishes.size(), WaitsBehind{});
-  for (std::size_t at = 0; at < turns.size(); ++at) {
-    for (const Hold& hold : holds_of(line, line.wishes[at], turns[at], policy_.line))
-      kept_.push_back({hold, line.wishes[at].id});
+    : mine_(mine), policy_(facts.policy), queue_(host_queue_of(ledger, facts, now, passed_over, &mine)) {
+  const QueueState& queue = queue_.state;
+  const std::vector<Assignment> assignments =
+      policy_.queue.backfill ? schedule(queue, policy_.queue)
+                             : std::vector<Assignment>(queue.wishes.size(), WaitsBehind{});
+  for (std::size_t at = 0; at < assignments.size(); ++at) {
+    for (const Hold& hold : holds_of(queue, queue.wishes[at], assignments[at], policy_.queue))
+      kept_.push_back({hold, queue.wishes[at].id});
   }
 }
 
@@ -40,10 +40,10 @@ std::vector<TicketId> Gap::owners(const Verdict& verdict) const {
 }
 
 std::vector<const Gap::Kept*> Gap::in_the_way_of(const Verdict& verdict) const {
-  const auto at = std::ranges::find(lineup_.uuids, verdict.uuid) - lineup_.uuids.begin();
+  const auto at = std::ranges::find(queue_.uuids, verdict.uuid) - queue_.uuids.begin();
   const Wish wish{.id = mine_.id, .length = longest_stay(mine_, policy_)};
   const auto held =
-      holds_of(lineup_.line, wish, StartsNow{{static_cast<std::size_t>(at)}}, policy_.line).front();
+      holds_of(queue_.state, wish, StartsNow{{static_cast<std::size_t>(at)}}, policy_.queue).front();
   std::vector<const Kept*> found;
   for (const Kept& kept : kept_) {
     if (meet(kept.hold, held)) found.push_back(&kept);
@@ -56,14 +56,14 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates, con
   Ticket ticket = ticket_for(request);
   ticket.id = TicketId{std::numeric_limits<std::uint64_t>::max()};
   ticket.uid = facts.asker_uid;
-  if (traits_of(facts.policy.line.order).numbers) ticket.turn = next_turn(ticket.uid, ledger);
+  if (traits_of(facts.policy.queue.order).numbers) ticket.fair_number = next_fair_number(ticket.uid, ledger);
   ticket.candidates = std::move(candidates);
   return ticket;
 }
 
-std::vector<Verdict> behind_the_line(std::vector<Verdict> verdicts, const Ticket& newcomer,
-                                     const Ledger& ledger, const Facts& facts,
-                                     const std::set<TicketId>& passed_over, Moment now) {
+std::vector<Verdict> behind_the_queue(std::vector<Verdict> verdicts, const Ticket& newcomer,
+                                      const Ledger& ledger, const Facts& facts,
+                                      const std::set<TicketId>& passed_over, Moment now) {
   if (count_waiting(ledger) == 0) return verdicts;
   const Gap gap(newcomer, ledger, facts, passed_over, now);
   for (Verdict& verdict : verdicts) {
@@ -77,7 +77,7 @@ std::vector<Verdict> behind_the_line(std::vector<Verdict> verdicts, const Ticket
     verdict.more_culprits = owners.size() - verdict.culprits.size();
     verdict.failed = Clause::not_awaited;
     verdict.reason = fmt::format("kept for {}, {}", names_of(owners),
-                                 newcomer.turn ? "whose turn is before yours" : "who asked earlier");
+                                 newcomer.fair_number ? "whose turn is before yours" : "who asked earlier");
   }
   return verdicts;
 }

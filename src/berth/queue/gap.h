@@ -32,7 +32,7 @@ class Gap {
 
   const Ticket& mine_;
   const SitePolicy& policy_;
-  Lineup lineup_;
+  HostQueue queue_;
   std::vector<Kept> kept_;
 };
 
@@ -40,10 +40,10 @@ class Gap {
 Ticket newcomer(const Request& request, std::vector<std::string> candidates, const Ledger& ledger,
                 const Facts& facts);
 
-/// Verdicts on the request of a newcomer. Devices that `judge` calls free but that the line keeps for an
+/// Verdicts on the request of a newcomer. Devices that `judge` calls free but that the queue keeps for an
 /// earlier request fail with Clause::not_awaited.
-std::vector<Verdict> behind_the_line(std::vector<Verdict> verdicts, const Ticket& newcomer,
-                                     const Ledger& ledger, const Facts& facts,
-                                     const std::set<TicketId>& passed_over, Moment now);
+std::vector<Verdict> behind_the_queue(std::vector<Verdict> verdicts, const Ticket& newcomer,
+                                      const Ledger& ledger, const Facts& facts,
+                                      const std::set<TicketId>& passed_over, Moment now);
 
 }  // namespace berth

@@ -41,17 +41,17 @@ enum class Lengths {
   said,     ///< until the time limit: for what people are told
 };
 
-class Lining {
+class HostQueueBuilder {
  public:
-  Lining(const Ledger& ledger, const Facts& facts, Moment now, Lengths lengths)
+  HostQueueBuilder(const Ledger& ledger, const Facts& facts, Moment now, Lengths lengths)
       : ledger_(ledger), facts_(facts), lengths_(lengths) {
-    lineup_.line.now = now;
-    lineup_.line.second = kSecond;
+    queue_.state.now = now;
+    queue_.state.second = kSecond;
     for (const Verdict& verdict : plain_verdicts(ledger, facts)) add(verdict);
   }
 
   void add(const Ticket& ticket, bool passed_over) {
-    lineup_.line.wishes.push_back({.id = ticket.id,
+    queue_.state.wishes.push_back({.id = ticket.id,
                                    .uid = ticket.uid,
                                    .candidates = set_of(ticket.candidates),
                                    .count = ticket.count,
@@ -59,17 +59,17 @@ class Lining {
                                    .bytes = ticket.promise_bytes,
                                    .length = length_of(ticket),
                                    .yields = ticket.yield_s.has_value(),
-                                   .turn = ticket.turn,
+                                   .fair_number = ticket.fair_number,
                                    .passed_over = passed_over});
   }
 
-  Lineup result() && { return std::move(lineup_); }
+  HostQueue result() && { return std::move(queue_); }
 
  private:
   void add(const Verdict& verdict) {
     const Device* device = find_device(facts_.snapshot, verdict.uuid);
-    const std::size_t place = lineup_.uuids.size();
-    lineup_.uuids.push_back(verdict.uuid);
+    const std::size_t place = queue_.uuids.size();
+    queue_.uuids.push_back(verdict.uuid);
     const std::vector<const Ticket*> leases = leases_holding(*device, ledger_);
     std::uint64_t room_bytes = verdict.free_bytes.value_or(0);
     for (const Ticket* lease : leases) {
@@ -78,13 +78,13 @@ class Lining {
       room_bytes =
           whole ? lendable_memory(*device).value_or(0) : sum_of_bytes(room_bytes, lease->promise_bytes);
     }
-    lineup_.line.room_bytes.push_back(room_bytes);
+    queue_.state.room_bytes.push_back(room_bytes);
     if (!verdict.free() && leases.empty()) hold(of_nobody(place, verdict));
   }
 
   Hold of_lease(const Ticket& lease, std::size_t place, bool whole) const {
-    const Moment now = lineup_.line.now;
-    const Moment end = expected_end(granted_at(lease), length_of(lease), now, facts_.policy.line, kSecond);
+    const Moment now = queue_.state.now;
+    const Moment end = expected_end(granted_at(lease), length_of(lease), now, facts_.policy.queue, kSecond);
     Hold hold{place, 0, end, whole, lease.promise_bytes, lease.id};
     if (!lease.yield_s) return hold;
     hold.leaves = lease.ending ? Leaves::anyhow : Leaves::when_asked;
@@ -95,7 +95,7 @@ class Lining {
   Hold of_nobody(std::size_t place, const Verdict& verdict) const {
     Hold hold{place, 0};
     if (verdict.failed != Clause::not_draining) return hold;
-    hold.until = lineup_.line.now + kDraining;
+    hold.until = queue_.state.now + kDraining;
     hold.leaves = Leaves::anyhow;
     return hold;
   }
@@ -106,47 +106,47 @@ class Lining {
     return *longest - to_end(facts_.policy);
   }
 
-  void hold(const Hold& hold) { lineup_.line.holds.push_back(hold); }
+  void hold(const Hold& hold) { queue_.state.holds.push_back(hold); }
 
   std::size_t set_of(const std::vector<std::string>& candidates) {
-    const auto [known, is_new] = sets_.try_emplace(candidates, lineup_.line.sets.size());
-    if (is_new) lineup_.line.sets.push_back(places_of(candidates));
+    const auto [known, is_new] = sets_.try_emplace(candidates, queue_.state.sets.size());
+    if (is_new) queue_.state.sets.push_back(indices_of(candidates));
     return known->second;
   }
 
-  std::vector<std::size_t> places_of(const std::vector<std::string>& candidates) const {
-    std::vector<std::size_t> places;
-    for (std::size_t place = 0; place < lineup_.uuids.size(); ++place) {
+  std::vector<std::size_t> indices_of(const std::vector<std::string>& candidates) const {
+    std::vector<std::size_t> indices;
+    for (std::size_t place = 0; place < queue_.uuids.size(); ++place) {
       const auto means = [&](const std::string& one) {
-        return one == kEveryDevice || one == lineup_.uuids[place];
+        return one == kEveryDevice || one == queue_.uuids[place];
       };
-      if (std::ranges::any_of(candidates, means)) places.push_back(place);
+      if (std::ranges::any_of(candidates, means)) indices.push_back(place);
     }
-    return places;
+    return indices;
   }
 
   const Ledger& ledger_;
   const Facts& facts_;
   Lengths lengths_;
-  Lineup lineup_;
+  HostQueue queue_;
   std::map<std::vector<std::string>, std::size_t> sets_;
 };
 
-Lineup line_up(const Ledger& ledger, const Facts& facts, Moment now, const std::set<TicketId>& passed_over,
-               const Ticket* before, Lengths lengths) {
-  Lining lining(ledger, facts, now, lengths);
-  for (const Ticket* ticket : in_line(ledger, passed_over, before)) {
+HostQueue make_host_queue(const Ledger& ledger, const Facts& facts, Moment now,
+                          const std::set<TicketId>& passed_over, const Ticket* before, Lengths lengths) {
+  HostQueueBuilder builder(ledger, facts, now, lengths);
+  for (const Ticket* ticket : waiting_in_order(ledger, passed_over, before)) {
     if (before != nullptr && ticket->id == before->id) break;
-    lining.add(*ticket, ticket->held_back || passed_over.contains(ticket->id));
+    builder.add(*ticket, ticket->held_back || passed_over.contains(ticket->id));
   }
-  return std::move(lining).result();
+  return std::move(builder).result();
 }
 
 }  // namespace
 
-Lineup lineup_of(const Ledger& ledger, const Facts& facts, Moment now, const std::set<TicketId>& passed_over,
-                 const Ticket* before) {
-  return line_up(ledger, facts, now, passed_over, before, Lengths::longest);
+HostQueue host_queue_of(const Ledger& ledger, const Facts& facts, Moment now,
+                        const std::set<TicketId>& passed_over, const Ticket* before) {
+  return make_host_queue(ledger, facts, now, passed_over, before, Lengths::longest);
 }
 
 std::optional<Moment> longest_stay(const Ticket& ticket, const SitePolicy& policy) {
@@ -156,11 +156,11 @@ std::optional<Moment> longest_stay(const Ticket& ticket, const SitePolicy& polic
 
 std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Moment now,
                                  std::set<TicketId> passed_over, TicketId me) {
-  const Lineup lineup = lineup_of(ledger, facts, now, passed_over);
-  const std::vector<Turn> turns = schedule(lineup.line, facts.policy.line);
+  const HostQueue queue = host_queue_of(ledger, facts, now, passed_over);
+  const std::vector<Assignment> assignments = schedule(queue.state, facts.policy.queue);
   std::vector<TicketId> starting;
-  for (std::size_t at = 0; at < turns.size(); ++at) {
-    if (std::holds_alternative<StartsNow>(turns[at])) starting.push_back(lineup.line.wishes[at].id);
+  for (std::size_t at = 0; at < assignments.size(); ++at) {
+    if (std::holds_alternative<StartsNow>(assignments[at])) starting.push_back(queue.state.wishes[at].id);
   }
   if (std::ranges::find(starting, me) == starting.end()) return starting;
   passed_over.insert(me);
@@ -172,14 +172,14 @@ std::map<TicketId, ForeseenStart> expected_starts(const Ledger& ledger, const Fa
   std::map<TicketId, ForeseenStart> expected;
   if (count_waiting(ledger) == 0) return expected;
   Facts assuming_nothing = facts;
-  assuming_nothing.policy.line.assumed_s = kNever;
-  const Lineup lineup = line_up(ledger, assuming_nothing, now, passed_over, nullptr, Lengths::said);
-  const auto starts = expected_starts(lineup.line, facts.policy.line);
+  assuming_nothing.policy.queue.assumed_s = kNever;
+  const HostQueue queue = make_host_queue(ledger, assuming_nothing, now, passed_over, nullptr, Lengths::said);
+  const auto starts = expected_starts(queue.state, facts.policy.queue);
   for (std::size_t at = 0; at < starts.size(); ++at) {
     if (!starts[at]) continue;
-    ForeseenStart& start = expected[lineup.line.wishes[at].id];
+    ForeseenStart& start = expected[queue.state.wishes[at].id];
     start.boot_s = starts[at]->from / kSecond;
-    for (const std::size_t device : starts[at]->devices) start.uuids.push_back(lineup.uuids[device]);
+    for (const std::size_t device : starts[at]->devices) start.uuids.push_back(queue.uuids[device]);
   }
   return expected;
 }

@@ -12,8 +12,8 @@
 namespace berth {
 
 /// The queue as ledger and facts describe it, and the devices to which its places refer.
-struct Lineup {
-  Line line;
+struct HostQueue {
+  QueueState state;
   std::vector<std::string> uuids;  ///< without GPUs that are split by MIG: their instances count
 };
 
@@ -21,8 +21,8 @@ struct Lineup {
 /// has its conditions on readings only as words for people. So each ticket counts as if it had none, on the
 /// devices that are free to a request without conditions. `before`: only tickets before this one. Tickets
 /// that are `passed_over` count as if they did not wait.
-Lineup lineup_of(const Ledger& ledger, const Facts& facts, Moment now,
-                 const std::set<TicketId>& passed_over = {}, const Ticket* before = nullptr);
+HostQueue host_queue_of(const Ledger& ledger, const Facts& facts, Moment now,
+                        const std::set<TicketId>& passed_over = {}, const Ticket* before = nullptr);
 
 /// The queue counts in milliseconds of the boot clock.
 inline constexpr Moment kSecond = 1000;

@@ -17,7 +17,7 @@ constexpr std::size_t kListedTicketBytes = 640;
 constexpr std::size_t kListedDeviceBytes = 64;
 
 void cut_words(Ticket& ticket) {
-  for (std::string* words : {&ticket.command, &ticket.note, &ticket.request, &ticket.asked_at})
+  for (std::string* words : {&ticket.command, &ticket.note, &ticket.request, &ticket.origin})
     *words = listed_words(*words);
 }
 
@@ -25,7 +25,7 @@ std::size_t bytes_of(const Ticket& ticket) {
   // A lease does not tell its candidates.
   const auto& uuids = ticket.phase == TicketPhase::granted ? ticket.devices : ticket.candidates;
   return kListedTicketBytes + kListedDeviceBytes * uuids.size() + ticket.command.size() + ticket.note.size() +
-         ticket.request.size() + ticket.asked_at.size();
+         ticket.request.size() + ticket.origin.size();
 }
 
 /// What a user may still tell.

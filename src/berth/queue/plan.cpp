@@ -55,7 +55,7 @@ std::optional<Ledger> those_in_front(const Ledger& ledger, const Ticket& mine) {
   front.ended = ledger.ended;
   for (const Ticket& ticket : ledger.tickets) {
     const bool waits = ticket.phase == TicketPhase::waiting;
-    if (waits && ticket.turn) return std::nullopt;
+    if (waits && ticket.fair_number) return std::nullopt;
     if (!waits || ticket.id == mine.id || ticket.id < ledger.first_unread) front.tickets.push_back(ticket);
   }
   return front;
@@ -89,7 +89,7 @@ Behind behind_one_of(const Ticket& mine, const std::vector<const Ticket*>& rival
 std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
                                          const std::set<TicketId>& passed_over) {
   std::vector<const Ticket*> rivals;
-  for (const Ticket* other : in_line(ledger, passed_over, &mine)) {
+  for (const Ticket* other : waiting_in_order(ledger, passed_over, &mine)) {
     if (other->id == mine.id) break;
     if (counts_as_waiting(*other, passed_over) && are_rivals(mine, *other)) rivals.push_back(other);
   }
@@ -114,8 +114,9 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
     return fail(ErrorCode::failure, fmt::format("ticket {} does not wait", to_text(me)));
   }
   BERTH_LET(auto verdicts, judge(request, ledger, facts));
-  const std::vector<const Ticket*> rivals =
-      request.is_there_already ? std::vector<const Ticket*>{} : rivals_before(*mine, ledger, passed_over);
+  const std::vector<const Ticket*> rivals = request.adopts_running_process
+                                                ? std::vector<const Ticket*>{}
+                                                : rivals_before(*mine, ledger, passed_over);
   std::vector<Verdict> free = free_for(*mine, verdicts);
   const bool is_enough = free.size() >= request.count;
   if (!is_enough) free = free_for(*mine, as_others_see(request, ledger, facts));
@@ -124,7 +125,7 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
   const bool over = facts.limits && over_limit(*facts.limits, request, ledger);
   if (rivals.empty() && !is_enough) return Blocked{std::move(verdicts), would_be_enough || over};
   if (rivals.empty()) return Granted{choose(request, free, facts.snapshot)};
-  const bool backfill = facts.policy.line.backfill;
+  const bool backfill = facts.policy.queue.backfill;
   if (backfill && over) return Blocked{std::move(verdicts), true};
   Behind waits = behind_one_of(*mine, rivals, guards_before(*mine, ledger, passed_over));
   if (!is_enough && !(would_be_enough && backfill)) return waits;

@@ -12,18 +12,19 @@ struct Yielder {
   std::size_t devices = 0;
 };
 
-class Yielding {
+class PreemptionPlanner {
  public:
-  Yielding(Line line, const LineRules& rules, const Ledger& ledger) : line_(std::move(line)), rules_(rules) {
-    std::erase_if(line_.wishes, [](const Wish& wish) { return wish.yields; });
+  PreemptionPlanner(QueueState queue, const QueueRules& rules, const Ledger& ledger)
+      : queue_(std::move(queue)), rules_(rules) {
+    std::erase_if(queue_.wishes, [](const Wish& wish) { return wish.yields; });
     // What somebody has left is free in a moment: nobody else need end for it.
-    std::erase_if(line_.holds,
+    std::erase_if(queue_.holds,
                   [](const Hold& hold) { return hold.owner == TicketId{} && hold.until != kNever; });
-    line_.wishes.resize(std::min(line_.wishes.size(), kAsking));
+    queue_.wishes.resize(std::min(queue_.wishes.size(), kMostPreempting));
     for (const Ticket& ticket : ledger.tickets) {
       if (ticket.phase != TicketPhase::granted || !ticket.yield_s) continue;
       if (ticket.ending) {
-        without({ticket.id}, line_);
+        without({ticket.id}, queue_);
       } else {
         yielders_.push_back({ticket.id, ticket.since_s, ticket.devices.size()});
       }
@@ -31,15 +32,15 @@ class Yielding {
     std::ranges::stable_sort(yielders_, {}, &Yielder::since_s);
   }
 
-  std::vector<Yield> run() {
-    const Line before = line_;
-    std::vector<Yield> chosen;
-    for (std::size_t at = 0; at < line_.wishes.size() && !yielders_.empty(); ++at) {
-      if (line_.wishes[at].passed_over || starts(at, {})) continue;
+  std::vector<Preemption> run() {
+    const QueueState before = queue_;
+    std::vector<Preemption> chosen;
+    for (std::size_t at = 0; at < queue_.wishes.size() && !yielders_.empty(); ++at) {
+      if (queue_.wishes[at].passed_over || starts(at, {})) continue;
       const std::vector<TicketId> ended = fewest_for(at);
-      without(ended, line_);
+      without(ended, queue_);
       std::erase_if(yielders_, [&](const Yielder& one) { return contains(ended, one.id); });
-      for (const TicketId lease : ended) chosen.push_back({lease, line_.wishes[at].id});
+      for (const TicketId lease : ended) chosen.push_back({lease, queue_.wishes[at].id});
     }
     while (spare_one(before, chosen)) {
     }
@@ -51,14 +52,14 @@ class Yielding {
     return std::ranges::find(ids, id) != ids.end();
   }
 
-  static void without(const std::vector<TicketId>& ended, Line& line) {
-    std::erase_if(line.holds, [&](const Hold& hold) { return contains(ended, hold.owner); });
+  static void without(const std::vector<TicketId>& ended, QueueState& queue) {
+    std::erase_if(queue.holds, [&](const Hold& hold) { return contains(ended, hold.owner); });
   }
 
   /// What ends for a later waiter can suit an earlier one too, so that what was to end for him may stay.
-  bool spare_one(const Line& before, std::vector<Yield>& chosen) const {
+  bool spare_one(const QueueState& before, std::vector<Preemption>& chosen) const {
     for (std::size_t at = 0; at < chosen.size(); ++at) {
-      std::vector<Yield> fewer = chosen;
+      std::vector<Preemption> fewer = chosen;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at));
       if (who_starts_without(fewer, before) < who_starts_without(chosen, before)) continue;
       chosen = std::move(fewer);
@@ -67,18 +68,19 @@ class Yielding {
     return false;
   }
 
-  /// Of each wish, in the order of the line, whether it starts.
-  std::vector<bool> who_starts_without(const std::vector<Yield>& ended, Line line) const {
+  /// Of each wish, in the order of the queue, whether it starts.
+  std::vector<bool> who_starts_without(const std::vector<Preemption>& ended, QueueState queue) const {
     std::vector<TicketId> leases;
-    for (const Yield& one : ended) leases.push_back(one.lease);
-    without(leases, line);
+    for (const Preemption& one : ended) leases.push_back(one.lease);
+    without(leases, queue);
     std::vector<bool> starts;
-    for (const Turn& turn : schedule(line, rules_)) starts.push_back(std::holds_alternative<StartsNow>(turn));
+    for (const Assignment& assignment : schedule(queue, rules_))
+      starts.push_back(std::holds_alternative<StartsNow>(assignment));
     return starts;
   }
 
   bool starts(std::size_t at, const std::vector<TicketId>& ended) const {
-    Line front = line_;
+    QueueState front = queue_;
     front.wishes.resize(at + 1);
     without(ended, front);
     return std::holds_alternative<StartsNow>(schedule(front, rules_).back());
@@ -106,17 +108,17 @@ class Yielding {
     return ended;
   }
 
-  Line line_;
-  const LineRules& rules_;
+  QueueState queue_;
+  const QueueRules& rules_;
   std::vector<Yielder> yielders_;  ///< the oldest first
 };
 
 }  // namespace
 
-std::vector<Yield> who_yields(const Ledger& ledger, const Facts& facts, Moment now,
-                              const std::set<TicketId>& passed_over) {
-  Lineup lineup = lineup_of(ledger, facts, now, passed_over);
-  return Yielding(std::move(lineup.line), facts.policy.line, ledger).run();
+std::vector<Preemption> preemptions(const Ledger& ledger, const Facts& facts, Moment now,
+                                    const std::set<TicketId>& passed_over) {
+  HostQueue queue = host_queue_of(ledger, facts, now, passed_over);
+  return PreemptionPlanner(std::move(queue.state), facts.policy.queue, ledger).run();
 }
 
 }  // namespace berth

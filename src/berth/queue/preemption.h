@@ -8,20 +8,20 @@
 namespace berth {
 
 /// A lease that is to end, and the ticket for which it ends.
-struct Yield {
+struct Preemption {
   TicketId lease;
   TicketId waiter;
 
-  bool operator==(const Yield&) const = default;
+  bool operator==(const Preemption&) const = default;
 };
 
 /// The leases that yield and are to end now, so that waiting tickets that do not yield can start. For each
 /// such ticket, as few leases end as suffice, the youngest of them; none ends if not even all of them would
 /// suffice. If a ticket could start anyway, no lease ends for it. A lease that is ending already counts as
-/// gone, and so does one that has ended and whose memory is not back. Only the first kAsking tickets of the
-/// line make leases end. Pure.
-std::vector<Yield> who_yields(const Ledger& ledger, const Facts& facts, Moment now,
-                              const std::set<TicketId>& passed_over = {});
-inline constexpr std::size_t kAsking = 32;
+/// gone, and so does one that has ended and whose memory is not back. Only the first kMostPreempting tickets
+/// of the queue make leases end. Pure.
+std::vector<Preemption> preemptions(const Ledger& ledger, const Facts& facts, Moment now,
+                                    const std::set<TicketId>& passed_over = {});
+inline constexpr std::size_t kMostPreempting = 32;
 
 }  // namespace berth

@@ -8,46 +8,46 @@
 namespace berth {
 namespace {
 
-using Places = std::vector<std::size_t>;
+using Indices = std::vector<std::size_t>;
 
 constexpr Moment kLongestAge = 10LL * 365 * 86'400 * 1000;
 // The product of an age and a run time needs more than 64 bits.
 __extension__ using Wide = unsigned __int128;
 
 /// Of wishes of one kind, those that yield or those that do not.
-class TurnsOfKind {
+class FairOrder {
  public:
-  TurnsOfKind(std::span<const Wish> wishes, std::map<std::uint32_t, std::uint64_t> has, Moment now,
-              Moment longest_wait)
+  FairOrder(std::span<const Wish> wishes, std::map<std::uint32_t, std::uint64_t> has, Moment now,
+            Moment longest_wait)
       : wishes_(wishes), has_(std::move(has)), now_(now), longest_wait_(longest_wait) {}
 
-  void sort(std::span<std::size_t> places) {
+  void sort(std::span<std::size_t> indices) {
     const auto oldest =
-        std::ranges::find_if(places, [&](std::size_t at) { return !wishes_[at].passed_over; });
-    if (oldest != places.end() && wishes_[*oldest].expected && waited(*oldest) >= longest_wait_)
+        std::ranges::find_if(indices, [&](std::size_t at) { return !wishes_[at].passed_over; });
+    if (oldest != indices.end() && wishes_[*oldest].expected && waited(*oldest) >= longest_wait_)
       first_ = *oldest;
-    while (!places.empty()) {
-      const auto run = places.first(length_of_run(places));
+    while (!indices.empty()) {
+      const auto run = indices.first(length_of_run(indices));
       sort_run(run);
-      places = places.subspan(run.size());
+      indices = indices.subspan(run.size());
     }
   }
 
  private:
   /// Of those that go past each other.
-  std::size_t length_of_run(std::span<const std::size_t> places) const {
-    const Wish& first = wishes_[places.front()];
-    if (!first.turn && !first.expected) return 1;
+  std::size_t length_of_run(std::span<const std::size_t> indices) const {
+    const Wish& first = wishes_[indices.front()];
+    if (!first.fair_number && !first.expected) return 1;
     const auto is_other = [&](std::size_t at) {
-      return wishes_[at].turn.has_value() != first.turn.has_value() ||
+      return wishes_[at].fair_number.has_value() != first.fair_number.has_value() ||
              wishes_[at].expected.has_value() != first.expected.has_value();
     };
-    return static_cast<std::size_t>(std::ranges::find_if(places, is_other) - places.begin());
+    return static_cast<std::size_t>(std::ranges::find_if(indices, is_other) - indices.begin());
   }
 
   void sort_run(std::span<std::size_t> run) {
-    const bool by_user = wishes_[run.front()].turn.has_value();
-    if (wishes_[run.front()].expected) std::ranges::sort(run, std::bind_front(&TurnsOfKind::is_before, this));
+    const bool by_user = wishes_[run.front()].fair_number.has_value();
+    if (wishes_[run.front()].expected) std::ranges::sort(run, std::bind_front(&FairOrder::is_before, this));
     if (by_user) sort_by_user(run);
     const auto first = std::ranges::find(run, first_);
     if (first != run.end()) std::rotate(run.begin(), first, std::next(first));
@@ -66,7 +66,7 @@ class TurnsOfKind {
   /// the user and not to a wish: the first of his wishes has the lowest of them.
   void sort_by_user(std::span<std::size_t> run) {
     std::map<std::uint32_t, std::vector<std::int64_t>> numbers;
-    for (const std::size_t place : run) numbers[wishes_[place].uid].push_back(*wishes_[place].turn);
+    for (const std::size_t place : run) numbers[wishes_[place].uid].push_back(*wishes_[place].fair_number);
     for (auto& [uid, own] : numbers) std::ranges::sort(own, std::ranges::greater{});
     struct Rank {
       std::uint64_t has;
@@ -106,12 +106,12 @@ GpusByUser gpus_by_user(const Ledger& ledger) {
 
 }  // namespace
 
-std::int64_t next_turn(std::uint32_t uid, std::span<const Numbered> others) {
+std::int64_t next_fair_number(std::uint32_t uid, std::span<const Numbered> others) {
   std::optional<std::int64_t> last_granted, first_waiting;
   std::int64_t own = 0;
   for (const Numbered& other : others) {
-    const std::int64_t turn = other.turn;
-    if (other.uid == uid) own = std::max(own, std::min(turn, kLastTurn - other.count) + other.count);
+    const std::int64_t turn = other.fair_number;
+    if (other.uid == uid) own = std::max(own, std::min(turn, kLastFairNumber - other.count) + other.count);
     if (other.granted)
       last_granted = std::max(turn, last_granted.value_or(turn));
     else
@@ -120,28 +120,28 @@ std::int64_t next_turn(std::uint32_t uid, std::span<const Numbered> others) {
   return std::max(own, last_granted.value_or(first_waiting.value_or(0)));
 }
 
-std::int64_t next_turn(std::uint32_t uid, const Ledger& ledger) {
+std::int64_t next_fair_number(std::uint32_t uid, const Ledger& ledger) {
   std::vector<Numbered> others;
   for (const Ticket& ticket : ledger.tickets) {
-    if (ticket.turn)
-      others.push_back({ticket.uid, ticket.count, *ticket.turn, ticket.phase == TicketPhase::granted});
+    if (ticket.fair_number)
+      others.push_back({ticket.uid, ticket.count, *ticket.fair_number, ticket.phase == TicketPhase::granted});
   }
-  return next_turn(uid, others);
+  return next_fair_number(uid, others);
 }
 
-Places order_of_turns(std::span<const Wish> wishes, const GpusByUser& has, Moment now, Moment longest_wait) {
-  Places places(wishes.size());
-  std::iota(places.begin(), places.end(), 0);
-  const auto yielding = std::ranges::stable_partition(places, std::logical_not{},
+Indices queue_order(std::span<const Wish> wishes, const GpusByUser& has, Moment now, Moment longest_wait) {
+  Indices indices(wishes.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  const auto yielding = std::ranges::stable_partition(indices, std::logical_not{},
                                                       [&](std::size_t at) { return wishes[at].yields; });
-  const auto firm = static_cast<std::size_t>(yielding.begin() - places.begin());
-  TurnsOfKind(wishes, has.firmly, now, longest_wait).sort(std::span(places).first(firm));
-  TurnsOfKind(wishes, has.in_all, now, longest_wait).sort(std::span(places).subspan(firm));
-  return places;
+  const auto firm = static_cast<std::size_t>(yielding.begin() - indices.begin());
+  FairOrder(wishes, has.firmly, now, longest_wait).sort(std::span(indices).first(firm));
+  FairOrder(wishes, has.in_all, now, longest_wait).sort(std::span(indices).subspan(firm));
+  return indices;
 }
 
-std::vector<const Ticket*> in_line(const Ledger& ledger, const std::set<TicketId>& passed_over,
-                                   const Ticket* one_more) {
+std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set<TicketId>& passed_over,
+                                            const Ticket* one_more) {
   std::vector<const Ticket*> waiting;
   for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase == TicketPhase::waiting) waiting.push_back(&ticket);
@@ -155,13 +155,13 @@ std::vector<const Ticket*> in_line(const Ledger& ledger, const std::set<TicketId
                       .uid = ticket->uid,
                       .count = ticket->count,
                       .yields = ticket->yield_s.has_value(),
-                      .turn = ticket->turn,
+                      .fair_number = ticket->fair_number,
                       .passed_over = ticket->held_back || passed_over.contains(ticket->id)});
   }
-  std::vector<const Ticket*> line;
-  for (const std::size_t at : order_of_turns(wishes, gpus_by_user(ledger), 0, kNever))
-    line.push_back(waiting[at]);
-  return line;
+  std::vector<const Ticket*> queue;
+  for (const std::size_t at : queue_order(wishes, gpus_by_user(ledger), 0, kNever))
+    queue.push_back(waiting[at]);
+  return queue;
 }
 
 }  // namespace berth

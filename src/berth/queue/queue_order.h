@@ -26,16 +26,16 @@ struct GpusByUser {
 struct Numbered {
   std::uint32_t uid = 0;
   unsigned count = 1;
-  std::int64_t turn = 0;
+  std::int64_t fair_number = 0;
   bool granted = false;
 };
 
 /// The number for a new request of a user, given the tickets that have one. As in start-time fair queueing
 /// (Goyal, Vin and Cheng, 1996), with the number of GPUs as the cost. Nobody saves up turns by not asking. A
 /// user who has just had a turn stands behind one who has not, although only the live tickets are remembered.
-std::int64_t next_turn(std::uint32_t uid, std::span<const Numbered> others);
-std::int64_t next_turn(std::uint32_t uid, const Ledger& ledger);
-inline constexpr std::int64_t kLastTurn = std::numeric_limits<std::int64_t>::max();
+std::int64_t next_fair_number(std::uint32_t uid, std::span<const Numbered> others);
+std::int64_t next_fair_number(std::uint32_t uid, const Ledger& ledger);
+inline constexpr std::int64_t kLastFairNumber = std::numeric_limits<std::int64_t>::max();
 
 /// The places of the wishes in the order of their turns. REQUIRES: they are in the order in which they came.
 ///
@@ -50,13 +50,13 @@ inline constexpr std::int64_t kLastTurn = std::numeric_limits<std::int64_t>::max
 ///
 /// No wish goes past a wish of another order. One that has neither a number nor such a time waits for the
 /// wishes that came before it, and for no others.
-std::vector<std::size_t> order_of_turns(std::span<const Wish> wishes, const GpusByUser& has, Moment now,
-                                        Moment longest_wait);
+std::vector<std::size_t> queue_order(std::span<const Wish> wishes, const GpusByUser& has, Moment now,
+                                     Moment longest_wait);
 
 /// The waiting tickets of the ledger in the order of their turns, with one more that is not in the ledger.
 /// Tickets that are `passed_over` or held back keep their places; for the turns of others they count as if
 /// they did not wait.
-std::vector<const Ticket*> in_line(const Ledger& ledger, const std::set<TicketId>& passed_over,
-                                   const Ticket* one_more = nullptr);
+std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set<TicketId>& passed_over,
+                                            const Ticket* one_more = nullptr);
 
 }  // namespace berth

@@ -8,18 +8,18 @@ namespace {
 // In seconds. Who is past what it said is being ended.
 constexpr Moment kEndingSoon = 60;
 
-using Places = std::vector<std::size_t>;
+using Indices = std::vector<std::size_t>;
 
 Moment after(Moment from, Moment length) {
   return from > kNever - length ? kNever : from + length;
 }
 
-Moment assumed_length(const LineRules& rules, Moment second) {
+Moment assumed_length(const QueueRules& rules, Moment second) {
   return rules.assumed_s > kNever / second ? kNever : rules.assumed_s * second;
 }
 
-bool are_rivals(const Places& a, const Places& b) {
-  Places common;
+bool are_rivals(const Indices& a, const Indices& b) {
+  Indices common;
   std::ranges::set_intersection(a, b, std::back_inserter(common));
   return !common.empty();
 }
@@ -28,17 +28,17 @@ bool overlaps(const Hold& hold, Moment from, Moment until) {
   return hold.from < until && from < hold.until;
 }
 
-Moment length_of(const Line& line, const Wish& wish, const LineRules& rules) {
+Moment length_of(const QueueState& queue, const Wish& wish, const QueueRules& rules) {
   if (wish.length) return *wish.length;
-  return wish.likely.value_or(assumed_length(rules, line.second));
+  return wish.likely.value_or(assumed_length(rules, queue.second));
 }
 
 /// What is held of each device, now and later.
 class Timeline {
  public:
-  /// With the holds of the line that leave no sooner than this, if somebody asks.
-  Timeline(const Line& line, Leaves least) : line_(line), holds_(line.room_bytes.size()) {
-    for (const Hold& hold : line.holds) {
+  /// With the holds of the queue that leave no sooner than this, if somebody asks.
+  Timeline(const QueueState& queue, Leaves least) : queue_(queue), holds_(queue.room_bytes.size()) {
+    for (const Hold& hold : queue.holds) {
       if (hold.leaves <= least) add(hold);
     }
   }
@@ -60,20 +60,20 @@ class Timeline {
   }
 
   /// Those of the candidates that have room for the wish from `from` until `until`.
-  Places with_room(const Wish& wish, Moment from, Moment until) const {
-    Places places;
-    for (const std::size_t device : line_.sets[wish.candidates]) {
-      if (has_room(device, wish, from, until)) places.push_back(device);
+  Indices with_room(const Wish& wish, Moment from, Moment until) const {
+    Indices indices;
+    for (const std::size_t device : queue_.sets[wish.candidates]) {
+      if (has_room(device, wish, from, until)) indices.push_back(device);
     }
-    return places;
+    return indices;
   }
 
   /// When something of what the candidates hold ends, each once, in order.
   std::vector<Moment> ends_on(const Wish& wish) const {
     std::vector<Moment> ends;
-    for (const std::size_t device : line_.sets[wish.candidates]) {
+    for (const std::size_t device : queue_.sets[wish.candidates]) {
       for (const Hold& hold : holds_[device]) {
-        if (hold.until > line_.now && hold.until != kNever) ends.push_back(hold.until);
+        if (hold.until > queue_.now && hold.until != kNever) ends.push_back(hold.until);
       }
     }
     std::ranges::sort(ends);
@@ -101,7 +101,7 @@ class Timeline {
  private:
   /// Whether the wish fits beside the parts that others have of the device at that moment.
   bool fits_beside_parts(std::size_t device, const Wish& wish, Moment moment) const {
-    std::uint64_t left = line_.room_bytes[device];
+    std::uint64_t left = queue_.room_bytes[device];
     for (const Hold& hold : holds_[device]) {
       if (!overlaps(hold, moment, moment + 1)) continue;
       if (hold.bytes > left) return false;
@@ -110,50 +110,50 @@ class Timeline {
     return wish.bytes <= left;
   }
 
-  const Line& line_;
+  const QueueState& queue_;
   std::vector<std::vector<Hold>> holds_;  ///< by device
 };
 
-/// Goes through the line once, from the first to the last.
+/// Goes through the queue once, from the first to the last.
 class Scheduling {
  public:
-  Scheduling(const Line& line, const LineRules& rules)
-      : line_(line),
+  Scheduling(const QueueState& queue, const QueueRules& rules)
+      : queue_(queue),
         rules_(rules),
-        timeline_(line, Leaves::anyhow),
-        once_left_(line, Leaves::when_asked),
-        once_asked_(line, Leaves::in_time),
-        some_leave_(
-            std::ranges::any_of(line.holds, [](const Hold& hold) { return hold.leaves != Leaves::in_time; })),
-        last_of_set_(line.sets.size()),
-        reserved_on_set_(line.sets.size()),
-        rival_sets_(line.sets.size()) {
-    for (std::size_t a = 0; a < line.sets.size(); ++a) {
-      for (std::size_t b = 0; b < line.sets.size(); ++b) {
-        if (are_rivals(line.sets[a], line.sets[b])) rival_sets_[a].push_back(b);
+        timeline_(queue, Leaves::anyhow),
+        once_left_(queue, Leaves::when_asked),
+        once_asked_(queue, Leaves::in_time),
+        some_leave_(std::ranges::any_of(queue.holds,
+                                        [](const Hold& hold) { return hold.leaves != Leaves::in_time; })),
+        last_of_set_(queue.sets.size()),
+        reserved_on_set_(queue.sets.size()),
+        rival_sets_(queue.sets.size()) {
+    for (std::size_t a = 0; a < queue.sets.size(); ++a) {
+      for (std::size_t b = 0; b < queue.sets.size(); ++b) {
+        if (are_rivals(queue.sets[a], queue.sets[b])) rival_sets_[a].push_back(b);
       }
     }
   }
 
-  std::vector<Turn> run() {
-    std::vector<Turn> turns;
-    turns.reserve(line_.wishes.size());
-    for (const Wish& wish : line_.wishes) {
-      turns.push_back(turn_of(wish));
-      for (const Hold& hold : holds_of(line_, wish, turns.back(), rules_)) add(hold);
-      if (!wish.passed_over) last_of_set_[wish.candidates] = turns.size();
+  std::vector<Assignment> run() {
+    std::vector<Assignment> assignments;
+    assignments.reserve(queue_.wishes.size());
+    for (const Wish& wish : queue_.wishes) {
+      assignments.push_back(assignment_of(wish));
+      for (const Hold& hold : holds_of(queue_, wish, assignments.back(), rules_)) add(hold);
+      if (!wish.passed_over) last_of_set_[wish.candidates] = assignments.size();
     }
-    return turns;
+    return assignments;
   }
 
  private:
-  Turn turn_of(const Wish& wish) {
+  Assignment assignment_of(const Wish& wish) {
     if (wish.passed_over) return behind(wish);
     if (auto devices = start(wish)) return StartsNow{*std::move(devices)};
     if (!rules_.backfill) return behind(wish);
     // For whoever could start once others have left, they are asked to, whoever stands before him.
-    if (auto devices = some_leave_ ? places_from(line_.now, wish) : std::nullopt)
-      return reserved(wish, line_.now, *std::move(devices));
+    if (auto devices = some_leave_ ? free_from(queue_.now, wish) : std::nullopt)
+      return reserved(wish, queue_.now, *std::move(devices));
     return has_reserved_rival(wish) ? behind(wish) : reserve(wish);
   }
 
@@ -161,26 +161,26 @@ class Scheduling {
     for (Timeline* timeline : {&timeline_, &once_left_, &once_asked_}) timeline->add(hold);
   }
 
-  Turn reserved(const Wish& wish, Moment from, Places devices) {
+  Assignment reserved(const Wish& wish, Moment from, Indices devices) {
     reserved_on_set_[wish.candidates] = true;
     return ReservedFrom{from, std::move(devices)};
   }
 
-  std::optional<Places> start(const Wish& wish) {
-    const Moment until = after(line_.now, length_of(line_, wish, rules_));
-    Places places = timeline_.with_room(wish, line_.now, until);
-    if (places.size() < wish.count) return std::nullopt;
+  std::optional<Indices> start(const Wish& wish) {
+    const Moment until = after(queue_.now, length_of(queue_, wish, rules_));
+    Indices indices = timeline_.with_room(wish, queue_.now, until);
+    if (indices.size() < wish.count) return std::nullopt;
     // The tightest hole: what is free for long stays so for those who take long.
     std::ranges::stable_sort(
-        places, {}, [&](std::size_t device) { return timeline_.next_hold_after(device, line_.now); });
-    places.resize(wish.count);
-    std::ranges::sort(places);
-    return places;
+        indices, {}, [&](std::size_t device) { return timeline_.next_hold_after(device, queue_.now); });
+    indices.resize(wish.count);
+    std::ranges::sort(indices);
+    return indices;
   }
 
-  Turn reserve(const Wish& wish) {
+  Assignment reserve(const Wish& wish) {
     for (const Moment from : room_for(wish).ends_on(wish)) {
-      if (auto places = places_from(from, wish)) return reserved(wish, from, *std::move(places));
+      if (auto indices = free_from(from, wish)) return reserved(wish, from, *std::move(indices));
     }
     return behind(wish);
   }
@@ -188,26 +188,26 @@ class Scheduling {
   /// Nobody ends for one that yields itself.
   const Timeline& room_for(const Wish& wish) const { return wish.yields ? once_left_ : once_asked_; }
 
-  std::optional<Places> places_from(Moment from, const Wish& wish) const {
+  std::optional<Indices> free_from(Moment from, const Wish& wish) const {
     const Timeline& room = room_for(wish);
-    const Moment until = after(from, length_of(line_, wish, rules_));
-    Places places = room.with_room(wish, from, until);
-    if (places.size() < wish.count) return std::nullopt;
+    const Moment until = after(from, length_of(queue_, wish, rules_));
+    Indices indices = room.with_room(wish, from, until);
+    if (indices.size() < wish.count) return std::nullopt;
     const auto still_to_leave = [&](std::size_t device) {
       if (timeline_.has_room(device, wish, from, until)) return Leaves::in_time;
       return once_left_.has_room(device, wish, from, until) ? Leaves::anyhow : Leaves::when_asked;
     };
     // What is free already, before others take it, then what leaves anyhow. Of these, those that are free the
     // latest: the others stay open to whoever takes longer than until then.
-    std::ranges::stable_sort(places, std::ranges::greater{},
+    std::ranges::stable_sort(indices, std::ranges::greater{},
                              [&](std::size_t device) { return room.last_end_before(device, from); });
     std::ranges::stable_partition(
-        places, [&](std::size_t device) { return still_to_leave(device) != Leaves::when_asked; });
+        indices, [&](std::size_t device) { return still_to_leave(device) != Leaves::when_asked; });
     std::ranges::stable_partition(
-        places, [&](std::size_t device) { return still_to_leave(device) == Leaves::in_time; });
-    places.resize(wish.count);
-    std::ranges::sort(places);
-    return places;
+        indices, [&](std::size_t device) { return still_to_leave(device) == Leaves::in_time; });
+    indices.resize(wish.count);
+    std::ranges::sort(indices);
+    return indices;
   }
 
   bool has_reserved_rival(const Wish& wish) const {
@@ -219,11 +219,11 @@ class Scheduling {
     std::size_t last = 0;
     for (const std::size_t set : rival_sets_[wish.candidates]) last = std::max(last, last_of_set_[set]);
     if (last == 0) return {};
-    return {line_.wishes[last - 1].id};
+    return {queue_.wishes[last - 1].id};
   }
 
-  const Line& line_;
-  const LineRules& rules_;
+  const QueueState& queue_;
+  const QueueRules& rules_;
   Timeline timeline_;
   Timeline once_left_;   ///< without what leaves anyhow
   Timeline once_asked_;  ///< without what leaves when it is asked, either
@@ -234,11 +234,11 @@ class Scheduling {
 };
 
 /// Gives each in turn the earliest place beside those before it.
-class Foreseeing {
+class StartEstimator {
  public:
-  Foreseeing(const Line& line, const LineRules& rules)
-      : line_(line), rules_(rules), timeline_(line, Leaves::in_time) {
-    for (Hold hold : line.holds) {
+  StartEstimator(const QueueState& queue, const QueueRules& rules)
+      : queue_(queue), rules_(rules), timeline_(queue, Leaves::in_time) {
+    for (Hold hold : queue.holds) {
       if (hold.leaves == Leaves::in_time) continue;
       hold.until = std::min(hold.until, hold.left_by);
       timeline_.add(hold);
@@ -246,10 +246,10 @@ class Foreseeing {
   }
 
   std::vector<std::optional<ExpectedStart>> run() {
-    std::vector<std::optional<ExpectedStart>> starts(line_.wishes.size());
+    std::vector<std::optional<ExpectedStart>> starts(queue_.wishes.size());
     const std::size_t last = std::min(starts.size(), kForeseen);
     for (std::size_t at = 0; at < last; ++at) {
-      const Wish& wish = line_.wishes[at];
+      const Wish& wish = queue_.wishes[at];
       if (wish.passed_over || wish.yields) continue;
       if (const auto floor = earliest_beside_rivals(wish)) starts[at] = place(wish, *floor);
       started_.push_back({&wish, starts[at] ? std::optional(starts[at]->from) : std::nullopt});
@@ -265,9 +265,9 @@ class Foreseeing {
 
   /// Without backfill nobody starts before an earlier rival does.
   std::optional<Moment> earliest_beside_rivals(const Wish& wish) const {
-    Moment earliest = line_.now;
+    Moment earliest = queue_.now;
     for (const Placed& other : started_) {
-      if (!are_rivals(line_.sets[other.wish->candidates], line_.sets[wish.candidates])) continue;
+      if (!are_rivals(queue_.sets[other.wish->candidates], queue_.sets[wish.candidates])) continue;
       if (!other.start) return std::nullopt;
       if (!rules_.backfill) earliest = std::max(earliest, *other.start);
     }
@@ -280,47 +280,48 @@ class Foreseeing {
     moments.insert(moments.begin(), floor);
     for (const Moment from : moments) {
       if (from < floor) continue;
-      Places places = timeline_.with_room(wish, from, after(from, length));
-      if (places.size() < wish.count) continue;
-      std::ranges::stable_sort(places, std::ranges::greater{},
+      Indices indices = timeline_.with_room(wish, from, after(from, length));
+      if (indices.size() < wish.count) continue;
+      std::ranges::stable_sort(indices, std::ranges::greater{},
                                [&](std::size_t device) { return timeline_.last_end_before(device, from); });
-      places.resize(wish.count);
-      std::ranges::sort(places);
-      for (const std::size_t device : places)
+      indices.resize(wish.count);
+      std::ranges::sort(indices);
+      for (const std::size_t device : indices)
         timeline_.add({device, from, after(from, length), !wish.shared, wish.bytes});
-      return ExpectedStart{from, std::move(places)};
+      return ExpectedStart{from, std::move(indices)};
     }
     return std::nullopt;
   }
 
-  const Line& line_;
-  const LineRules& rules_;
+  const QueueState& queue_;
+  const QueueRules& rules_;
   Timeline timeline_;
   std::vector<Placed> started_;
 };
 
 }  // namespace
 
-std::vector<std::optional<ExpectedStart>> expected_starts(const Line& line, const LineRules& rules) {
-  return Foreseeing(line, rules).run();
+std::vector<std::optional<ExpectedStart>> expected_starts(const QueueState& queue, const QueueRules& rules) {
+  return StartEstimator(queue, rules).run();
 }
 
-std::vector<Turn> schedule(const Line& line, const LineRules& rules) {
-  return Scheduling(line, rules).run();
+std::vector<Assignment> schedule(const QueueState& queue, const QueueRules& rules) {
+  return Scheduling(queue, rules).run();
 }
 
-std::vector<Hold> holds_of(const Line& line, const Wish& wish, const Turn& turn, const LineRules& rules) {
-  const auto on = [&](const Places& devices, Moment from) {
+std::vector<Hold> holds_of(const QueueState& queue, const Wish& wish, const Assignment& assignment,
+                           const QueueRules& rules) {
+  const auto on = [&](const Indices& devices, Moment from) {
     std::vector<Hold> holds;
     for (const std::size_t device : devices)
-      holds.push_back({device, from, after(from, length_of(line, wish, rules)), !wish.shared, wish.bytes});
+      holds.push_back({device, from, after(from, length_of(queue, wish, rules)), !wish.shared, wish.bytes});
     return holds;
   };
-  if (const auto* now = std::get_if<StartsNow>(&turn)) return on(now->devices, line.now);
-  if (const auto* later = std::get_if<ReservedFrom>(&turn)) return on(later->devices, later->from);
+  if (const auto* now = std::get_if<StartsNow>(&assignment)) return on(now->devices, queue.now);
+  if (const auto* later = std::get_if<ReservedFrom>(&assignment)) return on(later->devices, later->from);
   std::vector<Hold> holds;
   if (!rules.backfill && !wish.passed_over) {
-    for (const std::size_t device : line.sets[wish.candidates]) holds.push_back({device, line.now});
+    for (const std::size_t device : queue.sets[wish.candidates]) holds.push_back({device, queue.now});
   }
   return holds;
 }
@@ -329,7 +330,7 @@ bool meet(const Hold& a, const Hold& b) {
   return a.device == b.device && overlaps(a, b.from, b.until);
 }
 
-Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules,
+Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const QueueRules& rules,
                     Moment second, std::optional<Moment> likely) {
   since = std::max<Moment>(since, 0);
   const Moment assumed = likely.value_or(assumed_length(rules, second));

@@ -9,7 +9,7 @@
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/queue_rules.h"
 
-// Decides which tickets of a line start now, which have a reservation and from when, and which wait behind
+// Decides which tickets of a queue start now, which have a reservation and from when, and which wait behind
 // which. It is EASY backfill (Lifka, 1995) for requests that compete for only a part of the devices: the
 // first that cannot start has a reservation, and a later one may start before it if that does not delay it.
 namespace berth {
@@ -35,11 +35,11 @@ struct Hold {
   bool operator==(const Hold&) const = default;
 };
 
-/// A waiting ticket, with what the order of the line depends on.
+/// A waiting ticket, with what the order of the queue depends on.
 struct Wish {
   TicketId id;
   std::uint32_t uid = 0;
-  std::size_t candidates = 0;  ///< the place of its set in Line::sets
+  std::size_t candidates = 0;  ///< the place of its set in QueueState::sets
   unsigned count = 1;
   bool shared = false;
   std::uint64_t bytes = 0;         ///< of each device, if a part of it is enough
@@ -48,17 +48,17 @@ struct Wish {
   std::optional<Moment> likely{};
   /// How long it is expected to last, for the order of turns alone. nullopt: it does not know that order.
   std::optional<Moment> expected{};
-  Moment since = 0;                    ///< when it came, if it is expected to last for some time
-  bool yields = false;                 ///< it starts when the wishes that do not yield leave it room
-  std::optional<std::int64_t> turn{};  ///< as Ticket::turn
+  Moment since = 0;                           ///< when it came, if it is expected to last for some time
+  bool yields = false;                        ///< it starts when the wishes that do not yield leave it room
+  std::optional<std::int64_t> fair_number{};  ///< as Ticket::fair_number
   /// It is stopped, or its own conditions hold it back. It counts as if it did not wait, and keeps its place.
   bool passed_over = false;
 
   bool operator==(const Wish&) const = default;
 };
 
-/// A line and the devices that it waits for; devices are named by their places.
-struct Line {
+/// A queue and the devices that it waits for; devices are named by their indices.
+struct QueueState {
   Moment now = 0;
   Moment second = 1;                             ///< so many moments are a second
   std::vector<std::uint64_t> room_bytes{};       ///< for each device: the memory for parts if nobody has any
@@ -83,42 +83,43 @@ struct WaitsBehind {
                                   ///< nobody knows
   bool operator==(const WaitsBehind&) const = default;
 };
-using Turn = std::variant<StartsNow, ReservedFrom, WaitsBehind>;
+using Assignment = std::variant<StartsNow, ReservedFrom, WaitsBehind>;
 
-/// The turn of each wish, in the order of the line. Pure. A wish starts if it is not passed over and could
+/// The turn of each wish, in the order of the queue. Pure. A wish starts if it is not passed over and could
 /// start without delaying a reservation; of two with the same request, the one that came first. As long as no
 /// lease lasts longer than expected, no later wish moves a reservation to a later time. A reservation does
 /// not wait for what leaves: from the moment at which this is all that is missing, its devices are kept for
 /// it.
-std::vector<Turn> schedule(const Line& line, const LineRules& rules);
+std::vector<Assignment> schedule(const QueueState& queue, const QueueRules& rules);
 
 struct ExpectedStart {
   Moment from = 0;
   std::vector<std::size_t> devices{};
   bool operator==(const ExpectedStart&) const = default;
 };
-/// About when each wish starts and on what, in the order of the line, if each job with a time limit takes all
-/// of it. nullopt: that is not known, because a job that it waits for has no time limit, or because it is
-/// behind the first kForeseen of the line, or yields. REQUIRES: a hold without a time limit never ends
+/// About when each wish starts and on what, in the order of the queue, if each job with a time limit takes
+/// all of it. nullopt: that is not known, because a job that it waits for has no time limit, or because it is
+/// behind the first kForeseen of the queue, or yields. REQUIRES: a hold without a time limit never ends
 /// (kNever).
-std::vector<std::optional<ExpectedStart>> expected_starts(const Line& line, const LineRules& rules);
+std::vector<std::optional<ExpectedStart>> expected_starts(const QueueState& queue, const QueueRules& rules);
 inline constexpr std::size_t kForeseen = 100;
 
 /// What the wish has of the devices, or will have, with this turn.
-std::vector<Hold> holds_of(const Line& line, const Wish& wish, const Turn& turn, const LineRules& rules);
+std::vector<Hold> holds_of(const QueueState& queue, const Wish& wish, const Assignment& assignment,
+                           const QueueRules& rules);
 
 /// Whether two holds have the same device at the same time.
 bool meet(const Hold& a, const Hold& b);
 
 // What has gone on for long goes on for longer still: run times have no typical size. Of those tried on
-// published ones, this factor makes the line wait least where half say how long they take and half do not.
+// published ones, this factor makes the queue wait least where half say how long they take and half do not.
 inline constexpr Moment kLonger = 3;
 
 /// When a lease that began at `since` with the time limit `length` is expected to end; later than `now`. If
 /// its time limit is over, it ends soon. If it has none and has lasted longer than is assumed, or than is
 /// `likely` for it, it is expected to go on for kLonger times as long as it has lasted so far. `second`: as
 /// in Line.
-Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const LineRules& rules,
+Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const QueueRules& rules,
                     Moment second = 1, std::optional<Moment> likely = {});
 
 }  // namespace berth

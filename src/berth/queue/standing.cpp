@@ -59,7 +59,7 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const 
   const auto starts = expected_starts(ledger, facts, now, stopped);
   std::vector<Standing> queue;
   std::vector<const Ticket*> in_the_way;
-  for (const Ticket* ticket : in_line(ledger, stopped)) {
+  for (const Ticket* ticket : waiting_in_order(ledger, stopped)) {
     const bool is_stopped = stopped.contains(ticket->id);
     const bool is_wanted = only == nullptr || only->contains(ticket->id);
     const std::size_t before = in_the_way.size();

@@ -56,8 +56,8 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   if (kReads || ticket.shared) field("promise_bytes", ticket.promise_bytes);
   field.hint("time", ticket.time_s, 1, kLongestTimeS);
   field.hint("yield", ticket.yield_s, 1, kLongestYieldS);
-  field.hint("turn", ticket.turn, 0, kLastTurn);
-  field("asked_at", ticket.asked_at);
+  field.hint("turn", ticket.fair_number, 0, kLastFairNumber);
+  field("asked_at", ticket.origin);
   field("request", ticket.request);
   field("command", ticket.command);
   field("note", ticket.note);
@@ -147,7 +147,7 @@ Result<Ticket> decode_ticket(std::string_view text) {
   }));
   if (ticket.id.value == 0) return fail(ErrorCode::failure, "it has no id");
   // Whoever reads thousands of them keeps them all.
-  for (std::string* words : {&ticket.asked_at, &ticket.request, &ticket.command, &ticket.note}) {
+  for (std::string* words : {&ticket.origin, &ticket.request, &ticket.command, &ticket.note}) {
     if (words->size() > kMostWords) *words = shortened(*words, kMostWords);
   }
   if (ticket.phase == TicketPhase::waiting) ticket.since_s = ticket.joined_s;

@@ -17,13 +17,13 @@ struct LabHost {
 };
 
 /// A hub that knows the machines of a lab, and how to ask it.
-struct HubPlace {
+struct HubAccess {
   std::string url;           ///< "https://hub:8420"; "": none
   std::string token_file{};  ///< a path; "": no token
   std::string ca_file{};     ///< the authorities that may sign its certificate; "": the system's
   bool insecure = false;     ///< ask over plain HTTP without a token
 
-  bool operator==(const HubPlace&) const = default;
+  bool operator==(const HubAccess&) const = default;
 };
 
 /// Whether a user who says this as the hosts means those of a hub: a URL.

@@ -45,19 +45,19 @@ Entry resolve(std::string_view entry, const Vendor& vendor, const Snapshot& snap
   if (index && vendor.indices_are_c_numbers && entry.size() > 1 && entry.starts_with('0'))
     return {nullptr, "an octal number"};
 
-  std::vector<std::size_t> places = devices_named(entry, snapshot);
+  std::vector<std::size_t> indices = devices_named(entry, snapshot);
   // The beginning of a UUID is enough for a GPU only.
   if (begins_with_text(entry, "MIG-")) {
-    std::erase_if(places, [&](std::size_t place) {
+    std::erase_if(indices, [&](std::size_t place) {
       return !same_text(snapshot.devices[place].uuid, entry) && entry.find('/') == std::string_view::npos;
     });
   }
   // A name of our own is none that the runtime knows.
-  if (!index) std::erase_if(places, [&](std::size_t place) { return !fits_mask(snapshot.devices[place]); });
-  if (places.empty()) return {nullptr, "no such device"};
-  const Device& first = snapshot.devices[places.front()];
+  if (!index) std::erase_if(indices, [&](std::size_t place) { return !fits_mask(snapshot.devices[place]); });
+  if (indices.empty()) return {nullptr, "no such device"};
+  const Device& first = snapshot.devices[indices.front()];
   // A GPU that is split gives its first instance: CUDA shows a process no second one.
-  const bool one_gpu = std::all_of(places.begin(), places.end(), [&](std::size_t place) {
+  const bool one_gpu = std::all_of(indices.begin(), indices.end(), [&](std::size_t place) {
     return snapshot.devices[place].index == first.index;
   });
   if (!one_gpu) return {nullptr, "the beginning of several UUIDs"};

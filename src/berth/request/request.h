@@ -58,7 +58,7 @@ struct Request {
   std::optional<std::int64_t> yield_s{};
   /// The asking process computes on the device already, so no waiting request could have it: this request
   /// waits behind nobody.
-  bool is_there_already = false;
+  bool adopts_running_process = false;
 
   /// The readings that are needed to judge this request and to order devices by it, and no others. Topology
   /// is not among them: whether it is needed is known only after judging (`readings_to_choose`, select.h).

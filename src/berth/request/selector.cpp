@@ -40,7 +40,7 @@ struct Selector {
   }
 
   bool names(const Device& device) const {
-    if (is_uuid) return begins_with_text(device.uuid, text) || same_text(place_text(device), text);
+    if (is_uuid) return begins_with_text(device.uuid, text) || same_text(path_text(device), text);
     if (is_pci) return !device.mig && ends_with_bus(device.pci_bus_id);
     if (!index || device.index != *index) return false;
     return slot ? device.mig && device.mig->slot == *slot : !device.mig;
@@ -53,7 +53,7 @@ struct Selector {
   }
 
   /// How drivers before R470 called a MIG instance, and CUDA still understands.
-  static std::string place_text(const Device& device) {
+  static std::string path_text(const Device& device) {
     if (!device.mig || !device.mig->gpu_instance || !device.mig->compute_instance) return "";
     return fmt::format("MIG-{}/{}/{}", device.mig->parent_uuid, *device.mig->gpu_instance,
                        *device.mig->compute_instance);
@@ -62,19 +62,19 @@ struct Selector {
 
 /// The places that bear this name, a split GPU as itself. A whole UUID is not the beginning of another.
 std::vector<std::size_t> bearers(const Selector& selector, const Snapshot& snapshot) {
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {
     const Device& device = snapshot.devices[i];
     if (!selector.names(device)) continue;
     if (selector.is_uuid && same_text(device.uuid, selector.text)) return {i};
-    places.push_back(i);
+    indices.push_back(i);
   }
-  return places;
+  return indices;
 }
 
-std::vector<std::size_t> with_instances(const std::vector<std::size_t>& places, const Snapshot& snapshot) {
+std::vector<std::size_t> with_instances(const std::vector<std::size_t>& indices, const Snapshot& snapshot) {
   std::vector<std::size_t> result;
-  for (const std::size_t place : places) {
+  for (const std::size_t place : indices) {
     const Device& device = snapshot.devices[place];
     if (!is_split(device)) result.push_back(place);
     for (std::size_t i = 0; is_split(device) && i < snapshot.devices.size(); ++i) {
@@ -169,19 +169,19 @@ Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
   }
 }
 
-std::string labels_of(const std::vector<std::size_t>& places, const Snapshot& snapshot) {
+std::string labels_of(const std::vector<std::size_t>& indices, const Snapshot& snapshot) {
   std::string text;
-  for (std::size_t i = 0; i < places.size();) {
-    const Device& first = snapshot.devices[places[i]];
+  for (std::size_t i = 0; i < indices.size();) {
+    const Device& first = snapshot.devices[indices[i]];
     // Three and more GPUs in a row are a range.
     std::size_t run = 1;
-    while (!first.mig && i + run < places.size() && !snapshot.devices[places[i + run]].mig &&
-           snapshot.devices[places[i + run]].index == first.index + run) {
+    while (!first.mig && i + run < indices.size() && !snapshot.devices[indices[i + run]].mig &&
+           snapshot.devices[indices[i + run]].index == first.index + run) {
       ++run;
     }
     if (!text.empty()) text += ", ";
     text += label(first);
-    if (run >= 3) text += fmt::format("-{}", label(snapshot.devices[places[i + run - 1]]));
+    if (run >= 3) text += fmt::format("-{}", label(snapshot.devices[indices[i + run - 1]]));
     i += run >= 3 ? run : 1;
   }
   return text;

@@ -21,7 +21,7 @@ std::vector<std::size_t> devices_named(std::string_view selector, const Snapshot
 Result<std::vector<std::size_t>> resolve_selector(std::string_view selector, const Snapshot& snapshot);
 
 /// "0-3, 5, 6:1": the labels of these places.
-std::string labels_of(const std::vector<std::size_t>& places, const Snapshot& snapshot);
+std::string labels_of(const std::vector<std::size_t>& indices, const Snapshot& snapshot);
 
 /// The selectors of "0,1", "0-3" (the indices 0 to 3), "3:1" or "GPU-5a1c,GPU-77". Error: `usage` if one is
 /// empty or named twice.

@@ -10,42 +10,42 @@ namespace berth {
 namespace {
 
 /// One line for all devices.
-class OneLine : public Replaying {
+class QueueReplay : public Replayer {
  public:
-  OneLine(const Workload& workload, const LineRules& rules, const Decide& decide, const Progress& tell)
-      : Replaying(workload, rules, tell), decide_(decide) {
-    line_.room_bytes.assign(workload.devices, 1);
-    line_.sets.emplace_back(workload.devices);
-    std::iota(line_.sets[0].begin(), line_.sets[0].end(), 0);
+  QueueReplay(const Workload& workload, const QueueRules& rules, const Decide& decide, const Progress& tell)
+      : Replayer(workload, rules, tell), decide_(decide) {
+    queue_.room_bytes.assign(workload.devices, 1);
+    queue_.sets.emplace_back(workload.devices);
+    std::iota(queue_.sets[0].begin(), queue_.sets[0].end(), 0);
     numbers_.resize(workload.jobs.size());
-    for (const LineJob& job : workload.jobs) uids_.try_emplace(job.user, uids_.size());
+    for (const WorkloadJob& job : workload.jobs) uids_.try_emplace(job.user, uids_.size());
   }
 
  private:
-  void join(std::size_t place) override {
-    const LineJob& job = workload().jobs[place];
-    Wish wish{.id = {place + 1},
-              .uid = uid_of(place),
+  void join(std::size_t at) override {
+    const WorkloadJob& job = workload().jobs[at];
+    Wish wish{.id = {at + 1},
+              .uid = uid_of(at),
               .count = job.devices,
               .length = job.length,
               .since = job.arrival,
-              .turn = number_of(place)};
-    if (const auto expected = expectation(place)) {
+              .fair_number = number_of(at)};
+    if (const auto expected = expectation(at)) {
       wish.expected = expected->expected_s;
       wish.likely = expected->likely_s;
     }
-    line_.wishes.push_back(wish);
+    queue_.wishes.push_back(wish);
   }
 
-  bool has_waiters() const override { return !line_.wishes.empty(); }
+  bool has_waiters() const override { return !queue_.wishes.empty(); }
 
-  std::optional<std::int64_t> number_of(std::size_t place) {
+  std::optional<std::int64_t> number_of(std::size_t at) {
     if (!traits_of(rules().order).numbers) return std::nullopt;
     std::vector<Numbered> others;
-    for (const Wish& wish : line_.wishes) others.push_back({wish.uid, wish.count, *wish.turn});
+    for (const Wish& wish : queue_.wishes) others.push_back({wish.uid, wish.count, *wish.fair_number});
     for (const Running& each : running())
       others.push_back({uid_of(each.job), workload().jobs[each.job].devices, numbers_[each.job], true});
-    return numbers_[place] = next_turn(uid_of(place), others);
+    return numbers_[at] = next_fair_number(uid_of(at), others);
   }
 
   std::uint32_t uid_of(std::size_t job) const {
@@ -55,25 +55,25 @@ class OneLine : public Replaying {
   /// Those that wait, with whose turn it is first at the front.
   void put_in_order() {
     if (!rules().orders_by_more_than_coming()) return;
-    std::ranges::sort(line_.wishes, {}, &Wish::id);
+    std::ranges::sort(queue_.wishes, {}, &Wish::id);
     GpusByUser has;
     for (const Running& each : running()) {
       has.firmly[uid_of(each.job)] += workload().jobs[each.job].devices;
     }
-    std::vector<Wish> line;
-    for (const std::size_t at : order_of_turns(line_.wishes, has, now(), rules().longest_wait_s))
-      line.push_back(line_.wishes[at]);
-    line_.wishes = std::move(line);
+    std::vector<Wish> queue;
+    for (const std::size_t at : queue_order(queue_.wishes, has, now(), rules().longest_wait_s))
+      queue.push_back(queue_.wishes[at]);
+    queue_.wishes = std::move(queue);
   }
 
   void decide() override {
-    line_.now = now();
-    line_.holds = holds(0, workload().devices);
+    queue_.now = now();
+    queue_.holds = holds(0, workload().devices);
     put_in_order();
-    const std::vector<Turn> turns = decide_(line_);
-    auto turn = turns.begin();
-    std::erase_if(line_.wishes, [&](const Wish& wish) {
-      const auto* starts = turn == turns.end() ? nullptr : std::get_if<StartsNow>(&*turn++);
+    const std::vector<Assignment> assignments = decide_(queue_);
+    auto assignment = assignments.begin();
+    std::erase_if(queue_.wishes, [&](const Wish& wish) {
+      const auto* starts = assignment == assignments.end() ? nullptr : std::get_if<StartsNow>(&*assignment++);
       if (starts != nullptr) start(wish.id.value - 1, starts->devices);
       return starts != nullptr;
     });
@@ -82,16 +82,16 @@ class OneLine : public Replaying {
   const Decide& decide_;
   std::map<std::string, std::size_t> uids_;
   std::vector<std::int64_t> numbers_;  ///< of each job in the fair order, from when it joins
-  Line line_;
+  QueueState queue_;
 };
 
 /// Without those who cannot start: nobody does in front of an earlier one, so at most as many as there are
 /// devices.
-Line front_of(const Line& line) {
-  const std::size_t most = std::min(line.wishes.size(), line.room_bytes.size());
-  const auto begin = line.wishes.begin();
-  return {line.now,  line.second, line.room_bytes,
-          line.sets, line.holds,  {begin, begin + static_cast<std::ptrdiff_t>(most)}};
+QueueState front_of(const QueueState& queue) {
+  const std::size_t most = std::min(queue.wishes.size(), queue.room_bytes.size());
+  const auto begin = queue.wishes.begin();
+  return {queue.now,  queue.second, queue.room_bytes,
+          queue.sets, queue.holds,  {begin, begin + static_cast<std::ptrdiff_t>(most)}};
 }
 
 double device_seconds(const Workload& workload, const Replay& replay) {
@@ -99,43 +99,42 @@ double device_seconds(const Workload& workload, const Replay& replay) {
 }
 
 template <class Key, class KeyOf>
-std::map<Key, JobPlaces> grouped(const Workload& workload, const KeyOf& key_of) {
-  std::map<Key, JobPlaces> groups;
-  for (std::size_t place = 0; place < workload.jobs.size(); ++place)
-    groups[key_of(workload.jobs[place])].push_back(place);
+std::map<Key, JobIndices> grouped(const Workload& workload, const KeyOf& key_of) {
+  std::map<Key, JobIndices> groups;
+  for (std::size_t at = 0; at < workload.jobs.size(); ++at) groups[key_of(workload.jobs[at])].push_back(at);
   return groups;
 }
 
 }  // namespace
 
-Moment takes(const LineJob& job) {
+Moment takes(const WorkloadJob& job) {
   return std::min(job.duration, job.length.value_or(job.duration));
 }
 
-Replay replay_with(const Decide& decide, const Workload& workload, const LineRules& rules,
+Replay replay_with(const Decide& decide, const Workload& workload, const QueueRules& rules,
                    const Progress& tell) {
-  return OneLine(workload, rules, decide, tell).run();
+  return QueueReplay(workload, rules, decide, tell).run();
 }
 
-Replay replay(const Workload& workload, const LineRules& rules, const Progress& tell) {
-  const auto decide = [&](const Line& line) {
-    return rules.backfill ? schedule(line, rules) : schedule(front_of(line), rules);
+Replay replay(const Workload& workload, const QueueRules& rules, const Progress& tell) {
+  const auto decide = [&](const QueueState& queue) {
+    return rules.backfill ? schedule(queue, rules) : schedule(front_of(queue), rules);
   };
   return replay_with(decide, workload, rules, tell);
 }
 
-JobPlaces all_jobs(const Workload& workload) {
-  JobPlaces places(workload.jobs.size());
-  std::iota(places.begin(), places.end(), 0);
-  return places;
+JobIndices all_jobs(const Workload& workload) {
+  JobIndices indices(workload.jobs.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  return indices;
 }
 
-std::map<unsigned, JobPlaces> jobs_by_size(const Workload& workload) {
-  return grouped<unsigned>(workload, [](const LineJob& job) { return job.devices; });
+std::map<unsigned, JobIndices> jobs_by_size(const Workload& workload) {
+  return grouped<unsigned>(workload, [](const WorkloadJob& job) { return job.devices; });
 }
 
-std::map<std::string, JobPlaces> jobs_by_user(const Workload& workload) {
-  return grouped<std::string>(workload, [](const LineJob& job) { return job.user; });
+std::map<std::string, JobIndices> jobs_by_user(const Workload& workload) {
+  return grouped<std::string>(workload, [](const WorkloadJob& job) { return job.user; });
 }
 
 Waits waits_of(std::span<const std::size_t> jobs, const Workload& workload, const Replay& replay) {
@@ -166,7 +165,7 @@ double idle_share(const Workload& workload, const Replay& replay) {
 double used_share(const Workload& workload, const Replay& replay) {
   const double all = device_seconds(workload, replay);
   double used = 0;
-  for (const LineJob& job : workload.jobs)
+  for (const WorkloadJob& job : workload.jobs)
     used += static_cast<double>(job.devices) * static_cast<double>(takes(job));
   return all > 0 ? used / all : 0;
 }

@@ -14,7 +14,7 @@
 namespace berth {
 
 /// A job that wants whole devices, no matter which.
-struct LineJob {
+struct WorkloadJob {
   Moment arrival = 0;  ///< seconds, from any zero
   unsigned devices = 1;
   Moment duration = 1;             ///< how long it takes if nobody ends it; at least 1
@@ -23,17 +23,17 @@ struct LineJob {
   /// Jobs of a user with the same text are runs of the same thing. "": nothing is known of it.
   std::string program{};
 
-  bool operator==(const LineJob&) const = default;
+  bool operator==(const WorkloadJob&) const = default;
 };
 
 /// All jobs that come to one queue.
 struct Workload {
-  std::size_t devices = 0;      ///< how many there are
-  std::vector<LineJob> jobs{};  ///< by arrival; none wants more devices than there are
+  std::size_t devices = 0;          ///< how many there are
+  std::vector<WorkloadJob> jobs{};  ///< by arrival; none wants more devices than there are
 };
 
 /// How long a job has its devices.
-Moment takes(const LineJob& job);
+Moment takes(const WorkloadJob& job);
 
 struct Grant {
   Moment at = kNever;
@@ -50,25 +50,25 @@ struct Replay {
   double idle_s = 0;            ///< of all devices together, while somebody waited
 };
 
-/// Decides the turn of each wish of a line; a wish that it leaves out waits.
-using Decide = std::function<std::vector<Turn>(const Line&)>;
+/// Decides the turn of each wish of a queue; a wish that it leaves out waits.
+using Decide = std::function<std::vector<Assignment>(const QueueState&)>;
 /// Called with the number of jobs that have got their devices so far.
 using Progress = std::function<void(std::size_t started)>;
 
 /// Replays under these rules. A job is expected to last as the earlier runs of the same thing did that are
 /// over when it comes, if the rules count them. Looks whenever a job comes or ends, when a job has taken as
 /// long as was assumed, and from then on whenever its going on opens a gap.
-Replay replay(const Workload& workload, const LineRules& rules, const Progress& tell = {});
+Replay replay(const Workload& workload, const QueueRules& rules, const Progress& tell = {});
 /// Replays with another way to decide. REQUIRES: it lets a job start whenever all devices are free. The rules
 /// say when a job is expected to end.
-Replay replay_with(const Decide& decide, const Workload& workload, const LineRules& rules,
+Replay replay_with(const Decide& decide, const Workload& workload, const QueueRules& rules,
                    const Progress& tell = {});
 
 /// Places of jobs in a workload.
-using JobPlaces = std::vector<std::size_t>;
-JobPlaces all_jobs(const Workload& workload);
-std::map<unsigned, JobPlaces> jobs_by_size(const Workload& workload);
-std::map<std::string, JobPlaces> jobs_by_user(const Workload& workload);
+using JobIndices = std::vector<std::size_t>;
+JobIndices all_jobs(const Workload& workload);
+std::map<unsigned, JobIndices> jobs_by_size(const Workload& workload);
+std::map<std::string, JobIndices> jobs_by_user(const Workload& workload);
 
 /// How long some jobs waited, from arrival to grant.
 struct Waits {

@@ -6,26 +6,26 @@
 #include <vector>
 
 namespace berth {
-Replaying::Replaying(const Workload& workload, const LineRules& rules, const Progress& tell)
+Replayer::Replayer(const Workload& workload, const QueueRules& rules, const Progress& tell)
     : workload_(workload), rules_(rules), tell_(tell) {
   replay_.grants.resize(workload.jobs.size());
   expectations_.resize(workload.jobs.size());
 }
 
 /// For how long devices are taken to be kept for it.
-Moment Replaying::assumed(std::size_t job) const {
+Moment Replayer::assumed(std::size_t job) const {
   if (const auto& length = workload_.jobs[job].length) return *length;
   const auto& expected = expectations_[job];
   return expected ? expected->likely_s.value_or(rules_.assumed_s) : rules_.assumed_s;
 }
 
-void Replaying::note_end(std::size_t job) {
-  const LineJob& ended = workload_.jobs[job];
+void Replayer::note_end(std::size_t job) {
+  const WorkloadJob& ended = workload_.jobs[job];
   if (!ended.program.empty() && takes(ended) >= kShortestRun)
     past_runs_[{ended.user, ended.program}].push_back(takes(ended));
 }
 
-Replay Replaying::run() {
+Replay Replayer::run() {
   if (!workload_.jobs.empty()) now_ = replay_.from = workload_.jobs.front().arrival;
   for (Moment next = now_; next != kNever; next = next_moment()) {
     go_on_to(next);
@@ -37,7 +37,7 @@ Replay Replaying::run() {
   return std::move(replay_);
 }
 
-void Replaying::go_on_to(Moment moment) {
+void Replayer::go_on_to(Moment moment) {
   if (has_waiters()) replay_.idle_s += static_cast<double>(free_) * static_cast<double>(moment - now_);
   now_ = moment;
   std::erase_if(running_, [&](const Running& each) {
@@ -47,14 +47,14 @@ void Replaying::go_on_to(Moment moment) {
   free_ = workload_.devices;
   for (const Running& each : running_) free_ -= workload_.jobs[each.job].devices;
   for (; next_ < workload_.jobs.size() && workload_.jobs[next_].arrival <= moment; ++next_) {
-    const LineJob& job = workload_.jobs[next_];
+    const WorkloadJob& job = workload_.jobs[next_];
     expectations_[next_] = expectation_of(job.length, past_runs_[{job.user, job.program}], rules_);
     waiting_lengths_.insert(assumed(next_));
     join(next_);
   }
 }
 
-Moment Replaying::next_moment() const {
+Moment Replayer::next_moment() const {
   Moment next = next_ < workload_.jobs.size() ? workload_.jobs[next_].arrival : kNever;
   for (const Running& each : running_) {
     next = std::min(next, each.ends);
@@ -67,7 +67,7 @@ Moment Replaying::next_moment() const {
 // The end that is expected of a job beyond its assumed time moves away, four seconds in one. So a gap before
 // it grows until somebody fits, and it passes the ends that are expected of others. Between two such moments
 // nothing changes for those who wait.
-Moment Replaying::next_shift() const {
+Moment Replayer::next_shift() const {
   if (!rules_.backfill || free_ == 0 || waiting_lengths_.empty()) return kNever;
   std::vector<Moment> since_of_late;
   std::vector<Moment> ends;
@@ -97,7 +97,7 @@ Moment Replaying::next_shift() const {
   return next;
 }
 
-void Replaying::start(std::size_t job, std::vector<std::size_t> devices) {
+void Replayer::start(std::size_t job, std::vector<std::size_t> devices) {
   free_ -= devices.size();
   waiting_lengths_.erase(waiting_lengths_.find(assumed(job)));
   replay_.grants[job] = {now_, std::move(devices)};
@@ -105,7 +105,7 @@ void Replaying::start(std::size_t job, std::vector<std::size_t> devices) {
   ++started_;
 }
 
-std::vector<Hold> Replaying::holds(std::size_t first, std::size_t count) const {
+std::vector<Hold> Replayer::holds(std::size_t first, std::size_t count) const {
   std::vector<Hold> holds;
   for (const Running& each : running_) {
     const auto& expected = expectations_[each.job];

@@ -16,10 +16,10 @@ namespace berth {
 
 /// The event loop of a replay: goes from one moment at which something happens to the next. A derived class
 /// says what happens to a job that comes, and which jobs start.
-class Replaying {
+class Replayer {
  public:
-  Replaying(const Workload& workload, const LineRules& rules, const Progress& tell);
-  virtual ~Replaying() = default;
+  Replayer(const Workload& workload, const QueueRules& rules, const Progress& tell);
+  virtual ~Replayer() = default;
 
   /// To be called once.
   Replay run();
@@ -46,7 +46,7 @@ class Replaying {
   std::vector<Hold> holds(std::size_t first, std::size_t count) const;
 
   const Workload& workload() const { return workload_; }
-  const LineRules& rules() const { return rules_; }
+  const QueueRules& rules() const { return rules_; }
   const std::vector<Running>& running() const { return running_; }
   const Grant& grant_of(std::size_t job) const { return replay_.grants[job]; }
   Moment now() const { return now_; }
@@ -59,7 +59,7 @@ class Replaying {
   Moment next_shift() const;
 
   const Workload& workload_;
-  const LineRules& rules_;
+  const QueueRules& rules_;
   const Progress& tell_;
   std::vector<Running> running_;
   /// How long the runs of each user's programs have lasted that are over.

@@ -63,7 +63,7 @@ std::optional<Moment> moment_of_date(std::string_view text) {
   return text.empty() ? std::optional(moment) : std::nullopt;
 }
 
-Result<void> read_arrival(std::string_view text, LineJob& job) {
+Result<void> read_arrival(std::string_view text, WorkloadJob& job) {
   if (const auto date = moment_of_date(text)) {
     job.arrival = *date;
     return {};
@@ -78,32 +78,32 @@ Result<void> read_arrival(std::string_view text, LineJob& job) {
   return {};
 }
 
-Result<void> read_devices(std::string_view text, LineJob& job) {
+Result<void> read_devices(std::string_view text, WorkloadJob& job) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), job.devices);
   if (error != std::errc() || end != text.data() + text.size() || job.devices < 1)
     return fail(ErrorCode::failure, fmt::format("\"{}\" must be a whole number from 1", text));
   return {};
 }
 
-Result<void> read_duration(std::string_view text, LineJob& job) {
+Result<void> read_duration(std::string_view text, WorkloadJob& job) {
   BERTH_LET(const auto seconds, job_length(text));
   job.duration = seconds;
   return {};
 }
 
-Result<void> read_time(std::string_view text, LineJob& job) {
+Result<void> read_time(std::string_view text, WorkloadJob& job) {
   if (text.empty()) return {};
   BERTH_LET(const auto seconds, job_length(text));
   job.length = seconds;
   return {};
 }
 
-Result<void> read_user(std::string_view text, LineJob& job) {
+Result<void> read_user(std::string_view text, WorkloadJob& job) {
   job.user = text;
   return {};
 }
 
-Result<void> read_program(std::string_view text, LineJob& job) {
+Result<void> read_program(std::string_view text, WorkloadJob& job) {
   job.program = text;
   return {};
 }
@@ -111,7 +111,7 @@ Result<void> read_program(std::string_view text, LineJob& job) {
 struct JobColumn {
   std::string_view name;
   bool is_needed;
-  Result<void> (*read)(std::string_view text, LineJob& job);
+  Result<void> (*read)(std::string_view text, WorkloadJob& job);
 };
 constexpr std::array kJobColumns{
     JobColumn{"arrival", true, read_arrival},   JobColumn{"devices", true, read_devices},
@@ -154,13 +154,13 @@ Result<std::vector<const JobColumn*>> columns_of(std::string_view line) {
   return columns;
 }
 
-Result<LineJob> job_of(std::string_view line, const std::vector<const JobColumn*>& columns) {
+Result<WorkloadJob> job_of(std::string_view line, const std::vector<const JobColumn*>& columns) {
   const JobCells cells = csv_cells(line);
   if (cells.size() != columns.size()) {
     return fail(ErrorCode::failure,
                 fmt::format("it has {} fields, and the first line {}", cells.size(), columns.size()));
   }
-  LineJob job;
+  WorkloadJob job;
   for (std::size_t at = 0; at < cells.size(); ++at) {
     if (auto done = columns[at]->read(cells[at], job); !done) {
       return fail(ErrorCode::failure, fmt::format("{}: {}", columns[at]->name, done.error().message));
@@ -169,7 +169,7 @@ Result<LineJob> job_of(std::string_view line, const std::vector<const JobColumn*
   return job;
 }
 
-Result<void> add(LineJob job, Workload& workload) {
+Result<void> add(WorkloadJob job, Workload& workload) {
   if (job.devices > workload.devices) {
     return fail(ErrorCode::failure,
                 fmt::format("devices: it wants {} of {}; --devices says how many there are", job.devices,

@@ -21,10 +21,10 @@ Result<void> check_run(const supervise::RunOptions& options, const command::FarO
                 "name them");
   if (options.requeue || options.exec)
     return fail(ErrorCode::usage, "--on slurm excludes --requeue and --exec: srun takes the place of berth");
-  const auto has_place = [](const std::string& word) {
+  const auto has_word = [](const std::string& word) {
     return word.contains("{ids}") || word.contains("{uuids}");
   };
-  if (std::ranges::any_of(options.command, has_place))
+  if (std::ranges::any_of(options.command, has_word))
     return fail(ErrorCode::usage,
                 "which GPUs it gets is known on the node only: let COMMAND read CUDA_VISIBLE_DEVICES instead "
                 "of {ids} "

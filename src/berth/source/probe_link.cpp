@@ -41,7 +41,7 @@ struct SocketPair {
 
 }  // namespace
 
-Result<ProbeSession> ProbeSession::start(const ProbeOptions& options, sys::Descriptor life) {
+Result<ProbeLink> ProbeLink::start(const ProbeOptions& options, sys::Descriptor life) {
   SocketPair control;
   SocketPair text;
   if (!control.make() || !text.make()) return sys::fail_errno("making a socket to the probe");
@@ -53,26 +53,26 @@ Result<ProbeSession> ProbeSession::start(const ProbeOptions& options, sys::Descr
   command.arguments.emplace_back(to_text(options.kind));
   auto child = sys::Child::spawn(command);
   if (!child) return std::unexpected(context(child.error(), "starting the probe"));
-  ProbeSession session(std::move(*child), std::move(control.ours), std::move(text.ours), std::move(life));
-  session.progress_deadline_ = options.progress_deadline;
-  session.topology_deadline_ = options.topology_deadline;
-  session.look_up_every(std::min(options.progress_deadline, options.topology_deadline) / kLooksPerDeadline);
-  return session;
+  ProbeLink link(std::move(*child), std::move(control.ours), std::move(text.ours), std::move(life));
+  link.progress_deadline_ = options.progress_deadline;
+  link.topology_deadline_ = options.topology_deadline;
+  link.look_up_every(std::min(options.progress_deadline, options.topology_deadline) / kLooksPerDeadline);
+  return link;
 }
 
 /// Signs of life wake nobody, so they are looked for from time to time.
-void ProbeSession::look_up_every(std::chrono::microseconds period) {
+void ProbeLink::look_up_every(std::chrono::microseconds period) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(period);
   const timeval timeout{.tv_sec = seconds.count(), .tv_usec = (period - seconds).count()};
   setsockopt(control_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
 }
 
-void ProbeSession::note_sign_of_life() {
+void ProbeLink::note_sign_of_life() {
   last_sign_ = sys::monotonic_now();
   last_sign_wall_s_ = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
 }
 
-ProbeSession::Outcome ProbeSession::ask(const ReadRequest& request) {
+ProbeLink::Outcome ProbeLink::ask(const ReadRequest& request) {
   answer_.clear();
   const std::string text = encode_request(request);
   if (send(control_.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
@@ -92,7 +92,7 @@ ProbeSession::Outcome ProbeSession::ask(const ReadRequest& request) {
 }
 
 /// One that somebody has stopped says nothing about the driver. It ends, so that another can be asked.
-ProbeSession::Outcome ProbeSession::stopped_or_silent() {
+ProbeLink::Outcome ProbeLink::stopped_or_silent() {
   const auto stat = sys::process_stat(child_.pid());
   if (!stat || !stat->stopped()) return Outcome::silent;
   child_.kill(SIGKILL);
@@ -100,7 +100,7 @@ ProbeSession::Outcome ProbeSession::stopped_or_silent() {
 }
 
 /// Takes what has come of the answer. True if something has.
-bool ProbeSession::take_text() {
+bool ProbeLink::take_text() {
   constexpr std::size_t kPiece = 16 << 10;
   const std::size_t at_first = answer_.size();
   std::size_t before = 0;
@@ -114,24 +114,24 @@ bool ProbeSession::take_text() {
   return answer_.size() > at_first;
 }
 
-std::chrono::milliseconds ProbeSession::patience() const {
+std::chrono::milliseconds ProbeLink::patience() const {
   return answer_.ends_with(kTopologyBegun) ? topology_deadline_ : progress_deadline_;
 }
 
-bool ProbeSession::is_over() {
+bool ProbeLink::is_over() {
   take_text();
   char byte = 0;
   const ssize_t length = recv(control_.get(), &byte, 1, MSG_DONTWAIT);
   return length == 0 || is_whole_record(answer_);
 }
 
-void ProbeSession::end(std::chrono::milliseconds patience) {
+void ProbeLink::end(std::chrono::milliseconds patience) {
   control_.close();
   text_.close();
   child_.wait(patience);
 }
 
-std::optional<sys::Ending> ProbeSession::ending() {
+std::optional<sys::Ending> ProbeLink::ending() {
   // Its socket closes a little before the process is gone.
   return child_.wait(std::chrono::seconds(1));
 }

@@ -11,10 +11,10 @@
 namespace berth::source {
 
 /// A running probe and the sockets to it.
-class ProbeSession {
+class ProbeLink {
  public:
   /// `life` becomes the probe's standard error. Error: `failure` if the probe cannot be started.
-  static Result<ProbeSession> start(const ProbeOptions& options, sys::Descriptor life);
+  static Result<ProbeLink> start(const ProbeOptions& options, sys::Descriptor life);
 
   enum class Outcome {
     whole,   ///< the answer is complete
@@ -39,7 +39,7 @@ class ProbeSession {
   std::optional<sys::Ending> ending();
 
  private:
-  ProbeSession(sys::Child child, sys::Descriptor control, sys::Descriptor text, sys::Descriptor life)
+  ProbeLink(sys::Child child, sys::Descriptor control, sys::Descriptor text, sys::Descriptor life)
       : child_(std::move(child)),
         control_(std::move(control)),
         text_(std::move(text)),

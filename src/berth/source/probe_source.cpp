@@ -47,8 +47,8 @@ class ProbeSource::Body {
   Result<void> start_session() {
     remembered_ = stuck_.remembered();
     if (remembered_) return {};
-    BERTH_LET(auto session, ProbeSession::start(options_, stuck_.make_life()));
-    session_.emplace(std::move(session));
+    BERTH_LET(auto link, ProbeLink::start(options_, stuck_.make_life()));
+    link_.emplace(std::move(link));
     used_ = false;
     return {};
   }
@@ -65,7 +65,7 @@ class ProbeSource::Body {
       hanging_.reset();
       stuck_.forget();
     }
-    if (!session_) {
+    if (!link_) {
       BERTH_DO(start_session());
       if (remembered_) return stale(*remembered_);
     }
@@ -73,34 +73,34 @@ class ProbeSource::Body {
                               .kind = options_.kind,
                               .state_directory = options_.state_directory,
                               .version = options_.version};
-    const auto outcome = session_->ask(request);
-    if (outcome == ProbeSession::Outcome::whole) {
+    const auto outcome = link_->ask(request);
+    if (outcome == ProbeLink::Outcome::whole) {
       may_start_again_ = true;
       used_ = true;
       return take_answer();
     }
-    if (outcome == ProbeSession::Outcome::silent) return give_up();
-    const auto ending = session_->ending();
+    if (outcome == ProbeLink::Outcome::silent) return give_up();
+    const auto ending = link_->ending();
     // It ended while nobody asked it anything, or was killed: a user or the kernel wanted its memory. Whoever
     // stands in a queue shall not lose its place for that.
-    const bool idle = used_ && session_->answer().empty();
+    const bool idle = used_ && link_->answer().empty();
     if ((idle || was_killed(ending)) && std::exchange(may_start_again_, false)) {
-      session_.reset();
+      link_.reset();
       return read_once(readings);
     }
     return take_ending(ending);
   }
 
   void end(std::chrono::milliseconds patience) {
-    if (session_) session_->end(patience);
-    session_.reset();
+    if (link_) link_->end(patience);
+    link_.reset();
     for (const auto& [source, other] : others_) other->end(patience);
   }
 
   void set_kind(SourceKind kind) {
     // A probe that loads the wrong library may be hanging in it.
     const bool loads_first = kind.is_automatic() || kind.name() == source_table().front().name;
-    if (!loads_first && options_.kind != kind) session_.reset();
+    if (!loads_first && options_.kind != kind) link_.reset();
     options_.kind = kind;
     stuck_ = StuckProbe(options_.state_directory, probe_of(kind));
   }
@@ -131,11 +131,11 @@ class ProbeSource::Body {
   }
 
   Result<Snapshot> take_answer() {
-    const std::string& answer = session_->answer();
+    const std::string& answer = link_->answer();
     if (auto error = decode_error(answer)) return std::unexpected(std::move(*error));
     auto snapshot = decode_snapshot(answer);
     if (!snapshot) {
-      session_.reset();
+      link_.reset();
       return std::unexpected(context(snapshot.error(), "reading the probe's answer"));
     }
     if (options_.keep) last_ = *snapshot;
@@ -147,25 +147,25 @@ class ProbeSource::Body {
   }
 
   Result<Snapshot> take_ending(const std::optional<sys::Ending>& ending) {
-    const Interrupted interrupted = cut_at_last_progress(session_->answer());
+    const Interrupted interrupted = cut_at_last_progress(link_->answer());
     const std::string where = interrupted.stage.kind == Stage::Kind::device
                                   ? fmt::format(" at GPU {}", interrupted.stage.index)
                                   : "";
     Error error{ErrorCode::failure, fmt::format("the probe that asks the GPU's driver ended{} with {}", where,
                                                 ending ? sys::to_text(*ending) : "no exit status yet")};
-    session_.reset();
+    link_.reset();
     return std::unexpected(std::move(error));
   }
 
   /// The deadline is past. What is known is the answer, and the probe is left to itself.
   Result<Snapshot> give_up() {
-    const std::string since = sys::wall_text(session_->silent_since_s());
-    const Interrupted interrupted = cut_at_last_progress(session_->answer());
+    const std::string since = sys::wall_text(link_->silent_since_s());
+    const Interrupted interrupted = cut_at_last_progress(link_->answer());
     auto partial = decode_snapshot(interrupted.record);
     const bool driver_hangs =
         interrupted.stage.kind == Stage::Kind::driver || interrupted.stage.kind == Stage::Kind::device;
     if (!driver_hangs) {
-      session_.reset();
+      link_.reset();
       if (!partial) return std::unexpected(partial.error());
       return finish_interrupted(std::move(*partial), interrupted.stage, last_, since);
     }
@@ -180,11 +180,11 @@ class ProbeSource::Body {
     remembered_ = known;
     if (!remembered_->stale_reason) {
       remembered_->stale_reason =
-          fmt::format("driver not responding since {} (process {} hangs in it)", since, session_->pid());
+          fmt::format("driver not responding since {} (process {} hangs in it)", since, link_->pid());
     }
-    stuck_.remember(session_->take_life(), *remembered_);
-    hanging_ = std::move(session_);
-    session_.reset();
+    stuck_.remember(link_->take_life(), *remembered_);
+    hanging_ = std::move(link_);
+    link_.reset();
   }
 
   /// Old readings are for looking at. No device of them responds now, so nothing is decided by them.
@@ -201,11 +201,11 @@ class ProbeSource::Body {
 
   ProbeOptions options_;
   StuckProbe stuck_;
-  std::optional<ProbeSession> session_;
-  bool used_ = false;                    ///< session_ has answered before
-  bool may_start_again_ = true;          ///< the last one has answered, or is the first
-  std::optional<ProbeSession> hanging_;  ///< ours that has not come back
-  std::optional<Snapshot> remembered_;   ///< set: a probe hangs, ours or another's, and this was known then
+  std::optional<ProbeLink> link_;
+  bool used_ = false;                   ///< link_ has answered before
+  bool may_start_again_ = true;         ///< the last one has answered, or is the first
+  std::optional<ProbeLink> hanging_;    ///< ours that has not come back
+  std::optional<Snapshot> remembered_;  ///< set: a probe hangs, ours or another's, and this was known then
   /// By the source's name: asked while ours hangs.
   std::map<std::string_view, std::unique_ptr<Body>> others_;
   std::optional<Snapshot> last_;  ///< good answer, where answers are kept

@@ -79,7 +79,7 @@ std::string device_file_name(std::string_view uuid) {
   return name;
 }
 
-Step<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const {
+FaultOr<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const {
   for (int attempt = 0; attempt < kReplacements; ++attempt) {
     // For writing, so that the close is an event. A file that somebody made with a narrow umask can still be
     // locked.
@@ -99,7 +99,7 @@ Step<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const {
   return fail(ErrorCode::failure, fmt::format("the device file {} is removed again and again", name));
 }
 
-Step<bool> DeviceLocks::take_one(const DeviceLock& lock) {
+FaultOr<bool> DeviceLocks::take_one(const DeviceLock& lock) {
   const std::string name = device_file_name(lock.uuid);
   Held& held = files_[name];
   for (int attempt = 0; attempt < kReplacements; ++attempt) {
@@ -122,7 +122,7 @@ Step<bool> DeviceLocks::take_one(const DeviceLock& lock) {
   return fail(ErrorCode::failure, fmt::format("the device file {} is replaced again and again", name));
 }
 
-Step<bool> DeviceLocks::take_promise(const DeviceLock& lock) {
+FaultOr<bool> DeviceLocks::take_promise(const DeviceLock& lock) {
   const std::string name = device_file_name(lock.uuid);
   const auto taken =
       lock_free_bytes(files_[name].file.get(), as_offset(lock.promise_bytes), as_offset(lock.lendable_bytes));
@@ -130,7 +130,7 @@ Step<bool> DeviceLocks::take_promise(const DeviceLock& lock) {
   return *taken;
 }
 
-Step<std::optional<std::string>> DeviceLocks::take(const std::vector<DeviceLock>& locks) {
+FaultOr<std::optional<std::string>> DeviceLocks::take(const std::vector<DeviceLock>& locks) {
   for (const DeviceLock& lock : locks) {
     const auto locked = take_one(lock);
     const auto taken = locked && *locked && !lock.whole ? take_promise(lock) : locked;

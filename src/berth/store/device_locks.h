@@ -26,7 +26,7 @@ class DeviceLocks {
 
   /// Takes all locks or none. Gives the UUID of a device that somebody else has locked, or on which so much
   /// memory can no longer be promised; nullopt: all locks are taken. Makes device files that are missing.
-  Step<std::optional<std::string>> take(const std::vector<DeviceLock>& locks);
+  FaultOr<std::optional<std::string>> take(const std::vector<DeviceLock>& locks);
 
   /// Ends the locks and promises, for all processes that share them.
   void unlock();
@@ -40,9 +40,9 @@ class DeviceLocks {
     sys::Descriptor file;
     bool locked = false;
   };
-  Step<bool> take_one(const DeviceLock& lock);
-  Step<bool> take_promise(const DeviceLock& lock);
-  Step<sys::Descriptor> open_device(const std::string& name) const;
+  FaultOr<bool> take_one(const DeviceLock& lock);
+  FaultOr<bool> take_promise(const DeviceLock& lock);
+  FaultOr<sys::Descriptor> open_device(const std::string& name) const;
 
   int devices_;
   /// Has also the files whose lock could not be taken. Closing a file is an event for all processes that

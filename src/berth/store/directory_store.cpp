@@ -92,8 +92,8 @@ std::vector<ForeignLock> foreign_among(const std::vector<sys::HeldFlock>& held,
 
 }  // namespace
 
-Result<std::unique_ptr<DirectoryStore>> DirectoryStore::open(const DirectoryChoice& choice, Tell tell) {
-  std::unique_ptr<DirectoryStore> store(new DirectoryStore(choice, std::move(tell)));
+Result<std::unique_ptr<DirectoryStore>> DirectoryStore::open(const DirectoryChoice& choice, Warn warn) {
+  std::unique_ptr<DirectoryStore> store(new DirectoryStore(choice, std::move(warn)));
   BERTH_DO(store->refresh());
   return store;
 }
@@ -125,8 +125,8 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, G
       BERTH_LET(auto made, LeaseDirectory::make(choice_));
       directory_ = std::make_shared<const LeaseDirectory>(std::move(made));
     }
-    BERTH_LET(auto own, DirectoryTicket::prepare(directory_, draft, tell_));
-    auto gate = enter_gate(*directory_, limit, tell_);
+    BERTH_LET(auto own, DirectoryTicket::prepare(directory_, draft, warn_));
+    auto gate = enter_gate(*directory_, limit, warn_);
     if (!gate) return std::unexpected(told(gate.error()));
     // The gate of a directory that was removed keeps nobody out of the one that took its place.
     if (!directory_->is_current()) continue;
@@ -191,7 +191,7 @@ Result<void> DirectoryStore::rewrite(TicketId lease, GateLimit limit, const Rewr
   BERTH_DO(refresh());
   if (!directory_) return fail(ErrorCode::failure, "there are no leases");
   // Two who add to it at once would each write over what the other has written.
-  auto gate = enter_gate(*directory_, limit, tell_);
+  auto gate = enter_gate(*directory_, limit, warn_);
   if (!gate) return std::unexpected(told(gate.error()));
   const std::string name = to_text(lease);
   const auto read = read_ticket_file(directory_->leases.get(), name, TicketPhase::granted, lease.value);
@@ -236,7 +236,7 @@ std::optional<sys::FileIdentity> DirectoryStore::file_of(TicketId ticket) {
 
 Result<std::unique_ptr<LeaseStore>> DirectoryStore::inside(TicketId lease) {
   auto opened =
-      open({fmt::format("{}/{}/{}", choice_.path, kInside, to_text(lease)), DirectoryOrigin::lease}, tell_);
+      open({fmt::format("{}/{}/{}", choice_.path, kInside, to_text(lease)), DirectoryOrigin::lease}, warn_);
   if (!opened) return std::unexpected(opened.error());
   return std::unique_ptr<LeaseStore>(std::move(*opened));
 }

@@ -14,8 +14,8 @@ namespace berth::store {
 class DirectoryStore : public LeaseStore {
  public:
   /// If the directory does not exist, the first join makes it; until then it counts as empty. Error: why it
-  /// is not fit for use. `tell` gets a sentence for the user if something takes unusually long.
-  static Result<std::unique_ptr<DirectoryStore>> open(const DirectoryChoice& choice, Tell tell = {});
+  /// is not fit for use. `warn` gets a sentence for the user if something takes unusually long.
+  static Result<std::unique_ptr<DirectoryStore>> open(const DirectoryChoice& choice, Warn warn = {});
 
   using LeaseStore::join;
   using LeaseStore::look;
@@ -42,13 +42,13 @@ class DirectoryStore : public LeaseStore {
   const LeaseDirectory* directory() const { return directory_.get(); }
 
  private:
-  DirectoryStore(DirectoryChoice choice, Tell tell) : choice_(std::move(choice)), tell_(std::move(tell)) {}
+  DirectoryStore(DirectoryChoice choice, Warn warn) : choice_(std::move(choice)), warn_(std::move(warn)) {}
   Result<void> refresh();
   using Rewrite = std::function<Result<std::string>(const Ticket& lease, std::string_view text)>;
   Result<void> rewrite(TicketId lease, GateLimit limit, const Rewrite& rewritten);
 
   DirectoryChoice choice_;
-  Tell tell_;
+  Warn warn_;
   std::shared_ptr<const LeaseDirectory> directory_;  ///< shared with the tickets made in it
   std::vector<Remains> remains_;                     ///< as the last look found them
 };

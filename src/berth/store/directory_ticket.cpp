@@ -80,37 +80,37 @@ std::string bell_name(const LeaseDirectory& directory, TicketId id) {
   return fmt::format("berth/{}:{}/{}", root.device, root.inode, to_text(id));
 }
 
-Step<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit limit, const Tell& tell) {
+FaultOr<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit limit, const Warn& warn) {
   // A descriptor of its own: a flock belongs to the open file, and two tickets of one process shall exclude
   // each other.
   sys::Descriptor gate(::openat(directory.root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!gate) return std::unexpected(context(sys::system_error(errno, "opening"), in_words(directory)));
   const auto name_holder = [&] {
-    tell(fmt::format("waiting for {}, which is deciding in {} and takes unusually long (is it stopped?)",
+    warn(fmt::format("waiting for {}, which is deciding in {} and takes unusually long (is it stopped?)",
                      in_words(who_is_in_gate(directory)), directory.choice.path));
   };
   const auto entered =
-      sys::wait_flock(gate.get(), limit, tell ? std::function<void()>(name_holder) : nullptr);
+      sys::wait_flock(gate.get(), limit, warn ? std::function<void()>(name_holder) : nullptr);
   if (!entered) return std::unexpected(context(entered.error(), in_words(directory)));
   if (!*entered) return std::unexpected(kept_out(directory));
   return gate;
 }
 
 DirectoryTicket::DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft,
-                                 Tell tell)
+                                 Warn warn)
     : directory_(std::move(directory)),
-      tell_(std::move(tell)),
+      warn_(std::move(warn)),
       ticket_(draft),
       locks_(directory_->devices.get()),
-      earlier_rivals_(*directory_, draft.yield_s || draft.turn) {
+      earlier_rivals_(*directory_, draft.yield_s || draft.fair_number) {
   ticket_.phase = TicketPhase::waiting;
   ticket_.uid = ::geteuid();
   ticket_.devices.clear();
 }
 
 Result<std::unique_ptr<DirectoryTicket>> DirectoryTicket::prepare(
-    std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell) {
-  std::unique_ptr<DirectoryTicket> own(new DirectoryTicket(std::move(directory), draft, std::move(tell)));
+    std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Warn warn) {
+  std::unique_ptr<DirectoryTicket> own(new DirectoryTicket(std::move(directory), draft, std::move(warn)));
   auto file = sys::make_unnamed(own->directory_->queue.get(), kTicketMode);
   if (!file) return std::unexpected(told(in_directory(file.error(), own->directory_)));
   const auto locked = sys::try_lock_bytes(file->get(), kAliveByte, sys::kToTheEnd);
@@ -169,12 +169,12 @@ Result<void> DirectoryTicket::enter_queue(TicketId newest) {
   return fail(ErrorCode::failure, "every name for a ticket is taken");
 }
 
-Step<Decided> DirectoryTicket::join_under_gate(const Decide& decide) {
+FaultOr<Decided> DirectoryTicket::join_under_gate(const Decide& decide) {
   BERTH_LET(auto before, names_in_queue(*directory_));
   BERTH_LET(auto scan, scan_leases(*directory_));
   const TicketId newest = std::max(scan.newest, before.newest);
   earlier_rivals_.note(std::move(before.ids), before.newest);
-  if (ticket_.turn) BERTH_DO(take_number(scan.ledger));
+  if (ticket_.fair_number) BERTH_DO(take_number(scan.ledger));
   if (auto entered = enter_queue(newest); !entered) {
     ticket_.id = {};
     if (entered.error().code == ErrorCode::usage) return std::unexpected(entered.error());
@@ -190,11 +190,11 @@ void DirectoryTicket::left_gate() {
 Result<void> DirectoryTicket::take_number(Ledger ledger) {
   while (!earlier_rivals_.unread().empty()) BERTH_DO(earlier_rivals_.read_on(ticket_, {.all = true}));
   earlier_rivals_.add_to(ledger);
-  ticket_.turn = next_turn(ticket_.uid, ledger);
+  ticket_.fair_number = next_fair_number(ticket_.uid, ledger);
   return {};
 }
 
-Step<Decided> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
+FaultOr<Decided> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
   leases.tickets.push_back(ticket_);
   for (;;) {
     Ledger ledger = leases;
@@ -211,7 +211,7 @@ Step<Decided> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
 }
 
 Result<Decided> DirectoryTicket::decide(const Decide& decide, GateLimit limit) {
-  auto gate = enter_gate(*directory_, limit, tell_);
+  auto gate = enter_gate(*directory_, limit, warn_);
   auto outcome = gate ? decide_under_gate(decide) : std::unexpected(gate.error());
   if (gate) gate->close();
   left_gate();
@@ -220,7 +220,7 @@ Result<Decided> DirectoryTicket::decide(const Decide& decide, GateLimit limit) {
   return std::unexpected(told(outcome.error()));
 }
 
-Step<Decided> DirectoryTicket::decide_under_gate(const Decide& decide) {
+FaultOr<Decided> DirectoryTicket::decide_under_gate(const Decide& decide) {
   if (!directory_->is_current() || !still_waits_here())
     return fail(
         ErrorCode::failure,
@@ -238,7 +238,7 @@ bool DirectoryTicket::still_waits_here() const {
          sys::identity_of(directory_->queue.get(), to_text(ticket_.id)) == sys::identity_of(status);
 }
 
-Step<Decided> DirectoryTicket::act(const Result<Decision>& decision, const Ledger& ledger) {
+FaultOr<Decided> DirectoryTicket::act(const Result<Decision>& decision, const Ledger& ledger) {
   if (!decision) return std::unexpected(decision.error());
   if (std::holds_alternative<Withdraw>(*decision)) {
     release();
@@ -249,7 +249,7 @@ Step<Decided> DirectoryTicket::act(const Result<Decision>& decision, const Ledge
     set_mark(ticket_.held_back);
   }
   const auto* wanted = std::get_if<Take>(&*decision);
-  return wanted != nullptr ? take(*wanted, ledger) : Step<Decided>(Stayed{});
+  return wanted != nullptr ? take(*wanted, ledger) : FaultOr<Decided>(Stayed{});
 }
 
 void DirectoryTicket::set_mark(bool set) {
@@ -258,7 +258,7 @@ void DirectoryTicket::set_mark(bool set) {
   ++unmarked_bytes_;
 }
 
-Step<Decided> DirectoryTicket::take(const Take& take, const Ledger& ledger) {
+FaultOr<Decided> DirectoryTicket::take(const Take& take, const Ledger& ledger) {
   if (const auto uuid = contradiction(take, ledger)) return Conflict{*uuid};
   const auto conflict = locks_.take(take.locks);
   if (!conflict) return std::unexpected(in_directory(conflict.error(), directory_));

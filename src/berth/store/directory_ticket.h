@@ -19,7 +19,7 @@ namespace berth::store {
 /// Waits for the gate of a directory: its flock. The gate is left when the Descriptor ends. If the wait takes
 /// longer than a second, tells which process is in the gate. Error: `not_now` if others stay in it for longer
 /// than `limit`.
-Step<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit limit, const Tell& tell);
+FaultOr<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit limit, const Warn& warn);
 
 /// The bell of a ticket that waits.
 std::string bell_name(const LeaseDirectory& directory, TicketId id);
@@ -29,11 +29,11 @@ class DirectoryTicket : public OwnTicket {
  public:
   /// Makes the ticket's file without a name, with its bytes locked. Error: the directory is full …
   static Result<std::unique_ptr<DirectoryTicket>> prepare(std::shared_ptr<const LeaseDirectory> directory,
-                                                          const Ticket& draft, Tell tell);
+                                                          const Ticket& draft, Warn warn);
   ~DirectoryTicket() override;
 
   /// Gives the ticket the next id and its place in the queue, and decides. REQUIRES: the gate is held.
-  Step<Decided> join_under_gate(const Decide& decide);
+  FaultOr<Decided> join_under_gate(const Decide& decide);
   /// Frees what is no longer needed. Not to be called while the gate is held, because others would wait for
   /// it.
   void left_gate();
@@ -58,14 +58,14 @@ class DirectoryTicket : public OwnTicket {
   std::vector<int> descriptors() const override;
 
  private:
-  DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Tell tell);
+  DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Warn warn);
   Result<void> enter_queue(TicketId newest);
   Result<void> take_number(Ledger leases);
-  Step<Decided> decide_under_gate(const Decide& decide);
-  Step<Decided> decide_on(Ledger leases, const Decide& decide);
-  Step<Decided> act(const Result<Decision>& decision, const Ledger& ledger);
+  FaultOr<Decided> decide_under_gate(const Decide& decide);
+  FaultOr<Decided> decide_on(Ledger leases, const Decide& decide);
+  FaultOr<Decided> act(const Result<Decision>& decision, const Ledger& ledger);
   void set_mark(bool set);
-  Step<Decided> take(const Take& take, const Ledger& ledger);
+  FaultOr<Decided> take(const Take& take, const Ledger& ledger);
   Result<void> become_lease(const Take& take);
   bool watch_anew(const Beside& beside);
   bool is_rung(const Beside& beside);
@@ -73,7 +73,7 @@ class DirectoryTicket : public OwnTicket {
   bool still_waits_here() const;
 
   std::shared_ptr<const LeaseDirectory> directory_;
-  Tell tell_;
+  Warn warn_;
   Ticket ticket_;
   sys::Descriptor file_;
   off_t unmarked_bytes_ = 0;  ///< how many of the bytes of the mark are let go

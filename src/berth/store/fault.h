@@ -21,7 +21,7 @@ struct Fault {
 
 /// The result of a step inside the gate.
 template <class T>
-using Step = std::expected<T, Fault>;
+using FaultOr = std::expected<T, Fault>;
 
 /// The same fault, whose message begins with what was being done when it happened.
 inline Fault context(Fault fault, std::string_view doing) {

@@ -18,7 +18,7 @@
 namespace berth::store {
 
 /// Gets a sentence that the user should read now.
-using Tell = std::function<void(const std::string&)>;
+using Warn = std::function<void(const std::string&)>;
 
 /// Decides for the ticket `me` of the ledger. Pure: a store may call it again with another ledger, and then
 /// only the last answer counts. The ledger has all leases and, of the tickets before me in the queue, the

@@ -41,7 +41,7 @@ constexpr std::string_view kOverruns = "overruns";
 using Clock = std::chrono::steady_clock;
 
 /// The process that looks. Its answer is one write: what was seen, a newline, a sentence.
-class ConductCommand : public command::Command {
+class ComplianceCommand : public command::Command {
  public:
   command::Syntax syntax() override {
     command::Syntax syntax;
@@ -53,14 +53,16 @@ class ConductCommand : public command::Command {
                               const std::vector<std::string>& words) override {
     // Who asked is not there to read the answer any more.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    BERTH_LET(const auto look, look_at_conduct(environment, words, source_));
-    const ConductReport report = conduct_of(look.lease, look.world.ledger, look.world.facts);
-    const view::JobConduct job{look.lease, look.name, look.world.facts.snapshot, report, look.world.assumed};
-    if (const auto overrun = overrun_of(look.lease, report); overrun && report.conduct == Conduct::keeps)
+    BERTH_LET(const auto look, look_at_compliance(environment, words, source_));
+    const ComplianceReport report = compliance_of(look.lease, look.world.ledger, look.world.facts);
+    const view::JobCompliance job{look.lease, look.name, look.world.facts.snapshot, report,
+                                  look.world.assumed};
+    if (const auto overrun = overrun_of(look.lease, report);
+        overrun && report.compliance == Compliance::keeps)
       return command::Output{
           .out = fmt::format("{}\n{}", kOverruns, view::overrun_sentence(*overrun, look.lease))};
     return command::Output{.out = fmt::format("{}\n{}; it has leased {} (berth verify {})",
-                                              to_text(report.conduct), view::conduct_sentence(job),
+                                              to_text(report.compliance), view::compliance_sentence(job),
                                               view::leased_in_words(job), look.name)};
   }
 
@@ -91,20 +93,20 @@ Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless
   return std::chrono::seconds(*seconds);
 }
 
-ConductCheck::ConductCheck(TicketId lease, source::SourceKind source,
-                           std::optional<std::chrono::seconds> first, bool expects_use)
+ComplianceCheck::ComplianceCheck(TicketId lease, source::SourceKind source,
+                                 std::optional<std::chrono::seconds> first, bool expects_use)
     : lease_(lease), source_(source), first_(first.value_or(kFirst)), expects_use_(expects_use) {
   const Time now = Clock::now();
   if (first) due_ = {now + *first * kSecondIsLater, now + *first};
 }
 
-std::optional<ConductCheck::Time> ConductCheck::next() const {
+std::optional<ComplianceCheck::Time> ComplianceCheck::next() const {
   // A look tells by a signal that it has ended, which another of the kind may hide.
   if (look_) return Clock::now() + kHearAgain;
   return due_.empty() ? std::nullopt : std::optional(due_.back());
 }
 
-std::optional<std::string> ConductCheck::go_on() {
+std::optional<std::string> ComplianceCheck::go_on() {
   if (!look_) {
     if (!due_.empty() && Clock::now() >= due_.back()) begin();
     return std::nullopt;
@@ -116,7 +118,7 @@ std::optional<std::string> ConductCheck::go_on() {
   return judged({text.data(), static_cast<std::size_t>(length)});
 }
 
-void ConductCheck::begin() {
+void ComplianceCheck::begin() {
   due_.pop_back();
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
@@ -129,22 +131,22 @@ void ConductCheck::begin() {
   if (auto child = sys::Child::spawn(command)) look_ = std::move(*child);
 }
 
-std::optional<std::string> ConductCheck::judged(std::string_view answer) {
+std::optional<std::string> ComplianceCheck::judged(std::string_view answer) {
   const std::size_t line = answer.find('\n');
-  const std::string_view conduct = answer.substr(0, line);
+  const std::string_view compliance = answer.substr(0, line);
   const std::string_view sentence = line == std::string_view::npos ? "" : answer.substr(line + 1);
-  if (conduct == to_text(Conduct::strays)) {
+  if (compliance == to_text(Compliance::strays)) {
     due_.clear();
     return fmt::format("look at the job: {}", sentence);
   }
-  if (conduct == kOverruns && !std::exchange(told_overrun_, true))
+  if (compliance == kOverruns && !std::exchange(told_overrun_, true))
     return fmt::format("look at the job: {}", sentence);
-  if (conduct != to_text(Conduct::idle) || !expects_use_ || !due_.empty()) return std::nullopt;
+  if (compliance != to_text(Compliance::idle) || !expects_use_ || !due_.empty()) return std::nullopt;
   return fmt::format("{} after the start of the job: {}",
                      duration_for_people((first_ * kSecondIsLater).count()), sentence);
 }
 
-void ConductCheck::end() {
+void ComplianceCheck::end() {
   due_.clear();
   if (!look_) return;
   // Somebody else may have collected it, and its number be another's by now.
@@ -157,8 +159,8 @@ void ConductCheck::end() {
   look_.reset();
 }
 
-std::unique_ptr<command::Command> make_conduct() {
-  return std::make_unique<ConductCommand>();
+std::unique_ptr<command::Command> make_compliance() {
+  return std::make_unique<ComplianceCommand>();
 }
 
 }  // namespace berth::supervise

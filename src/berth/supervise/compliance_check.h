@@ -21,16 +21,16 @@ Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless
 /// Looks twice, while a command runs, whether it computes on the devices that were leased for it. If it does
 /// not, or uses more of a share than was promised, says so once. Each look is a process of its own, and we
 /// never wait for it, because the driver may hang.
-class ConductCheck {
+class ComplianceCheck {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   /// Looks when `first` has passed, and again after ten times as long; nullopt: never. `expects_use`: also
   /// says so if nothing computes on any device.
-  ConductCheck(TicketId lease, source::SourceKind source, std::optional<std::chrono::seconds> first,
-               bool expects_use);
-  ConductCheck(const ConductCheck&) = delete;
-  ConductCheck& operator=(const ConductCheck&) = delete;
+  ComplianceCheck(TicketId lease, source::SourceKind source, std::optional<std::chrono::seconds> first,
+                  bool expects_use);
+  ComplianceCheck(const ComplianceCheck&) = delete;
+  ComplianceCheck& operator=(const ComplianceCheck&) = delete;
 
   /// The latest moment at which to call `go_on`; nullopt: never again.
   std::optional<Time> next() const;

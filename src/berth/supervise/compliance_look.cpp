@@ -7,18 +7,18 @@
 
 namespace berth::supervise {
 
-Result<ConductLook> look_at_conduct(command::Environment& environment, const std::vector<std::string>& words,
-                                    source::SourceKind kind) {
+Result<ComplianceLook> look_at_compliance(command::Environment& environment,
+                                          const std::vector<std::string>& words, source::SourceKind kind) {
   BERTH_LET(auto named, command::find_named_lease(words));
   command::RequestOptions everything;
   everything.mask = MaskUse::ignore;
   everything.source = kind;
-  BERTH_LET(const auto session, open_session_at(std::move(named.place), environment, everything));
+  BERTH_LET(const auto session, open_session_at(std::move(named.domain), environment, everything));
   BERTH_LET(auto world, session.look(everything.request));
   const Ticket* lease = find_ticket(world.ledger, named.ticket.id);
   if (lease == nullptr)
     return fail(ErrorCode::failure, fmt::format("the lease {} has just ended", named.name));
-  return ConductLook{*lease, short_name(world.ledger, lease->id), std::move(world)};
+  return ComplianceLook{*lease, short_name(world.ledger, lease->id), std::move(world)};
 }
 
 }  // namespace berth::supervise

@@ -10,7 +10,7 @@
 namespace berth::supervise {
 
 /// A lease, and the machine at the moment of the look at its job.
-struct ConductLook {
+struct ComplianceLook {
   Ticket lease;
   std::string name;  ///< of the lease, as tables show it
   leasing::World world;
@@ -18,7 +18,7 @@ struct ConductLook {
 
 /// Looks which processes are on the devices, for the lease that the words name (find_named_lease). Error: as
 /// find_named_lease; as Source::read; `failure` if the lease has just ended.
-Result<ConductLook> look_at_conduct(command::Environment& environment, const std::vector<std::string>& words,
-                                    source::SourceKind source);
+Result<ComplianceLook> look_at_compliance(command::Environment& environment,
+                                          const std::vector<std::string>& words, source::SourceKind source);
 
 }  // namespace berth::supervise

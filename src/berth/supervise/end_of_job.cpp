@@ -54,10 +54,10 @@ EndOfJob::Moment EndOfJob::next() const {
 }
 
 std::optional<std::int64_t> EndOfJob::go_on(const Processes& job) {
-  const TimeStep step = will_kill() ? TimeStep::none : clock_.step();
-  if (step == TimeStep::warn) command::tell(warning_of(clock_));
-  if (step == TimeStep::over) {
-    command::tell(
+  const TimeDue now_due = will_kill() ? TimeDue::none : clock_.due_now();
+  if (now_due == TimeDue::warn) command::print_message(warning_of(clock_));
+  if (now_due == TimeDue::over) {
+    command::print_message(
         fmt::format("the time of the lease ({}) is over: the job gets SIGTERM now, and SIGKILL in {}",
                     time_for_people(clock_.time().count()), duration_for_people(grace_.count())));
     hang_up_shell();
@@ -65,15 +65,15 @@ std::optional<std::int64_t> EndOfJob::go_on(const Processes& job) {
   } else {
     take(TimePasses{}, job);
   }
-  if (step != TimeStep::warn) return std::nullopt;
+  if (now_due != TimeDue::warn) return std::nullopt;
   const auto rest = clock_.left();
   return rest ? std::optional(std::chrono::ceil<std::chrono::seconds>(*rest).count()) : std::nullopt;
 }
 
 void EndOfJob::yield(const std::string& why, std::chrono::seconds grace, const Processes& job) {
   if (will_kill()) return;
-  command::tell(fmt::format("{}: the job gets SIGTERM now, and SIGKILL in {}", why,
-                            duration_for_people(grace.count())));
+  command::print_message(fmt::format("{}: the job gets SIGTERM now, and SIGKILL in {}", why,
+                                     duration_for_people(grace.count())));
   hang_up_shell();
   take(TimeWish{grace}, job);
 }

@@ -125,15 +125,15 @@ std::string time_is_over(const LeaseClock& clock) {
 }
 
 // True: the time of the lease is over.
-bool heed(LeaseClock& clock, const Kept& kept) {
-  const TimeStep step = clock.step();
-  if (step == TimeStep::warn) {
+bool warn_or_end(LeaseClock& clock, const Kept& kept) {
+  const TimeDue now_due = clock.due_now();
+  if (now_due == TimeDue::warn) {
     if (kept.told) tell_on_terminal(*kept.told, warning_of(clock));
     const auto left = std::chrono::ceil<std::chrono::seconds>(clock.left().value_or(0ms));
     tell_others(kept, NoticeEvent::time,
                 fmt::format("its time is over in {}", duration_for_people(left.count())));
   }
-  if (step != TimeStep::over) return false;
+  if (now_due != TimeDue::over) return false;
   if (kept.told)
     tell_on_terminal(*kept.told, fmt::format("the lease {} has ended: {}{}", kept.lease.short_name(),
                                              time_is_over(clock), what_is_left(kept)));
@@ -150,7 +150,7 @@ std::string wait_for_end(const Ends& ends, LeaseClock& clock, Kept& kept) {
     if (::poll(ready.data(), ready.size(), -1) < 0) continue;
     if (ready[2].revents != 0) return tell_who_released(ends.signals, kept);
     if (ready[0].revents != 0) return "ended with its process";
-    if (heed(clock, kept)) return fmt::format("has ended: {}", time_is_over(clock));
+    if (warn_or_end(clock, kept)) return fmt::format("has ended: {}", time_is_over(clock));
   }
 }
 

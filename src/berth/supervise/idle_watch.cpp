@@ -17,7 +17,7 @@ IdleSpan::Time since_start() {
 IdleWatch::IdleWatch(const leasing::Session& session, leasing::HeldLease& lease)
     : session_(session), lease_(lease) {
   const auto after_s = session.policy().idle_leases_s;
-  if (!after_s || lease.ticket().yield_s || session.place().within) return;
+  if (!after_s || lease.ticket().yield_s || session.domain().within) return;
   span_.emplace(std::chrono::seconds(*after_s), since_start());
   next_ = std::chrono::steady_clock::now() + span_->period();
 }
@@ -30,7 +30,7 @@ std::optional<IdleWatch::YieldChange> IdleWatch::go_on() {
   const bool yields = span_->is_idle();
   const auto grace_s = yields ? std::optional(session_.policy().time_grace_s) : std::nullopt;
   // Where it cannot be written the lease stays as it is: the next time that it becomes idle tries again.
-  if (!lease_.yield_from_now(*session_.place().store, grace_s)) return std::nullopt;
+  if (!lease_.yield_from_now(*session_.domain().store, grace_s)) return std::nullopt;
   if (!yields) return YieldChange{};
   return YieldChange{true, fmt::format("nothing has computed on GPU {} for {} (idle_leases of the site)",
                                        lease_.labels(), duration_for_people(span_->after().count()))};

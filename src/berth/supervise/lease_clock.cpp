@@ -41,13 +41,13 @@ bool LeaseClock::was_extended() {
   return true;
 }
 
-TimeStep LeaseClock::step() {
-  if (!job_ || is_over_) return TimeStep::none;
-  const TimeStep step = due(*job_, since_grant());
-  if (step == TimeStep::none || was_extended()) return TimeStep::none;
-  if (step == TimeStep::warn) job_->warned = true;
-  if (step == TimeStep::over) is_over_ = true;
-  return step;
+TimeDue LeaseClock::due_now() {
+  if (!job_ || is_over_) return TimeDue::none;
+  const TimeDue now_due = due(*job_, since_grant());
+  if (now_due == TimeDue::none || was_extended()) return TimeDue::none;
+  if (now_due == TimeDue::warn) job_->warned = true;
+  if (now_due == TimeDue::over) is_over_ = true;
+  return now_due;
 }
 
 std::string warning_of(const LeaseClock& clock) {

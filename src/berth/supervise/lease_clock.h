@@ -23,7 +23,7 @@ class LeaseClock {
   std::optional<std::chrono::milliseconds> left() const;
   /// What is due now: each step once. First looks whether the lease was extended meanwhile; then the end is
   /// put off, and another warning will come.
-  TimeStep step();
+  TimeDue due_now();
   /// REQUIRES: the lease has a time limit.
   std::chrono::seconds time() const;
   std::string lease_name() const { return lease_.short_name(); }

@@ -15,7 +15,7 @@
 namespace berth::supervise {
 Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& options,
                                                       std::optional<std::int64_t> otherwise) {
-  if (options.unwatched) return std::nullopt;
+  if (options.in_background) return std::nullopt;
   if (options.no_wait) return 0;
   if (options.wait_s) return options.wait_s;
   const std::string_view set = command::variable("BERTH_WAIT");
@@ -74,16 +74,16 @@ Result<void> settle(LeaseOptions& options) {
 Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
                                       const leasing::TicketWords& words) {
   BERTH_LET(const auto wait_s, wait_that_is_said(options, session.policy().default_wait_s));
-  const leasing::Place& place = session.place();
+  const leasing::Domain& domain = session.domain();
   // Inside a lease the mask is the lease's.
   WaitReport report(words.request,
-                    options.request.mask == MaskUse::inherit && !place.masks.empty() && !place.within);
+                    options.request.mask == MaskUse::inherit && !domain.masks.empty() && !domain.within);
   Patience patience;
   patience.wait = wait_s != 0;
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
-  patience.stands_again = options.stands_again;
+  patience.is_requeued = options.is_requeued;
   leasing::OnWait on_wait = options.on_wait;
-  if (!options.unwatched && !on_wait.call)
+  if (!options.in_background && !on_wait.call)
     on_wait = {
         [&report](const Standing& standing, const Snapshot& snapshot) { report.show(standing, snapshot); },
         report.is_live()};
@@ -97,11 +97,11 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   return lease;
 }
 
-JobMask lease_environment(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids) {
+JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLease& lease, bool uuids) {
   JobMask mask = job_mask(lease.ticket().devices, lease.world().facts.snapshot, uuids);
   const Ticket& ticket = lease.ticket();
   if (ticket.shared) bound_share(mask, ticket.devices.size(), ticket.promise_bytes);
-  mask.variables.emplace_back("BERTH_LEASE", place.path_of(lease.ticket().id));
+  mask.variables.emplace_back("BERTH_LEASE", domain.path_of(lease.ticket().id));
   return mask;
 }
 

@@ -20,10 +20,10 @@ struct LeaseOptions {
   bool no_wait = false;
   std::optional<std::int64_t> wait_s;  ///< nullopt: neither option is given
   std::string note;
-  std::string asked_at;       ///< as of a ticket
-  bool stands_again = false;  ///< it had a lease, and gave way for another request
-  bool unwatched = false;     ///< nobody is told how the wait goes, and it has no limit
-  leasing::OnWait on_wait{};  ///< is told how the wait goes, in place of the error stream; null: nobody
+  std::string origin;          ///< as of a ticket
+  bool is_requeued = false;    ///< it had a lease, and gave way for another request
+  bool in_background = false;  ///< nobody is told how the wait goes, and it has no limit
+  leasing::OnWait on_wait{};   ///< is told how the wait goes, in place of the error stream; null: nobody
 };
 
 /// Adds the options of a request and --no-wait, --wait, --time and --note. They write into `options`, which
@@ -53,6 +53,6 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
                                       const leasing::TicketWords& words);
 
 /// The variables of Berth in the environment of a job in this lease.
-JobMask lease_environment(const leasing::Place& place, const leasing::HeldLease& lease, bool uuids);
+JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLease& lease, bool uuids);
 
 }  // namespace berth::supervise

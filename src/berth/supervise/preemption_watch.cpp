@@ -28,12 +28,12 @@ constexpr std::size_t kCrowd = 12;
 
 }  // namespace
 
-GivingWay::GivingWay(const leasing::Session& session, leasing::HeldLease& lease)
+PreemptionWatch::PreemptionWatch(const leasing::Session& session, leasing::HeldLease& lease)
     : session_(session), lease_(lease), idle_(session, lease) {
   if (lease.ticket().yield_s) listen("this job yields (--yield)");
 }
 
-void GivingWay::listen(std::string why) {
+void PreemptionWatch::listen(std::string why) {
   why_ = std::move(why);
   bell_ = lease_.listen();
   if (bell_ == nullptr) return;
@@ -42,7 +42,7 @@ void GivingWay::listen(std::string why) {
   rung_ = true;
 }
 
-std::optional<std::chrono::steady_clock::time_point> GivingWay::next() const {
+std::optional<std::chrono::steady_clock::time_point> PreemptionWatch::next() const {
   if (ends_) return std::nullopt;
   const auto idle = idle_.next();
   if (bell_ == nullptr) return idle;
@@ -50,19 +50,19 @@ std::optional<std::chrono::steady_clock::time_point> GivingWay::next() const {
   return idle ? std::min(*idle, own) : own;
 }
 
-void GivingWay::heed_idleness() {
+void PreemptionWatch::look_at_idleness() {
   const auto change = idle_.go_on();
   if (!change) return;
   bell_ = nullptr;
   if (!change->yields) return;
-  command::tell(
+  command::print_message(
       fmt::format("{}: from now on this job ends if another request waits for its GPUs", change->why));
   listen(change->why);
 }
 
-std::optional<std::string> GivingWay::asked() {
+std::optional<std::string> PreemptionWatch::asked() {
   if (ends_) return std::nullopt;
-  heed_idleness();
+  look_at_idleness();
   if (bell_ == nullptr) return std::nullopt;
   rung_ |= bell_->has_rung() || has_to_look();
   if (!rung_ || Clock::now() < deaf_until_) return std::nullopt;
@@ -81,10 +81,10 @@ std::optional<std::string> GivingWay::asked() {
 }
 
 // Most of the time nobody waits, or nobody who could end a job: then the driver is not asked.
-bool GivingWay::has_to_look() {
+bool PreemptionWatch::has_to_look() {
   if (Clock::now() < next_tick_) return false;
   next_tick_ = Clock::now() + until_next_tick();
-  store::LeaseStore& store = *session_.place().store;
+  store::LeaseStore& store = *session_.domain().store;
   if (store.waiting_at_most() == 0) return false;
   const auto books = store.look();
   return books && std::ranges::any_of(books->ledger.tickets, [](const Ticket& ticket) {
@@ -92,24 +92,24 @@ bool GivingWay::has_to_look() {
          });
 }
 
-std::chrono::milliseconds GivingWay::until_next_tick() const {
-  return session_.place().store->waiting_at_most() > kCrowd ? kCrowdTick : kTick;
+std::chrono::milliseconds PreemptionWatch::until_next_tick() const {
+  return session_.domain().store->waiting_at_most() > kCrowd ? kCrowdTick : kTick;
 }
 
-void GivingWay::listen_less_often() {
+void PreemptionWatch::listen_less_often() {
   const auto now = Clock::now();
   const bool is_again = now < deaf_until_ + kLongestDeaf;
   pause_ = is_again ? std::min<std::chrono::milliseconds>(2 * pause_, kLongestDeaf) : kFirstDeaf;
   deaf_until_ = now + pause_;
 }
 
-std::optional<std::string> GivingWay::look() {
+std::optional<std::string> PreemptionWatch::look() {
   // Where the machine does not answer, whoever waits rings again.
   const auto world = session_.look(Request{});
   session_.source().close();
   if (!world) return std::nullopt;
-  const auto yields = who_yields(world->ledger, world->facts, world->looked_at, world->stopped);
-  const auto mine = std::ranges::find(yields, lease_.ticket().id, &Yield::lease);
+  const auto yields = preemptions(world->ledger, world->facts, world->looked_at, world->stopped);
+  const auto mine = std::ranges::find(yields, lease_.ticket().id, &Preemption::lease);
   if (mine == yields.end()) return std::nullopt;
   const Ticket* waiter = find_ticket(world->ledger, mine->waiter);
   return fmt::format("{} waits for this GPU, and {}", waiter != nullptr ? name_of(*waiter) : "somebody",

@@ -12,11 +12,11 @@ namespace berth::supervise {
 
 /// Decides whether a lease that yields is to end for a waiter. The waiter rings; the holder of the lease then
 /// reads the whole queue and decides for itself.
-class GivingWay {
+class PreemptionWatch {
  public:
   /// REQUIRES: session and lease outlive this object, and the job has started. A lease that does not yield
   /// gives way only while it is idle, if the site says so.
-  GivingWay(const leasing::Session& session, leasing::HeldLease& lease);
+  PreemptionWatch(const leasing::Session& session, leasing::HeldLease& lease);
 
   /// The latest moment to call `asked` again. nullopt: when somebody rings, which JobProcess tells; never,
   /// once the lease is ending.
@@ -30,7 +30,7 @@ class GivingWay {
   using Clock = std::chrono::steady_clock;
 
   void listen(std::string why);
-  void heed_idleness();
+  void look_at_idleness();
   bool has_to_look();
   std::chrono::milliseconds until_next_tick() const;
   std::optional<std::string> look();

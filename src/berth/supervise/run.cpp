@@ -70,18 +70,18 @@ class Run {
     time_grace_ = std::chrono::seconds(session.policy().time_grace_s);
     leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                view::request_in_words(options_.lease.request.request)};
-    words.asked_at = options_.lease.asked_at;
+    words.origin = options_.lease.origin;
     for (;;) {
       BERTH_LET(const auto status, run_once(session, words));
-      if (!stands_in_line_again()) return status;
-      command::tell("the job stands in line again, and starts from its beginning (--requeue)");
+      if (!is_requeued()) return status;
+      command::print_message("the job stands in line again, and starts from its beginning (--requeue)");
     }
   }
 
  private:
   Result<int> run_once(const leasing::Session& session, const leasing::TicketWords& words) {
     LeaseOptions request = options_.lease;
-    request.stands_again = std::exchange(gave_way_, false);
+    request.is_requeued = std::exchange(preempted_, false);
     released_by_.reset();
     // It outlives the lease.
     std::optional<sys::HeldTermination> held;
@@ -92,19 +92,19 @@ class Run {
     held.emplace();
     if (options_.hooks.before_start) BERTH_DO(options_.hooks.before_start(lease));
     short_name_ = short_name(lease.world().ledger, lease.ticket().id);
-    const sys::JobCommand command = prepare(session.place(), lease);
+    const sys::JobCommand command = prepare(session.domain(), lease);
     if (!options_.exec) return stay(session, command, lease, *held);
     held.reset();
     return replace_self(command);
   }
 
-  bool stands_in_line_again() const { return gave_way_ && options_.requeue; }
+  bool is_requeued() const { return preempted_ && options_.requeue; }
 
-  sys::JobCommand prepare(const leasing::Place& place, const leasing::HeldLease& lease) const {
-    for (const std::string& note : leasing::notes_on(lease)) command::tell(note);
+  sys::JobCommand prepare(const leasing::Domain& domain, const leasing::HeldLease& lease) const {
+    for (const std::string& note : leasing::notes_on(lease)) command::print_message(note);
     sys::JobCommand command;
     command.words = fill_in(lease);
-    JobMask mask = lease_environment(place, lease, options_.lease.request.uuids);
+    JobMask mask = lease_environment(domain, lease, options_.lease.request.uuids);
     command.environment = std::move(mask.variables);
     command.unset = std::move(mask.unset);
     tell_what_it_has(command, lease);
@@ -133,14 +133,14 @@ class Run {
     const std::string& name = short_name_;
     if (options_.shell) {
       command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
-      command::tell(fmt::format("this shell has GPU {} until it ends (lease {})", labels, name));
+      command::print_message(fmt::format("this shell has GPU {} until it ends (lease {})", labels, name));
     } else if (options_.verbose || (!options_.quiet && ::isatty(STDERR_FILENO) == 1)) {
-      command::tell(fmt::format("GPU {} (lease {})", labels, name));
+      command::print_message(fmt::format("GPU {} (lease {})", labels, name));
     }
   }
 
   int not_started(const sys::NotStarted& failure) const {
-    command::tell(failure.message + command_hint(options_.command, "run"));
+    command::print_message(failure.message + command_hint(options_.command, "run"));
     if (options_.hooks.after_end) options_.hooks.after_end({failure.exit_status, 0});
     if (options_.hooks.at_last) options_.hooks.at_last();
     return failure.exit_status;
@@ -158,9 +158,9 @@ class Run {
     if (!job) return not_started(job.error());
     end.command_is(job->pid(), options_.shell);
     lease.end_watch();
-    GivingWay way(session, lease);
-    ConductCheck check(lease.ticket().id, options_.lease.request.source, options_.first_look,
-                       !options_.shell);
+    PreemptionWatch watch(session, lease);
+    ComplianceCheck check(lease.ticket().id, options_.lease.request.source, options_.first_look,
+                          !options_.shell);
     std::optional<sys::JobEnding> ending;
     const auto all_of_job = [&] {
       check.end();
@@ -168,11 +168,11 @@ class Run {
       none_of_it.insert(none_of_it.end(), check.ended().begin(), check.ended().end());
       return left_behind(none_of_it);
     };
-    while (
-        !(ending = job->wait(earlier(earlier(check.next(), next_look()), earlier(end.next(), way.next()))))) {
-      heed_call(*job, lease, end, all_of_job);
-      give_way(way, lease, end, all_of_job);
-      if (const auto sentence = check.go_on()) command::tell(*sentence);
+    while (!(ending =
+                 job->wait(earlier(earlier(check.next(), next_look()), earlier(end.next(), watch.next()))))) {
+      handle_release_call(*job, lease, end, all_of_job);
+      end_for_waiter(watch, lease, end, all_of_job);
+      if (const auto sentence = check.go_on()) command::print_message(*sentence);
       go_on(end, all_of_job);
     }
     const Moment lasted = sys::milliseconds_since_boot() - begun;
@@ -181,16 +181,16 @@ class Run {
     others.insert(others.end(), check.ended().begin(), check.ended().end());
     end.command_has_ended([&] { return left_behind(others); });
     // It may have been asked and have ended at once.
-    heed_call(*job, lease, end, [&] { return left_behind(others); });
+    handle_release_call(*job, lease, end, [&] { return left_behind(others); });
     // While the lease lasts: whoever gets the devices next is to know.
-    session.place().store->note_outcome({fingerprint_of(lease.ticket().uid, lease.ticket().command), begun,
-                                         lasted, end.has_asked() ? Ending::by_others : ending_of(*ending),
-                                         lease.ticket().devices});
-    if (wait_for_leftovers(*job, lease, others, end, way)) lease.release();
+    session.domain().store->note_outcome({fingerprint_of(lease.ticket().uid, lease.ticket().command), begun,
+                                          lasted, end.has_asked() ? Ending::by_others : ending_of(*ending),
+                                          lease.ticket().devices});
+    if (wait_for_leftovers(*job, lease, others, end, watch)) lease.release();
     if (released_by_)
-      command::tell(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
+      command::print_message(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
     if (options_.hooks.at_last) options_.hooks.at_last();
-    if (ending->signal != 0 && !stands_in_line_again()) sys::end_like(*ending);
+    if (ending->signal != 0 && !is_requeued()) sys::end_like(*ending);
     return ending->exit_status;
   }
 
@@ -203,17 +203,18 @@ class Run {
     return options_.hooks.look ? EndOfJob::Moment(options_.hooks.look()) : std::nullopt;
   }
 
-  void give_way(GivingWay& way, leasing::HeldLease& lease, EndOfJob& end, const EndOfJob::Processes& job) {
-    const auto why = way.asked();
+  void end_for_waiter(PreemptionWatch& watch, leasing::HeldLease& lease, EndOfJob& end,
+                      const EndOfJob::Processes& job) {
+    const auto why = watch.asked();
     if (!why) return;
-    gave_way_ = true;
-    if (options_.hooks.gives_way) options_.hooks.gives_way(*why);
+    preempted_ = true;
+    if (options_.hooks.preempted) options_.hooks.preempted(*why);
     end.yield(*why, std::chrono::seconds(*lease.ticket().yield_s), job);
   }
 
   // Whoever has asked by SIGTERM that the job end.
-  void heed_call(sys::JobProcess& job, leasing::HeldLease& lease, EndOfJob& end,
-                 const EndOfJob::Processes& processes) {
+  void handle_release_call(sys::JobProcess& job, leasing::HeldLease& lease, EndOfJob& end,
+                           const EndOfJob::Processes& processes) {
     const auto call = job.take_call();
     if (!call) return;
     note_release(*call, lease);
@@ -229,14 +230,14 @@ class Run {
     if (!who) return;
     // In a log the line at the end is enough; who sits there may still save something.
     if (::isatty(STDERR_FILENO) == 1)
-      command::tell(
+      command::print_message(
           fmt::format("the job is asked to end, and its lease {} to be released, by {}", short_name_, *who));
   }
 
   // True: the lease is to end. False: what is left behind goes on holding it. `others`: children of ours that
   // are none of the command's.
   bool wait_for_leftovers(sys::JobProcess& job, leasing::HeldLease& lease, const std::vector<pid_t>& others,
-                          EndOfJob& end, GivingWay& way) {
+                          EndOfJob& end, PreemptionWatch& watch) {
     const auto rest = [&] { return left_behind(others); };
     // A moment, not a span: the orphans of a job that goes on end again and again.
     auto grace = std::chrono::steady_clock::now() + kGrace;
@@ -247,13 +248,13 @@ class Run {
       const auto next =
           until == grace ? std::min(grace, std::chrono::steady_clock::now() + kLookAgain) : until;
       const auto event =
-          job.wait_for_leftovers(*earlier(earlier(next, next_look()), earlier(end.next(), way.next())));
-      give_way(way, lease, end, rest);
+          job.wait_for_leftovers(*earlier(earlier(next, next_look()), earlier(end.next(), watch.next())));
+      end_for_waiter(watch, lease, end, rest);
       go_on(end, rest);
       if (event == sys::JobProcess::Event::asked_to_leave) return false;
       if (event == sys::JobProcess::Event::child_ended || event == sys::JobProcess::Event::rung) continue;
       if (event == sys::JobProcess::Event::asked_to_end) {
-        heed_call(job, lease, end, rest);
+        handle_release_call(job, lease, end, rest);
         until = grace = std::chrono::steady_clock::now() + kGrace;
         continue;
       }
@@ -262,7 +263,7 @@ class Run {
       // What was about to become a runner of jobs is one by now.
       if (left.empty()) continue;
       if (const auto reason = why_to_end(left, lease, used)) {
-        command::tell(fmt::format("{}: {}", *reason, leasing::in_words(left)));
+        command::print_message(fmt::format("{}: {}", *reason, leasing::in_words(left)));
         return true;
       }
       if (!end.will_kill()) tell_what_is_left(left, how_to_end(left, end), told);
@@ -282,7 +283,7 @@ class Run {
     const std::string kind = advice.substr(0, advice.find(':'));
     if (std::exchange(told, kind) == kind) return;
     ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
-    command::tell(
+    command::print_message(
         fmt::format("the command has ended, but processes that it started still hold the lease: {}; {}",
                     leasing::in_words(left), advice));
     if (options_.hooks.left_behind) options_.hooks.left_behind(leasing::in_words(left));
@@ -351,7 +352,7 @@ class Run {
   command::Environment& environment_;
   const RunOptions& options_;
   std::string short_name_;                        ///< of the lease
-  bool gave_way_ = false;                         ///< the job was ended for somebody who waits
+  bool preempted_ = false;                        ///< the job was ended for somebody who waits
   std::optional<std::string> released_by_;        ///< who, and why
   std::optional<std::int64_t> idle_leftovers_s_;  ///< of the site
   std::chrono::seconds time_grace_{};             ///< likewise

@@ -24,7 +24,7 @@ struct RunHooks {
   /// The command has ended, or could not be started. Processes that it left behind may still hold the lease.
   std::function<void(const sys::JobEnding&)> after_end;
   /// The command is ended for a waiter; the sentence says for whom.
-  std::function<void(const std::string&)> gives_way;
+  std::function<void(const std::string&)> preempted;
   /// The command has ended some time ago, and these processes that it started, in words, still hold the
   /// lease.
   std::function<void(const std::string&)> left_behind;

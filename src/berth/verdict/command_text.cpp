@@ -72,9 +72,9 @@ std::string program_of(std::string_view command) {
 
 }  // namespace
 
-std::string told_command(std::string_view command, CommandTelling telling) {
-  if (telling == CommandTelling::none) return {};
-  if (telling == CommandTelling::program) return program_of(command);
+std::string told_command(std::string_view command, CommandVisibility telling) {
+  if (telling == CommandVisibility::none) return {};
+  if (telling == CommandVisibility::program) return program_of(command);
   std::string text;
   SecretMask mask;
   for (std::size_t at = 0; at < command.size();) {
@@ -87,13 +87,13 @@ std::string told_command(std::string_view command, CommandTelling telling) {
 }
 
 void tell_commands(Facts& facts, Ledger& ledger, std::optional<std::uint32_t> own) {
-  const CommandTelling telling = facts.policy.commands;
+  const CommandVisibility telling = facts.policy.commands;
   for (Device& device : facts.snapshot.devices) {
     if (!device.processes) continue;
     for (Process& process : *device.processes) {
       if (own && process.uid == *own) continue;
-      const bool is_known = telling == CommandTelling::none && is_ignored(process, facts.policy);
-      process.command = told_command(process.command, is_known ? CommandTelling::program : telling);
+      const bool is_known = telling == CommandVisibility::none && is_ignored(process, facts.policy);
+      process.command = told_command(process.command, is_known ? CommandVisibility::program : telling);
     }
   }
   for (std::vector<Ticket>* tickets : {&ledger.tickets, &ledger.ended}) {

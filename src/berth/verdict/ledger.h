@@ -62,7 +62,7 @@ struct Ticket {
   std::optional<std::int64_t> yield_s{};
   /// The ticket keeps the fair order, with this number (src/berth/queue/queue_order.h). nullopt: it keeps the
   /// order of coming.
-  std::optional<std::int64_t> turn{};
+  std::optional<std::int64_t> fair_number{};
   /// Of a lease: the time of its grant by the boot clock, in whole seconds. nullopt: the program that wrote
   /// the ticket does not say it.
   std::optional<std::int64_t> granted_boot_s{};
@@ -84,7 +84,7 @@ struct Ticket {
   std::string note;
   std::string request;  ///< the request in words, for people
   std::string
-      asked_at;  ///< "desk1:1234", the machine and process of --anywhere that stands here; "": it is here
+      origin;  ///< "desk1:1234", the machine and process of --anywhere that stands here; "": it is here
   ReleaseCall release{};  ///< lease: the last one
 
   bool operator==(const Ticket&) const = default;

@@ -17,7 +17,7 @@ struct Allowance {
   /// GPUs at the same time. A share and a MIG instance count as one GPU each; leases inside a lease do not
   /// count.
   std::optional<unsigned> gpus{};
-  std::optional<unsigned> lab_gpus{};    ///< as `gpus`, of all that was started through the line of the lab
+  std::optional<unsigned> lab_gpus{};    ///< as `gpus`, of all that was started through the lab queue
   std::optional<unsigned> waiting{};     ///< requests in the queue at the same time
   std::optional<std::int64_t> time_s{};  ///< of one lease
 
@@ -110,7 +110,7 @@ std::optional<std::string> over_limit(const UserLimits& limits, const Request& r
 /// Whether any of them is for the whole lab.
 bool has_lab_limit(const SiteLimits& limits);
 
-/// Why the user may not start a request for so many GPUs through the line of the lab now. `held`: how many
+/// Why the user may not start a request for so many GPUs through the lab queue now. `held`: how many
 /// GPUs the user has from there. `before`: how many the user's earlier requests there ask for. nullopt: the
 /// user may.
 std::optional<std::string> over_lab_limit(const UserLimits& limits, unsigned gpus, std::uint64_t held,

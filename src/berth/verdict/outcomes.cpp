@@ -83,9 +83,9 @@ struct Run {
   Moment lasted(Moment now) const { return std::min(end, now) - begun; }
 };
 
-using Places = std::vector<std::size_t>;
+using Indices = std::vector<std::size_t>;
 
-bool meet(const Places& a, const Places& b) {
+bool meet(const Indices& a, const Indices& b) {
   return std::ranges::any_of(a, [&](std::size_t place) { return std::ranges::find(b, place) != b.end(); });
 }
 
@@ -118,10 +118,10 @@ class Numbers {
     if (is_new) uuids_.push_back(uuid);
     return known->second;
   }
-  Places of(const std::vector<std::string>& uuids) {
-    Places places;
-    for (const std::string& uuid : uuids) places.push_back(of(uuid));
-    return places;
+  Indices of(const std::vector<std::string>& uuids) {
+    Indices indices;
+    for (const std::string& uuid : uuids) indices.push_back(of(uuid));
+    return indices;
   }
   const std::string& uuid(std::size_t number) const { return uuids_[number]; }
 
@@ -156,7 +156,7 @@ class Runs {
   }
 
   /// `here`: a device, or all that are on one card.
-  std::optional<PassedOver> judge(const Places& here, const Numbers& numbers) const {
+  std::optional<PassedOver> judge(const Indices& here, const Numbers& numbers) const {
     std::vector<const Run*> bad;    // in a row
     std::set<std::uint64_t> lived;  // the programs that have lived here
     std::optional<Passing> passing;
@@ -213,7 +213,7 @@ class Runs {
 
   /// A device elsewhere on which the programs of the three have lived, as it was known at `then`. nullopt:
   /// one of them has not, or has ended badly elsewhere too.
-  std::optional<std::size_t> witness(const Three& three, const Places& here, Moment then) const {
+  std::optional<std::size_t> witness(const Three& three, const Indices& here, Moment then) const {
     const Moment enough = 2 * longest_of(three);
     std::optional<std::size_t> found;
     std::set<std::uint64_t> lived;
@@ -251,14 +251,14 @@ bool has_bad_row(const UserRuns& user, const Snapshot& snapshot) {
 }
 
 /// The numbers of all devices on the card of this one, if it is a MIG instance.
-Places on_card_of(const Device& device, const Snapshot& snapshot, Numbers& numbers) {
+Indices on_card_of(const Device& device, const Snapshot& snapshot, Numbers& numbers) {
   if (!device.mig) return {};
-  Places places{numbers.of(device.mig->parent_uuid)};
+  Indices indices{numbers.of(device.mig->parent_uuid)};
   for (const Device& other : snapshot.devices) {
     if (other.mig && other.mig->parent_uuid == device.mig->parent_uuid)
-      places.push_back(numbers.of(other.uuid));
+      indices.push_back(numbers.of(other.uuid));
   }
-  return places;
+  return indices;
 }
 
 }  // namespace
@@ -284,7 +284,7 @@ std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outco
     const Runs runs(user, for_all, ledger, now, numbers);
     for (const Device& device : snapshot.devices) {
       auto judged = runs.judge({numbers.of(device.uuid)}, numbers);
-      if (const Places card = on_card_of(device, snapshot, numbers); !judged && !card.empty())
+      if (const Indices card = on_card_of(device, snapshot, numbers); !judged && !card.empty())
         judged = runs.judge(card, numbers);
       if (!judged) continue;
       if (user.uid == asker)

@@ -30,17 +30,17 @@ Result<Expect> expect_from_text(std::string_view text) {
   return static_cast<Expect>(found - kExpects.begin());
 }
 
-std::string_view to_text(TurnOrder order) {
+std::string_view to_text(QueueOrder order) {
   return kOrders[static_cast<std::size_t>(order)].name;
 }
 
-Result<TurnOrder> turn_order_from_text(std::string_view text) {
+Result<QueueOrder> queue_order_from_text(std::string_view text) {
   const auto found = std::ranges::find(kOrders, text, &OrderRow::name);
   if (found == kOrders.end()) return fail(ErrorCode::usage, "must be \"fifo\" or \"fair\"");
-  return static_cast<TurnOrder>(found - kOrders.begin());
+  return static_cast<QueueOrder>(found - kOrders.begin());
 }
 
-const OrderTraits& traits_of(TurnOrder order) {
+const OrderTraits& traits_of(QueueOrder order) {
   return kOrders[static_cast<std::size_t>(order)].traits;
 }
 

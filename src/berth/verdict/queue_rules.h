@@ -8,19 +8,19 @@
 
 namespace berth {
 
-/// Of the boot clock, which nobody can set. The queue counts milliseconds, a replay seconds: Line::second
-/// says which.
+/// Of the boot clock, which nobody can set. The queue counts milliseconds, a replay seconds:
+/// QueueState::second says which.
 using Moment = std::int64_t;
 inline constexpr Moment kNever = std::numeric_limits<Moment>::max();
 
 /// Which request has its turn first. One is added here, in the table of line_rules.cpp, and in
 /// queue/queue_order.h, which compares; all others ask what it is like.
-enum class TurnOrder {
+enum class QueueOrder {
   fifo,  ///< the one that came first
   fair,  ///< that of the user with fewer GPUs
 };
-std::string_view to_text(TurnOrder order);                      ///< as in the site file: "fifo"
-Result<TurnOrder> turn_order_from_text(std::string_view text);  ///< Error: `usage`, what it must be
+std::string_view to_text(QueueOrder order);                       ///< as in the site file: "fifo"
+Result<QueueOrder> queue_order_from_text(std::string_view text);  ///< Error: `usage`, what it must be
 
 /// What an order is like.
 struct OrderTraits {
@@ -28,7 +28,7 @@ struct OrderTraits {
   bool numbers = false;
   std::string_view rule;  ///< for people; "": nothing, it is the usual one
 };
-const OrderTraits& traits_of(TurnOrder order);
+const OrderTraits& traits_of(QueueOrder order);
 
 /// Which run times count for the order of the queue.
 enum class Expect {
@@ -40,11 +40,11 @@ std::string_view to_text(Expect expect);                 ///< "none"
 Result<Expect> expect_from_text(std::string_view text);  ///< Error: `usage`, what it must be
 
 /// The rules of a site for its line.
-struct LineRules {
+struct QueueRules {
   Moment assumed_s = 3600;  ///< how long a request without a time limit is assumed to last
   /// false: nobody starts in front of an earlier rival.
   bool backfill = true;
-  TurnOrder order = TurnOrder::fifo;
+  QueueOrder order = QueueOrder::fifo;
   /// Other than none: of two requests the one comes first that has waited longer in relation to how long it
   /// is expected to last. `order` stays the rule between users.
   Expect expect = Expect::none;
@@ -56,7 +56,7 @@ struct LineRules {
   /// Whether a request can be given devices that an earlier one waits for.
   bool lets_others_pass() const { return backfill || orders_by_more_than_coming(); }
 
-  bool operator==(const LineRules&) const = default;
+  bool operator==(const QueueRules&) const = default;
 };
 
 }  // namespace berth

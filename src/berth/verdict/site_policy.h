@@ -13,7 +13,7 @@
 namespace berth {
 
 /// What other users may read of a command line.
-enum class CommandTelling {
+enum class CommandVisibility {
   full,     ///< all but the secrets in it
   program,  ///< the program's name
   none,
@@ -48,8 +48,8 @@ struct SitePolicy {
   std::vector<std::string> safe_gpu_locks;
   std::optional<unsigned> shares_per_gpu;  ///< the most shares on one GPU; nullopt: as many as fit
   SiteLimits limits;
-  CommandTelling commands = CommandTelling::full;
-  LineRules line;
+  CommandVisibility commands = CommandVisibility::full;
+  QueueRules queue;
   /// The longest time limit that a request may have, and the time limit of a request that has none. nullopt:
   /// no limit.
   std::optional<std::int64_t> most_time_s;
@@ -63,8 +63,8 @@ struct SitePolicy {
   std::optional<unsigned> tenant_gpus;
   std::optional<std::int64_t> tenant_time_s;
   std::vector<LabHost> hosts;  ///< those of --anywhere
-  HubPlace hub;                ///< a hub that knows them instead
-  std::string store_socket;    ///< of the agent that keeps the line of the lab; "": there is none
+  HubAccess hub;               ///< a hub that knows them instead
+  std::string store_socket;    ///< of the agent that keeps the lab queue; "": there is none
   HostFacts host;              ///< what the site says of this machine; its name may be missing
   /// Keys that this version does not know, each with its file and line. If there is one, no devices are
   /// granted: a rule that is not understood is not skipped.

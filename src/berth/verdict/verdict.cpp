@@ -22,9 +22,9 @@ struct Selected {
 Result<std::vector<bool>> marked(const std::vector<std::string>& selectors, const Snapshot& snapshot) {
   std::vector<bool> marks(snapshot.devices.size());
   for (const std::string& selector : selectors) {
-    const Result<std::vector<std::size_t>> places = resolve_selector(selector, snapshot);
-    if (!places) return std::unexpected(places.error());
-    for (const std::size_t place : *places) marks[place] = true;
+    const Result<std::vector<std::size_t>> indices = resolve_selector(selector, snapshot);
+    if (!indices) return std::unexpected(indices.error());
+    for (const std::size_t place : *indices) marks[place] = true;
   }
   return marks;
 }
@@ -185,8 +185,8 @@ std::string reasons(const std::vector<Verdict>& verdicts, const Snapshot& snapsh
     group->second.push_back(here);
   }
   std::string text;
-  for (const auto& [reason, places] : groups) {
-    text += fmt::format("{}GPU {}: {}", text.empty() ? "" : "; ", labels_of(places, snapshot), reason);
+  for (const auto& [reason, indices] : groups) {
+    text += fmt::format("{}GPU {}: {}", text.empty() ? "" : "; ", labels_of(indices, snapshot), reason);
   }
   return text;
 }

@@ -34,7 +34,7 @@ enum class Clause {
   not_passed_over,  ///< what ran on it did not die at once while it lives elsewhere (outcomes.h)
   thresholds,       ///< conditions on what changes: free memory, utilisation …
   within_limit,     ///< of the asking user
-  not_awaited,      ///< the queue does not keep it for an earlier request; see behind_the_line (queue/gap.h)
+  not_awaited,      ///< the queue does not keep it for an earlier request; see behind_the_queue (queue/gap.h)
   unknown,          ///< a clause of another machine, whose Berth is newer; never checked here
 };
 std::string_view to_text(Clause clause);                 ///< as in JSON: "not_leased"

@@ -11,7 +11,7 @@ namespace berth::view {
 namespace {
 
 template <class Which>
-std::string labels_where(const ConductReport& report, const Which& which) {
+std::string labels_where(const ComplianceReport& report, const Which& which) {
   std::string labels;
   for (const DeviceUse& use : report.devices) {
     if (which(use)) labels += (labels.empty() ? "" : ",") + label(*use.device);
@@ -26,7 +26,7 @@ std::string pids_of(const std::vector<const Process*>& processes) {
   return pids;
 }
 
-std::string strays_in_words(const ConductReport& report) {
+std::string strays_in_words(const ComplianceReport& report) {
   std::string text;
   for (const DeviceUse& use : report.devices) {
     if (use.leased || use.processes.empty()) continue;
@@ -36,7 +36,7 @@ std::string strays_in_words(const ConductReport& report) {
   return text;
 }
 
-std::string why_unknown(const JobConduct& job) {
+std::string why_unknown(const JobCompliance& job) {
   if (job.snapshot.stale_reason) return printable(*job.snapshot.stale_reason);
   const std::string silent = labels_where(job.report, [](const DeviceUse& use) { return !use.told; });
   if (!silent.empty()) return fmt::format("GPU {} does not tell what runs on it", silent);
@@ -70,20 +70,20 @@ std::string device_in_words(const DeviceUse& use, const std::set<std::uint32_t>&
 
 }  // namespace
 
-std::string leased_in_words(const JobConduct& job) {
+std::string leased_in_words(const JobCompliance& job) {
   const std::string labels = labels_where(job.report, [](const DeviceUse& use) { return use.leased; });
   return labels.empty() ? "no GPU that is there" : "GPU " + labels;
 }
 
-std::string conduct_sentence(const JobConduct& job) {
-  switch (job.report.conduct) {
-    case Conduct::keeps:
+std::string compliance_sentence(const JobCompliance& job) {
+  switch (job.report.compliance) {
+    case Compliance::keeps:
       return fmt::format("it keeps to {}", leased_in_words(job));
-    case Conduct::strays:
+    case Compliance::strays:
       return fmt::format("it computes on {}, which it did not lease", strays_in_words(job.report));
-    case Conduct::idle:
+    case Compliance::idle:
       return "nothing of it computes on any GPU at this moment";
-    case Conduct::unknown:
+    case Compliance::unknown:
       break;
   }
   return fmt::format("it cannot be known: {}", why_unknown(job));
@@ -98,12 +98,12 @@ std::string overrun_sentence(const Overrun& overrun, const Ticket& lease) {
       used, label(*overrun.device), promised);
 }
 
-std::string conduct_text(const JobConduct& job, const Style& style) {
+std::string compliance_text(const JobCompliance& job, const Style& style) {
   const std::string command = short_command(job.lease.command);
   std::string text =
       fmt::format("lease {} of {}{}: {}", job.name,
                   job.lease.user.empty() ? fmt::format("uid {}", job.lease.uid) : printable(job.lease.user),
-                  command.empty() ? std::string() : fmt::format(" ({})", command), conduct_sentence(job));
+                  command.empty() ? std::string() : fmt::format(" ({})", command), compliance_sentence(job));
   text = wrapped(text, style.width, 0) + "\n\n";
   std::size_t width = 1;
   for (const DeviceUse& use : job.report.devices) width = std::max(width, label(*use.device).size());

@@ -43,7 +43,7 @@ void add_readings(Json& json, const Device& device) {
   }
 }
 
-Json mig_json(const std::optional<MigPlace>& mig) {
+Json mig_json(const std::optional<MigPlacement>& mig) {
   if (!mig) return nullptr;
   return {{"parent_uuid", mig->parent_uuid},
           {"slot", mig->slot},
@@ -135,7 +135,7 @@ Json device_json(const Device& device, const Verdict* verdict, const Listing& li
 
 namespace {
 
-Json job_json(const std::optional<ToldJob>& job) {
+Json job_json(const std::optional<TaskNote>& job) {
   if (!job) return nullptr;
   return {{"id", to_text(job->task)},
           {"number", job->task.job},
@@ -155,7 +155,7 @@ Json ticket_json(const Ticket& ticket, std::int64_t booted_at_s) {
           {"kept", ticket.kept},
           {"job_pid", ticket.job_pid == 0 ? Json(nullptr) : Json(ticket.job_pid)},
           {"slurm_job", ticket.slurm_job == 0 ? Json(nullptr) : Json(ticket.slurm_job)},
-          {"asked_at", text_or_null(ticket.asked_at)},
+          {"asked_at", text_or_null(ticket.origin)},
           {"since_s", seconds_or_null(ticket.since_s)},
           {"time_s", nullable(ticket.time_s)},
           {"yield_s", nullable(ticket.yield_s)},
@@ -167,7 +167,7 @@ Json ticket_json(const Ticket& ticket, std::int64_t booted_at_s) {
           {"devices", ticket.devices},
           {"command", text_or_null(ticket.command)},
           {"note", text_or_null(ticket.note)},
-          {"job", job_json(told_job_from_text(ticket.note))},
+          {"job", job_json(task_note_from_text(ticket.note))},
           {"request", text_or_null(ticket.request)}};
 }
 

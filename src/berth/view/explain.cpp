@@ -180,13 +180,13 @@ std::string remedy_for_mask(const Why& why, const Style& style) {
          "\n";
 }
 
-std::string in_line(const Why& why, const Style& style) {
+std::string in_queue(const Why& why, const Style& style) {
   Standing standing = told(*why.standing, why.snapshot, style);
   standing.waited = {};
   return fmt::format("; earlier requests come first: you would be {}", in_one_line(standing));
 }
 
-std::string place_in_line(const Why& why, const Style& style) {
+std::string position_in_queue(const Why& why, const Style& style) {
   Standing standing = told(*why.standing, why.snapshot, style);
   standing.waited = {};
   return fmt::format("If you asked now, you would be {}.", in_one_line(standing));
@@ -434,7 +434,7 @@ std::string explanation(const Why& why, const Style& style) {
   } else {
     text += fmt::format("Not now: {} wanted, {} free.\n", why.request.count, none_or_number(free));
     if (why.standing)
-      text += wrapped(place_in_line(why, style), style.width, 0) + "\n";
+      text += wrapped(position_in_queue(why, style), style.width, 0) + "\n";
     else if (why.starts_at_s)
       text +=
           fmt::format("If you asked now, it would start about {}.\n", clock_time(*why.starts_at_s, style));
@@ -455,7 +455,7 @@ std::string refusal(const Why& why, const Style& style) {
                        request_in_words(why.request), counted(why.verdicts.size(), "GPU"), only_so_many(why));
   } else {
     text = fmt::format("not now: {} wanted, {} free{}\n", request_in_words(why.request),
-                       none_or_number(free_devices(why)), why.standing ? in_line(why, style) : "");
+                       none_or_number(free_devices(why)), why.standing ? in_queue(why, style) : "");
   }
   return text + verdict_lines(why.verdicts, why.snapshot, style) + remedy_for_mask(why, style) +
          looser_lines(why, style);

@@ -40,7 +40,7 @@ class Names {
   std::set<Name> seen_;
 };
 
-MigPlace read_mig(const JsonReader& json) {
+MigPlacement read_mig(const JsonReader& json) {
   json.needs("parent_uuid");
   return {json.text("parent_uuid"), json.needed<unsigned>("slot"), json.reading<unsigned>("gpu_instance"),
           json.reading<unsigned>("compute_instance")};
@@ -164,7 +164,7 @@ Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
   ticket.kept = json.flag("kept");
   ticket.job_pid = json.number<std::uint32_t>("job_pid");
   ticket.slurm_job = json.number<std::uint32_t>("slurm_job");
-  ticket.asked_at = json.text("asked_at");
+  ticket.origin = json.text("asked_at");
   ticket.since_s = json.time("since_s");
   ticket.time_s = json.maybe<std::int64_t>("time_s");
   ticket.yield_s = json.maybe<std::int64_t>("yield_s");
@@ -320,8 +320,8 @@ HostReport read_both(const JsonReader& listing, const JsonReader& queue) {
   return report;
 }
 
-ToldHost read_host(const JsonReader& json) {
-  ToldHost host;
+ReportedHost read_host(const JsonReader& json) {
+  ReportedHost host;
   json.needs("name");
   host.name = json.text("name");
   host.url = json.maybe_text("url");
@@ -354,11 +354,11 @@ Result<Json> parse(std::string_view document, DocumentBounds bounds = {}) {
 
 }  // namespace
 
-Result<ToldHosts> read_hosts(std::string_view document, DocumentBounds bounds) {
+Result<ReportedHosts> read_hosts(std::string_view document, DocumentBounds bounds) {
   BERTH_LET(const auto parsed, parse(document, bounds));
   std::string fault;
   const JsonReader json(parsed, fault, "document");
-  ToldHosts told;
+  ReportedHosts told;
   if (is_ours(json, "berth-hosts")) {
     told.is_hub = json.flag("hub");
     json.needs("hosts");

@@ -12,16 +12,16 @@
 namespace berth::view {
 
 /// One host of a `berth-hosts` document, as another machine reports it.
-struct ToldHost {
+struct ReportedHost {
   std::string name;
   std::optional<std::string> url;
   std::string error;  ///< "": it answers
   std::optional<std::int64_t> seen_s;
   std::shared_ptr<const HostReport> report;
 };
-struct ToldHosts {
+struct ReportedHosts {
   bool is_hub = false;
-  std::vector<ToldHost> hosts;
+  std::vector<ReportedHost> hosts;
 };
 
 /// The bounds of a document.
@@ -37,7 +37,7 @@ inline constexpr DocumentBounds kBoundsOfAgent{16'384, 131'072};
 /// version, and if an identity (a UUID, an id) comes twice on a host. Unknown keys are ignored. A document
 /// with more than `bounds` is not even parsed, because an object takes a hundred times the memory of its two
 /// letters.
-Result<ToldHosts> read_hosts(std::string_view document, DocumentBounds bounds = {});
+Result<ReportedHosts> read_hosts(std::string_view document, DocumentBounds bounds = {});
 
 /// The same for the two documents of one machine, `berth list --json` and `berth queue --json`.
 Result<HostReport> read_report(std::string_view listing, std::string_view queue);

@@ -31,10 +31,10 @@ Json head_json(const HostsHead& head) {
   return {{"number", head.number}, {"time_s", head.time_s}, {"every_s", head.every_s}, {"hub", head.is_hub}};
 }
 
-Json line_json(std::span<const LabStanding> line) {
+Json standing_json(std::span<const LabStanding> queue) {
   Json json = Json::array();
-  for (const LabStanding& each : line)
-    json.push_back({{"asked_at", printable(each.asked_at)}, {"place", each.place}});
+  for (const LabStanding& each : queue)
+    json.push_back({{"asked_at", printable(each.origin)}, {"place", each.position}});
   return json;
 }
 
@@ -89,7 +89,7 @@ std::pair<std::string, std::string> around_hosts(const HostsHead& head, const To
   Json start{{"kind", "berth-hosts"}, {"version", 1}};
   start.update(head_json(head));
   // Absent where no store is asked.
-  if (!head.line.empty()) start["line"] = line_json(head.line);
+  if (!head.queue.empty()) start["line"] = standing_json(head.queue);
   std::string text = line_of(start);
   text.pop_back();
   return {text + ",\"hosts\":[", "],\"summary\":" + line_of(totals_json(totals)) + "}\n"};
@@ -113,8 +113,8 @@ std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const 
   return dumped(std::move(json), Layout::line);
 }
 
-std::string lab_line_json(std::span<const LabStanding> line) {
-  return dumped({{"line", line_json(line)}}, Layout::line);
+std::string lab_queue_json(std::span<const LabStanding> queue) {
+  return dumped({{"line", standing_json(queue)}}, Layout::line);
 }
 
 std::string hub_health_json(const HubHealth& health, const Hosts& hosts) {
@@ -140,9 +140,9 @@ std::string hub_health_json(const HubHealth& health, const Hosts& hosts) {
   return dumped(std::move(json), Layout::line);
 }
 
-std::string match_json(const std::vector<PlacedDevice>& devices) {
+std::string match_json(const std::vector<HostDevice>& devices) {
   Json json{{"kind", "berth-match"}, {"version", 1}, {"devices", Json::array()}};
-  for (const PlacedDevice& each : devices)
+  for (const HostDevice& each : devices)
     json["devices"].push_back({{"host", each.host->name}, {"uuid", each.device->uuid}});
   return dumped(std::move(json), Layout::line);
 }

@@ -18,8 +18,8 @@ struct HostsHead {
   std::int64_t time_s = 0;
   std::int64_t every_s = 0;  ///< how often each host is asked
   bool is_hub = false;
-  std::vector<LabStanding> line{};  ///< the line of the lab; empty: nobody stands there, or it is not known
-  std::uint64_t line_number = 0;    ///< when the line has changed last; 0: it is not known
+  std::vector<LabStanding> queue{};  ///< the lab queue; empty: nobody stands there, or it is not known
+  std::uint64_t queue_number = 0;    ///< when the line has changed last; 0: it is not known
 };
 
 /// One host, on one line: an entry of `hosts` in docs/schema/hosts.json. `listing` and `queue` are the two
@@ -43,10 +43,10 @@ std::pair<std::string, std::string> around_hosts(const HostsHead& head, const To
 std::string hosts_summary_json(const HostsHead& head, const Hosts& hosts, const Totals& totals);
 
 /// The devices on which a filter holds.
-std::string match_json(const std::vector<PlacedDevice>& devices);
+std::string match_json(const std::vector<HostDevice>& devices);
 
-/// The line of the lab on one line of text: the event `line`.
-std::string lab_line_json(std::span<const LabStanding> line);
+/// The lab queue on one line of text: the event `line`.
+std::string lab_queue_json(std::span<const LabStanding> queue);
 
 /// The health of a hub. It says of the hub's agents what /api/v1/health of an agent says of its driver.
 struct HubHealth {

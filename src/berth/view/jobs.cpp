@@ -60,7 +60,7 @@ std::string command_line(const std::vector<std::string>& words) {
 }
 
 // Of a task that which it runs. What another host tells of its jobs may be anything.
-std::string command_of(const ToldTask& task) {
+std::string command_of(const ListedTask& task) {
   const Job& job = task.job;
   if (!task.command.empty()) return cut(printable(task.command), kShown);
   if (!job.lines_of.empty()) {
@@ -94,7 +94,7 @@ Json counts_json(const TaskCounts& counts) {
           {"failed", counts.failed},   {"cancelled", counts.cancelled}, {"interrupted", counts.interrupted}};
 }
 
-Json task_json(const ToldTask& task) {
+Json task_json(const ListedTask& task) {
   const TaskStanding& standing = task.standing;
   // Ten thousand of them are written at once: the library's lists of pairs would copy each value twice.
   Json::object_t fields;
@@ -107,7 +107,7 @@ Json task_json(const ToldTask& task) {
   add("job", task.id.job);
   add("name", text_or_null(printable(task.job.name)));
   add("state", to_text(standing.phase));
-  add("in_line", standing.in_line);
+  add("in_line", standing.in_queue);
   add("words", task.job.words);
   add("command", command_of(task));
   add("folder", task.job.folder);
@@ -146,8 +146,8 @@ TaskCounts counts_from(const JsonReader& json) {
 }
 
 /// The other direction of task_json.
-ToldTask task_from(const JsonReader& json) {
-  ToldTask task;
+ListedTask task_from(const JsonReader& json) {
+  ListedTask task;
   const auto id = task_id_from_text(json.text("id"));
   if (!id) json.mark("id", "is no number of a job");
   task.id = id.value_or(TaskId{});
@@ -164,7 +164,7 @@ ToldTask task_from(const JsonReader& json) {
   TaskStanding& standing = task.standing;
   json.needs("state");
   standing.phase = json.word<TaskPhase>("state").value_or(TaskPhase::waiting);
-  standing.in_line = json.flag("in_line");
+  standing.in_queue = json.flag("in_line");
   standing.started_s = json.maybe_time("started_s");
   standing.ended_s = json.maybe_time("ended_s");
   standing.exit_status = json.maybe<int>("exit_status");
@@ -181,16 +181,16 @@ ToldTask task_from(const JsonReader& json) {
   return task;
 }
 
-std::string jobs_document(const std::vector<ToldTask>& tasks, const std::vector<UntoldHost>& missing,
+std::string jobs_document(const std::vector<ListedTask>& tasks, const std::vector<MissingHost>& missing,
                           Layout layout) {
   Json json = {{"kind", "berth-jobs"}, {"version", 1}};
   json["missing"] = Json::array();
-  for (const UntoldHost& each : missing)
+  for (const MissingHost& each : missing)
     json["missing"].push_back({{"host", each.host}, {"reason", each.reason}});
   json["jobs"] = Json::array();
   Json::array_t& listed = json["jobs"].get_ref<Json::array_t&>();
   listed.reserve(tasks.size());
-  for (const ToldTask& task : tasks) listed.push_back(task_json(task));
+  for (const ListedTask& task : tasks) listed.push_back(task_json(task));
   return dumped(std::move(json), layout);
 }
 
@@ -217,29 +217,29 @@ std::string numbers_of(const std::vector<std::uint64_t>& jobs) {
 using Requests = std::set<std::pair<std::string, std::vector<std::string>>>;
 
 // Why a job that is not in the queue waits.
-std::string waits_for(const ToldTask& task, const Requests& in_line, const Style& style) {
+std::string waits_for(const ListedTask& task, const Requests& in_queue, const Style& style) {
   const Job& job = task.job;
   if (job.not_before_s.value_or(0) > style.now_s)
     return fmt::format("starts at {} at the earliest", clock_time(*job.not_before_s, style));
   std::vector<std::uint64_t> before = job.after;
   before.insert(before.end(), job.after_ok.begin(), job.after_ok.end());
   if (!before.empty()) return fmt::format("comes after {}", numbers_of(before));
-  return in_line.contains({task.host, job.request})
+  return in_queue.contains({task.host, job.request})
              ? "an earlier job of yours asks for the same, and one at a time stands in the queue"
              : "";
 }
 
-std::string name_with_host(const ToldTask& task) {
+std::string name_with_host(const ListedTask& task) {
   return task.host.empty() ? to_text(task.id)
                            : fmt::format("{} on {}", to_text(task.id), printable(task.host));
 }
 
-void remark_on(const ToldTask& task, const Requests& in_line, const Style& style,
+void remark_on(const ListedTask& task, const Requests& in_queue, const Style& style,
                std::vector<JobRemark>& remarks) {
   const TaskStanding& standing = task.standing;
   const std::string id = name_with_host(task);
-  const bool waits = standing.phase == TaskPhase::waiting && !standing.in_line;
-  if (auto why = waits ? waits_for(task, in_line, style) : ""; !why.empty())
+  const bool waits = standing.phase == TaskPhase::waiting && !standing.in_queue;
+  if (auto why = waits ? waits_for(task, in_queue, style) : ""; !why.empty())
     add_remark(remarks, id, std::move(why));
   if (!standing.reason.empty()) add_remark(remarks, id, printable(standing.reason));
   if (!standing.not_told.empty()) add_remark(remarks, id, printable(standing.not_told));
@@ -250,18 +250,18 @@ void remark_on(const ToldTask& task, const Requests& in_line, const Style& style
 }
 
 // What a table has no room for, a line each. Of what was over at `told_s` the user has read it.
-std::string reasons_of(const std::vector<ToldTask>& tasks, const Style& style, std::int64_t told_s) {
+std::string reasons_of(const std::vector<ListedTask>& tasks, const Style& style, std::int64_t told_s) {
   std::vector<JobRemark> remarks;
-  Requests in_line;
-  for (const ToldTask& task : tasks) {
-    if (task.standing.in_line) in_line.emplace(task.host, task.job.request);
+  Requests in_queue;
+  for (const ListedTask& task : tasks) {
+    if (task.standing.in_queue) in_queue.emplace(task.host, task.job.request);
   }
-  for (const ToldTask& task : tasks) {
+  for (const ListedTask& task : tasks) {
     const TaskStanding& standing = task.standing;
     if (!task.left_behind.empty())
       add_remark(remarks, name_with_host(task), left_in_words(task.id, printable(task.left_behind)));
     const bool was_told = is_over(standing) && standing.last_s != 0 && standing.last_s < told_s;
-    if (!was_told) remark_on(task, in_line, style, remarks);
+    if (!was_told) remark_on(task, in_queue, style, remarks);
   }
   std::string lines;
   for (const JobRemark& remark : remarks)
@@ -301,7 +301,7 @@ std::string left_in_words(TaskId id, std::string_view processes) {
 }
 
 std::string_view standing_word(const TaskStanding& standing) {
-  if (standing.in_line) return "in line";
+  if (standing.in_queue) return "in line";
   if (standing.phase == TaskPhase::ended) return exit_status_of(standing) == 0 ? "done" : "failed";
   return to_text(standing.phase);
 }
@@ -319,7 +319,7 @@ std::vector<Column> job_columns() {
           {"COMMAND", Align::left, 12}};
 }
 
-Row job_row(const ToldTask& task, const Style& style) {
+Row job_row(const ListedTask& task, const Style& style) {
   const TaskStanding& standing = task.standing;
   Row row;
   row.reserve(kColumns);
@@ -340,12 +340,12 @@ Row job_row(const ToldTask& task, const Style& style) {
   return row;
 }
 
-std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style, std::string_view if_none,
+std::string jobs_table(const std::vector<ListedTask>& tasks, const Style& style, std::string_view if_none,
                        std::int64_t told_s) {
   if (tasks.empty()) return std::string(if_none);
   std::vector<Row> rows;
   rows.reserve(tasks.size());
-  for (const ToldTask& task : tasks) rows.push_back(job_row(task, style));
+  for (const ListedTask& task : tasks) rows.push_back(job_row(task, style));
   const std::string reasons = reasons_of(tasks, style, told_s);
   std::string text = table(job_columns(), std::move(rows), style);
   return reasons.empty() ? text : text + "\n" + reasons;
@@ -357,20 +357,20 @@ std::string jobs_table(const JobsOfHosts& jobs, const Style& style, std::string_
     std::vector<Column> columns = job_columns();
     columns.insert(columns.begin(), {"HOST", Align::left, 8});
     std::vector<Row> rows;
-    for (const ToldTask& task : jobs.tasks) {
+    for (const ListedTask& task : jobs.tasks) {
       rows.push_back(job_row(task, style));
       rows.back().insert(rows.back().begin(), {printable(task.host)});
     }
     text = table(std::move(columns), std::move(rows), style);
   }
   std::string notes = reasons_of(jobs.tasks, style, 0);
-  for (const UntoldHost& each : jobs.missing)
+  for (const MissingHost& each : jobs.missing)
     notes +=
         wrapped(fmt::format("{}: {}", printable(each.host), printable(each.reason)), style.width, 2) + "\n";
   return notes.empty() ? text : text + "\n" + notes;
 }
 
-std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout) {
+std::string jobs_json(const std::vector<ListedTask>& tasks, Layout layout) {
   return jobs_document(tasks, {}, layout);
 }
 
@@ -378,14 +378,14 @@ std::string jobs_json(const JobsOfHosts& jobs, Layout layout) {
   return jobs_document(jobs.tasks, jobs.missing, layout);
 }
 
-Result<std::vector<ToldTask>> jobs_from_json(std::string_view text, const std::string& host) {
+Result<std::vector<ListedTask>> jobs_from_json(std::string_view text, const std::string& host) {
   constexpr std::size_t kDeepest = 8;
   const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
   std::string fault;
   const JsonReader document(json, fault, "jobs");
   if (document.text("kind") != "berth-jobs" || document.number<int>("version") != 1)
     return fail(ErrorCode::failure, "what came is not a document of this Berth's about jobs");
-  std::vector<ToldTask> tasks;
+  std::vector<ListedTask> tasks;
   document.each("jobs", [&](const JsonReader& each) {
     tasks.push_back(task_from(each));
     tasks.back().host = host;

@@ -13,7 +13,7 @@
 namespace berth::view {
 
 /// A task as users see it, or a whole array in one.
-struct ToldTask {
+struct ListedTask {
   TaskId id;
   Job job;
   TaskStanding standing;
@@ -25,35 +25,35 @@ struct ToldTask {
 };
 
 /// A host that has not told its jobs.
-struct UntoldHost {
+struct MissingHost {
   std::string host;
   std::string reason;
 };
 
 /// The jobs of several hosts.
 struct JobsOfHosts {
-  std::vector<ToldTask> tasks;
-  std::vector<UntoldHost> missing;
+  std::vector<ListedTask> tasks;
+  std::vector<MissingHost> missing;
 };
 
 /// The table of jobs, and a row of it.
 std::vector<Column> job_columns();
-Row job_row(const ToldTask& task, const Style& style);
+Row job_row(const ListedTask& task, const Style& style);
 
 inline constexpr std::string_view kNoJobs = "no jobs; `berth submit -- COMMAND` makes one\n";
 
 /// `if_none`: what it says if there are no tasks. `told_s`: when the user last read it, since the epoch; the
 /// remarks on what was over by then are left out.
-std::string jobs_table(const std::vector<ToldTask>& tasks, const Style& style,
+std::string jobs_table(const std::vector<ListedTask>& tasks, const Style& style,
                        std::string_view if_none = kNoJobs, std::int64_t told_s = 0);
 std::string jobs_table(const JobsOfHosts& jobs, const Style& style,
                        std::string_view if_none = "no jobs on these hosts\n");
 /// docs/schema/jobs.json.
-std::string jobs_json(const std::vector<ToldTask>& tasks, Layout layout);
+std::string jobs_json(const std::vector<ListedTask>& tasks, Layout layout);
 std::string jobs_json(const JobsOfHosts& jobs, Layout layout);
 /// Reads the jobs_json of another host back, as the jobs of this `host`, without trusting its writer. Error:
 /// `failure`, with the value that is not valid.
-Result<std::vector<ToldTask>> jobs_from_json(std::string_view text, const std::string& host);
+Result<std::vector<ListedTask>> jobs_from_json(std::string_view text, const std::string& host);
 
 /// The line about a task that is over, for a user who watches:
 /// "failed    12.7  exit status 3: python train.py 7\n".

@@ -159,12 +159,12 @@ std::string claim_json(const Claim& claim) {
   return dumped(std::move(json), Layout::lines);
 }
 
-std::string verify_json(const JobConduct& job) {
+std::string verify_json(const JobCompliance& job) {
   Json json = started("berth-verify");
   json["lease"] = to_text(job.lease.id);
   json["user"] = text_or_null(job.lease.user);
-  json["conduct"] = to_text(job.report.conduct);
-  json["reason"] = conduct_sentence(job);
+  json["conduct"] = to_text(job.report.compliance);
+  json["reason"] = compliance_sentence(job);
   json["devices"] = Json::array();
   for (const DeviceUse& use : job.report.devices) {
     Json row = identity_json(*use.device);

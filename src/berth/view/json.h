@@ -71,7 +71,7 @@ struct Claim {
 };
 std::string claim_json(const Claim& claim);
 
-std::string verify_json(const JobConduct& job);
+std::string verify_json(const JobCompliance& job);
 
 /// What `pick` answers.
 struct Pick {

@@ -19,7 +19,7 @@ std::string allowance_in_words(const Allowance& allowance) {
     parts.push_back(
         fmt::format("{} GPU{} at the same time", *allowance.gpus, *allowance.gpus == 1 ? "" : "s"));
   if (allowance.lab_gpus)
-    parts.push_back(fmt::format("{} GPU{} at the same time through the line of the lab", *allowance.lab_gpus,
+    parts.push_back(fmt::format("{} GPU{} at the same time through the queue of the lab", *allowance.lab_gpus,
                                 *allowance.lab_gpus == 1 ? "" : "s"));
   if (allowance.waiting)
     parts.push_back(
@@ -62,9 +62,9 @@ std::string policy_in_words(const SitePolicy& policy) {
   }
   if (policy.default_wait_s)
     text += fmt::format("; a wait lasts at most {}", duration_for_people(*policy.default_wait_s));
-  if (policy.commands != CommandTelling::full)
-    text += policy.commands == CommandTelling::none ? "; others' commands are not told"
-                                                    : "; of others' commands the program is told";
+  if (policy.commands != CommandVisibility::full)
+    text += policy.commands == CommandVisibility::none ? "; others' commands are not told"
+                                                       : "; of others' commands the program is told";
   if (policy.idle_leftovers_s)
     text += fmt::format(
         "; processes that a command leaves behind keep its lease for at most {} after they last computed",
@@ -74,10 +74,10 @@ std::string policy_in_words(const SitePolicy& policy) {
         fmt::format("; a job of `berth run` on whose GPUs nothing computes for {} yields to whoever waits",
                     duration_for_people(*policy.idle_leases_s));
   text += fmt::format("; a job without a time limit is assumed to last {}",
-                      time_for_people(policy.line.assumed_s));
-  if (const std::string_view rule = traits_of(policy.line.order).rule; !rule.empty())
+                      time_for_people(policy.queue.assumed_s));
+  if (const std::string_view rule = traits_of(policy.queue.order).rule; !rule.empty())
     text += fmt::format("; {}", rule);
-  text += policy.line.backfill ? "; later jobs fill gaps" : "; no job starts before an earlier rival";
+  text += policy.queue.backfill ? "; later jobs fill gaps" : "; no job starts before an earlier rival";
   text += limits_in_words(policy.limits.always, "");
   for (const HourlyAllowances& each : policy.limits.hours)
     text += limits_in_words(each.limits, fmt::format("{}: ", each.when.text));

@@ -184,21 +184,21 @@ void write_queue(MetricWriter& writer, const Metrics& metrics) {
 // What others can know of jobs is in the tickets of their tasks. Those that do not stand in line have none.
 void write_jobs(MetricWriter& writer, const Listing& listing) {
   struct JobsOfUser {
-    double in_line = 0;
+    double in_queue = 0;
     double running = 0;
   };
   std::map<std::string, JobsOfUser> of_users;
-  std::vector<std::pair<const Ticket*, ToldJob>> running;
+  std::vector<std::pair<const Ticket*, TaskNote>> running;
   for (const Ticket& ticket : listing.ledger.tickets) {
-    auto job = told_job_from_text(ticket.note);
+    auto job = task_note_from_text(ticket.note);
     if (!job) continue;
     const bool runs = ticket.phase == TicketPhase::granted;
-    (runs ? of_users[ticket.user].running : of_users[ticket.user].in_line) += 1;
+    (runs ? of_users[ticket.user].running : of_users[ticket.user].in_queue) += 1;
     if (runs) running.emplace_back(&ticket, std::move(*job));
   }
   writer.metric("jobs", "gauge", "Submitted jobs of the user, each task of an array for itself.");
   for (const auto& [user, count] : of_users) {
-    writer.sample({{"user", user}, {"state", "in_line"}}, count.in_line);
+    writer.sample({{"user", user}, {"state", "in_line"}}, count.in_queue);
     writer.sample({{"user", user}, {"state", "running"}}, count.running);
   }
   writer.metric("job_info", "gauge", "Which lease is for which job; always 1.");

@@ -88,7 +88,8 @@ Row lab_waiter_row(const LabWaiter& waiter, bool foresees, bool lab, const Style
   shown.reason = printable(shown.reason);
   if (!is_one) shown.reason = fmt::format("{}: {}", host, shown.reason);
   Row row = waiter_row(shown, waiter.at->report->ledger, foresees, style);
-  if (lab) row.insert(row.begin(), {waiter.place ? std::to_string(*waiter.place) : std::string(kUnknown)});
+  if (lab)
+    row.insert(row.begin(), {waiter.position ? std::to_string(*waiter.position) : std::string(kUnknown)});
   row.insert(row.begin(), {is_one ? host : counted(waiter.hosts.size(), "host")});
   return row;
 }
@@ -103,7 +104,7 @@ std::string hosts_queue_table(const Hosts& hosts, const LabOrder& order, const S
   std::string below;
   const auto add = [&](const std::string& text) { below += wrapped(text, style.width, 2) + "\n"; };
   if (order.outside > 0)
-    add(fmt::format("{} in the line of the lab, not yet in the queue of a host",
+    add(fmt::format("{} in the queue of the lab, not yet in the queue of a host",
                     counted(order.outside, "more request")));
   for (const auto& host : hosts)
     if (!host->report) add(fmt::format("{}: {}", printable(host->name), printable(host->error)));

@@ -21,7 +21,7 @@ bool any_start_is_known(const std::vector<Standing>& waiters);
 std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style);
 
 /// The table of the queue of a lab, and a row of it. A request that waits on several hosts has one row, which
-/// says on how many hosts it waits and shows the host where it starts the soonest. `lab`: the line of the lab
+/// says on how many hosts it waits and shows the host where it starts the soonest. `lab`: the lab queue
 /// is known, and has a column.
 std::vector<Column> lab_waiter_columns(bool foresees, bool lab);
 Row lab_waiter_row(const LabWaiter& waiter, bool foresees, bool lab, const Style& style);

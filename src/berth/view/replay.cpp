@@ -21,7 +21,7 @@ struct Group {
   std::string words;  ///< for people
   std::optional<unsigned> devices{};
   std::optional<std::string> user{};
-  JobPlaces jobs;
+  JobIndices jobs;
 };
 
 std::vector<Group> groups_of(const Workload& workload) {
@@ -39,7 +39,7 @@ std::vector<Group> groups_of(const Workload& workload) {
 
 std::size_t ended_at_their_time(const Workload& workload) {
   return static_cast<std::size_t>(
-      std::ranges::count_if(workload.jobs, [](const LineJob& job) { return takes(job) < job.duration; }));
+      std::ranges::count_if(workload.jobs, [](const WorkloadJob& job) { return takes(job) < job.duration; }));
 }
 
 /// "12 s", "5.2 min", "13.4 h", "12.5 d": finer than what is told of a lease, since it is compared.
@@ -55,7 +55,7 @@ std::string percent(double share) {
   return fmt::format("{:.0f} %", 100 * share);
 }
 
-std::string rules_text(const LineRules& rules) {
+std::string rules_text(const QueueRules& rules) {
   const std::string_view rule = traits_of(rules.order).rule;
   std::string order = rule.empty() ? "" : fmt::format("{}; ", rule);
   if (rules.expect != Expect::none)

@@ -13,7 +13,7 @@ namespace berth::view {
 /// A workload under the present rules and, if other rules are to be compared, under those.
 struct WhatIf {
   struct Under {
-    LineRules rules;
+    QueueRules rules;
     Replay replay;
   };
   const Workload& workload;

@@ -13,7 +13,7 @@ std::string server_metrics(const ServerCounts& counts) {
   writer.sample({}, static_cast<double>(counts.refused));
   writer.metric("serve_connections_shown_out_total", "counter",
                 "Connections that asked for nothing and had to make room.");
-  writer.sample({}, static_cast<double>(counts.shown_out));
+  writer.sample({}, static_cast<double>(counts.evicted));
   writer.metric("serve_answers_total", "counter",
                 "Answers by their HTTP status; event streams are not among them.");
   for (const auto& [status, count] : counts.answers)

@@ -12,7 +12,7 @@ struct ServerCounts {
   std::size_t network = 0;                 ///< connections that are open
   std::size_t local = 0;                   ///< those of the Unix socket
   std::uint64_t refused = 0;               ///< connections for which there was no room
-  std::uint64_t shown_out = 0;             ///< connections that were closed to make room
+  std::uint64_t evicted = 0;               ///< connections that were closed to make room
   std::map<int, std::uint64_t> answers{};  ///< by HTTP status
 };
 /// In Prometheus' text format.

@@ -164,9 +164,9 @@ void make_narrow(TopSection section, std::vector<Column>& columns, std::size_t c
   }
 }
 
-class Gathering {
+class TopSections {
  public:
-  Gathering(const TopSight& sight, const ScreenSize& size, const Style& style)
+  TopSections(const TopSight& sight, const ScreenSize& size, const Style& style)
       : sight_(sight), size_(size), style_(style) {}
 
   std::vector<Section> sections() {
@@ -181,7 +181,7 @@ class Gathering {
     at(TopSection::devices).columns = device_columns();
     at(TopSection::leases).columns = lease_columns(some_end);
     at(TopSection::queue).columns =
-        sight_.is_lab ? lab_waiter_columns(foresees, knows_line()) : waiter_columns(foresees);
+        sight_.is_lab ? lab_waiter_columns(foresees, knows_lab_queue()) : waiter_columns(foresees);
     at(TopSection::jobs).columns = job_columns();
     at(TopSection::processes).columns = process_columns();
     for (const auto& host : sight_.hosts) {
@@ -203,7 +203,7 @@ class Gathering {
     return entry;
   }
 
-  bool knows_line() const { return !sight_.order.standing.empty(); }
+  bool knows_lab_queue() const { return !sight_.order.standing.empty(); }
 
   void add(const Host& host, const HostReport& report, bool some_end) {
     const Listing listing = listing_of(sight_, report);
@@ -227,7 +227,7 @@ class Gathering {
       shown.reason = printable(shown.reason);
       const Ticket& ticket = shown.ticket;
       Entry& entry = enter(TopSection::queue, *each.at, to_text(ticket.id),
-                           sight_.is_lab ? lab_waiter_row(each, foresees, knows_line(), style_)
+                           sight_.is_lab ? lab_waiter_row(each, foresees, knows_lab_queue(), style_)
                                          : waiter_row(shown, ledger, foresees, style_));
       entry.mine = is_mine(sight_, ticket.uid, ticket.user);
       entry.user = ticket.user;
@@ -433,7 +433,7 @@ std::vector<BodyLine> lines_of(const TopSight& sight, const TopView& view, const
   std::vector<BodyLine> lines;
   // That nobody waits is not known before the first look is back.
   if (sight.hosts.empty()) return lines;
-  for (Section& section : Gathering(sight, size, style).sections()) {
+  for (Section& section : TopSections(sight, size, style).sections()) {
     const std::size_t all = section.entries.size();
     if (all == 0 && section.words->none.empty()) continue;
     std::erase_if(section.entries, [&](const Entry& entry) { return !passes(entry, view.filter); });
@@ -488,7 +488,7 @@ Row foot_of(const TopView& view, const ScreenSize& size) {
 }
 
 /// The line that the cursor is on: about the same as before, else the one that took its place.
-std::size_t place_of_cursor(const std::vector<BodyLine>& lines, const TopView& view) {
+std::size_t index_of_cursor(const std::vector<BodyLine>& lines, const TopView& view) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].item == view.at) return i;
   }
@@ -531,7 +531,7 @@ TopScreen top_screen(const TopSight& sight, const TopView& view, const ScreenSiz
   above.resize(std::min(above.size(), std::max<std::size_t>(1, size.lines / 3)));
   const std::size_t below = size.lines >= 6 ? 2 : size.lines >= 3 ? 1 : 0;
   screen.page = std::max<std::size_t>(1, size.lines - std::min(size.lines, above.size() + below));
-  screen.at = view.help ? 0 : place_of_cursor(lines, view);
+  screen.at = view.help ? 0 : index_of_cursor(lines, view);
   screen.first = view.help ? std::min(view.first, lines.size() - std::min(lines.size(), screen.page))
                            : first_shown(view.first, screen.at, screen.page, lines.size());
   for (const BodyLine& line : lines) screen.items.push_back(line.item);

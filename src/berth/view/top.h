@@ -31,7 +31,7 @@ struct TopSight {
   bool is_lab = false;
   LoadHistory loads{};
   std::optional<TicketId> own{};     ///< the lease that the reader is inside of
-  std::vector<ToldTask> jobs{};      ///< of the reader, on this machine
+  std::vector<ListedTask> jobs{};    ///< of the reader, on this machine
   std::vector<std::string> notes{};  ///< sentences that the reader should know
   std::uint32_t uid = 0;             ///< of the reader
   std::string user{};                ///< name of the reader, as other machines know it

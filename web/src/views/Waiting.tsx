@@ -77,7 +77,7 @@ function Waiter({ view }: { view: WaiterView }) {
 }
 
 const kMeaningOfPlace =
-  "The place in the line of the lab. 1: no earlier request could start on a host that this one names";
+  "The place in the queue of the lab. 1: no earlier request could start on a host that this one names";
 
 /// As the column LAB of `berth queue --anywhere`.
 function LabPlace({ view: { place } }: { view: WaiterView }) {

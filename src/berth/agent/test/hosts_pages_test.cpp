@@ -58,10 +58,10 @@ TEST_CASE("a host is told as what has become of it, and only a summary has a num
     CHECK(joined(each.parts_after(20)) == joined(each.parts));
 }
 
-TEST_CASE("the line of the lab is told when it has changed, and also that nobody stands there any more") {
+TEST_CASE("the queue of the lab is told when it has changed, and also that nobody stands there any more") {
   http::Published published;
   const std::vector<PostedHost> hosts{posted("a", 11), posted("b", 13)};
-  publish_hosts(hosts, {.number = 14, .line = {{"desk1:7", 1}}, .line_number = 12}, published);
+  publish_hosts(hosts, {.number = 14, .queue = {{"desk1:7", 1}}, .queue_number = 12}, published);
   CHECK(joined(*published.pages.at("/api/v1/hosts").parts)
             .contains("\"line\":[{\"asked_at\":\"desk1:7\",\"place\":1}]"));
   for (const char* path : {"/api/v1/hosts/events", "/api/v1/hosts/changes"}) {
@@ -72,7 +72,7 @@ TEST_CASE("the line of the lab is told when it has changed, and also that nobody
           "event: line\ndata: {\"line\":[{\"asked_at\":\"desk1:7\",\"place\":1}]}\n\n");
     CHECK(!joined(events[3].parts).contains("desk1"));
   }
-  publish_hosts(hosts, {.number = 16, .line_number = 15}, published);
+  publish_hosts(hosts, {.number = 16, .queue_number = 15}, published);
   CHECK(!joined(*published.pages.at("/api/v1/hosts").parts).contains("line"));
   CHECK(joined(published.streams.at("/api/v1/hosts/changes")[2].parts) ==
         "event: line\ndata: {\"line\":[]}\n\n");

@@ -80,7 +80,7 @@ TEST_CASE("the text has each value of the machine, of an instance and of a proce
   Device& device = snapshot.devices.emplace_back();
   device.index = 3;
   device.uuid = "MIG-1";
-  device.mig = MigPlace{"GPU-1", 2, 4, 5};
+  device.mig = MigPlacement{"GPU-1", 2, 4, 5};
   device.memory.total_bytes = 6;
   device.health.row_remap_failed = false;
   device.processes = {{7, ProcessKind::graphics, 8, 9, 10, 11, "ada", "train.py", "c0ffee"}};

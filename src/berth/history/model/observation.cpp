@@ -26,7 +26,7 @@ DeviceSeen device_seen(const Device& device, bool is_stale, bool leased) {
 }
 
 /// As `berth list` says "idle", but for one of the leases on a device.
-Reading<bool> is_used(const ConductReport& report, std::string_view uuid) {
+Reading<bool> is_used(const ComplianceReport& report, std::string_view uuid) {
   for (const DeviceUse& use : report.devices) {
     if (use.device->uuid != uuid || !use.told) continue;
     if (!use.processes.empty()) return true;
@@ -47,9 +47,9 @@ Observation observe(const Facts& facts, const Ledger& ledger, Moment at, std::in
   for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase != TicketPhase::granted) continue;
     LeaseSeen lease{ticket.id, ticket.since_s, ticket.user, {}};
-    if (auto job = told_job_from_text(ticket.note)) lease.job = std::move(job->name);
+    if (auto job = task_note_from_text(ticket.note)) lease.job = std::move(job->name);
     lease.wish = {ticket.joined_s, ticket.time_s, !ticket.shared, ticket.yield_s.has_value()};
-    const ConductReport report = is_stale ? ConductReport() : conduct_of(ticket, ledger, facts);
+    const ComplianceReport report = is_stale ? ComplianceReport() : compliance_of(ticket, ledger, facts);
     for (const std::string& uuid : ticket.devices) {
       const auto sharers = std::max<std::size_t>(1, leases_on(ledger, uuid).size());
       lease.devices.push_back({uuid, 1.0 / static_cast<double>(sharers), is_used(report, uuid)});

@@ -29,7 +29,7 @@ std::optional<NoJob> no_job(const RecordedLease& lease, std::size_t devices) {
 
 /// A job with what became of it.
 struct RecordedJob {
-  LineJob job;
+  WorkloadJob job;
   TicketId id;
   Grant grant;
 };
@@ -39,10 +39,10 @@ RecordedJob recorded_job(const RecordedLease& lease, Moment end, const RecordedL
   const Moment joined = std::min(wish.joined_s, lease.begun_s);
   const Moment arrival = lease.begun_s < recorded.from_s ? lease.begun_s : std::max(joined, recorded.from_s);
   const Moment duration = std::max<Moment>(1, end - lease.begun_s);
-  LineJob job{.arrival = arrival,
-              .devices = static_cast<unsigned>(lease.devices.size()),
-              .duration = duration,
-              .user = lease.user};
+  WorkloadJob job{.arrival = arrival,
+                  .devices = static_cast<unsigned>(lease.devices.size()),
+                  .duration = duration,
+                  .user = lease.user};
   if (wish.time_s) job.length = std::max(*wish.time_s, duration);
   return {std::move(job), lease.id, {lease.begun_s, lease.devices}};
 }
@@ -69,27 +69,27 @@ std::vector<RecordedJob> jobs_of(std::vector<const RecordedLease*> leases, const
 }
 
 /// Somebody comes, starts or ends.
-struct Step {
+struct Change {
   Moment at = 0;
   int waiting = 0;  ///< so many more wait from then on
   int held = 0;     ///< so many more devices are held
 
-  bool operator==(const Step&) const = default;
+  bool operator==(const Change&) const = default;
 };
 
 double idle_while_somebody_waits(const std::vector<RecordedJob>& jobs, std::size_t devices) {
-  std::vector<Step> steps;
+  std::vector<Change> steps;
   for (const auto& [job, id, grant] : jobs) {
     const int held = static_cast<int>(job.devices);
     steps.push_back({job.arrival, 1, 0});
     steps.push_back({grant.at, -1, held});
     steps.push_back({grant.at + takes(job), 0, -held});
   }
-  std::ranges::sort(steps, {}, &Step::at);
+  std::ranges::sort(steps, {}, &Change::at);
   double idle_s = 0;
   Moment last = steps.empty() ? 0 : steps.front().at;
   std::int64_t waiting = 0, held = 0;
-  for (const Step& step : steps) {
+  for (const Change& step : steps) {
     const std::int64_t free = std::max<std::int64_t>(0, static_cast<std::int64_t>(devices) - held);
     if (waiting > 0) idle_s += static_cast<double>(free) * static_cast<double>(step.at - last);
     last = step.at;

@@ -44,7 +44,7 @@ TEST_CASE("usage is asked by user, by device or by job") {
 TEST_CASE("the history lies where the system or the user keeps such things") {
   using Variables = std::map<std::string, std::string>;
   const auto path = [](const Variables& variables) {
-    return standard_path([&](const char* name) -> std::string_view {
+    return default_path([&](const char* name) -> std::string_view {
       const auto found = variables.find(name);
       return found == variables.end() ? std::string_view() : std::string_view(found->second);
     });

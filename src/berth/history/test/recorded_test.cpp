@@ -27,14 +27,14 @@ RecordedLeases on_two(std::vector<RecordedLease> leases) {
   return {kBegan, kBegan + 1000, {"gpu0", "gpu1"}, std::move(leases)};
 }
 
-LineJob job(Moment arrival, unsigned devices, Moment duration, std::optional<Moment> length = {}) {
+WorkloadJob job(Moment arrival, unsigned devices, Moment duration, std::optional<Moment> length = {}) {
   return {kBegan + arrival, devices, duration, length, "ann"};
 }
 
 TEST_CASE("a lease is a job that came when it was asked for, and took as long as the lease lasted") {
   const auto made = recorded_workload(on_two({lease(10, 10, 110, {0}), lease(20, 110, 160, {0, 1}, 90)}));
   CHECK(made.workload.devices == 2);
-  CHECK(made.workload.jobs == std::vector<LineJob>{job(10, 1, 100), job(20, 2, 50, 90)});
+  CHECK(made.workload.jobs == std::vector<WorkloadJob>{job(10, 1, 100), job(20, 2, 50, 90)});
   CHECK(made.recorded.grants == std::vector<Grant>{{kBegan + 10, {0}}, {kBegan + 110, {0, 1}}});
   CHECK(made.recorded.from == kBegan + 10);
   CHECK(made.recorded.until == kBegan + 160);
@@ -46,20 +46,20 @@ TEST_CASE("an end that was seen late was at the latest when the next lease began
   const auto made =
       recorded_workload(on_two({lease(0, 0, 105, {0, 1}), lease(1, 100, 200, {1}), lease(3, 200, 200, {1}),
                                 lease(2, 200, 210, {1}), lease(4, 300, {}, {0})}));
-  CHECK(made.workload.jobs ==
-        std::vector<LineJob>{job(0, 2, 100), job(1, 1, 100), job(2, 1, 10), job(3, 1, 1), job(4, 1, 700)});
+  CHECK(made.workload.jobs == std::vector<WorkloadJob>{job(0, 2, 100), job(1, 1, 100), job(2, 1, 10),
+                                                       job(3, 1, 1), job(4, 1, 700)});
 }
 
 TEST_CASE("what a job took beyond its time is part of its time, since nobody had its GPUs meanwhile") {
   const auto made = recorded_workload(on_two({lease(0, 0, 70, {0}, 60)}));
-  CHECK(made.workload.jobs == std::vector<LineJob>{job(0, 1, 70, 70)});
+  CHECK(made.workload.jobs == std::vector<WorkloadJob>{job(0, 1, 70, 70)});
 }
 
 TEST_CASE("of what was there when the span began nobody knows for whom it waited") {
   const auto made = recorded_workload(on_two(
       {lease(-90, -50, 20, {0}), lease(-40, -30, 10, {1}), lease(-20, 20, 30, {0}), lease(5, 5, 9, {1})}));
   CHECK(made.workload.jobs ==
-        std::vector<LineJob>{job(-50, 1, 70), job(-30, 1, 35), job(0, 1, 10), job(5, 1, 4)});
+        std::vector<WorkloadJob>{job(-50, 1, 70), job(-30, 1, 35), job(0, 1, 10), job(5, 1, 4)});
 }
 
 TEST_CASE("what is no job of whole GPUs that somebody waited for is left out, and counted") {
@@ -73,7 +73,7 @@ TEST_CASE("what is no job of whole GPUs that somebody waited for is left out, an
       on_two({unknown, share, share, yielding, lease(3, 3, 10, {0, 1}), lease(4, 10, 20, {1})});
   const auto made = recorded_workload(recorded, 1);
   CHECK(made.workload.devices == 1);
-  CHECK(made.workload.jobs == std::vector<LineJob>{job(4, 1, 10)});
+  CHECK(made.workload.jobs == std::vector<WorkloadJob>{job(4, 1, 10)});
   REQUIRE(made.left_out.size() == 4);
   CHECK(made.left_out[0].leases == 1);
   CHECK(made.left_out[1] == LeftOut{"they were for a share of a GPU's memory", 2});
@@ -96,7 +96,7 @@ Workload any_jobs() {
   for (int at = 0; at < count; ++at) {
     arrival += *rc::gen::inRange<Moment>(0, 30);
     const auto devices = *rc::gen::inRange(1U, static_cast<unsigned>(workload.devices) + 1);
-    LineJob one{.arrival = arrival, .devices = devices, .duration = *rc::gen::inRange<Moment>(1, 60)};
+    WorkloadJob one{.arrival = arrival, .devices = devices, .duration = *rc::gen::inRange<Moment>(1, 60)};
     if (*rc::gen::arbitrary<bool>()) one.length = *rc::gen::inRange<Moment>(1, 120);
     one.user = *rc::gen::element("ann", "bob", "carol");
     workload.jobs.push_back(one);
@@ -110,7 +110,7 @@ RecordedLeases records_of(const Workload& workload, const Replay& replay) {
   for (std::size_t device = 0; device < workload.devices; ++device)
     recorded.devices.push_back("gpu" + std::to_string(device));
   for (std::size_t at = 0; at < workload.jobs.size(); ++at) {
-    const LineJob& one = workload.jobs[at];
+    const WorkloadJob& one = workload.jobs[at];
     const Grant& grant = replay.grants[at];
     recorded.leases.push_back({.id = {at + 1},
                                .user = one.user,
@@ -125,9 +125,9 @@ RecordedLeases records_of(const Workload& workload, const Replay& replay) {
 TEST_CASE("a record replayed under the rules that held gives the grants that it recorded") {
   rc::check([] {
     const Workload workload = any_jobs();
-    const LineRules rules{.assumed_s = *rc::gen::inRange<Moment>(1, 200),
-                          .backfill = *rc::gen::arbitrary<bool>(),
-                          .order = *rc::gen::element(TurnOrder::fifo, TurnOrder::fair)};
+    const QueueRules rules{.assumed_s = *rc::gen::inRange<Moment>(1, 200),
+                           .backfill = *rc::gen::arbitrary<bool>(),
+                           .order = *rc::gen::element(QueueOrder::fifo, QueueOrder::fair)};
     const Replay happened = replay(workload, rules);
     const RecordedWorkload made = recorded_workload(records_of(workload, happened));
     RC_ASSERT(made.recorded.grants == happened.grants);

@@ -8,16 +8,16 @@
 
 #include "berth/base/printable.h"
 
-namespace berth::late_binding {
+namespace berth::host_selection {
 namespace {
 
-std::size_t count_of(const State& state, Part part) {
-  return static_cast<std::size_t>(std::ranges::count(state.hosts, part, &Candidate::part));
+std::size_t count_of(const State& state, HostState wanted) {
+  return static_cast<std::size_t>(std::ranges::count(state.hosts, wanted, &Candidate::state));
 }
 
 bool is_still_asked(const State& state) {
-  return std::ranges::any_of(state.hosts,
-                             [](const Candidate& each) { return each.part == Part::asked && !each.offer; });
+  return std::ranges::any_of(
+      state.hosts, [](const Candidate& each) { return each.state == HostState::asked && !each.offer; });
 }
 
 // One that waited is told as such, also if other hosts were down.
@@ -50,60 +50,60 @@ Error nobody_is_left(const State& state) {
 }
 
 void put_out(Candidate& candidate, Error why) {
-  candidate.part = Part::out;
+  candidate.state = HostState::out;
   candidate.why = std::move(why);
 }
 
-std::vector<RankedHost> ranked_offers(const State& state, std::vector<std::size_t>& places) {
+std::vector<RankedHost> ranked_offers(const State& state, std::vector<std::size_t>& indices) {
   std::vector<HostAnswer> answers;
   for (std::size_t i = 0; i < state.hosts.size(); ++i) {
     const Candidate& each = state.hosts[i];
-    if (each.part != Part::asked || !each.offer) continue;
-    places.push_back(i);
+    if (each.state != HostState::asked || !each.offer) continue;
+    indices.push_back(i);
     answers.push_back({each.host, *each.offer});
   }
   return rank_hosts(state.request, answers);
 }
 
 bool waits(const State& state) {
-  return count_of(state, Part::awaited) + count_of(state, Part::in_line) > 0;
+  return count_of(state, HostState::awaited) + count_of(state, HostState::in_queue) > 0;
 }
 
-bool is_in_line_near(const State& state) {
+bool waits_near(const State& state) {
   return std::ranges::any_of(state.hosts, [](const Candidate& each) {
-    return each.part == Part::in_line && each.offer && each.offer->near == true;
+    return each.state == HostState::in_queue && each.offer && each.offer->near == true;
   });
 }
 
 /// Puts those out that can never serve the request. Gives the others that have offered, the best first.
 std::vector<std::pair<std::size_t, RankedHost>> able_hosts(Step& step) {
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
   std::vector<std::pair<std::size_t, RankedHost>> able;
-  for (RankedHost& each : ranked_offers(step.state, places)) {
-    const std::size_t host = places[each.host];
+  for (RankedHost& each : ranked_offers(step.state, indices)) {
+    const std::size_t host = indices[each.host];
     if (each.can_serve) {
       able.emplace_back(host, std::move(each));
       continue;
     }
     put_out(step.state.hosts[host], {ErrorCode::impossible, each.reason});
-    step.words.push_back({Word::Kind::let_go, host});
+    step.messages.push_back({Message::Kind::let_go, host});
   }
   return able;
 }
 
 // It waits for those that have the path; once none of them is left, for all others, also for those that have
 // not offered.
-void await_turns(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
+void await_openings(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
   State& state = step.state;
   if (waits(state) || (!state.offers_are_in && is_still_asked(state))) return;
   const bool some_near = std::ranges::any_of(
       able, [&](const auto& each) { return state.hosts[each.first].offer->near == true; });
   for (std::size_t host = 0; host < state.hosts.size(); ++host) {
     Candidate& candidate = state.hosts[host];
-    if (candidate.part != Part::asked) continue;
+    if (candidate.state != HostState::asked) continue;
     if (some_near && (!candidate.offer || candidate.offer->near != true)) continue;
-    candidate.part = Part::awaited;
-    step.words.push_back({Word::Kind::await_turn, host});
+    candidate.state = HostState::awaited;
+    step.messages.push_back({Message::Kind::await_opening, host});
   }
 }
 
@@ -113,38 +113,38 @@ void await_turns(Step& step, const std::vector<std::pair<std::size_t, RankedHost
 void join_hosts(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
   State& state = step.state;
   const bool choose = state.offers_are_in || !is_still_asked(state);
-  const std::size_t lines = state.offers_are_in ? kLines : kFirstLines;
+  const std::size_t most = state.offers_are_in ? kMostHostQueues : kFirstHostQueues;
   for (const auto& [host, each] : able) {
     Candidate& candidate = state.hosts[host];
-    if (candidate.offer->near == false && (!choose || each.in_reserve || is_in_line_near(state))) continue;
+    if (candidate.offer->near == false && (!choose || each.in_reserve || waits_near(state))) continue;
     if ((choose || (state.first_offers_are_in && candidate.offer->at_once)) &&
-        count_of(state, Part::in_line) < lines) {
-      candidate.part = Part::in_line;
-      step.words.push_back({Word::Kind::join, host});
+        count_of(state, HostState::in_queue) < most) {
+      candidate.state = HostState::in_queue;
+      step.messages.push_back({Message::Kind::join, host});
     }
   }
 }
 
-void fill_lines(Step& step) {
+void fill_host_queues(Step& step) {
   State& state = step.state;
   const auto able = able_hosts(step);
   if (state.in_lab)
-    await_turns(step, able);
+    await_openings(step, able);
   else
     join_hosts(step, able);
-  if (count_of(state, Part::asked) == 0 && !waits(state)) state.failure = nobody_is_left(state);
+  if (count_of(state, HostState::asked) == 0 && !waits(state)) state.failure = nobody_is_left(state);
 }
 
 void choose(Step& step, std::size_t host) {
   State& state = step.state;
-  if (state.chosen || state.hosts[host].part != Part::in_line) return;
+  if (state.chosen || state.hosts[host].state != HostState::in_queue) return;
   state.chosen = host;
-  state.hosts[host].part = Part::chosen;
-  step.words.push_back({Word::Kind::yes, host});
+  state.hosts[host].state = HostState::chosen;
+  step.messages.push_back({Message::Kind::yes, host});
   for (std::size_t i = 0; i < state.hosts.size(); ++i) {
-    if (i == host || state.hosts[i].part == Part::out) continue;
-    state.hosts[i].part = Part::out;
-    step.words.push_back({Word::Kind::let_go, i});
+    if (i == host || state.hosts[i].state == HostState::out) continue;
+    state.hosts[i].state = HostState::out;
+    step.messages.push_back({Message::Kind::let_go, i});
   }
 }
 
@@ -166,13 +166,13 @@ Error lost_with_the_yes(const State& state, const Error& why) {
 void leave(Step& step, std::size_t host, Error why) {
   State& state = step.state;
   Candidate& candidate = state.hosts[host];
-  if (candidate.part == Part::out) return;
-  if (candidate.part == Part::chosen) {
+  if (candidate.state == HostState::out) return;
+  if (candidate.state == HostState::chosen) {
     state.failure = lost_with_the_yes(state, why);
     return put_out(candidate, std::move(why));
   }
   put_out(candidate, std::move(why));
-  fill_lines(step);
+  fill_host_queues(step);
 }
 
 }  // namespace
@@ -180,36 +180,37 @@ void leave(Step& step, std::size_t host, Error why) {
 Step begin(Request request, const std::vector<std::string>& hosts, Joining joining) {
   Step step{{std::move(request), {}}, {}};
   step.state.in_lab = joining == Joining::as_opened || joining == Joining::as_opened_by_offers;
-  const bool few = hosts.size() <= kFirstLines && joining == Joining::few_at_once;
-  const auto [part, word] = joining == Joining::as_opened ? std::pair(Part::awaited, Word::Kind::await_turn)
-                            : few                         ? std::pair(Part::in_line, Word::Kind::join)
-                                                          : std::pair(Part::asked, Word::Kind::ask_offer);
+  const bool few = hosts.size() <= kFirstHostQueues && joining == Joining::few_at_once;
+  const auto [wanted, message] = joining == Joining::as_opened
+                                     ? std::pair(HostState::awaited, Message::Kind::await_opening)
+                                 : few ? std::pair(HostState::in_queue, Message::Kind::join)
+                                       : std::pair(HostState::asked, Message::Kind::ask_offer);
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    step.state.hosts.push_back({hosts[i], part});
-    step.words.push_back({word, i});
+    step.state.hosts.push_back({hosts[i], wanted});
+    step.messages.push_back({message, i});
   }
   return step;
 }
 
-Step next(State state, std::size_t host, What what) {
+Step next(State state, std::size_t host, Event what) {
   Step step{std::move(state), {}};
   if (auto* offered = std::get_if<Offered>(&what)) {
     Candidate& candidate = step.state.hosts[host];
-    if (step.state.chosen || candidate.part == Part::out) return step;
-    if (candidate.part != Part::asked) {
+    if (step.state.chosen || candidate.state == HostState::out) return step;
+    if (candidate.state != HostState::asked) {
       if (!candidate.offer) candidate.offer.emplace();
       candidate.offer->free = offered->offer.free;
       return step;
     }
     candidate.offer = std::move(offered->offer);
-    fill_lines(step);
+    fill_host_queues(step);
   } else if (std::holds_alternative<Opened>(what)) {
-    if (step.state.hosts[host].part != Part::awaited || step.state.chosen) return step;
-    step.state.hosts[host].part = Part::in_line;
-    step.words.push_back({Word::Kind::join, host});
+    if (step.state.hosts[host].state != HostState::awaited || step.state.chosen) return step;
+    step.state.hosts[host].state = HostState::in_queue;
+    step.messages.push_back({Message::Kind::join, host});
   } else if (std::holds_alternative<Closed>(what)) {
     Candidate& candidate = step.state.hosts[host];
-    if (candidate.part == Part::in_line) candidate.part = Part::awaited;
+    if (candidate.state == HostState::in_queue) candidate.state = HostState::awaited;
   } else if (std::holds_alternative<AsksToStart>(what)) {
     choose(step, host);
   } else if (std::holds_alternative<Begins>(what)) {
@@ -219,7 +220,7 @@ Step next(State state, std::size_t host, What what) {
   } else if (!step.state.chosen) {
     step.state.first_offers_are_in = true;
     step.state.offers_are_in |= std::holds_alternative<EnoughOffers>(what);
-    fill_lines(step);
+    fill_host_queues(step);
   }
   return step;
 }
@@ -231,4 +232,4 @@ std::size_t tightest(const State& state, const std::vector<std::size_t>& hosts) 
   });
 }
 
-}  // namespace berth::late_binding
+}  // namespace berth::host_selection

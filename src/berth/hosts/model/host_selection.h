@@ -14,27 +14,27 @@
 // comes out. The request waits in the queues of several hosts at once. The first host that grants it asks
 // before it starts the command. The caller says yes to this host and dismisses all others. It says yes only
 // once, even if that host is lost before anybody knows whether the command has begun.
-namespace berth::late_binding {
+namespace berth::host_selection {
 
 /// In how many queues a request waits at once. With fewer, it waits although GPUs are free on hosts whose
 /// queue it has not joined (tests/bench/placement.h: with four of twenty, up to six times as long).
-inline constexpr std::size_t kLines = 20;
+inline constexpr std::size_t kMostHostQueues = 20;
 /// How many of these it joins at first, when it may start at once. It does not join more, because each of
 /// them would grant it GPUs that it then gives back.
-inline constexpr std::size_t kFirstLines = 4;
+inline constexpr std::size_t kFirstHostQueues = 4;
 
 /// How a host stands to the request.
-enum class Part {
-  asked,    ///< it was asked for its offer
-  awaited,  ///< the request waits in the line of the lab until it may join this host
-  in_line,  ///< the request waits in its queue
-  chosen,   ///< the caller said yes to it
-  out,      ///< it was dismissed, has refused, or is lost
+enum class HostState {
+  asked,     ///< it was asked for its offer
+  awaited,   ///< the request waits in the lab queue until it may join this host
+  in_queue,  ///< the request waits in its queue
+  chosen,    ///< the caller said yes to it
+  out,       ///< it was dismissed, has refused, or is lost
 };
 
 struct Candidate {
   std::string host;
-  Part part = Part::asked;
+  HostState state = HostState::asked;
   std::optional<Offer> offer{};
   std::optional<Error> why{};  ///< why it is out; nullopt: another was chosen
 };
@@ -46,7 +46,7 @@ struct State {
   bool started = false;              ///< the chosen host has said that the command begins
   bool first_offers_are_in = false;  ///< it joins hosts where it starts at once, whatever others offer
   bool offers_are_in = false;        ///< it waits for no more offers, and joins all queues
-  bool in_lab = false;               ///< it has a place in the line of the lab, which opens hosts to it
+  bool in_lab = false;               ///< it has a place in the lab queue, which opens hosts to it
   std::optional<Error> failure{};
 };
 
@@ -62,7 +62,7 @@ struct Begins {};
 struct Gone {
   Error why;
 };
-/// The request may join this host now: its turn there has come in the line of the lab.
+/// The request may join this host now: its turn there has come in the lab queue.
 struct Opened {};
 /// The request has let this host go, and may join it again once it is opened.
 struct Closed {};
@@ -70,20 +70,20 @@ struct Closed {};
 struct FirstOffers {};
 /// Not from a host: the time for offers, and for a start at once, is over.
 struct EnoughOffers {};
-using What = std::variant<Offered, Opened, Closed, AsksToStart, Begins, Gone, FirstOffers, EnoughOffers>;
+using Event = std::variant<Offered, Opened, Closed, AsksToStart, Begins, Gone, FirstOffers, EnoughOffers>;
 
-/// What to tell a host. await_turn: nothing; the request is to wait in the line of the lab for this host, and
+/// What to tell a host. await_opening: nothing; the request is to wait in the lab queue for this host, and
 /// for all others of which the same step says so.
-struct Word {
-  enum class Kind { ask_offer, await_turn, join, yes, let_go } kind;
+struct Message {
+  enum class Kind { ask_offer, await_opening, join, yes, let_go } kind;
   std::size_t host = 0;
 
-  bool operator==(const Word&) const = default;
+  bool operator==(const Message&) const = default;
 };
 
 struct Step {
   State state;
-  std::vector<Word> words;
+  std::vector<Message> messages;
 };
 
 /// How the request joins hosts. few_at_once: if there are few hosts, it joins all at once, without offers.
@@ -92,15 +92,15 @@ struct Step {
 enum class Joining { few_at_once, by_offers, as_opened, as_opened_by_offers };
 
 /// If the request names a path (--near), it joins a host without this path only once no host that has the
-/// path is left. In the line of the lab a request has one place for all hosts that it waits for, so there it
+/// path is left. In the lab queue a request has one place for all hosts that it waits for, so there it
 /// waits for no host before it has left all those for which it waited.
 Step begin(Request request, const std::vector<std::string>& hosts, Joining joining = Joining::few_at_once);
 
 /// `host`: its place in the state.
-Step next(State state, std::size_t host, What what);
+Step next(State state, std::size_t host, Event what);
 
 /// The host to start on, of these hosts, which have all granted the request: the one that had the fewest free
 /// devices. So the others keep room for requests that ask for many. REQUIRES: there is one.
 std::size_t tightest(const State& state, const std::vector<std::size_t>& hosts);
 
-}  // namespace berth::late_binding
+}  // namespace berth::host_selection

@@ -19,7 +19,7 @@ struct Offer {
   std::size_t possible = 0;  ///< devices that could ever serve the request
   std::size_t free =
       0;  ///< devices that it could have now, behind the waiting requests; or that were free at the grant
-  std::size_t ahead = 0;  ///< requests in line before it
+  std::size_t ahead = 0;  ///< requests in the queue before it
   bool at_once = false;   ///< it would be granted now
   std::string reason{};   ///< the state in words: "1 of 4 free; GPU 3 leased alice 2 h"
   /// In how many seconds it starts if every job before it takes all of its time. It is a span and not a time

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-namespace berth::late_binding::late_binding_test {
+namespace berth::host_selection::host_selection_test {
 namespace {
 
-using enum Word::Kind;
-using Words = std::vector<Word>;
+using enum Message::Kind;
+using Messages = std::vector<Message>;
 
 const Offer kAtOnce{.possible = 1, .free = 1, .at_once = true};
 const Offer kLater{.possible = 1};
@@ -27,81 +27,85 @@ struct Scene {
   explicit Scene(std::size_t count, Joining joining = Joining::few_at_once) {
     Step step = begin({}, hosts(count), joining);
     state = std::move(step.state);
-    words = std::move(step.words);
+    messages = std::move(step.messages);
   }
-  Words hears(std::size_t host, What what) {
+  Messages hears(std::size_t host, Event what) {
     Step step = next(std::move(state), host, std::move(what));
     state = std::move(step.state);
-    words.insert(words.end(), step.words.begin(), step.words.end());
-    return step.words;
+    messages.insert(messages.end(), step.messages.begin(), step.messages.end());
+    return step.messages;
   }
   State state;
-  Words words;
+  Messages messages;
 };
 
 TEST_CASE("few hosts join at once, and many are asked for their offers first") {
-  CHECK(Scene(2).words == Words{{join, 0}, {join, 1}});
-  const Scene many(kFirstLines + 1);
-  CHECK(many.words.size() == kFirstLines + 1);
-  CHECK(std::ranges::all_of(many.words, [](const Word& word) { return word.kind == ask_offer; }));
+  CHECK(Scene(2).messages == Messages{{join, 0}, {join, 1}});
+  const Scene many(kFirstHostQueues + 1);
+  CHECK(many.messages.size() == kFirstHostQueues + 1);
+  CHECK(std::ranges::all_of(many.messages, [](const Message& message) { return message.kind == ask_offer; }));
 }
 
 TEST_CASE("where the lab has one line, a host is joined when it is opened, and not before") {
-  Scene scene(kFirstLines + 2, Joining::as_opened);
-  CHECK(scene.words.size() == kFirstLines + 2);
-  CHECK(std::ranges::all_of(scene.words, [](const Word& word) { return word.kind == await_turn; }));
+  Scene scene(kFirstHostQueues + 2, Joining::as_opened);
+  CHECK(scene.messages.size() == kFirstHostQueues + 2);
+  CHECK(std::ranges::all_of(scene.messages,
+                            [](const Message& message) { return message.kind == await_opening; }));
   CHECK(scene.hears(5, AsksToStart{}).empty());
-  CHECK(scene.hears(5, Opened{}) == Words{{join, 5}});
+  CHECK(scene.hears(5, Opened{}) == Messages{{join, 5}});
   CHECK(scene.hears(5, Opened{}).empty());
   CHECK(scene.hears(0, kLost).empty());
-  CHECK(scene.hears(1, Opened{}) == Words{{join, 1}});
-  CHECK(scene.hears(5, AsksToStart{}) == Words{{yes, 5}, {let_go, 1}, {let_go, 2}, {let_go, 3}, {let_go, 4}});
+  CHECK(scene.hears(1, Opened{}) == Messages{{join, 1}});
+  CHECK(scene.hears(5, AsksToStart{}) ==
+        Messages{{yes, 5}, {let_go, 1}, {let_go, 2}, {let_go, 3}, {let_go, 4}});
   CHECK(scene.hears(2, Opened{}).empty());
 }
 
 TEST_CASE("a host that was let go for a while is joined again when it is opened again") {
   Scene scene(2, Joining::as_opened);
-  CHECK(scene.hears(0, Opened{}) == Words{{join, 0}});
+  CHECK(scene.hears(0, Opened{}) == Messages{{join, 0}});
   CHECK(scene.hears(0, Closed{}).empty());
-  CHECK(scene.state.hosts[0].part == Part::awaited);
+  CHECK(scene.state.hosts[0].state == HostState::awaited);
   // What it says until it has heard of that starts nothing.
   CHECK(scene.hears(0, AsksToStart{}).empty());
   CHECK_FALSE(scene.state.chosen);
-  CHECK(scene.hears(0, Opened{}) == Words{{join, 0}});
-  CHECK(scene.hears(0, AsksToStart{}).front() == Word{yes, 0});
+  CHECK(scene.hears(0, Opened{}) == Messages{{join, 0}});
+  CHECK(scene.hears(0, AsksToStart{}).front() == Message{yes, 0});
   scene.hears(1, Closed{});
-  CHECK(scene.state.hosts[1].part == Part::out);
+  CHECK(scene.state.hosts[1].state == HostState::out);
 }
 
 TEST_CASE("a host without the path joins once all have offered, and none that has the path is left") {
   const Offer here{.possible = 1, .near = true};
   const Offer away{.possible = 1, .free = 1, .at_once = true, .near = false};
   Scene scene(3, Joining::by_offers);
-  CHECK(std::ranges::all_of(scene.words, [](const Word& word) { return word.kind == ask_offer; }));
+  CHECK(
+      std::ranges::all_of(scene.messages, [](const Message& message) { return message.kind == ask_offer; }));
   CHECK(scene.hears(0, Offered{away}).empty());
   CHECK(scene.hears(1, Offered{here}).empty());
-  CHECK(scene.hears(2, Offered{here}) == Words{{join, 1}, {join, 2}});
+  CHECK(scene.hears(2, Offered{here}) == Messages{{join, 1}, {join, 2}});
   CHECK(scene.hears(1, kLost).empty());
-  CHECK(scene.hears(2, Gone{{ErrorCode::timed_out, "waited for 10 min"}}) == Words{{join, 0}});
+  CHECK(scene.hears(2, Gone{{ErrorCode::timed_out, "waited for 10 min"}}) == Messages{{join, 0}});
 }
 
 TEST_CASE(
-    "in the line of the lab it waits for hosts with the path, and for others once none of them is left") {
+    "in the queue of the lab it waits for hosts with the path, and for others once none of them is left") {
   const Offer here{.possible = 1, .near = true};
   const Offer away{.possible = 1, .free = 1, .at_once = true, .near = false};
   Scene scene(5, Joining::as_opened_by_offers);
-  CHECK(std::ranges::all_of(scene.words, [](const Word& word) { return word.kind == ask_offer; }));
+  CHECK(
+      std::ranges::all_of(scene.messages, [](const Message& message) { return message.kind == ask_offer; }));
   CHECK(scene.hears(0, Offered{away}).empty());
   CHECK(scene.hears(1, Offered{here}).empty());
   CHECK(scene.hears(2, Offered{here}).empty());
-  CHECK(scene.hears(3, Offered{{.possible = 0, .near = true}}) == Words{{let_go, 3}});
+  CHECK(scene.hears(3, Offered{{.possible = 0, .near = true}}) == Messages{{let_go, 3}});
   // Host 4 has not offered in time.
-  CHECK(scene.hears(0, EnoughOffers{}) == Words{{await_turn, 1}, {await_turn, 2}});
+  CHECK(scene.hears(0, EnoughOffers{}) == Messages{{await_opening, 1}, {await_opening, 2}});
   CHECK(scene.hears(0, Opened{}).empty());
-  CHECK(scene.hears(1, Opened{}) == Words{{join, 1}});
+  CHECK(scene.hears(1, Opened{}) == Messages{{join, 1}});
   CHECK(scene.hears(2, kLost).empty());
   CHECK(scene.hears(1, Gone{{ErrorCode::timed_out, "waited for 10 min"}}) ==
-        Words{{await_turn, 0}, {await_turn, 4}});
+        Messages{{await_opening, 0}, {await_opening, 4}});
   CHECK(scene.hears(4, kLost).empty());
   CHECK_FALSE(scene.state.failure);
   scene.hears(0, kLost);
@@ -111,39 +115,39 @@ TEST_CASE(
     CHECK(scene.state.failure->message.find(name) != std::string::npos);
 }
 
-TEST_CASE("in the line of the lab a host with the path that offers late comes after those it waits for") {
+TEST_CASE("in the queue of the lab a host with the path that offers late comes after those it waits for") {
   Scene scene(3, Joining::as_opened_by_offers);
   scene.hears(0, Offered{{.possible = 1, .near = true}});
   scene.hears(1, Offered{{.possible = 1, .near = false}});
-  CHECK(scene.hears(0, EnoughOffers{}) == Words{{await_turn, 0}});
+  CHECK(scene.hears(0, EnoughOffers{}) == Messages{{await_opening, 0}});
   CHECK(scene.hears(2, Offered{{.possible = 1, .near = true}}).empty());
-  CHECK(scene.hears(0, kLost) == Words{{await_turn, 2}});
-  CHECK(scene.hears(2, kLost) == Words{{await_turn, 1}});
+  CHECK(scene.hears(0, kLost) == Messages{{await_opening, 2}});
+  CHECK(scene.hears(2, kLost) == Messages{{await_opening, 1}});
 }
 
-TEST_CASE("in the line of the lab it waits for all where no host has the path") {
+TEST_CASE("in the queue of the lab it waits for all where no host has the path") {
   Scene scene(2, Joining::as_opened_by_offers);
   CHECK(scene.hears(0, Offered{{.possible = 1, .near = false}}).empty());
-  CHECK(scene.hears(1, kLost) == Words{{await_turn, 0}});
+  CHECK(scene.hears(1, kLost) == Messages{{await_opening, 0}});
 }
 
 TEST_CASE("where no host has the path, all are in line") {
   const Offer away{.possible = 1, .near = false};
   Scene scene(2, Joining::by_offers);
   CHECK(scene.hears(0, Offered{away}).empty());
-  CHECK(scene.hears(1, Offered{away}) == Words{{join, 0}, {join, 1}});
+  CHECK(scene.hears(1, Offered{away}) == Messages{{join, 0}, {join, 1}});
 }
 
 TEST_CASE("a host that has the path and makes no offer in time keeps nobody out") {
   Scene scene(2, Joining::by_offers);
   CHECK(scene.hears(0, Offered{{.possible = 1, .near = false}}).empty());
-  CHECK(scene.hears(0, EnoughOffers{}) == Words{{join, 0}});
-  CHECK(scene.hears(1, Offered{{.possible = 1, .near = true}}) == Words{{join, 1}});
+  CHECK(scene.hears(0, EnoughOffers{}) == Messages{{join, 0}});
+  CHECK(scene.hears(1, Offered{{.possible = 1, .near = true}}) == Messages{{join, 1}});
 }
 
 TEST_CASE("the first that asks is told yes, and the others are let go") {
   Scene scene(3);
-  CHECK(scene.hears(1, AsksToStart{}) == Words{{yes, 1}, {let_go, 0}, {let_go, 2}});
+  CHECK(scene.hears(1, AsksToStart{}) == Messages{{yes, 1}, {let_go, 0}, {let_go, 2}});
   CHECK(scene.hears(0, AsksToStart{}).empty());
   CHECK(scene.hears(1, AsksToStart{}).empty());
   CHECK_FALSE(scene.state.started);
@@ -164,7 +168,7 @@ TEST_CASE("a host that is lost while it waits leaves the others in line") {
   Scene scene(2);
   CHECK(scene.hears(0, kLost).empty());
   CHECK_FALSE(scene.state.failure);
-  CHECK(scene.hears(1, AsksToStart{}) == Words{{yes, 1}});
+  CHECK(scene.hears(1, AsksToStart{}) == Messages{{yes, 1}});
 }
 
 TEST_CASE("if none is left, every reason is told, and the code says whether waiting helps") {
@@ -184,32 +188,32 @@ TEST_CASE("if none is left, every reason is told, and the code says whether wait
 }
 
 TEST_CASE("of many hosts it joins those where it starts at once, and the others when all have offered") {
-  Scene scene(kFirstLines + 2);
+  Scene scene(kFirstHostQueues + 2);
   CHECK(scene.hears(3, Offered{kAtOnce}).empty());
   CHECK(scene.hears(0, Offered{kLater}).empty());
-  CHECK(scene.hears(0, FirstOffers{}) == Words{{join, 3}});
-  CHECK(scene.hears(1, Offered{kNever}) == Words{{let_go, 1}});
+  CHECK(scene.hears(0, FirstOffers{}) == Messages{{join, 3}});
+  CHECK(scene.hears(1, Offered{kNever}) == Messages{{let_go, 1}});
   CHECK(scene.hears(2, Offered{kLater}).empty());
   CHECK(scene.hears(4, kLost).empty());
-  CHECK(scene.hears(0, EnoughOffers{}) == Words{{join, 0}, {join, 2}});
+  CHECK(scene.hears(0, EnoughOffers{}) == Messages{{join, 0}, {join, 2}});
   // One that comes late is welcome as long as there is room.
-  CHECK(scene.hears(5, Offered{kLater}) == Words{{join, 5}});
+  CHECK(scene.hears(5, Offered{kLater}) == Messages{{join, 5}});
 }
 
 TEST_CASE("it joins few lines at first, and the rest when it has not started in time") {
-  Scene scene(kFirstLines + 2);
-  for (std::size_t host = 0; host < kFirstLines + 2; ++host) scene.hears(host, Offered{kAtOnce});
-  CHECK(std::ranges::count(scene.state.hosts, Part::in_line, &Candidate::part) == kFirstLines);
-  CHECK(scene.hears(0, EnoughOffers{}) == Words{{join, kFirstLines}, {join, kFirstLines + 1}});
+  Scene scene(kFirstHostQueues + 2);
+  for (std::size_t host = 0; host < kFirstHostQueues + 2; ++host) scene.hears(host, Offered{kAtOnce});
+  CHECK(std::ranges::count(scene.state.hosts, HostState::in_queue, &Candidate::state) == kFirstHostQueues);
+  CHECK(scene.hears(0, EnoughOffers{}) == Messages{{join, kFirstHostQueues}, {join, kFirstHostQueues + 1}});
 }
 
 TEST_CASE("of those where it starts at once it joins first those with the fewest free") {
-  Scene scene(kFirstLines + 2);
-  for (std::size_t host = 0; host < kFirstLines + 1; ++host)
+  Scene scene(kFirstHostQueues + 2);
+  for (std::size_t host = 0; host < kFirstHostQueues + 1; ++host)
     scene.hears(host, Offered{{.possible = 8, .free = 8 - host, .at_once = true}});
-  const Words words = scene.hears(0, FirstOffers{});
-  CHECK(words.front() == Word{join, kFirstLines});
-  CHECK(std::ranges::find(words, Word{join, 0}) == words.end());
+  const Messages messages = scene.hears(0, FirstOffers{});
+  CHECK(messages.front() == Message{join, kFirstHostQueues});
+  CHECK(std::ranges::find(messages, Message{join, 0}) == messages.end());
 }
 
 TEST_CASE("of those that grant it it starts where the fewest were free") {
@@ -220,40 +224,40 @@ TEST_CASE("of those that grant it it starts where the fewest were free") {
   CHECK(tightest(scene.state, {0, 1, 2}) == 2);
   CHECK(tightest(scene.state, {0, 1}) == 0);
   // It stands in their lines already.
-  CHECK(scene.words.size() == 3);
+  CHECK(scene.messages.size() == 3);
 }
 
 TEST_CASE("a line that is lost is replaced by the next best") {
-  Scene scene(kLines + 1);
-  for (std::size_t host = 0; host <= kLines; ++host)
+  Scene scene(kMostHostQueues + 1);
+  for (std::size_t host = 0; host <= kMostHostQueues; ++host)
     scene.hears(host, Offered{{.possible = 1, .ahead = host}});
   scene.hears(0, EnoughOffers{});
-  CHECK(std::ranges::count(scene.state.hosts, Part::in_line, &Candidate::part) == kLines);
-  CHECK(scene.hears(1, kLost) == Words{{join, kLines}});
+  CHECK(std::ranges::count(scene.state.hosts, HostState::in_queue, &Candidate::state) == kMostHostQueues);
+  CHECK(scene.hears(1, kLost) == Messages{{join, kMostHostQueues}});
 }
 
 TEST_CASE("whatever the hosts say, yes is said once at most, and never to one that was let go") {
   CHECK(rc::check("one yes", [] {
-    const auto count = *rc::gen::inRange<std::size_t>(1, kLines + 3);
+    const auto count = *rc::gen::inRange<std::size_t>(1, kMostHostQueues + 3);
     Scene scene(count);
     const auto events = *rc::gen::container<std::vector<std::pair<std::size_t, int>>>(
         rc::gen::pair(rc::gen::inRange<std::size_t>(0, count), rc::gen::inRange(0, 8)));
     for (const auto& [host, what] : events) {
-      const std::vector<What> all{Offered{kAtOnce}, Offered{kLater}, Offered{kNever}, AsksToStart{},
-                                  Begins{},         kLost,           FirstOffers{},   EnoughOffers{}};
+      const std::vector<Event> all{Offered{kAtOnce}, Offered{kLater}, Offered{kNever}, AsksToStart{},
+                                   Begins{},         kLost,           FirstOffers{},   EnoughOffers{}};
       scene.hears(host, all[static_cast<std::size_t>(what)]);
     }
     std::size_t said = 0;
     std::vector<bool> gone(count);
-    for (const Word& word : scene.words) {
-      if (word.kind == let_go) gone[word.host] = true;
-      if (word.kind != yes) continue;
+    for (const Message& message : scene.messages) {
+      if (message.kind == let_go) gone[message.host] = true;
+      if (message.kind != yes) continue;
       ++said;
-      RC_ASSERT(!gone[word.host]);
+      RC_ASSERT(!gone[message.host]);
     }
     RC_ASSERT(said <= 1U);
-    RC_ASSERT(std::ranges::count(scene.state.hosts, Part::in_line, &Candidate::part) <=
-              static_cast<std::ptrdiff_t>(kLines));
+    RC_ASSERT(std::ranges::count(scene.state.hosts, HostState::in_queue, &Candidate::state) <=
+              static_cast<std::ptrdiff_t>(kMostHostQueues));
   }));
 }
 
@@ -263,25 +267,25 @@ TEST_CASE("whatever the hosts of a lab say, it has one place at a time, and yes 
     Scene scene(count, Joining::as_opened_by_offers);
     const auto events = *rc::gen::container<std::vector<std::pair<std::size_t, int>>>(
         rc::gen::pair(rc::gen::inRange<std::size_t>(0, count), rc::gen::inRange(0, 9)));
-    const std::vector<What> all{Offered{{.possible = 1, .near = true}},
-                                Offered{{.possible = 1, .near = false}},
-                                Offered{kNever},
-                                Opened{},
-                                Closed{},
-                                AsksToStart{},
-                                kLost,
-                                FirstOffers{},
-                                EnoughOffers{}};
+    const std::vector<Event> all{Offered{{.possible = 1, .near = true}},
+                                 Offered{{.possible = 1, .near = false}},
+                                 Offered{kNever},
+                                 Opened{},
+                                 Closed{},
+                                 AsksToStart{},
+                                 kLost,
+                                 FirstOffers{},
+                                 EnoughOffers{}};
     for (const auto& [host, what] : events) {
-      const Words words = scene.hears(host, all[static_cast<std::size_t>(what)]);
-      const auto placed = std::ranges::count(words, await_turn, &Word::kind);
+      const Messages messages = scene.hears(host, all[static_cast<std::size_t>(what)]);
+      const auto placed = std::ranges::count(messages, await_opening, &Message::kind);
       if (placed == 0) continue;
-      RC_ASSERT(std::ranges::count(scene.state.hosts, Part::in_line, &Candidate::part) == 0);
-      RC_ASSERT(std::ranges::count(scene.state.hosts, Part::awaited, &Candidate::part) == placed);
+      RC_ASSERT(std::ranges::count(scene.state.hosts, HostState::in_queue, &Candidate::state) == 0);
+      RC_ASSERT(std::ranges::count(scene.state.hosts, HostState::awaited, &Candidate::state) == placed);
     }
-    RC_ASSERT(std::ranges::count(scene.words, yes, &Word::kind) <= 1);
+    RC_ASSERT(std::ranges::count(scene.messages, yes, &Message::kind) <= 1);
   }));
 }
 
 }  // namespace
-}  // namespace berth::late_binding::late_binding_test
+}  // namespace berth::host_selection::host_selection_test

@@ -16,15 +16,15 @@ Message heard(const std::string& text) {
 
 TEST_CASE("what the caller asks arrives as it was asked") {
   const EnvoyAsk ask{
-      Errand::offer, "/home/a b", {"sh", "-c", "a\nb \\"}, "uuid", "amd", "berth-1234\n", true, true,
-      true,          "/data/a b"};
+      EnvoyMode::offer, "/home/a b", {"sh", "-c", "a\nb \\"}, "uuid", "amd", "berth-1234\n", true, true, true,
+      "/data/a b"};
   const auto decoded = decode_envoy_ask(encode(ask));
   if (!decoded) FAIL(decoded.error().message);
   CHECK(*decoded == ask);
-  for (const Errand errand : {Errand::look, Errand::offer, Errand::run, Errand::call}) {
+  for (const EnvoyMode mode : {EnvoyMode::look, EnvoyMode::offer, EnvoyMode::run, EnvoyMode::call}) {
     EnvoyAsk each;
-    each.errand = errand;
-    CHECK(decode_envoy_ask(encode(each))->errand == errand);
+    each.mode = mode;
+    CHECK(decode_envoy_ask(encode(each))->mode == mode);
   }
   CHECK_FALSE(decode_envoy_ask("berth-envoy-ask 1\nerrand=dance\nend\n"));
 }

@@ -29,8 +29,8 @@ HttpRequest get(std::string_view target) {
   return {.method = "GET", .target = target, .host = "localhost", .authorization = "", .if_none_match = ""};
 }
 
-int status(const HttpRequest& request, const Door& door = {}) {
-  const Answer answered = answer(request, door, site(), published());
+int status(const HttpRequest& request, const AccessRule& access = {}) {
+  const Answer answered = answer(request, access, site(), published());
   const Page* page = std::get_if<Page>(&answered);
   return page == nullptr ? 0 : page->status;
 }
@@ -62,23 +62,23 @@ TEST_CASE("only what is unchanged and whole is answered with 304") {
 }
 
 TEST_CASE("whoever lacks the token learns only whether the agent lives") {
-  const Door door{.token = "0123456789abcdef", .checks_host = false};
+  const AccessRule access{.token = "0123456789abcdef", .checks_host = false};
   HttpRequest request = get("/a");
-  CHECK(status(request, door) == 401);
-  CHECK(status(get("/none"), door) == 401);
-  CHECK(status(get("/events"), door) == 401);
-  CHECK(status(get("/question"), door) == 401);
-  CHECK(status(get("/own"), door) == 401);
-  CHECK(status(get("/healthz"), door) == 200);
-  CHECK(status(get("/"), door) == 200);
+  CHECK(status(request, access) == 401);
+  CHECK(status(get("/none"), access) == 401);
+  CHECK(status(get("/events"), access) == 401);
+  CHECK(status(get("/question"), access) == 401);
+  CHECK(status(get("/own"), access) == 401);
+  CHECK(status(get("/healthz"), access) == 200);
+  CHECK(status(get("/"), access) == 200);
   request.authorization = "Bearer 0123456789abcdef";
-  CHECK(status(request, door) == 200);
+  CHECK(status(request, access) == 200);
   request.authorization = "bearer 0123456789abcdef";
-  CHECK(status(request, door) == 200);
+  CHECK(status(request, access) == 200);
   request.authorization = "Bearer 0123456789abcdeF";
-  CHECK(status(request, door) == 401);
+  CHECK(status(request, access) == 401);
   request.authorization = "Bearer 0123456789abcde";
-  CHECK(status(request, door) == 401);
+  CHECK(status(request, access) == 401);
 }
 
 TEST_CASE("a name that a foreign page may have made is refused") {
@@ -98,7 +98,7 @@ TEST_CASE("a name that a foreign page may have made is refused") {
 }
 
 TEST_CASE("a name that it is told is its own, in any case of letters, and nothing that looks like it") {
-  const Door door{.token = "", .hosts = {"Gpus.lab"}};
+  const AccessRule access{.token = "", .hosts = {"Gpus.lab"}};
   HttpRequest request = get("/a");
   for (const auto& [host, expected] : {std::pair{"gpus.lab", 200},
                                        {"GPUS.LAB:8420", 200},
@@ -106,7 +106,7 @@ TEST_CASE("a name that it is told is its own, in any case of letters, and nothin
                                        {"gpus.lab.evil", 421},
                                        {"lab", 421}}) {
     request.host = host;
-    CHECK_MESSAGE(status(request, door) == expected, host);
+    CHECK_MESSAGE(status(request, access) == expected, host);
   }
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("a stream goes on behind the event that a client has") {
 
 TEST_CASE("a service is found by its path or by the nearest folder") {
   const auto service = [](std::string_view target) {
-    return std::get<Errand>(answer(get(target), {}, site(), published())).service;
+    return std::get<ServiceCall>(answer(get(target), {}, site(), published())).service;
   };
   CHECK(service("/own?a=b") == &site().services.at("/own"));
   CHECK(service("/folder/x") == &site().services.at("/folder/"));

@@ -33,7 +33,7 @@ constexpr std::string_view kNoteOfUser = ": ";
 
 }  // namespace
 
-std::string to_text(const ToldJob& job) {
+std::string to_text(const TaskNote& job) {
   std::string name = job.name;
   for (std::size_t at = 0; (at = name.find(kNoteOfUser, at)) != std::string::npos;) name.erase(at + 1, 1);
   std::string text = fmt::format("{}{}", kJobNote, to_text(job.task));
@@ -41,10 +41,10 @@ std::string to_text(const ToldJob& job) {
   return job.note.empty() ? text : fmt::format("{}{}{}", text, kNoteOfUser, job.note);
 }
 
-std::optional<ToldJob> told_job_from_text(std::string_view note) {
+std::optional<TaskNote> task_note_from_text(std::string_view note) {
   if (!note.starts_with(kJobNote)) return std::nullopt;
   note.remove_prefix(kJobNote.size());
-  ToldJob job;
+  TaskNote job;
   if (const std::size_t colon = note.find(kNoteOfUser); colon != std::string_view::npos) {
     job.note = note.substr(colon + kNoteOfUser.size());
     note = note.substr(0, colon);
@@ -101,13 +101,13 @@ void wait_again_excused(TaskStanding& task) {
 }
 
 void take_step(TaskStanding& task, const TaskEvent& event) {
-  switch (event.step) {
-    case TaskStep::taken:
+  switch (event.kind) {
+    case TaskEventKind::taken:
       task.pid = event.pid;
       task.pid_start_ticks = event.pid_start_ticks;
       task.boot = event.boot;
       break;
-    case TaskStep::started:
+    case TaskEventKind::started:
       // One that finds itself cancelled after this line goes no further.
       if (task.phase == TaskPhase::cancelled) break;
       task.phase = TaskPhase::running;
@@ -118,7 +118,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       task.reason.clear();
       ++task.starts;
       break;
-    case TaskStep::ended:
+    case TaskEventKind::ended:
       if (task.phase == TaskPhase::cancelled) break;
       task.phase = task.asked_to_end ? TaskPhase::cancelled : TaskPhase::ended;
       task.ended_s = event.at_s;
@@ -126,7 +126,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       task.signal = event.signal;
       if (!task.asked_to_end || !event.reason.empty()) task.reason = event.reason;
       break;
-    case TaskStep::cancelled:
+    case TaskEventKind::cancelled:
       if (task.phase == TaskPhase::running) {
         task.asked_to_end = true;
         task.reason = event.reason;
@@ -136,25 +136,25 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
         task.ended_s = event.at_s;
       }
       break;
-    case TaskStep::put_off:
+    case TaskEventKind::put_off:
       task.reason = event.reason;
       break;
-    case TaskStep::retried:
+    case TaskEventKind::retried:
       if (task.phase == TaskPhase::ended) wait_again(task);
       break;
-    case TaskStep::again:
+    case TaskEventKind::again:
       wait_again(task);
       break;
-    case TaskStep::gave_way:
+    case TaskEventKind::preempted:
       if (task.phase == TaskPhase::ended) wait_again_excused(task);
       break;
-    case TaskStep::cut_off:
+    case TaskEventKind::cut_off:
       if (task.phase == TaskPhase::running && !task.asked_to_end) wait_again_excused(task);
       break;
-    case TaskStep::not_told:
+    case TaskEventKind::not_told:
       task.not_told = event.reason;
       break;
-    case TaskStep::output_cut:
+    case TaskEventKind::output_cut:
       task.cut_bytes = event.cut_bytes.value_or(0);
       break;
   }
@@ -172,7 +172,7 @@ void take_event(TaskStanding& task, const TaskEvent& event) {
 TaskStanding standing_of(std::span<const TaskEvent> events, bool held) {
   TaskStanding task;
   for (const TaskEvent& event : events) take_event(task, event);
-  task.in_line = task.phase == TaskPhase::waiting && held;
+  task.in_queue = task.phase == TaskPhase::waiting && held;
   task.left_behind = held && is_over(task) && task.starts > 0;
   if (task.phase != TaskPhase::running || held) return task;
   if (!task.asked_to_end && task.rerun) {
@@ -217,7 +217,7 @@ TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
                                         : TaskPhase::ended;
   for (const TaskStanding& task : tasks) {
     all.left_behind = all.left_behind || task.left_behind;
-    all.in_line = all.in_line || (task.in_line && all.phase == TaskPhase::waiting);
+    all.in_queue = all.in_queue || (task.in_queue && all.phase == TaskPhase::waiting);
     all.starts += task.starts;
     all.cut_bytes += task.cut_bytes;
     if (task.started_s && (!all.started_s || *task.started_s < *all.started_s))
@@ -258,7 +258,7 @@ bool is_to_be_retried(const Job& job, const TaskStanding& task) {
 namespace {
 
 bool is_busy(KnownJob::Task task) {
-  return task == KnownJob::Task::in_line || task == KnownJob::Task::running;
+  return task == KnownJob::Task::in_queue || task == KnownJob::Task::running;
 }
 
 bool has_gpus(KnownJob::Task task) {
@@ -291,7 +291,7 @@ std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
   using Task = KnownJob::Task;
   std::set<std::string_view> served;
   for (const KnownJob& job : jobs) {
-    if (std::ranges::find(job.tasks, Task::in_line) != job.tasks.end()) served.insert(job.rivals);
+    if (std::ranges::find(job.tasks, Task::in_queue) != job.tasks.end()) served.insert(job.rivals);
   }
   auto gpus = gpus_of_tenants(jobs);
   std::vector<TaskToStart> chosen;

@@ -25,18 +25,18 @@ std::string to_text(TaskId id);
 std::optional<TaskId> task_id_from_text(std::string_view text);
 
 /// What the ticket of a task says of its job, in its note. Other users learn nothing else of a job.
-struct ToldJob {
+struct TaskNote {
   TaskId task;
   std::string name;  ///< "": it has none
   std::string note;  ///< the note of its user; "": none
 
-  bool operator==(const ToldJob&) const = default;
+  bool operator==(const TaskNote&) const = default;
 };
 /// "job 12.7 sweep: for the paper". A colon with a blank ends the name, so a blank after a colon in the name
 /// is left out.
-std::string to_text(const ToldJob& job);
+std::string to_text(const TaskNote& job);
 /// nullopt: it is a note of another kind.
-std::optional<ToldJob> told_job_from_text(std::string_view note);
+std::optional<TaskNote> task_note_from_text(std::string_view note);
 
 /// How many tasks a job may have.
 inline constexpr std::size_t kMostTasks = 100'000;
@@ -48,8 +48,9 @@ struct Job {
   std::vector<std::string> request;  ///< as options of `berth run`: "--count=2"
   std::vector<std::string> words;    ///< the words of the command; never empty
   std::string folder;                ///< the folder in which it was submitted and runs
-  std::string rivals;  ///< a user's jobs with the same text have the same request: one of them waits in line
-  std::string array;   ///< its indices: "0-99", "1,4,7-9"; "": it is no such array
+  std::string
+      rivals;  ///< a user's jobs with the same text have the same request: one of them waits in the queue
+  std::string array;                ///< its indices: "0-99", "1,4,7-9"; "": it is no such array
   std::vector<std::string> params;  ///< "lr=0.1,0.01": a task for each combination of all of them
   unsigned at_once = 0;             ///< how many of its tasks may run at the same time; 0: no limit
   bool has_script = false;          ///< its first word stands for a script that is kept with it
@@ -109,7 +110,7 @@ std::vector<std::pair<std::string, std::string>> params_of(const Job& job, unsig
 void fill_in_task(std::vector<std::string>& words, const Job& job, unsigned index);
 
 /// What can happen to a task.
-enum class TaskStep {
+enum class TaskEventKind {
   taken,       ///< a process has it, and joins the queue for it
   started,     ///< written before its command begins
   ended,       ///< its command has ended
@@ -119,14 +120,14 @@ enum class TaskStep {
   retried,     ///< it failed, and its job says that it is run again; no effect if it was cancelled
   output_cut,  ///< its output was larger than its bound, and was cut
   not_told,    ///< a notice about it could not be sent
-  gave_way,    ///< it was ended for a waiter, and is run again; no effect if it was cancelled
+  preempted,   ///< it was ended for a waiter, and is run again; no effect if it was cancelled
   cut_off,     ///< its process ended without a word, and it is run again; no effect if it was cancelled
 };
-std::string_view to_text(TaskStep step);
+std::string_view to_text(TaskEventKind kind);
 
 /// One event of a task. The step says which fields count.
 struct TaskEvent {
-  TaskStep step = TaskStep::taken;
+  TaskEventKind kind = TaskEventKind::taken;
   std::int64_t at_s = 0;     ///< wall clock, for people
   std::string boot;          ///< the id of the machine's boot
   std::int64_t boot_ms = 0;  ///< boot clock
@@ -162,7 +163,7 @@ bool read_value(std::string_view text, TaskPhase& phase);  ///< false: it is non
 /// What is known of a task.
 struct TaskStanding {
   TaskPhase phase = TaskPhase::waiting;
-  bool in_line = false;                     ///< if waiting: a process has it, and waits for its GPUs
+  bool in_queue = false;                    ///< if waiting: a process has it, and waits for its GPUs
   bool asked_to_end = false;                ///< it was cancelled while it ran
   unsigned starts = 0;                      ///< how often it was started
   unsigned excused_starts = 0;              ///< of these, the starts that others ended, so that it is run
@@ -222,7 +223,7 @@ bool is_to_be_retried(const Job& job, const TaskStanding& task);
 /// What a runner knows of a job, in order of their numbers.
 struct KnownJob {
   /// `left`: it is over, and what it has left behind still has its GPUs.
-  enum class Task : std::uint8_t { waiting, in_line, running, left, over };
+  enum class Task : std::uint8_t { waiting, in_queue, running, left, over };
 
   std::uint64_t number = 0;
   std::string rivals;

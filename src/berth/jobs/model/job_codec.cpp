@@ -16,9 +16,9 @@ constexpr std::string_view kJobKind = "berth-job";
 constexpr std::string_view kEventKind = "berth-task-event";
 constexpr unsigned kJobVersion = 1;
 
-constexpr std::array<std::string_view, 11> kSteps{"taken",    "started",  "ended",   "cancelled",
-                                                  "put_off",  "again",    "retried", "output_cut",
-                                                  "not_told", "gave_way", "cut_off"};
+constexpr std::array<std::string_view, 11> kEventKinds{"taken",    "started",  "ended",   "cancelled",
+                                                       "put_off",  "again",    "retried", "output_cut",
+                                                       "not_told", "gave_way", "cut_off"};
 
 template <class Number>
 void numbers(std::string_view key, const std::vector<Number>& values, FieldWriter& field) {
@@ -89,9 +89,9 @@ std::optional<TaskEvent> event_from_text(std::string_view piece) {
   const std::string text = fmt::format("{} {}\n{}end\n", kEventKind, kJobVersion, piece);
   const auto read = read_fields(text, kEventKind, kJobVersion, [&](FieldReader& field) {
     if (field.begins()) {
-      const auto* const step = std::ranges::find(kSteps, field.section());
-      known = step != kSteps.end();
-      if (known) event.step = static_cast<TaskStep>(step - kSteps.begin());
+      const auto* const kind = std::ranges::find(kEventKinds, field.section());
+      known = kind != kEventKinds.end();
+      if (known) event.kind = static_cast<TaskEventKind>(kind - kEventKinds.begin());
       return;
     }
     fields_of_event(event, field);
@@ -102,8 +102,8 @@ std::optional<TaskEvent> event_from_text(std::string_view piece) {
 
 }  // namespace
 
-std::string_view to_text(TaskStep step) {
-  return kSteps.at(static_cast<std::size_t>(step));
+std::string_view to_text(TaskEventKind kind) {
+  return kEventKinds.at(static_cast<std::size_t>(kind));
 }
 
 std::string encode_job(const Job& job) {
@@ -125,7 +125,7 @@ Result<Job> decode_job(std::string_view text) {
 std::string encode_event(const TaskEvent& event) {
   RecordWriter record(kEventKind, kJobVersion);
   record.take();
-  record.section(to_text(event.step));
+  record.section(to_text(event.kind));
   FieldWriter field(record);
   fields_of_event(event, field);
   field("whole", true);

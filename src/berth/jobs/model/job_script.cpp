@@ -55,10 +55,10 @@ Result<std::vector<JobScriptLine>> options_in_job_script(std::string_view name, 
     ++number;
     if (!line.empty() && line.front() != '#') break;
     if (!line.starts_with(mark)) continue;
-    std::string place = fmt::format("{}, line {}", printable(name), number);
+    std::string where = fmt::format("{}, line {}", printable(name), number);
     auto words = words_of_line(line.substr(mark.size()));
-    if (!words) return std::unexpected(context(words.error(), place));
-    lines.push_back({std::move(place), *std::move(words)});
+    if (!words) return std::unexpected(context(words.error(), where));
+    lines.push_back({std::move(where), *std::move(words)});
   }
   return lines;
 }

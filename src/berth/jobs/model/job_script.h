@@ -12,7 +12,7 @@ inline constexpr std::string_view kJobScriptMark = "#BERTH ";
 
 /// The options of `berth submit` in one line of a script, one word each.
 struct JobScriptLine {
-  std::string place;  ///< "train.sh, line 3", for messages
+  std::string where;  ///< "train.sh, line 3", for messages
   std::vector<std::string> words;
 
   bool operator==(const JobScriptLine&) const = default;

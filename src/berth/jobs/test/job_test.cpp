@@ -6,16 +6,16 @@
 namespace berth::job_test {
 namespace {
 
-TaskEvent event(TaskStep step, std::int64_t at_s = 100) {
+TaskEvent event(TaskEventKind kind, std::int64_t at_s = 100) {
   TaskEvent made;
-  made.step = step;
+  made.kind = kind;
   made.at_s = at_s;
   made.boot = "b";
   return made;
 }
 
 TaskEvent ended(int exit_status) {
-  TaskEvent made = event(TaskStep::ended, 200);
+  TaskEvent made = event(TaskEventKind::ended, 200);
   made.exit_status = exit_status;
   return made;
 }
@@ -69,50 +69,50 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
 }
 
 TEST_CASE("events are read as they were appended, one after another") {
-  TaskEvent taken = event(TaskStep::taken);
+  TaskEvent taken = event(TaskEventKind::taken);
   taken.pid = 12;
   taken.pid_start_ticks = 345;
   taken.boot_ms = 17;
-  TaskEvent started = event(TaskStep::started);
+  TaskEvent started = event(TaskEventKind::started);
   started.devices = {"0", "3:1"};
   started.rerun = true;
   TaskEvent late = ended(0);
   late.reason = "[started]\nwhole=1";
   const std::vector<TaskEvent> all{taken,
                                    started,
-                                   event(TaskStep::cancelled),
+                                   event(TaskEventKind::cancelled),
                                    late,
-                                   event(TaskStep::put_off),
-                                   event(TaskStep::again),
-                                   event(TaskStep::retried),
-                                   event(TaskStep::gave_way),
-                                   event(TaskStep::cut_off)};
+                                   event(TaskEventKind::put_off),
+                                   event(TaskEventKind::again),
+                                   event(TaskEventKind::retried),
+                                   event(TaskEventKind::preempted),
+                                   event(TaskEventKind::cut_off)};
   std::string text;
   for (const TaskEvent& each : all) text += encode_event(each);
   CHECK(decode_events(text) == all);
 }
 
 TEST_CASE("an event that was cut off anywhere has not happened, and spoils none after it") {
-  const std::string first = encode_event(event(TaskStep::taken));
-  const std::string cut = encode_event(event(TaskStep::started));
-  const std::string next = encode_event(event(TaskStep::cancelled));
+  const std::string first = encode_event(event(TaskEventKind::taken));
+  const std::string cut = encode_event(event(TaskEventKind::started));
+  const std::string next = encode_event(event(TaskEventKind::cancelled));
   for (std::size_t length = 0; length < cut.size(); ++length) {
     const std::string torn = first + cut.substr(0, length);
     CHECK(decode_events(torn).size() == 1);
     const auto events =
         decode_events(fmt::format("{}{}{}", torn, torn.ends_with('\n') ? "" : kSpoiled, next));
     CHECK(events.size() == 2);
-    CHECK(events.back().step == TaskStep::cancelled);
+    CHECK(events.back().kind == TaskEventKind::cancelled);
   }
 }
 
 TEST_CASE("what has happened to a task says how it stands") {
-  const TaskEvent taken = event(TaskStep::taken);
-  const TaskEvent started = event(TaskStep::started);
-  const TaskEvent cancelled = event(TaskStep::cancelled);
+  const TaskEvent taken = event(TaskEventKind::taken);
+  const TaskEvent started = event(TaskEventKind::started);
+  const TaskEvent cancelled = event(TaskEventKind::cancelled);
   CHECK(after({}).phase == TaskPhase::waiting);
-  CHECK(!after({}).in_line);
-  CHECK(after({taken}, true).in_line);
+  CHECK(!after({}).in_queue);
+  CHECK(after({taken}, true).in_queue);
   CHECK(after({taken, started}, true).phase == TaskPhase::running);
   CHECK(after({taken, started, ended(3)}).phase == TaskPhase::ended);
   CHECK(after({taken, started, ended(3)}).exit_status == 3);
@@ -122,19 +122,19 @@ TEST_CASE("what has happened to a task says how it stands") {
 }
 
 TEST_CASE("killed before it was started a task waits, and killed after it is interrupted") {
-  CHECK(after({event(TaskStep::taken)}).phase == TaskPhase::waiting);
-  CHECK(after({event(TaskStep::taken), event(TaskStep::started)}).phase == TaskPhase::interrupted);
+  CHECK(after({event(TaskEventKind::taken)}).phase == TaskPhase::waiting);
+  CHECK(after({event(TaskEventKind::taken), event(TaskEventKind::started)}).phase == TaskPhase::interrupted);
 }
 
 TEST_CASE("one that was cancelled before its start never counts as started") {
-  const TaskStanding task = after({event(TaskStep::cancelled), event(TaskStep::started), ended(0)});
+  const TaskStanding task = after({event(TaskEventKind::cancelled), event(TaskEventKind::started), ended(0)});
   CHECK(task.phase == TaskPhase::cancelled);
   CHECK(task.starts == 0);
 }
 
 TEST_CASE("one that was cancelled while it ran is cancelled when it has ended") {
-  const TaskEvent started = event(TaskStep::started);
-  const TaskEvent cancelled = event(TaskStep::cancelled);
+  const TaskEvent started = event(TaskEventKind::started);
+  const TaskEvent cancelled = event(TaskEventKind::cancelled);
   CHECK(after({started, cancelled}, true).phase == TaskPhase::running);
   CHECK(after({started, cancelled}, true).asked_to_end);
   CHECK(after({started, cancelled, ended(0)}).phase == TaskPhase::cancelled);
@@ -144,29 +144,29 @@ TEST_CASE("one that was cancelled while it ran is cancelled when it has ended") 
 }
 
 TEST_CASE("what is to be done again waits as if it were new, and its starts are counted on") {
-  const auto task = after({event(TaskStep::started), ended(1), event(TaskStep::again)});
+  const auto task = after({event(TaskEventKind::started), ended(1), event(TaskEventKind::again)});
   CHECK(task.phase == TaskPhase::waiting);
   CHECK(task.starts == 1);
   CHECK(!task.exit_status);
-  CHECK(after({event(TaskStep::cancelled), event(TaskStep::again)}).phase == TaskPhase::waiting);
+  CHECK(after({event(TaskEventKind::cancelled), event(TaskEventKind::again)}).phase == TaskPhase::waiting);
 }
 
 TEST_CASE("one that was cancelled as it ended is not retried") {
-  const TaskEvent started = event(TaskStep::started);
-  const TaskEvent retried = event(TaskStep::retried);
+  const TaskEvent started = event(TaskEventKind::started);
+  const TaskEvent retried = event(TaskEventKind::retried);
   CHECK(after({started, ended(1), retried}).phase == TaskPhase::waiting);
-  CHECK(after({started, event(TaskStep::cancelled), ended(1), retried}).phase == TaskPhase::cancelled);
+  CHECK(after({started, event(TaskEventKind::cancelled), ended(1), retried}).phase == TaskPhase::cancelled);
   // Between the end and the next start it waits, and is cancelled as what waits is.
-  CHECK(after({started, ended(1), retried, event(TaskStep::cancelled)}).phase == TaskPhase::cancelled);
+  CHECK(after({started, ended(1), retried, event(TaskEventKind::cancelled)}).phase == TaskPhase::cancelled);
 }
 
 TEST_CASE("whoever waited for a task gets its status") {
-  TaskEvent killed = event(TaskStep::ended);
+  TaskEvent killed = event(TaskEventKind::ended);
   killed.signal = 9;
-  CHECK(exit_status_of(after({event(TaskStep::started), ended(7)})) == 7);
-  CHECK(exit_status_of(after({event(TaskStep::started), killed})) == 137);
-  CHECK(exit_status_of(after({event(TaskStep::started)})) == 1);
-  CHECK(exit_status_of(after({event(TaskStep::cancelled)})) == 1);
+  CHECK(exit_status_of(after({event(TaskEventKind::started), ended(7)})) == 7);
+  CHECK(exit_status_of(after({event(TaskEventKind::started), killed})) == 137);
+  CHECK(exit_status_of(after({event(TaskEventKind::started)})) == 1);
+  CHECK(exit_status_of(after({event(TaskEventKind::cancelled)})) == 1);
 }
 
 TEST_CASE("of those that ask for the same one gets in line, the oldest first") {
@@ -179,7 +179,7 @@ TEST_CASE("of those that ask for the same one gets in line, the oldest first") {
 }
 
 TEST_CASE("while one of them is in line no other gets in line") {
-  const std::vector<KnownJob> jobs{{1, "one", {Task::waiting}}, {2, "one", {Task::in_line}}};
+  const std::vector<KnownJob> jobs{{1, "one", {Task::waiting}}, {2, "one", {Task::in_queue}}};
   CHECK(tasks_to_start(jobs).empty());
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("the jobs of a tenant have no more GPUs at once than it may have") {
                     .gpus = gpus};
   };
   // Two are taken, so that one of one GPU may come, and no other; what is of nobody or of another may.
-  const std::vector<KnownJob> jobs{job(1, 7, 1, Task::running), job(2, 7, 1, Task::in_line),
+  const std::vector<KnownJob> jobs{job(1, 7, 1, Task::running), job(2, 7, 1, Task::in_queue),
                                    job(3, 7, 2, Task::waiting), job(4, 7, 1, Task::waiting),
                                    job(5, 7, 1, Task::waiting), job(6, 8, 3, Task::waiting),
                                    job(7, 0, 8, Task::waiting), job(8, 7, 3, Task::over)};
@@ -236,16 +236,16 @@ TEST_CASE("what tenants that have ended still have counts for the others") {
 }
 
 TEST_CASE("a task that is over has left something behind as long as its lock is held") {
-  const std::vector<TaskEvent> events{event(TaskStep::started), ended(0)};
+  const std::vector<TaskEvent> events{event(TaskEventKind::started), ended(0)};
   CHECK(standing_of(events, true).left_behind);
   CHECK_FALSE(is_gone(standing_of(events, true)));
   CHECK(is_gone(standing_of(events, false)));
 }
 
 TEST_CASE("one that was cancelled says why, however it ended") {
-  TaskEvent cancelled = event(TaskStep::cancelled);
+  TaskEvent cancelled = event(TaskEventKind::cancelled);
   cancelled.reason = "its tenant has gone";
-  const TaskEvent started = event(TaskStep::started);
+  const TaskEvent started = event(TaskEventKind::started);
   CHECK(after({cancelled}).reason == cancelled.reason);
   CHECK(after({started, cancelled}).reason == cancelled.reason);
   CHECK(after({started, cancelled, ended(3)}).reason == cancelled.reason);
@@ -254,17 +254,17 @@ TEST_CASE("one that was cancelled says why, however it ended") {
 TEST_CASE("a task that has failed is run again as often as its job says, and where it failed as it says") {
   Job job;
   job.retries = 1;
-  const TaskEvent started = event(TaskStep::started);
+  const TaskEvent started = event(TaskEventKind::started);
   CHECK(is_to_be_retried(job, after({started, ended(3)})));
   CHECK(!is_to_be_retried(job, after({started, ended(0)})));
-  CHECK(!is_to_be_retried(job, after({started, ended(3), event(TaskStep::again), started, ended(3)})));
+  CHECK(!is_to_be_retried(job, after({started, ended(3), event(TaskEventKind::again), started, ended(3)})));
   CHECK(!is_to_be_retried(job, after({started})));
   CHECK(!is_to_be_retried(job, after({ended(69)})));
-  CHECK(!is_to_be_retried(job, after({started, event(TaskStep::cancelled), ended(3)})));
+  CHECK(!is_to_be_retried(job, after({started, event(TaskEventKind::cancelled), ended(3)})));
   job.retry_on = {75, 137};
   CHECK(!is_to_be_retried(job, after({started, ended(3)})));
   CHECK(is_to_be_retried(job, after({started, ended(75)})));
-  TaskEvent killed = event(TaskStep::ended);
+  TaskEvent killed = event(TaskEventKind::ended);
   killed.signal = 9;
   CHECK(is_to_be_retried(job, after({started, killed})));
 }
@@ -272,21 +272,22 @@ TEST_CASE("a task that has failed is run again as often as its job says, and whe
 TEST_CASE("a task that has given way waits again, and that start counts as no try") {
   Job job;
   job.retries = 1;
-  const TaskEvent started = event(TaskStep::started);
-  const TaskEvent gave_way = event(TaskStep::gave_way);
-  CHECK(after({started, ended(143), gave_way}).phase == TaskPhase::waiting);
-  CHECK(after({started, ended(0), gave_way}).phase == TaskPhase::waiting);
-  CHECK(after({started, event(TaskStep::cancelled), ended(143), gave_way}).phase == TaskPhase::cancelled);
-  CHECK(is_to_be_retried(job, after({started, ended(143), gave_way, started, ended(3)})));
-  CHECK(!is_to_be_retried(job, after({started, ended(143), gave_way, started, ended(3),
-                                      event(TaskStep::retried), started, ended(3)})));
+  const TaskEvent started = event(TaskEventKind::started);
+  const TaskEvent preempted = event(TaskEventKind::preempted);
+  CHECK(after({started, ended(143), preempted}).phase == TaskPhase::waiting);
+  CHECK(after({started, ended(0), preempted}).phase == TaskPhase::waiting);
+  CHECK(after({started, event(TaskEventKind::cancelled), ended(143), preempted}).phase ==
+        TaskPhase::cancelled);
+  CHECK(is_to_be_retried(job, after({started, ended(143), preempted, started, ended(3)})));
+  CHECK(!is_to_be_retried(job, after({started, ended(143), preempted, started, ended(3),
+                                      event(TaskEventKind::retried), started, ended(3)})));
 }
 
 TEST_CASE("a task that was cut off waits where its job says that it is run again then") {
-  TaskEvent started = event(TaskStep::started);
+  TaskEvent started = event(TaskEventKind::started);
   started.rerun = true;
-  const TaskEvent cancelled = event(TaskStep::cancelled);
-  const TaskEvent cut_off = event(TaskStep::cut_off);
+  const TaskEvent cancelled = event(TaskEventKind::cancelled);
+  const TaskEvent cut_off = event(TaskEventKind::cut_off);
   CHECK(after({started}, true).phase == TaskPhase::running);
   CHECK(after({started}).phase == TaskPhase::waiting);
   CHECK(after({started, cancelled}).phase == TaskPhase::cancelled);
@@ -345,10 +346,10 @@ TEST_CASE("what makes no array is refused") {
 
 TEST_CASE("an array stands as its tasks do") {
   const TaskStanding waits;
-  const TaskStanding runs = after({event(TaskStep::started)}, true);
-  const TaskStanding done = after({event(TaskStep::started), ended(0)});
-  const TaskStanding failed = after({event(TaskStep::started), ended(3)});
-  const TaskStanding cut = after({event(TaskStep::started)});
+  const TaskStanding runs = after({event(TaskEventKind::started)}, true);
+  const TaskStanding done = after({event(TaskEventKind::started), ended(0)});
+  const TaskStanding failed = after({event(TaskEventKind::started), ended(3)});
+  const TaskStanding cut = after({event(TaskEventKind::started)});
   const auto all = [](std::vector<TaskStanding> tasks) { return standing_of_all(tasks); };
   CHECK(all({done, waits, runs}).phase == TaskPhase::running);
   CHECK(all({done, waits}).phase == TaskPhase::waiting);
@@ -361,15 +362,15 @@ TEST_CASE("an array stands as its tasks do") {
 }
 
 TEST_CASE("what a ticket says of a job is read back from its note") {
-  for (const ToldJob& job : {ToldJob{{12, {}}, "", ""}, ToldJob{{12, 7}, "", "for the paper"},
-                             ToldJob{{12, 7}, "a sweep:x", ""}, ToldJob{{1, {}}, "sweep", "a: b"}}) {
-    CHECK(told_job_from_text(to_text(job)) == job);
+  for (const TaskNote& job : {TaskNote{{12, {}}, "", ""}, TaskNote{{12, 7}, "", "for the paper"},
+                              TaskNote{{12, 7}, "a sweep:x", ""}, TaskNote{{1, {}}, "sweep", "a: b"}}) {
+    CHECK(task_note_from_text(to_text(job)) == job);
   }
-  CHECK(to_text(ToldJob{{12, 7}, "sweep", "for the paper"}) == "job 12.7 sweep: for the paper");
+  CHECK(to_text(TaskNote{{12, 7}, "sweep", "for the paper"}) == "job 12.7 sweep: for the paper");
   // A colon and a blank end the name.
-  CHECK(to_text(ToldJob{{3, {}}, "lr: :  3", "x"}) == "job 3 lr::3: x");
+  CHECK(to_text(TaskNote{{3, {}}, "lr: :  3", "x"}) == "job 3 lr::3: x");
   for (const std::string_view other : {"", "job", "job ", "job x", "job 0", "job 1.", "jobs 1", "my job 1"})
-    CHECK_FALSE(told_job_from_text(other));
+    CHECK_FALSE(task_note_from_text(other));
 }
 
 }  // namespace berth::job_test

@@ -73,7 +73,7 @@ void add_users(const Host& host, std::map<std::string, UserTotal>& users,
   for (const Ticket& ticket : host.report->ledger.tickets) {
     UserTotal& user = users[one_of_few(owner_of(ticket), other, kMostUsersOfHost, names)];
     if (ticket.phase == TicketPhase::waiting) {
-      const auto from = asked_from(ticket);
+      const auto from = origin_and_user(ticket);
       if (!from || seen.insert(*from).second) ++user.waiting;
       continue;
     }
@@ -133,8 +133,8 @@ Totals totals_of(const Hosts& hosts) {
   return totals;
 }
 
-std::vector<PlacedDevice> matching(const Hosts& hosts, const Expression& expression) {
-  std::vector<PlacedDevice> found;
+std::vector<HostDevice> matching(const Hosts& hosts, const Expression& expression) {
+  std::vector<HostDevice> found;
   for (const auto& host : hosts) {
     if (!host->report) continue;
     each_judged(*host->report, [&](const Device& device, const Verdict& verdict) {

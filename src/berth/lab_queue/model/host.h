@@ -74,11 +74,11 @@ using Hosts = std::vector<std::shared_ptr<const Host>>;
 Totals totals_of(const Hosts& hosts);
 
 /// A device on some host.
-struct PlacedDevice {
+struct HostDevice {
   const Host* host = nullptr;
   const Device* device = nullptr;
 };
 /// The devices on which the expression holds, including those of hosts that do not answer.
-std::vector<PlacedDevice> matching(const Hosts& hosts, const Expression& expression);
+std::vector<HostDevice> matching(const Hosts& hosts, const Expression& expression);
 
 }  // namespace berth

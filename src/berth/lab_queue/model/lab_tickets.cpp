@@ -15,7 +15,7 @@ bool has_name(const std::vector<std::string>& names, std::string_view name) {
 
 }  // namespace
 
-unsigned lane_of(unsigned gpus, const LineRules& rules) {
+unsigned lane_of(unsigned gpus, const QueueRules& rules) {
   return rules.backfill ? gpus : 0;
 }
 
@@ -28,15 +28,15 @@ std::string_view home_of(std::string_view id) {
   return hyphen == std::string_view::npos ? "" : id.substr(0, hyphen);
 }
 
-std::string asked_at_of(std::string_view machine, std::int64_t pid) {
+std::string origin_of(std::string_view machine, std::int64_t pid) {
   return fmt::format("{}:{}", machine, pid);
 }
 
-LabLine::Lane::iterator LabLine::first_from(Lane& lane, std::uint64_t order) {
+LabTickets::Lane::iterator LabTickets::first_from(Lane& lane, std::uint64_t order) {
   return std::ranges::lower_bound(lane, order, {}, &Kept::order);
 }
 
-LabLine::Group& LabLine::group_of(const std::vector<std::string>& hosts) {
+LabTickets::Group& LabTickets::group_of(const std::vector<std::string>& hosts) {
   const auto [found, is_new] = groups_.try_emplace(hosts);
   Group& group = found->second;
   if (!is_new) return group;
@@ -46,23 +46,23 @@ LabLine::Group& LabLine::group_of(const std::vector<std::string>& hosts) {
   return group;
 }
 
-const LabLine::Kept* LabLine::kept(std::string_view id) const {
+const LabTickets::Kept* LabTickets::kept(std::string_view id) const {
   const auto found = tickets_.find(id);
   return found == tickets_.end() ? nullptr : &found->second;
 }
 
-void LabLine::put(LabTicket ticket) {
+void LabTickets::put(LabTicket ticket) {
   if (const auto found = tickets_.find(ticket.id); found != tickets_.end()) {
     Kept& kept = found->second;
     const bool stays = kept.order == ticket.order && kept.home == ticket.home && kept.lane == ticket.lane &&
-                       kept.turn == ticket.turn && kept.group->hosts == ticket.hosts;
+                       kept.fair_number == ticket.fair_number && kept.group->hosts == ticket.hosts;
     if (stays) {
       kept.uid = ticket.uid;
       kept.gpus = ticket.gpus;
       with_most_ += static_cast<std::size_t>(ticket.most.has_value());
       with_most_ -= static_cast<std::size_t>(kept.most.has_value());
       kept.most = ticket.most;
-      kept.asked_at = std::move(ticket.asked_at);
+      kept.origin = std::move(ticket.origin);
       kept.joined = std::move(ticket.joined);
       return;
     }
@@ -70,16 +70,16 @@ void LabLine::put(LabTicket ticket) {
   }
   Group& group = group_of(ticket.hosts);
   ++homes_[ticket.home];
-  if (ticket.turn) ++with_turn_;
+  if (ticket.fair_number) ++with_fair_number_;
   if (ticket.most) ++with_most_;
   Kept kept{.order = ticket.order,
             .home = std::move(ticket.home),
             .uid = ticket.uid,
             .lane = ticket.lane,
             .gpus = ticket.gpus,
-            .turn = ticket.turn,
+            .fair_number = ticket.fair_number,
             .most = ticket.most,
-            .asked_at = std::move(ticket.asked_at),
+            .origin = std::move(ticket.origin),
             .group = &group,
             .joined = std::move(ticket.joined)};
   const auto [made, is_new] = tickets_.emplace(std::move(ticket.id), std::move(kept));
@@ -87,12 +87,12 @@ void LabLine::put(LabTicket ticket) {
   lane.insert(first_from(lane, ticket.order), &made->second);
 }
 
-void LabLine::remove(std::string_view id) {
+void LabTickets::remove(std::string_view id) {
   const auto found = tickets_.find(id);
   if (found == tickets_.end()) return;
   const Kept& kept = found->second;
   if (const auto home = homes_.find(kept.home); --home->second == 0) homes_.erase(home);
-  if (kept.turn) --with_turn_;
+  if (kept.fair_number) --with_fair_number_;
   if (kept.most) --with_most_;
   Group& group = *kept.group;
   const auto lane = group.lanes.find(kept.lane);
@@ -109,7 +109,7 @@ void LabLine::remove(std::string_view id) {
   groups_.erase(group.hosts);
 }
 
-std::optional<LabTicket> LabLine::find(std::string_view id) const {
+std::optional<LabTicket> LabTickets::find(std::string_view id) const {
   const Kept* found = kept(id);
   if (found == nullptr) return std::nullopt;
   return LabTicket{.id = std::string(id),
@@ -118,14 +118,14 @@ std::optional<LabTicket> LabLine::find(std::string_view id) const {
                    .uid = found->uid,
                    .lane = found->lane,
                    .gpus = found->gpus,
-                   .turn = found->turn,
+                   .fair_number = found->fair_number,
                    .most = found->most,
-                   .asked_at = found->asked_at,
+                   .origin = found->origin,
                    .hosts = found->group->hosts,
                    .joined = found->joined};
 }
 
-std::vector<std::string> LabLine::of_home(std::string_view home) const {
+std::vector<std::string> LabTickets::of_home(std::string_view home) const {
   std::vector<std::string> ids;
   if (!homes_.contains(home)) return ids;
   for (const auto& [id, kept] : tickets_)
@@ -133,38 +133,38 @@ std::vector<std::string> LabLine::of_home(std::string_view home) const {
   return ids;
 }
 
-std::vector<Numbered> LabLine::turns() const {
-  std::vector<Numbered> turns;
-  if (with_turn_ == 0) return turns;
+std::vector<Numbered> LabTickets::fair_numbers() const {
+  std::vector<Numbered> fair_numbers;
+  if (with_fair_number_ == 0) return fair_numbers;
   for (const auto& [id, kept] : tickets_)
-    if (kept.turn) turns.push_back({kept.uid, kept.gpus, *kept.turn, false});
-  return turns;
+    if (kept.fair_number) fair_numbers.push_back({kept.uid, kept.gpus, *kept.fair_number, false});
+  return fair_numbers;
 }
 
-LabOpenings::LabOpenings(const LabLine& line, const std::set<std::string, std::less<>>& absent,
+LabOpenings::LabOpenings(const LabTickets& queue, const std::set<std::string, std::less<>>& absent,
                          const GpusByUser& has)
-    : line_(line), absent_(absent) {
-  if (line.with_turn_ > 0) rank_by_turn(has);
-  if (line.with_most_ > 0) pass_over_limited(has);
+    : queue_(queue), absent_(absent) {
+  if (queue.with_fair_number_ > 0) rank_by_fair_number(has);
+  if (queue.with_most_ > 0) pass_over_limited(has);
 }
 
-std::vector<const LabLine::Kept*> LabOpenings::ranked() const {
+std::vector<const LabTickets::Kept*> LabOpenings::ranked() const {
   std::vector<const Kept*> all;
-  for (const auto& [id, kept] : line_.tickets_) all.push_back(&kept);
+  for (const auto& [id, kept] : queue_.tickets_) all.push_back(&kept);
   std::ranges::sort(all, {}, [this](const Kept* each) { return rank_of(*each); });
   return all;
 }
 
-void LabOpenings::rank_by_turn(const GpusByUser& has) {
+void LabOpenings::rank_by_fair_number(const GpusByUser& has) {
   const std::vector<const Kept*> came = ranked();  // without ranks so far: as they came
   std::vector<Wish> wishes;
   for (const Kept* each : came)
     wishes.push_back({.id = {},
                       .uid = each->uid,
                       .count = each->gpus,
-                      .turn = each->turn,
+                      .fair_number = each->fair_number,
                       .passed_over = absent_.contains(each->home)});
-  for (const std::size_t at : order_of_turns(wishes, has, 0, kNever)) ranks_.emplace(came[at], ranks_.size());
+  for (const std::size_t at : queue_order(wishes, has, 0, kNever)) ranks_.emplace(came[at], ranks_.size());
 }
 
 // Of the requests of one user only as many stand on hosts as may start beside each other: a host would grant
@@ -186,7 +186,7 @@ bool LabOpenings::is_passed_over(const Kept& ticket) const {
 }
 
 std::optional<std::uint64_t> LabOpenings::taken_of_limit(std::string_view id) const {
-  const auto found = over_limit_.find(line_.kept(id));
+  const auto found = over_limit_.find(queue_.kept(id));
   if (found == over_limit_.end()) return std::nullopt;
   return found->second;
 }
@@ -195,7 +195,7 @@ std::uint64_t LabOpenings::rank_of(const Kept& ticket) const {
   return ranks_.empty() ? ticket.order : ranks_.at(&ticket);
 }
 
-std::size_t LabOpenings::before(const LabLine::Lane& lane, const Kept& own) const {
+std::size_t LabOpenings::before(const LabTickets::Lane& lane, const Kept& own) const {
   if (ranks_.empty())
     return static_cast<std::size_t>(std::ranges::lower_bound(lane, own.order, {}, &Kept::order) -
                                     lane.begin());
@@ -204,39 +204,39 @@ std::size_t LabOpenings::before(const LabLine::Lane& lane, const Kept& own) cons
       std::ranges::count_if(lane, [&](const Kept* each) { return rank_of(*each) < rank; }));
 }
 
-std::set<const LabLine::Group*> LabOpenings::sharing_host_with(const LabLine::Group& group) const {
-  std::set<const LabLine::Group*> sharing;
+std::set<const LabTickets::Group*> LabOpenings::sharing_host_with(const LabTickets::Group& group) const {
+  std::set<const LabTickets::Group*> sharing;
   for (const std::string& host : group.names) {
-    const auto& named = line_.by_host_.find(host)->second;
+    const auto& named = queue_.by_host_.find(host)->second;
     sharing.insert(named.begin(), named.end());
   }
   return sharing;
 }
 
-std::size_t LabOpenings::place(std::string_view id) const {
-  const Kept* own = line_.kept(id);
+std::size_t LabOpenings::position(std::string_view id) const {
+  const Kept* own = queue_.kept(id);
   if (own == nullptr) return 0;
-  std::size_t place = 0;
-  for (const LabLine::Group* group : sharing_host_with(*own->group))
-    for (const auto& [number, lane] : group->lanes) place += before(lane, *own);
-  return place;
+  std::size_t position = 0;
+  for (const LabTickets::Group* group : sharing_host_with(*own->group))
+    for (const auto& [number, lane] : group->lanes) position += before(lane, *own);
+  return position;
 }
 
 // The places of all at once: to ask for each alone would go through a long line as often as it has requests.
 LabOrder LabOpenings::order() const {
   LabOrder order;
-  std::map<const LabLine::Group*, std::set<const LabLine::Group*>> sharing;
-  std::map<const LabLine::Group*, std::size_t> earlier;
+  std::map<const LabTickets::Group*, std::set<const LabTickets::Group*>> sharing;
+  std::map<const LabTickets::Group*, std::size_t> earlier;
   for (const Kept* each : ranked()) {
     if (each->joined.empty()) {
       ++order.outside;
-    } else if (!each->asked_at.empty()) {
+    } else if (!each->origin.empty()) {
       const auto [found, is_new] = sharing.try_emplace(each->group);
       if (is_new) found->second = sharing_host_with(*each->group);
-      std::size_t place = 1;
-      for (const LabLine::Group* group : found->second)
-        if (const auto those = earlier.find(group); those != earlier.end()) place += those->second;
-      order.standing.push_back({each->asked_at, place});
+      std::size_t position = 1;
+      for (const LabTickets::Group* group : found->second)
+        if (const auto those = earlier.find(group); those != earlier.end()) position += those->second;
+      order.standing.push_back({each->origin, position});
     }
     ++earlier[each->group];
   }
@@ -247,27 +247,27 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
   const auto [found, is_new] = windows_.try_emplace(host);
   Window& window = found->second;
   if (!is_new) return window;
-  for (const LabLine::Group* group : line_.by_host_.find(host)->second) {
+  for (const LabTickets::Group* group : queue_.by_host_.find(host)->second) {
     for (const auto& [number, lane] : group->lanes) {
-      std::vector<Spot>& places = window[number];
+      std::vector<Spot>& spots = window[number];
       std::size_t taken = 0;
       for (const Kept* each : lane) {
         if (is_passed_over(*each)) continue;
-        places.push_back({rank_of(*each), has_name(each->joined, host)});
+        spots.push_back({rank_of(*each), has_name(each->joined, host)});
         // The lane lies in the order in which they came.
         if (++taken == kLabWindow && ranks_.empty()) break;
       }
     }
   }
-  for (auto& [number, places] : window) {
-    std::ranges::sort(places, {}, &Spot::rank);
-    places.resize(std::min(places.size(), kLabWindow));
+  for (auto& [number, spots] : window) {
+    std::ranges::sort(spots, {}, &Spot::rank);
+    spots.resize(std::min(spots.size(), kLabWindow));
   }
   return window;
 }
 
 std::vector<std::string> LabOpenings::hosts_to_join(std::string_view id) {
-  const Kept* own = line_.kept(id);
+  const Kept* own = queue_.kept(id);
   if (own == nullptr || over_limit_.contains(own)) return {};
   const std::uint64_t rank = rank_of(*own);
   const auto is_before = [&](const Spot& each) { return each.rank < rank; };
@@ -275,10 +275,10 @@ std::vector<std::string> LabOpenings::hosts_to_join(std::string_view id) {
   for (const std::string& host : own->group->hosts) {
     bool all_stand = true;
     std::size_t earlier = 0;
-    for (const auto& [number, places] : window_of(host)) {
-      const auto end = std::ranges::find_if_not(places, is_before);
-      all_stand = all_stand && std::all_of(places.begin(), end, std::mem_fn(&Spot::stands));
-      if (number == own->lane) earlier = static_cast<std::size_t>(end - places.begin());
+    for (const auto& [number, spots] : window_of(host)) {
+      const auto end = std::ranges::find_if_not(spots, is_before);
+      all_stand = all_stand && std::all_of(spots.begin(), end, std::mem_fn(&Spot::stands));
+      if (number == own->lane) earlier = static_cast<std::size_t>(end - spots.begin());
     }
     if (all_stand && earlier < kLabWindow) open.push_back(host);
   }

@@ -13,30 +13,30 @@
 #include "berth/queue/queue_order.h"
 #include "berth/queue/schedule.h"
 
-// The one line of all requests of a lab. A store orders it (docs/store-protocol.md). This code decides which
+// The one queue of all requests of a lab. A store orders it (docs/store-protocol.md). This code decides which
 // request may join which host. It grants nothing: the kernel of each host does.
 namespace berth {
 
-/// How many requests of one lane of the lab's line stand in the own line of one host at once. With more,
+/// How many requests of one lane of the lab queue stand in the queue of one host at once. With more,
 /// connections would be idle. With fewer, a host would have no next request for as long as an ssh takes.
 inline constexpr std::size_t kLabWindow = 8;
 
 /// The requests for the same number of GPUs are a lane. With one window for all, requests for many GPUs would
 /// fill it while the free GPUs are enough for requests for few (tests/bench/placement.h: waits two to three
 /// times as long as in one queue). If no request may start before an earlier one, all are one lane: 0.
-unsigned lane_of(unsigned gpus, const LineRules& rules);
+unsigned lane_of(unsigned gpus, const QueueRules& rules);
 
-/// What Ticket::asked_at says of a request of this process on this machine.
-std::string asked_at_of(std::string_view machine, std::int64_t pid);
+/// What Ticket::origin says of a request of this process on this machine.
+std::string origin_of(std::string_view machine, std::int64_t pid);
 /// What others say of it is cut to this length: it is shown to people.
-inline constexpr std::size_t kLongestAskedAt = 80;
+inline constexpr std::size_t kLongestOrigin = 80;
 
 /// The id of a ticket: the machine on which it was asked for, and the digits that it has drawn.
 std::string id_of(std::string_view home, std::string_view mark);
 /// The machine of this id, whose own name may have hyphens. "": it is no id.
 std::string_view home_of(std::string_view id);
 
-/// A request in the lab's line.
+/// A request in the lab queue.
 struct LabTicket {
   std::string id;
   std::uint64_t order = 0;  ///< the number that the store gave it when it was made; never a clock's
@@ -44,12 +44,13 @@ struct LabTicket {
   std::uint32_t uid = 0;    ///< whose it is, as the kernel of its home says
   unsigned lane = 0;        ///< as of lane_of
   unsigned gpus = 1;
-  std::optional<std::int64_t> turn{};  ///< as Ticket::turn: where its home lets who has fewer GPUs come first
-  /// How many GPUs its user may have through this line at once, as its home says.
+  std::optional<std::int64_t>
+      fair_number{};  ///< as Ticket::fair_number: where its home lets who has fewer GPUs come first
+  /// How many GPUs its user may have through this queue at once, as its home says.
   std::optional<unsigned> most{};
-  std::string asked_at{};           ///< as Ticket::asked_at; "": its agent is too old to tell it
+  std::string origin{};             ///< as Ticket::origin; "": its agent is too old to tell it
   std::vector<std::string> hosts;   ///< that could start it
-  std::vector<std::string> joined;  ///< of those, the hosts in whose own line it stands
+  std::vector<std::string> joined;  ///< of those, the hosts in whose queue it stands
 
   bool operator==(const LabTicket&) const = default;
 };
@@ -60,22 +61,22 @@ struct LabStart {
   std::int64_t pid = 0;  ///< of the process at its home that asked
   std::uint32_t uid = 0;
   unsigned gpus = 0;
-  std::optional<std::int64_t> turn{};  ///< as its ticket had it
+  std::optional<std::int64_t> fair_number{};  ///< as its ticket had it
 
   bool operator==(const LabStart&) const = default;
 };
 
-/// A request that stands in the own line of a host.
+/// A request that stands in the queue of a host.
 struct LabStanding {
-  std::string asked_at;   ///< as of its ticket
-  std::size_t place = 1;  ///< 1: no earlier request could start on a host that it names
+  std::string origin;        ///< as of its ticket
+  std::size_t position = 1;  ///< 1: no earlier request could start on a host that it names
 
   bool operator==(const LabStanding&) const = default;
 };
 
 /// The line as people see it.
 struct LabOrder {
-  std::vector<LabStanding> standing{};  ///< in the order of the line
+  std::vector<LabStanding> standing{};  ///< in the order of the queue
   std::size_t outside = 0;              ///< how many requests stand in the own line of no host yet
 
   bool operator==(const LabOrder&) const = default;
@@ -86,11 +87,11 @@ inline constexpr std::size_t kMostHostsOfRequest = 256;
 
 /// The requests of a lab. The same questions come again at each change of a long line. To answer them fast,
 /// requests that name the same hosts and are of one lane are kept together.
-class LabLine {
+class LabTickets {
  public:
-  LabLine() = default;
-  LabLine(LabLine&&) = default;
-  LabLine& operator=(LabLine&&) = default;
+  LabTickets() = default;
+  LabTickets(LabTickets&&) = default;
+  LabTickets& operator=(LabTickets&&) = default;
 
   /// Replaces the ticket with this id, if there is one.
   void put(LabTicket ticket);
@@ -104,15 +105,15 @@ class LabLine {
   std::vector<std::string> of_home(std::string_view home) const;
 
   /// Whether it matters for the order what each user has of the lab already.
-  bool asks_who_has_what() const { return with_turn_ > 0 || with_most_ > 0; }
+  bool asks_who_has_what() const { return with_fair_number_ > 0 || with_most_ > 0; }
 
-  /// The turns of those that have one, for the turn of one that comes (next_turn).
-  std::vector<Numbered> turns() const;
+  /// The turns of those that have one, for the turn of one that comes (next_fair_number).
+  std::vector<Numbered> fair_numbers() const;
 
  private:
   friend class LabOpenings;
   struct Kept;
-  using Lane = std::vector<const Kept*>;  // in the order of the line
+  using Lane = std::vector<const Kept*>;  // in the order of the queue
   struct Group {
     std::vector<std::string> hosts;
     std::set<std::string, std::less<>> names{};  // the same
@@ -124,9 +125,9 @@ class LabLine {
     std::uint32_t uid = 0;
     unsigned lane = 0;
     unsigned gpus = 1;
-    std::optional<std::int64_t> turn{};
+    std::optional<std::int64_t> fair_number{};
     std::optional<unsigned> most{};
-    std::string asked_at{};
+    std::string origin{};
     Group* group = nullptr;
     std::vector<std::string> joined;
   };
@@ -139,22 +140,22 @@ class LabLine {
   std::map<std::vector<std::string>, Group> groups_;
   std::map<std::string, std::vector<const Group*>, std::less<>> by_host_;
   std::map<std::string, std::size_t, std::less<>> homes_;
-  std::size_t with_turn_ = 0;
+  std::size_t with_fair_number_ = 0;
   std::size_t with_most_ = 0;
 };
 
 /// Who may join which hosts, for as long as nobody changes the line. The order is that in which the store got
-/// the tickets. Where tickets have turns, those go past each other as order_of_turns says.
+/// the tickets. Where tickets have turns, those go past each other as queue_order says.
 class LabOpenings {
  public:
   /// Earlier tickets of an `absent` home, from which nobody has heard, keep their places and are not waited
   /// for. `has`: what each user has of the lab already.
-  LabOpenings(const LabLine& line, const std::set<std::string, std::less<>>& absent,
+  LabOpenings(const LabTickets& queue, const std::set<std::string, std::less<>>& absent,
               const GpusByUser& has = {});
 
-  /// The hosts whose own lines this one may join now: of the tickets before it that could start on that host,
+  /// The hosts whose queue this one may join now: of the tickets before it that could start on that host,
   /// those that have room in the window stand in its line already, and this one has room too. Empty: it is
-  /// not in the line, or over its user's limit.
+  /// not in the queue, or over its user's limit.
   std::vector<std::string> hosts_to_join(std::string_view id);
 
   /// If what its user has, and the user's tickets before it, leave too little of the user's limit for it: how
@@ -162,14 +163,14 @@ class LabOpenings {
   std::optional<std::uint64_t> taken_of_limit(std::string_view id) const;
 
   /// How many tickets that share a host with it are before it.
-  std::size_t place(std::string_view id) const;
+  std::size_t position(std::string_view id) const;
 
-  /// All of the line, for people. Leaves out who stands in the own line of a host and does not tell where it
+  /// All of the queue, for people. Leaves out who stands in the queue of a host and does not tell where it
   /// was asked for.
   LabOrder order() const;
 
  private:
-  using Kept = LabLine::Kept;
+  using Kept = LabTickets::Kept;
 
   struct Spot {
     std::uint64_t rank = 0;
@@ -178,16 +179,16 @@ class LabOpenings {
   /// For each lane, the tickets that have room in the window.
   using Window = std::map<unsigned, std::vector<Spot>>;
 
-  void rank_by_turn(const GpusByUser& has);
+  void rank_by_fair_number(const GpusByUser& has);
   void pass_over_limited(const GpusByUser& has);
-  std::vector<const Kept*> ranked() const;  ///< all of the line, in its order
+  std::vector<const Kept*> ranked() const;  ///< all of the queue, in its order
   bool is_passed_over(const Kept& ticket) const;
   std::uint64_t rank_of(const Kept& ticket) const;
-  std::size_t before(const LabLine::Lane& lane, const Kept& own) const;
-  std::set<const LabLine::Group*> sharing_host_with(const LabLine::Group& group) const;
+  std::size_t before(const LabTickets::Lane& lane, const Kept& own) const;
+  std::set<const LabTickets::Group*> sharing_host_with(const LabTickets::Group& group) const;
   const Window& window_of(const std::string& host);
 
-  const LabLine& line_;
+  const LabTickets& queue_;
   const std::set<std::string, std::less<>>& absent_;
   std::map<const Kept*, std::uint64_t> ranks_{};       ///< empty: by the order in which they came
   std::map<const Kept*, std::uint64_t> over_limit_{};  ///< with what is taken of the limit

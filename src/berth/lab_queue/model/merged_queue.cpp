@@ -6,28 +6,29 @@
 namespace berth {
 namespace {
 
-class Merging {
+class QueueMerger {
  public:
-  explicit Merging(const LabOrder& order) {
+  explicit QueueMerger(const LabOrder& order) {
     for (const LabStanding& each : order.standing)
-      spots_.try_emplace(each.asked_at, Spot{spots_.size() + 1, each.place});
+      spots_.try_emplace(each.origin, Spot{spots_.size() + 1, each.position});
   }
 
   void add(const Host& host) {
-    std::size_t rank = 0;  // of the last one so far in the line of the lab
+    std::size_t rank = 0;  // of the last one so far in the lab queue
     for (const Standing& waiter : host.report->waiters) {
-      const auto spot = spots_.find(waiter.ticket.asked_at);
-      const bool is_in_line = spot != spots_.end();
-      if (is_in_line) rank = spot->second.rank;
+      const auto spot = spots_.find(waiter.ticket.origin);
+      const bool is_in_order = spot != spots_.end();
+      if (is_in_order) rank = spot->second.rank;
       Found found{{&host, &waiter, {&host}}, rank};
-      if (is_in_line) found.waiter.place = spot->second.place;
+      if (is_in_order) found.waiter.position = spot->second.position;
       put(std::move(found));
     }
   }
 
   std::vector<LabWaiter> in_order() && {
-    std::ranges::stable_sort(
-        found_, {}, [](const Found& each) { return std::pair(each.rank, !each.waiter.place.has_value()); });
+    std::ranges::stable_sort(found_, {}, [](const Found& each) {
+      return std::pair(each.rank, !each.waiter.position.has_value());
+    });
     std::vector<LabWaiter> waiters;
     for (Found& each : found_) waiters.push_back(std::move(each.waiter));
     return waiters;
@@ -35,7 +36,7 @@ class Merging {
 
  private:
   struct Spot {
-    std::size_t rank, place;
+    std::size_t rank, position;
   };
   struct Found {
     LabWaiter waiter;
@@ -43,7 +44,7 @@ class Merging {
   };
 
   void put(Found found) {
-    if (const auto from = asked_from(found.waiter.nearest->ticket)) {
+    if (const auto from = origin_and_user(found.waiter.nearest->ticket)) {
       const auto [seen, is_new] = seen_.try_emplace(*from, found_.size());
       if (!is_new) return stand_there_too(found_[seen->second], found);
     }
@@ -68,16 +69,16 @@ class Merging {
 
 }  // namespace
 
-std::optional<std::pair<std::string, std::string>> asked_from(const Ticket& ticket) {
-  if (ticket.asked_at.empty()) return std::nullopt;
-  return std::pair(ticket.asked_at, ticket.user);
+std::optional<std::pair<std::string, std::string>> origin_and_user(const Ticket& ticket) {
+  if (ticket.origin.empty()) return std::nullopt;
+  return std::pair(ticket.origin, ticket.user);
 }
 
 std::vector<LabWaiter> merged_queue(const Hosts& hosts, const LabOrder& order) {
-  Merging merging(order);
+  QueueMerger merger(order);
   for (const auto& host : hosts)
-    if (host->report) merging.add(*host);
-  return std::move(merging).in_order();
+    if (host->report) merger.add(*host);
+  return std::move(merger).in_order();
 }
 
 }  // namespace berth

@@ -66,10 +66,10 @@ TEST_CASE("a request that waits on several hosts counts once for its user") {
   for (const char* name : {"a", "b"}) {
     const auto each = host(name, 1, 0);
     auto report = std::make_shared<HostReport>(*each->report);
-    for (const auto& [asked_at, user] : {std::pair("desk1:7", "alice"), {"desk1:7", "bob"}, {"", "alice"}}) {
+    for (const auto& [origin, user] : {std::pair("desk1:7", "alice"), {"desk1:7", "bob"}, {"", "alice"}}) {
       Ticket waiting = test::lease(report->ledger.tickets.size() + 1, test::uuid_of(0));
       waiting.phase = TicketPhase::waiting;
-      waiting.asked_at = asked_at;
+      waiting.origin = origin;
       waiting.user = user;
       report->ledger.tickets.push_back(waiting);
     }

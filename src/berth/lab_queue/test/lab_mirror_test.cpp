@@ -18,7 +18,7 @@ std::string ticket_on(const std::string& host) {
 }
 
 std::string start_of(std::int64_t pid, std::uint32_t uid = 1000, unsigned gpus = 1) {
-  return lab_start_json({.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .turn = pid});
+  return lab_start_json({.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .fair_number = pid});
 }
 
 StoreNews news_of(std::vector<StoreNews::Change> changes) {
@@ -40,12 +40,12 @@ TEST_CASE("what was read and what is told since are known") {
   CHECK(mirror.mark() == "this one");
   CHECK(mirror.alive().at("desk") == "1.0");
   CHECK(mirror.starts().at("desk-b").pid == 7);
-  CHECK(mirror.line().find("desk-a")->order == 3);
+  CHECK(mirror.queue().find("desk-a")->order == 3);
   CHECK(mirror.revision() == 6);
   mirror.hear(news_of({{{"/berth/1/ticket/desk-a", "", 0, 8}, true},
                        {{"/berth/1/alive/desk", "", 0, 9}, true},
                        {{"/berth/1/start/desk-a", start_of(8), 9, 9}, false}}));
-  CHECK(mirror.line().size() == 0);
+  CHECK(mirror.queue().size() == 0);
   CHECK(mirror.alive().empty());
   CHECK(mirror.starts().size() == 2);
   CHECK(mirror.revision() == 9);
@@ -74,9 +74,9 @@ TEST_CASE("what was started counts for its user, until it ends") {
   CHECK(mirror.gpus_by_user().in_all.at(1) == 6);
   CHECK(mirror.gpus_by_user().firmly.at(1) == 6);
   CHECK(mirror.starts().at("desk-c").host.empty());
-  REQUIRE(mirror.turns().size() == 2);
-  CHECK(mirror.turns().front().granted);
-  CHECK(mirror.turns().front().turn == 7);
+  REQUIRE(mirror.fair_numbers().size() == 2);
+  CHECK(mirror.fair_numbers().front().granted);
+  CHECK(mirror.fair_numbers().front().fair_number == 7);
   mirror.hear(news_of({{{"/berth/1/start/desk-a", "", 0, 5}, true}}));
   CHECK(mirror.gpus_by_user().in_all.at(1) == 2);
 }
@@ -85,7 +85,7 @@ TEST_CASE("a value that is no ticket is in no line, and takes one from there") {
   LabMirror mirror;
   mirror.read({.values = {{"/berth/1/ticket/desk-a", ticket_on("gpu1"), 3, 3}}, .revision = 3, .count = 1});
   mirror.hear(news_of({{{"/berth/1/ticket/desk-a", "nothing", 3, 4}, false}}));
-  CHECK(mirror.line().size() == 0);
+  CHECK(mirror.queue().size() == 0);
   CHECK(mirror.agrees({.values = {{"/berth/1/ticket/desk-a", "", 3, 4}}, .revision = 4, .count = 1}));
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("a mirror that was told late, and makes changes of its own, has in the
         const std::string folder = key.substr(kAllOfLab.size(), key.rfind('/') - kAllOfLab.size());
         ++keys[folder];
         if (folder == "ticket") {
-          is_same = is_same && mirror.line().find(name) == read_lab_ticket(name, value);
+          is_same = is_same && mirror.queue().find(name) == read_lab_ticket(name, value);
         } else if (folder == "start") {
           const auto known = mirror.starts().find(name);
           is_same = is_same && known != mirror.starts().end() && known->second == read_lab_start(value.value);
@@ -188,7 +188,7 @@ TEST_CASE("a mirror that was told late, and makes changes of its own, has in the
           is_same = is_same && known != mirror.alive().end() && known->second == value.value;
         }
       }
-      return is_same && mirror.line().size() == keys["ticket"] && mirror.starts().size() == keys["start"] &&
+      return is_same && mirror.queue().size() == keys["ticket"] && mirror.starts().size() == keys["start"] &&
              mirror.alive().size() == keys["alive"];
     };
     const auto agrees = [&] {

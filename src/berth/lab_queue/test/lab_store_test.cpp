@@ -150,10 +150,10 @@ TEST_CASE("a ticket is read as it was written") {
                      .uid = uid,
                      .lane = lane,
                      .gpus = lane + 1,
-                     .asked_at = "desk1:7",
+                     .origin = "desk1:7",
                      .hosts = {},
                      .joined = {}};
-    if (order % 2 == 0) ticket.turn = static_cast<std::int64_t>(order);
+    if (order % 2 == 0) ticket.fair_number = static_cast<std::int64_t>(order);
     if (order % 3 == 0) ticket.most = lane;
     for (const std::uint8_t name : names) ticket.hosts.push_back("gpu" + std::to_string(name));
     ticket.joined = ticket.hosts;
@@ -165,18 +165,18 @@ TEST_CASE("a ticket is read as it was written") {
       read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":2,"hosts":["b"],"joined":[]})", 1});
   REQUIRE(old);
   CHECK(old->gpus == 1);
-  CHECK(!old->turn);
+  CHECK(!old->fair_number);
   CHECK(!old->most);
-  CHECK(old->asked_at.empty());
+  CHECK(old->origin.empty());
   CHECK(!read_lab_ticket("x", {"k", "no json", 1}));
   CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":-1,"lane":1,"hosts":[],"joined":[]})", 1}));
   CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":"8","hosts":[],"joined":[]})", 1}));
 }
 
 TEST_CASE("a start is read as it was written, and what is none names no host") {
-  LabStart start{.host = "gpu1", .pid = 77, .uid = 1000, .gpus = 4, .turn = {}};
+  LabStart start{.host = "gpu1", .pid = 77, .uid = 1000, .gpus = 4, .fair_number = {}};
   CHECK(read_lab_start(lab_start_json(start)) == start);
-  start.turn = 12;
+  start.fair_number = 12;
   CHECK(read_lab_start(lab_start_json(start)) == start);
   for (const char* none : {"", "gpu1 77", "[]", "{}", R"({"host":7})"})
     CHECK(read_lab_start(none).host.empty());

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-namespace berth::lab_line_test {
+namespace berth::lab_tickets_test {
 namespace {
 
 using Hosts = std::vector<std::string>;
@@ -21,7 +21,7 @@ LabTicket asks(std::string id, std::uint64_t order, Hosts hosts, Hosts joined = 
           .uid = 1000,
           .lane = 0,
           .gpus = 1,
-          .asked_at = fmt::format("desk:{}", order),
+          .origin = fmt::format("desk:{}", order),
           .hosts = std::move(hosts),
           .joined = std::move(joined)};
 }
@@ -32,21 +32,21 @@ LabTicket asks_for(unsigned lane, std::string id, std::uint64_t order, Hosts joi
   return ticket;
 }
 
-LabLine line_of(const std::vector<LabTicket>& tickets) {
-  LabLine line;
-  for (const LabTicket& each : tickets) line.put(each);
-  return line;
+LabTickets line_of(const std::vector<LabTicket>& tickets) {
+  LabTickets queue;
+  for (const LabTicket& each : tickets) queue.put(each);
+  return queue;
 }
 
 Hosts hosts_to_join(const std::vector<LabTicket>& tickets, const std::string& id, const Homes& absent) {
-  const LabLine line = line_of(tickets);
-  return LabOpenings(line, absent).hosts_to_join(id);
+  const LabTickets queue = line_of(tickets);
+  return LabOpenings(queue, absent).hosts_to_join(id);
 }
 
 std::size_t lab_place(const std::vector<LabTicket>& tickets, const std::string& id) {
-  const LabLine line = line_of(tickets);
+  const LabTickets queue = line_of(tickets);
   const Homes none;
-  return LabOpenings(line, none).place(id);
+  return LabOpenings(queue, none).position(id);
 }
 
 TEST_CASE("an id says its machine, also where the name of one begins like that of another") {
@@ -56,43 +56,43 @@ TEST_CASE("an id says its machine, also where the name of one begins like that o
 }
 
 TEST_CASE("the first of the lab may join all hosts, whenever its home's clock says it came") {
-  const std::vector<LabTicket> line{asks("z", 1, {"a", "b"}), asks("a", 2, {"a", "b"})};
-  CHECK(hosts_to_join(line, "z", {}) == Hosts{"a", "b"});
-  CHECK(hosts_to_join(line, "a", {}).empty());
-  CHECK(lab_place(line, "z") == 0);
-  CHECK(lab_place(line, "a") == 1);
+  const std::vector<LabTicket> queue{asks("z", 1, {"a", "b"}), asks("a", 2, {"a", "b"})};
+  CHECK(hosts_to_join(queue, "z", {}) == Hosts{"a", "b"});
+  CHECK(hosts_to_join(queue, "a", {}).empty());
+  CHECK(lab_place(queue, "z") == 0);
+  CHECK(lab_place(queue, "a") == 1);
 }
 
 TEST_CASE("nobody joins a host before all earlier ones that could start there stand in its line") {
-  const std::vector<LabTicket> line{asks("1", 1, {"a", "b"}, {"a"}), asks("2", 2, {"b", "a", "c"})};
-  CHECK(hosts_to_join(line, "2", {}) == Hosts{"a", "c"});
+  const std::vector<LabTicket> queue{asks("1", 1, {"a", "b"}, {"a"}), asks("2", 2, {"b", "a", "c"})};
+  CHECK(hosts_to_join(queue, "2", {}) == Hosts{"a", "c"});
 }
 
 TEST_CASE("those who share no host do not wait for each other") {
-  const std::vector<LabTicket> line{asks("1", 1, {"a"}), asks("2", 2, {"b"})};
-  CHECK(hosts_to_join(line, "2", {}) == Hosts{"b"});
-  CHECK(lab_place(line, "2") == 0);
+  const std::vector<LabTicket> queue{asks("1", 1, {"a"}), asks("2", 2, {"b"})};
+  CHECK(hosts_to_join(queue, "2", {}) == Hosts{"b"});
+  CHECK(lab_place(queue, "2") == 0);
 }
 
 TEST_CASE("a host has no more of the lab in its line than the window") {
-  std::vector<LabTicket> line;
-  for (std::size_t i = 0; i < kLabWindow; ++i) line.push_back(asks(std::to_string(i), i + 1, {"a"}, {"a"}));
-  line.push_back(asks("last", 1000, {"a", "b"}));
-  CHECK(hosts_to_join(line, "last", {}) == Hosts{"b"});
-  line.erase(line.begin());
-  CHECK(hosts_to_join(line, "last", {}) == Hosts{"a", "b"});
+  std::vector<LabTicket> queue;
+  for (std::size_t i = 0; i < kLabWindow; ++i) queue.push_back(asks(std::to_string(i), i + 1, {"a"}, {"a"}));
+  queue.push_back(asks("last", 1000, {"a", "b"}));
+  CHECK(hosts_to_join(queue, "last", {}) == Hosts{"b"});
+  queue.erase(queue.begin());
+  CHECK(hosts_to_join(queue, "last", {}) == Hosts{"a", "b"});
 }
 
 TEST_CASE("who asks for few does not wait behind a window full of those who ask for many") {
-  std::vector<LabTicket> line;
-  for (std::size_t i = 0; i < kLabWindow; ++i) line.push_back(asks_for(8, std::to_string(i), i + 1, {"a"}));
-  line.push_back(asks_for(8, "many", 100));
-  line.push_back(asks_for(1, "few", 101));
-  CHECK(hosts_to_join(line, "many", {}).empty());
-  CHECK(hosts_to_join(line, "few", {}) == Hosts{"a"});
+  std::vector<LabTicket> queue;
+  for (std::size_t i = 0; i < kLabWindow; ++i) queue.push_back(asks_for(8, std::to_string(i), i + 1, {"a"}));
+  queue.push_back(asks_for(8, "many", 100));
+  queue.push_back(asks_for(1, "few", 101));
+  CHECK(hosts_to_join(queue, "many", {}).empty());
+  CHECK(hosts_to_join(queue, "few", {}) == Hosts{"a"});
   // While the window has room for an earlier one, it goes first, whatever it asks for.
-  line[0].joined.clear();
-  CHECK(hosts_to_join(line, "few", {}).empty());
+  queue[0].joined.clear();
+  CHECK(hosts_to_join(queue, "few", {}).empty());
 }
 
 TEST_CASE("the order of the line counts, and not the order in which it is read") {
@@ -100,10 +100,10 @@ TEST_CASE("the order of the line counts, and not the order in which it is read")
 }
 
 TEST_CASE("those of a home that is silent keep their places, and nobody waits for them or for their room") {
-  const std::vector<LabTicket> line{asks("1", 1, {"a", "b"}, {"b"}, "gone"), asks("2", 2, {"a", "b"})};
-  CHECK(hosts_to_join(line, "2", {}) == Hosts{"b"});
-  CHECK(hosts_to_join(line, "2", Homes{"gone"}) == Hosts{"a", "b"});
-  CHECK(hosts_to_join(line, "1", Homes{"gone"}) == Hosts{"a", "b"});
+  const std::vector<LabTicket> queue{asks("1", 1, {"a", "b"}, {"b"}, "gone"), asks("2", 2, {"a", "b"})};
+  CHECK(hosts_to_join(queue, "2", {}) == Hosts{"b"});
+  CHECK(hosts_to_join(queue, "2", Homes{"gone"}) == Hosts{"a", "b"});
+  CHECK(hosts_to_join(queue, "1", Homes{"gone"}) == Hosts{"a", "b"});
   std::vector<LabTicket> full;
   for (std::uint64_t i = 1; i <= kLabWindow; ++i)
     full.push_back(asks(std::to_string(i), i, {"a"}, {"a"}, "gone"));
@@ -122,20 +122,20 @@ TEST_CASE("who asks for as much is of one lane, and everybody where nobody start
 }
 
 TEST_CASE("what is of one lane and joins by this rule stands in each host's line in the order of the lab") {
-  CHECK(rc::check([](const std::vector<std::uint8_t>& wishes, const std::vector<std::uint8_t>& turns) {
+  CHECK(rc::check([](const std::vector<std::uint8_t>& wishes, const std::vector<std::uint8_t>& fair_numbers) {
     const Hosts names{"a", "b", "c"};
-    std::vector<LabTicket> line;
+    std::vector<LabTicket> queue;
     for (std::size_t i = 0; i < wishes.size(); ++i) {
       LabTicket ticket = asks(std::to_string(i), 10 + i, {});
       ticket.lane = 1 + (wishes[i] >> 3) % 3U;
       for (std::size_t k = 0; k < names.size(); ++k)
         if ((wishes[i] >> k & 1) != 0) ticket.hosts.push_back(names[k]);
-      line.push_back(ticket);
+      queue.push_back(ticket);
     }
     for (const std::string& host : names) {
-      std::vector<LabTicket> now = line;
+      std::vector<LabTicket> now = queue;
       std::map<unsigned, std::vector<std::uint64_t>> stood;
-      for (const std::uint8_t turn : turns) {
+      for (const std::uint8_t turn : fair_numbers) {
         if (now.empty()) break;
         LabTicket& ticket = now[turn % now.size()];
         const auto open = hosts_to_join(now, ticket.id, {});
@@ -179,10 +179,10 @@ std::vector<LabTicket> in_turn(const std::vector<LabTicket>& came, const Homes& 
     wishes.push_back({.id = {},
                       .uid = each.uid,
                       .count = each.gpus,
-                      .turn = each.turn,
+                      .fair_number = each.fair_number,
                       .passed_over = absent.contains(each.home)});
   std::vector<LabTicket> ranked;
-  for (const std::size_t at : order_of_turns(wishes, has, 0, kNever)) {
+  for (const std::size_t at : queue_order(wishes, has, 0, kNever)) {
     ranked.push_back(came[at]);
     ranked.back().order = ranked.size();
   }
@@ -192,13 +192,13 @@ std::vector<LabTicket> in_turn(const std::vector<LabTicket>& came, const Homes& 
 TEST_CASE("a line that has changed often answers as the rule does on what is left") {
   CHECK(rc::check([](const std::vector<std::uint16_t>& changes) {
     const Hosts names{"a", "b", "c"};
-    LabLine line;
+    LabTickets queue;
     std::vector<LabTicket> left;  // in the order of the line
     std::uint64_t order = 0;
     for (const std::uint16_t change : changes) {
       const std::size_t which = left.empty() ? 0 : (change >> 3U) % left.size();
       if (change % 8 == 0 && !left.empty()) {
-        line.remove(left[which].id);
+        queue.remove(left[which].id);
         left.erase(left.begin() + static_cast<std::ptrdiff_t>(which));
         continue;
       }
@@ -207,7 +207,7 @@ TEST_CASE("a line that has changed often answers as the rule does on what is lef
         Hosts& some = change % 8 == 1 ? ticket.hosts : ticket.joined;
         const std::string& name = names[(change >> 8U) % names.size()];
         if (std::erase(some, name) == 0) some.push_back(name);
-        line.put(ticket);
+        queue.put(ticket);
         continue;
       }
       ++order;
@@ -215,20 +215,20 @@ TEST_CASE("a line that has changed often answers as the rule does on what is lef
       ticket.lane = 1 + (change >> 4U) % 2U;
       ticket.gpus = ticket.lane;
       ticket.uid = 1000 + (change >> 12U) % 3U;
-      if ((change >> 14U) != 0) ticket.turn = next_turn(ticket.uid, line.turns());
+      if ((change >> 14U) != 0) ticket.fair_number = next_fair_number(ticket.uid, queue.fair_numbers());
       for (std::size_t k = 0; k < names.size(); ++k)
         if ((change >> (6U + k) & 1U) != 0) ticket.hosts.push_back(names[k]);
-      line.put(ticket);
+      queue.put(ticket);
       left.push_back(ticket);
     }
-    RC_ASSERT(line.size() == left.size());
+    RC_ASSERT(queue.size() == left.size());
     std::map<std::string, std::size_t, std::less<>> homes;
     for (const LabTicket& each : left) ++homes[each.home];
-    RC_ASSERT(line.homes() == homes);
-    RC_ASSERT(line.of_home("gone").size() == homes["gone"]);
+    RC_ASSERT(queue.homes() == homes);
+    RC_ASSERT(queue.of_home("gone").size() == homes["gone"]);
     for (const Homes& absent : {Homes{}, Homes{"gone"}}) {
       const GpusByUser has{.in_all = {{1000, 3}}, .firmly = {{1000, 3}}};
-      LabOpenings openings(line, absent, has);
+      LabOpenings openings(queue, absent, has);
       const std::vector<LabTicket> ranked = in_turn(left, absent, has);
       for (const LabTicket& each : ranked) {
         RC_ASSERT(openings.hosts_to_join(each.id) == open_by_the_rule(ranked, each, absent));
@@ -236,61 +236,62 @@ TEST_CASE("a line that has changed often answers as the rule does on what is lef
           return other.order < each.order &&
                  std::ranges::find_first_of(other.hosts, each.hosts) != other.hosts.end();
         });
-        RC_ASSERT(openings.place(each.id) == static_cast<std::size_t>(before));
+        RC_ASSERT(openings.position(each.id) == static_cast<std::size_t>(before));
       }
       LabOrder told;
       for (const LabTicket& each : ranked) {
         if (each.joined.empty())
           ++told.outside;
         else
-          told.standing.push_back({each.asked_at, openings.place(each.id) + 1});
+          told.standing.push_back({each.origin, openings.position(each.id) + 1});
       }
       RC_ASSERT(openings.order() == told);
-      for (const LabTicket& each : left) RC_ASSERT(line.find(each.id) == each);
+      for (const LabTicket& each : left) RC_ASSERT(queue.find(each.id) == each);
     }
-    for (const LabTicket& each : left) line.remove(each.id);
-    RC_ASSERT(line.size() == 0);
-    RC_ASSERT(line.homes().empty());
+    for (const LabTicket& each : left) queue.remove(each.id);
+    RC_ASSERT(queue.size() == 0);
+    RC_ASSERT(queue.homes().empty());
   }));
 }
 
 /// One of this user's for one GPU on the host a, in turn.
-void come_in_turn(LabLine& line, std::uint32_t uid, std::string id, std::uint64_t order, Hosts joined = {}) {
+void come_with_number(LabTickets& queue, std::uint32_t uid, std::string id, std::uint64_t order,
+                      Hosts joined = {}) {
   LabTicket ticket = asks(std::move(id), order, {"a"}, std::move(joined));
   ticket.lane = 1;
   ticket.uid = uid;
-  ticket.turn = next_turn(uid, line.turns());
-  line.put(ticket);
+  ticket.fair_number = next_fair_number(uid, queue.fair_numbers());
+  queue.put(ticket);
 }
 
 TEST_CASE("in the fair order a window that is full of one user's is open to another's") {
   const Homes nobody_absent;
-  LabLine line;
+  LabTickets queue;
   for (std::uint64_t i = 0; i < 40; ++i)
-    come_in_turn(line, 1, fmt::format("ada-{}", i), i + 1, i < kLabWindow ? Hosts{"a"} : Hosts{});
-  come_in_turn(line, 2, "bob-0", 50);
-  LabOpenings openings(line, nobody_absent);
+    come_with_number(queue, 1, fmt::format("ada-{}", i), i + 1, i < kLabWindow ? Hosts{"a"} : Hosts{});
+  come_with_number(queue, 2, "bob-0", 50);
+  LabOpenings openings(queue, nobody_absent);
   CHECK(openings.hosts_to_join("bob-0") == Hosts{"a"});
-  CHECK(openings.place("bob-0") == 1);
+  CHECK(openings.position("bob-0") == 1);
   CHECK(openings.hosts_to_join("ada-8").empty());
   // What he has of the lab already counts as well.
   const GpusByUser has{.in_all = {{2, 60}}, .firmly = {{2, 60}}};
-  LabOpenings later(line, nobody_absent, has);
+  LabOpenings later(queue, nobody_absent, has);
   CHECK(later.hosts_to_join("bob-0").empty());
-  CHECK(later.place("bob-0") == 40);
+  CHECK(later.position("bob-0") == 40);
 }
 
 TEST_CASE("without turns nobody goes past anybody, and nobody past one who has none") {
   const Homes nobody_absent;
-  LabLine line;
-  line.put(asks("old", 1, {"a"}));
-  come_in_turn(line, 1, "ada", 2);
-  come_in_turn(line, 2, "bob", 3);
+  LabTickets queue;
+  queue.put(asks("old", 1, {"a"}));
+  come_with_number(queue, 1, "ada", 2);
+  come_with_number(queue, 2, "bob", 3);
   const GpusByUser has{.in_all = {{1, 4}}, .firmly = {{1, 4}}};
-  const LabOpenings openings(line, nobody_absent, has);
-  CHECK(openings.place("old") == 0);
-  CHECK(openings.place("bob") == 1);
-  CHECK(openings.place("ada") == 2);
+  const LabOpenings openings(queue, nobody_absent, has);
+  CHECK(openings.position("old") == 0);
+  CHECK(openings.position("bob") == 1);
+  CHECK(openings.position("ada") == 2);
 }
 
 /// One of this user's, who may have so many GPUs at once.
@@ -305,25 +306,25 @@ LabTicket limited(std::uint32_t uid, std::string id, std::uint64_t order, unsign
 TEST_CASE(
     "of one user's requests only as many stand on hosts as the user may have, and nobody waits for more") {
   const Homes nobody_absent;
-  LabLine line = line_of({limited(1, "ada-0", 1, 1, 3), limited(1, "ada-1", 2, 2, 3),
-                          limited(1, "ada-2", 3, 1, 3), limited(2, "bob-0", 4, 1, 3)});
+  LabTickets queue = line_of({limited(1, "ada-0", 1, 1, 3), limited(1, "ada-1", 2, 2, 3),
+                              limited(1, "ada-2", 3, 1, 3), limited(2, "bob-0", 4, 1, 3)});
   // ada-0 and ada-1 stand on the host: the next of ada's is not waited for.
   for (const char* id : {"ada-0", "ada-1"}) {
-    LabTicket stands = *line.find(id);
+    LabTicket stands = *queue.find(id);
     stands.joined = {"a"};
-    line.put(stands);
+    queue.put(stands);
   }
-  CHECK(line.asks_who_has_what());
-  LabOpenings openings(line, nobody_absent);
+  CHECK(queue.asks_who_has_what());
+  LabOpenings openings(queue, nobody_absent);
   CHECK(openings.hosts_to_join("ada-1") == Hosts{"a"});
   CHECK_FALSE(openings.taken_of_limit("ada-1"));
   CHECK(openings.hosts_to_join("ada-2").empty());
   CHECK(openings.taken_of_limit("ada-2") == 3);
   CHECK(openings.hosts_to_join("bob-0") == Hosts{"a"});
-  CHECK(openings.place("bob-0") == 3);
+  CHECK(openings.position("bob-0") == 3);
   // What the user has of the lab counts: ada-1 has no room any more, and the later and smaller one does.
   const GpusByUser has{.in_all = {{1, 1}}, .firmly = {{1, 1}}};
-  LabOpenings later(line, nobody_absent, has);
+  LabOpenings later(queue, nobody_absent, has);
   CHECK(later.hosts_to_join("ada-0") == Hosts{"a"});
   CHECK(later.taken_of_limit("ada-1") == 2);
   CHECK(later.hosts_to_join("ada-2") == Hosts{"a"});
@@ -331,47 +332,47 @@ TEST_CASE(
   const Homes absent{"away"};
   LabTicket away = limited(1, "ada-0", 1, 1, 3);
   away.home = "away";
-  line.put(away);
-  LabOpenings without(line, absent);
+  queue.put(away);
+  LabOpenings without(queue, absent);
   CHECK(without.hosts_to_join("ada-2") == Hosts{"a"});
 }
 
 TEST_CASE("a limit that changes is that of the ticket, and none is none") {
   const Homes nobody_absent;
-  LabLine line = line_of({limited(1, "ada", 1, 2, 1)});
-  CHECK(LabOpenings(line, nobody_absent).taken_of_limit("ada") == 0);
-  line.put(limited(1, "ada", 1, 2, 2));
-  CHECK_FALSE(LabOpenings(line, nobody_absent).taken_of_limit("ada"));
+  LabTickets queue = line_of({limited(1, "ada", 1, 2, 1)});
+  CHECK(LabOpenings(queue, nobody_absent).taken_of_limit("ada") == 0);
+  queue.put(limited(1, "ada", 1, 2, 2));
+  CHECK_FALSE(LabOpenings(queue, nobody_absent).taken_of_limit("ada"));
   LabTicket free = limited(1, "ada", 1, 2, 1);
   free.most.reset();
-  line.put(free);
-  CHECK_FALSE(LabOpenings(line, nobody_absent).taken_of_limit("ada"));
-  CHECK_FALSE(line.asks_who_has_what());
-  line.put(limited(1, "ada", 1, 2, 1));
-  line.remove("ada");
-  CHECK_FALSE(line.asks_who_has_what());
-  CHECK_FALSE(LabOpenings(line, nobody_absent).taken_of_limit("ada"));
+  queue.put(free);
+  CHECK_FALSE(LabOpenings(queue, nobody_absent).taken_of_limit("ada"));
+  CHECK_FALSE(queue.asks_who_has_what());
+  queue.put(limited(1, "ada", 1, 2, 1));
+  queue.remove("ada");
+  CHECK_FALSE(queue.asks_who_has_what());
+  CHECK_FALSE(LabOpenings(queue, nobody_absent).taken_of_limit("ada"));
 }
 
 TEST_CASE("people are told of all that stand on a host, in order, and how many stand on none") {
   LabTicket silent = asks("3", 3, {"a"}, {"a"});
-  silent.asked_at.clear();
+  silent.origin.clear();
   const Homes nobody_absent;
-  const LabLine line = line_of({asks("9", 1, {"b", "a"}, {"a"}), asks("2", 2, {"b"}), silent,
-                                asks("1", 4, {"a"}, {"a"}), asks("0", 5, {"c"}, {"c"})});
-  CHECK(LabOpenings(line, nobody_absent).order() ==
+  const LabTickets queue = line_of({asks("9", 1, {"b", "a"}, {"a"}), asks("2", 2, {"b"}), silent,
+                                    asks("1", 4, {"a"}, {"a"}), asks("0", 5, {"c"}, {"c"})});
+  CHECK(LabOpenings(queue, nobody_absent).order() ==
         LabOrder{.standing = {{"desk:1", 1}, {"desk:4", 3}, {"desk:5", 1}}, .outside = 1});
 }
 
 TEST_CASE("somebody may always join who stands nowhere and whose host has room") {
   CHECK(rc::check([](const std::vector<std::uint8_t>& wishes) {
-    std::vector<LabTicket> line;
+    std::vector<LabTicket> queue;
     for (std::size_t i = 0; i < wishes.size(); ++i)
-      line.push_back(asks(std::to_string(i), i + 1, {wishes[i] % 2 == 0 ? "a" : "b"}));
-    if (line.empty()) return;
-    RC_ASSERT(!hosts_to_join(line, line.front().id, {}).empty());
+      queue.push_back(asks(std::to_string(i), i + 1, {wishes[i] % 2 == 0 ? "a" : "b"}));
+    if (queue.empty()) return;
+    RC_ASSERT(!hosts_to_join(queue, queue.front().id, {}).empty());
   }));
 }
 
 }  // namespace
-}  // namespace berth::lab_line_test
+}  // namespace berth::lab_tickets_test

@@ -5,16 +5,16 @@
 
 #include "berth/verdict/test/machine.h"
 
-namespace berth::lab_queue_test {
+namespace berth::merged_queue_test {
 namespace {
 
-Standing waits(std::uint64_t id, std::string asked_at, std::size_t position,
+Standing waits(std::uint64_t id, std::string origin, std::size_t position,
                std::optional<std::int64_t> starts_at_s = {}, std::string user = "ada") {
   Standing waiter;
   waiter.ticket.id = TicketId{id};
   waiter.ticket.phase = TicketPhase::waiting;
   waiter.ticket.user = std::move(user);
-  waiter.ticket.asked_at = std::move(asked_at);
+  waiter.ticket.origin = std::move(origin);
   waiter.position = position;
   waiter.starts_at_s = starts_at_s;
   return waiter;
@@ -34,7 +34,7 @@ std::string queue_in_words(const Hosts& hosts, const LabOrder& order = {}) {
   for (const LabWaiter& each : merged_queue(hosts, order)) {
     text += fmt::format("{}{}@{} of {}", text.empty() ? "" : ", ", each.nearest->ticket.id.value,
                         each.at->name, each.hosts.size());
-    if (each.place) text += fmt::format(" #{}", *each.place);
+    if (each.position) text += fmt::format(" #{}", *each.position);
   }
   return text;
 }
@@ -53,7 +53,7 @@ TEST_CASE("what was asked for on a host is told for itself, and so is what anoth
   CHECK(queue_in_words(hosts) == "1@gpu1 of 1, 2@gpu1 of 1, 3@gpu2 of 1, 4@gpu2 of 1");
 }
 
-TEST_CASE("those in the line of the lab have its order, and the others stand behind who is before them") {
+TEST_CASE("those in the queue of the lab have its order, and the others stand behind who is before them") {
   const Hosts hosts{with_queue("gpu1", {waits(1, "desk1:3", 1), waits(2, "", 2), waits(3, "desk1:4", 3)}),
                     with_queue("gpu2", {waits(4, "", 1), waits(5, "desk2:2", 2), waits(6, "desk9:9", 3)})};
   const LabOrder order{.standing = {{"desk2:2", 1}, {"desk2:1", 1}, {"desk1:3", 2}, {"desk1:4", 3}},
@@ -72,4 +72,4 @@ TEST_CASE("a request without a place in the lab stands where it starts the soone
 }
 
 }  // namespace
-}  // namespace berth::lab_queue_test
+}  // namespace berth::merged_queue_test

@@ -2,34 +2,35 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::lab_queue::store_place_test {
+namespace berth::lab_queue::store_access_test {
 namespace {
 
 TEST_CASE("a store is asked in the clear on this machine only") {
-  CHECK(store_place({.urls = {"http://127.0.0.1:2379"}}, "gpu1")->has_value());
-  CHECK(store_place({.urls = {"https://etcd1:2379", "https://etcd2:2379"}}, "gpu1")->value().members.size() ==
-        2);
-  const auto plain = store_place({.urls = {"https://etcd1:2379", "http://etcd2:2379"}}, "gpu1");
+  CHECK(store_access({.urls = {"http://127.0.0.1:2379"}}, "gpu1")->has_value());
+  CHECK(
+      store_access({.urls = {"https://etcd1:2379", "https://etcd2:2379"}}, "gpu1")->value().members.size() ==
+      2);
+  const auto plain = store_access({.urls = {"https://etcd1:2379", "http://etcd2:2379"}}, "gpu1");
   REQUIRE_FALSE(plain);
   CHECK(plain.error().message.starts_with("--store http://etcd2:2379: anybody on the network"));
 }
 
 TEST_CASE("what is not said of a store is as usual") {
-  const auto place = store_place({.urls = {"http://[::1]:2379"}}, "gpu1");
-  REQUIRE(place);
-  CHECK((*place)->name == "gpu1");
-  CHECK((*place)->socket == http::kDefaultStoreSocket);
-  CHECK_FALSE(store_place({}, "gpu1")->has_value());
+  const auto access = store_access({.urls = {"http://[::1]:2379"}}, "gpu1");
+  REQUIRE(access);
+  CHECK((*access)->name == "gpu1");
+  CHECK((*access)->socket == http::kDefaultStoreSocket);
+  CHECK_FALSE(store_access({}, "gpu1")->has_value());
 }
 
 TEST_CASE("what makes no sense of a store is refused") {
-  CHECK_FALSE(store_place({.socket = "/run/s"}, "gpu1"));
-  CHECK_FALSE(store_place({.urls = {"http://127.0.0.1:1"}, .name = "-a b"}, "gpu1"));
-  CHECK_FALSE(store_place({.urls = {"https://etcd"}, .cert_file = "/c"}, "gpu1"));
-  CHECK_FALSE(store_place({.urls = {"https://etcd"}, .user = "berth"}, "gpu1"));
-  CHECK_FALSE(store_place({.urls = {"https://etcd"}, .password_file = "/p"}, "gpu1"));
-  CHECK_FALSE(store_place({.urls = {"http://127.0.0.1:1"}, .socket = std::string(200, 'a')}, "gpu1"));
+  CHECK_FALSE(store_access({.socket = "/run/s"}, "gpu1"));
+  CHECK_FALSE(store_access({.urls = {"http://127.0.0.1:1"}, .name = "-a b"}, "gpu1"));
+  CHECK_FALSE(store_access({.urls = {"https://etcd"}, .cert_file = "/c"}, "gpu1"));
+  CHECK_FALSE(store_access({.urls = {"https://etcd"}, .user = "berth"}, "gpu1"));
+  CHECK_FALSE(store_access({.urls = {"https://etcd"}, .password_file = "/p"}, "gpu1"));
+  CHECK_FALSE(store_access({.urls = {"http://127.0.0.1:1"}, .socket = std::string(200, 'a')}, "gpu1"));
 }
 
 }  // namespace
-}  // namespace berth::lab_queue::store_place_test
+}  // namespace berth::lab_queue::store_access_test

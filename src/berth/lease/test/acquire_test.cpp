@@ -110,7 +110,7 @@ TEST_CASE("a MIG instance is locked together with a part of its GPU") {
   Scene scene(1);
   Device instance = gpu(0);
   instance.uuid = "MIG-a";
-  instance.mig = MigPlace{"GPU-a", 0, {}, {}};
+  instance.mig = MigPlacement{"GPU-a", 0, {}, {}};
   scene.source.machine.devices[0].mig_enabled = true;
   scene.source.machine.devices.push_back(instance);
   const HeldLease lease = scene.held();
@@ -161,7 +161,7 @@ TEST_CASE("an earlier waiter that goes on while the driver is asked is not overt
   }};
   const SourceAccess access{[&]() -> Result<source::Source*> { return &scene.source; }, [] {}};
   const auto acquired =
-      acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience, on_wait);
+      acquire_by_queue(access, scene.store, scene.request, scene.options, {}, patience, on_wait);
   REQUIRE(acquired.has_value());
   CHECK(scene.source.reads > 1);
   REQUIRE(std::holds_alternative<Refused>(*acquired));

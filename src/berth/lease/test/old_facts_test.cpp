@@ -97,7 +97,7 @@ TEST_CASE("a lease that came and ended while the driver answered leaves its devi
 
 TEST_CASE("once in the queue no lease of another device is a reason to ask the driver again") {
   Scene scene(1);
-  scene.options.policy.line.backfill = false;
+  scene.options.policy.queue.backfill = false;
   const auto stay = [](const Ledger&, TicketId) -> Result<Decision> { return {Stay{}}; };
   Ticket earlier;
   earlier.candidates = {"GPU-a"};
@@ -108,7 +108,7 @@ TEST_CASE("once in the queue no lease of another device is a reason to ask the d
   const OnWait on_wait{[&](const Standing&, const Snapshot&) { rival->own.reset(); }};
   const SourceAccess access{[&]() -> Result<source::Source*> { return &scene.source; }, [] {}};
   const auto acquired =
-      acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience, on_wait);
+      acquire_by_queue(access, scene.store, scene.request, scene.options, {}, patience, on_wait);
   REQUIRE(acquired.has_value());
   CHECK(std::holds_alternative<HeldLease>(*acquired));
   CHECK(scene.source.reads == 2);
@@ -128,7 +128,7 @@ TEST_CASE(
   patience.wait = true;
   patience.limit = std::chrono::seconds(2);
   const SourceAccess access{[&]() -> Result<source::Source*> { return &scene.source; }, [] {}};
-  const auto acquired = acquire_in_turn(access, scene.store, scene.request, scene.options, {}, patience, {});
+  const auto acquired = acquire_by_queue(access, scene.store, scene.request, scene.options, {}, patience, {});
   REQUIRE(acquired.has_value());
   CHECK(scene.source.reads > 2);
   CHECK(std::holds_alternative<Refused>(*acquired));

@@ -25,9 +25,9 @@ struct Asked {
     for (unsigned index = 0; index < devices; ++index) source.machine.devices.push_back(gpu(index));
   }
   Session session(LookOptions options = {}) {
-    Place place;
-    place.store = std::make_unique<store::MemoryStore>(std::make_shared<store::MemoryBooks>());
-    return {std::move(place),
+    Domain domain;
+    domain.store = std::make_unique<store::MemoryStore>(std::make_shared<store::MemoryBooks>());
+    return {std::move(domain),
             {[this]() -> Result<source::Source*> { return &source; }, [this] { ++closed; }},
             std::move(options)};
   }
@@ -48,11 +48,11 @@ Refusal refusal(Result<std::variant<Yes, Refusal>> answer) {
 }
 
 Session session_on(Asked& machine, const std::shared_ptr<store::MemoryBooks>& books) {
-  Place place;
-  place.store = std::make_unique<store::MemoryStore>(books);
+  Domain domain;
+  domain.store = std::make_unique<store::MemoryStore>(books);
   LookOptions in_order;
-  in_order.policy.line.backfill = false;
-  return {std::move(place), {[&]() -> Result<source::Source*> { return &machine.source; }, [] {}}, in_order};
+  in_order.policy.queue.backfill = false;
+  return {std::move(domain), {[&]() -> Result<source::Source*> { return &machine.source; }, [] {}}, in_order};
 }
 
 TEST_CASE("a topology that cannot be had is a note on the choice, picked or leased") {

@@ -38,7 +38,7 @@ reason = "on loan"
   REQUIRE(policy);
   CHECK(policy->hidden_tolerance_bytes == 1ULL << 30U);
   CHECK(policy->default_wait_s == 7200);
-  CHECK(policy->line.assumed_s == 86400);
+  CHECK(policy->queue.assumed_s == 86400);
   CHECK(policy->most_time_s == 172800);
   CHECK(policy->time_grace_s == 120);
   CHECK(policy->idle_leases_s == 2700);
@@ -180,8 +180,8 @@ TEST_CASE("a user's file may only narrow the site's") {
   SitePolicy site;
   site.default_wait_s = 3600;
   site.idle_leftovers_s = 3600;
-  site.commands = CommandTelling::program;
-  CHECK(apply_site_text(site, "commands = \"none\"", "u", true)->commands == CommandTelling::none);
+  site.commands = CommandVisibility::program;
+  CHECK(apply_site_text(site, "commands = \"none\"", "u", true)->commands == CommandVisibility::none);
   site.most_time_s = 48 * 3600;
   site.tenant_gpus = 2;
   site.tenant_time_s = 60;
@@ -210,7 +210,7 @@ TEST_CASE("a user's file may only narrow the site's") {
 }
 
 TEST_CASE(
-    "the agent that keeps the line of the lab is named by the whole path of its socket, by a user as well") {
+    "the agent that keeps the queue of the lab is named by the whole path of its socket, by a user as well") {
   const auto site = apply_site_text({}, "store = \"/run/berth-serve/store.sock\"", "f", false);
   REQUIRE(site.has_value());
   CHECK(site->store_socket == "/run/berth-serve/store.sock");
@@ -224,15 +224,15 @@ TEST_CASE(
 TEST_CASE("a hub is a URL or a table, a user's own hosts replace it, and it replaces the site's hosts") {
   const auto plain = apply_site_text({}, "hub = \"https://hub:8420\"", "f", false);
   REQUIRE(plain.has_value());
-  CHECK(plain->hub == HubPlace{"https://hub:8420"});
+  CHECK(plain->hub == HubAccess{"https://hub:8420"});
   const auto whole = apply_site_text(
       {}, "hub = { url = \"http://hub\", token_file = \"/t\", ca_file = \"/c\", insecure = true }", "f",
       false);
   REQUIRE(whole.has_value());
-  CHECK(whole->hub == HubPlace{"http://hub", "/t", "/c", true});
+  CHECK(whole->hub == HubAccess{"http://hub", "/t", "/c", true});
   const auto hosts = apply_site_text(*whole, "hosts = [\"mine\"]", "g", true);
   REQUIRE(hosts.has_value());
-  CHECK(hosts->hub == HubPlace{});
+  CHECK(hosts->hub == HubAccess{});
   const auto again = apply_site_text(*hosts, "hub = \"http://other\"", "g", true);
   REQUIRE(again.has_value());
   CHECK(again->hub.url == "http://other");

@@ -15,7 +15,7 @@
 
 #include "berth/net/gzip.h"
 
-namespace berth::net::sequels_test {
+namespace berth::net::delta_chunks_test {
 namespace {
 
 constexpr const char* kPath = "/events";
@@ -86,32 +86,32 @@ std::string unpacked(const std::string& bytes) {
 }
 
 /// What a sequel is of.
-std::string sequel_text(const http::Published& published, const Sequel& sequel) {
+std::string delta_text(const http::Published& published, const DeltaChunk& delta) {
   std::string text;
   for (const http::Frame& each : published.streams.at(kPath)) {
-    if (each.number > sequel.after) text += joined(each.parts_after(sequel.after));
+    if (each.number > delta.after) text += joined(each.parts_after(delta.after));
   }
-  CHECK(text.size() == sequel.bytes);
+  CHECK(text.size() == delta.bytes);
   return text;
 }
 
 struct Client {
-  explicit Client(std::uint64_t sent) : place(kPath, sent), bytes(GzipFrame::start()) {}
+  explicit Client(std::uint64_t sent) : cursor(kPath, sent), bytes(GzipFrame::start()) {}
 
   /// Whether there was a sequel for it.
-  bool take(const http::Published& published, const http::ByPath<Sequel>& sequels) {
-    if (const Sequel* sequel = place.sequel(sequels)) {
-      plain += sequel_text(published, *sequel);
-      add(*sequel->packed, sequel->bytes);
+  bool take(const http::Published& published, const http::ByPath<DeltaChunk>& deltas) {
+    if (const DeltaChunk* delta = cursor.delta(deltas)) {
+      plain += delta_text(published, *delta);
+      add(*delta->packed, delta->bytes);
       return true;
     }
-    for (const http::Part& each : place.frames(published)) add(each);
+    for (const http::Part& each : cursor.frames(published)) add(each);
     return false;
   }
 
   void hear_that_it_lives() {
     add(http::make_part(":\n\n"));
-    place.is_interrupted();
+    cursor.is_interrupted();
   }
 
   void add(const http::Part& part) {
@@ -123,7 +123,7 @@ struct Client {
     frame.take(packed, size);
   }
 
-  StreamPlace place;
+  StreamCursor cursor;
   std::string bytes;
   std::string plain;
   GzipFrame frame;
@@ -133,13 +133,13 @@ TEST_CASE("whoever comes, goes slowly or hears a comment can read what follows, 
   for (unsigned seed = 1; seed <= 8; ++seed) {
     CAPTURE(seed);
     Story story(seed);
-    Sequels sequels;
+    DeltaChunks deltas;
     std::vector<Client> clients;
     int followed = 0;
     for (int round = 0; round < 25; ++round) {
       const http::Published published = story.next();
-      if (story.draw(15) == 0) sequels.forget();
-      const auto made = sequels.take(published, {kPath});
+      if (story.draw(15) == 0) deltas.forget();
+      const auto made = deltas.take(published, {kPath});
       const auto first = published.streams.at(kPath).front().number;
       clients.emplace_back(story.draw(2) == 0 ? 0 : first + story.draw(20));
       for (Client& each : clients) {
@@ -155,37 +155,36 @@ TEST_CASE("whoever comes, goes slowly or hears a comment can read what follows, 
 
 TEST_CASE("what follows what a client has is a fraction of what it takes alone") {
   Story story(1);
-  Sequels sequels;
-  sequels.take(story.next(), {kPath});
-  sequels.take(story.next(), {kPath});
+  DeltaChunks deltas;
+  deltas.take(story.next(), {kPath});
+  deltas.take(story.next(), {kPath});
   const http::Published published = story.next();
-  const Sequel sequel = sequels.take(published, {kPath}).at(kPath);
+  const DeltaChunk delta = deltas.take(published, {kPath}).at(kPath);
   std::size_t alone = 0;
   for (const http::Frame& each : published.streams.at(kPath)) {
-    if (each.number > sequel.after) alone += packed_form(each.parts.front())->bytes.size();
+    if (each.number > delta.after) alone += packed_form(each.parts.front())->bytes.size();
   }
-  CHECK(sequel.packed->bytes.size() * 2 < alone);
+  CHECK(delta.packed->bytes.size() * 2 < alone);
 }
 
 TEST_CASE("a stream of which nothing is new keeps its sequel, and one that is gone has none") {
   Story story(1);
-  Sequels sequels;
-  sequels.take(story.next(), {kPath});
+  DeltaChunks deltas;
+  deltas.take(story.next(), {kPath});
   const http::Published published = story.next();
-  CHECK(sequels.take(published, {kPath}).at(kPath).number ==
-        sequels.take(published, {kPath}).at(kPath).number);
-  CHECK(sequels.take(http::Published(), {kPath}).empty());
-  CHECK(sequels.take(story.next(), {kPath}).empty());
+  CHECK(deltas.take(published, {kPath}).at(kPath).number == deltas.take(published, {kPath}).at(kPath).number);
+  CHECK(deltas.take(http::Published(), {kPath}).empty());
+  CHECK(deltas.take(story.next(), {kPath}).empty());
 }
 
 TEST_CASE("a stream that nobody reads is not compressed, and whoever comes to it is sent parts at first") {
   Story story(1);
-  Sequels sequels;
-  sequels.take(story.next(), {kPath});
-  CHECK(sequels.take(story.next(), {kPath}).size() == 1);
-  CHECK(sequels.take(story.next(), {"/others"}).empty());
-  CHECK(sequels.take(story.next(), {kPath}).empty());
-  CHECK(sequels.take(story.next(), {kPath}).size() == 1);
+  DeltaChunks deltas;
+  deltas.take(story.next(), {kPath});
+  CHECK(deltas.take(story.next(), {kPath}).size() == 1);
+  CHECK(deltas.take(story.next(), {"/others"}).empty());
+  CHECK(deltas.take(story.next(), {kPath}).empty());
+  CHECK(deltas.take(story.next(), {kPath}).size() == 1);
 }
 
 TEST_CASE("a stream is read from when the first comes until the last has gone") {
@@ -261,7 +260,7 @@ struct Follower {
     }
   }
 
-  StreamPlace place{kPath, 0};
+  StreamCursor cursor{kPath, 0};
   std::map<int, std::uint64_t> states{};
   int changes = 0;
 };
@@ -270,17 +269,17 @@ TEST_CASE("whoever has all is sent what has changed, and whoever has missed some
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     Changes story(seed);
-    Sequels sequels;
+    DeltaChunks deltas;
     std::vector<Follower> followers(5);
     for (int round = 0; round < 30; ++round) {
       const http::Published published = story.next();
-      const auto made = sequels.take(published, {kPath});
+      const auto made = deltas.take(published, {kPath});
       const auto take_more = [&](Follower& each) {
-        if (const Sequel* sequel = story.draw(2) == 0 ? each.place.sequel(made) : nullptr) {
-          each.take(sequel_text(published, *sequel));
+        if (const DeltaChunk* delta = story.draw(2) == 0 ? each.cursor.delta(made) : nullptr) {
+          each.take(delta_text(published, *delta));
           return true;
         }
-        const std::string text = joined(each.place.frames(published));
+        const std::string text = joined(each.cursor.frames(published));
         each.take(text);
         return !text.empty();
       };
@@ -297,4 +296,4 @@ TEST_CASE("whoever has all is sent what has changed, and whoever has missed some
 }
 
 }  // namespace
-}  // namespace berth::net::sequels_test
+}  // namespace berth::net::delta_chunks_test

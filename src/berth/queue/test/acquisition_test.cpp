@@ -244,16 +244,16 @@ TEST_CASE("who stands behind a rival sleeps until that no longer waits, and look
 
 TEST_CASE("in the fair order whoever came first looks after the devices, and looks at each tick") {
   Asker asker(patient());
-  asker.facts.policy.line.order = TurnOrder::fair;
+  asker.facts.policy.queue.order = QueueOrder::fair;
   asker.leases = {lease(1, uuid_of(0))};
   asker.leases[0].uid = asker.mine.uid;
-  asker.mine.turn = 1;
+  asker.mine.fair_number = 1;
   Ticket other = waiter(kMe + 2);
   other.uid = asker.mine.uid + 1;
-  other.turn = 0;
+  other.fair_number = 0;
   other.count = 2;
   asker.earlier = {other};
-  asker.facts.policy.line.backfill = false;
+  asker.facts.policy.queue.backfill = false;
   CHECK(asker.goes_on() ==
         Action(SleepBehind{other.id, 5s, {other.id}, asker.mine.candidates, {TicketId{1}}, true}));
   CHECK(is<Look>(asker.tell(Ticked{})));
@@ -262,21 +262,21 @@ TEST_CASE("in the fair order whoever came first looks after the devices, and loo
 TEST_CASE("in the fair order whoever came first rings whose turn it is now that another has given up") {
   Asker asker(patient());
   asker.facts = machine(2);
-  asker.facts.policy.line.order = TurnOrder::fair;
+  asker.facts.policy.queue.order = QueueOrder::fair;
   asker.leases = {lease(1, uuid_of(0))};
   asker.leases[0].uid = asker.mine.uid;
-  asker.mine.turn = 1;
+  asker.mine.fair_number = 1;
   Ticket next = waiter(kMe + 1);
   next.uid = asker.mine.uid + 1;
-  next.turn = 1;
+  next.fair_number = 1;
   Ticket gives_up = waiter(kMe + 2);
   gives_up.uid = asker.mine.uid + 2;
-  gives_up.turn = 0;
+  gives_up.fair_number = 0;
   gives_up.count = 2;
   asker.earlier = {next, gives_up};
-  asker.facts.policy.line.backfill = false;
+  asker.facts.policy.queue.backfill = false;
   CHECK(is<SleepBehind>(asker.goes_on()));
-  LineRead read;
+  QueueRead read;
   SUBCASE("it has left") {
     asker.earlier = {next};
   }
@@ -284,7 +284,7 @@ TEST_CASE("in the fair order whoever came first rings whose turn it is now that 
     read.stopped = {gives_up.id};
   }
   CHECK(is<Look>(asker.tell(Ticked{})));
-  CHECK(asker.goes_on() == Action(ReadLine{true}));
+  CHECK(asker.goes_on() == Action(ReadQueue{true}));
   read.ledger = asker.ledger();
   CHECK(asker.tell(read) == Action(Ring{{next.id}}));
 }
@@ -472,7 +472,7 @@ TEST_CASE("a rival that is held back while one sleeps behind it makes a new orde
   CHECK(is<Take>(asker.decides()));
 }
 
-// First in line
+// First in the queue
 // ----------------------------------------------------------------------------------------------
 
 TEST_CASE("the first in line sleeps on its devices, and on the leases that it could be given something of") {

@@ -91,7 +91,7 @@ class Asker {
       return false;
     return true;
   }
-  // To the long sleep of the first in line.
+  // To the long sleep of the first in the queue.
   SleepUntilReleased sleeps_long() {
     goes_on();
     tell(Woken::not_asleep);

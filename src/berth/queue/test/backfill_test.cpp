@@ -20,10 +20,10 @@ Ticket lease_for(std::uint64_t id, unsigned device, std::int64_t time_s) {
   return ticket;
 }
 
-/// One GPU of two is leased for an hour, and the first in line wants both.
+/// One GPU of two is leased for an hour, and the first in the queue wants both.
 Asker one_free_and_kept(std::int64_t my_time_s, Patience patience = patient()) {
   Asker asker(patience);
-  asker.facts.policy.line.backfill = true;
+  asker.facts.policy.queue.backfill = true;
   asker.leases = {lease_for(1, 0, 3600)};
   asker.earlier = {wanting(5, 2, 600)};
   asker.mine = wanting(kMe, 1, my_time_s);
@@ -52,7 +52,7 @@ TEST_CASE("who takes longer sleeps, and can be rung") {
 
 TEST_CASE("without backfill nobody starts in front of an earlier rival, and nobody rings") {
   Asker asker = one_free_and_kept(10);
-  asker.facts.policy.line.backfill = false;
+  asker.facts.policy.queue.backfill = false;
   CHECK(asker.goes_on() == Action(SleepBehind{TicketId{5}, 5s, {TicketId{5}}}));
 }
 
@@ -109,18 +109,18 @@ TEST_CASE("a share fits beside the share that is kept for another") {
 
 // Who rings
 
-/// First in line for both of two GPUs, of which one is free, with others behind.
+/// First in the queue for both of two GPUs, of which one is free, with others behind.
 struct First {
   Asker asker{patient()};
 
   First() {
-    asker.facts.policy.line.backfill = true;
+    asker.facts.policy.queue.backfill = true;
     asker.leases = {lease_for(1, 0, 3600)};
     asker.mine = wanting(kMe, 1, 600);
     asker.mine.candidates = {uuid_of(0)};
   }
 
-  Ledger line(std::vector<Ticket> later) {
+  Ledger queue(std::vector<Ticket> later) {
     Ledger ledger = books(asker.leases);
     ledger.tickets.push_back(asker.mine);
     ledger.tickets.insert(ledger.tickets.end(), later.begin(), later.end());
@@ -130,16 +130,16 @@ struct First {
 
 TEST_CASE("whoever is first and cannot use what is free rings who can") {
   First first;
-  CHECK(first.asker.goes_on() == Action(ReadLine{}));
-  const Ledger line = first.line({wanting(11, 2), wanting(12, 1), wanting(13, 1)});
-  CHECK(first.asker.tell(LineRead{line}) == Action(Ring{ids({12})}));
+  CHECK(first.asker.goes_on() == Action(ReadQueue{}));
+  const Ledger queue = first.queue({wanting(11, 2), wanting(12, 1), wanting(13, 1)});
+  CHECK(first.asker.tell(QueueRead{queue}) == Action(Ring{ids({12})}));
   CHECK(is<SleepUntilReleased>(first.asker.tell(Rang{})));
 }
 
 TEST_CASE("who does not hear it because he is stopped is passed over") {
   First first;
   first.asker.goes_on();
-  first.asker.tell(LineRead{first.line({wanting(12, 1), wanting(13, 1), wanting(14, 1)})});
+  first.asker.tell(QueueRead{first.queue({wanting(12, 1), wanting(13, 1), wanting(14, 1)})});
   CHECK(first.asker.tell(Rang{{TicketId{12}}}) == Action(Ring{ids({13})}));
   CHECK(is<SleepUntilReleased>(first.asker.tell(Rang{})));
 }
@@ -147,19 +147,19 @@ TEST_CASE("who does not hear it because he is stopped is passed over") {
 TEST_CASE("where nobody can use what is free, nobody is rung") {
   First first;
   first.asker.goes_on();
-  CHECK(is<SleepUntilReleased>(first.asker.tell(LineRead{first.line({wanting(12, 3)})})));
+  CHECK(is<SleepUntilReleased>(first.asker.tell(QueueRead{first.queue({wanting(12, 3)})})));
 }
 
 TEST_CASE("conditions of its own keep nothing from anybody") {
   Request cool;
   cool.conditions = {condition("temp<=20")};
   Asker asker(patient(), cool);
-  asker.facts.policy.line.backfill = true;
+  asker.facts.policy.queue.backfill = true;
   asker.leases = {lease_for(1, 0, 3600)};
-  CHECK(asker.goes_on() == Action(ReadLine{}));
-  Ledger line = asker.ledger();
-  line.tickets.push_back(wanting(12, 1));
-  CHECK(asker.tell(LineRead{line}) == Action(Ring{ids({12})}));
+  CHECK(asker.goes_on() == Action(ReadQueue{}));
+  Ledger queue = asker.ledger();
+  queue.tickets.push_back(wanting(12, 1));
+  CHECK(asker.tell(QueueRead{queue}) == Action(Ring{ids({12})}));
 }
 
 TEST_CASE("where all is leased nobody reads the line") {
@@ -182,7 +182,7 @@ TEST_CASE("who is rung looks, and again after a moment and after a quiet one") {
   // It finds that it is not its turn, and that nobody else's it is.
   const auto goes_to_sleep = [&] {
     Action action = asker.goes_on();
-    if (is<ReadLine>(action)) action = asker.tell(LineRead{asker.ledger()});
+    if (is<ReadQueue>(action)) action = asker.tell(QueueRead{asker.ledger()});
     return std::get<SleepBehind>(action).period;
   };
   CHECK(goes_to_sleep() == 1ms);
@@ -205,8 +205,8 @@ TEST_CASE("who is rung for nothing again and again listens less and less often")
     const auto* sleep = std::get_if<SleepBehind>(&asker.action);
     if (sleep == nullptr) {
       looks += is<Look>(asker.action) ? 1 : 0;
-      if (is<ReadLine>(asker.action))
-        asker.tell(LineRead{asker.ledger()});
+      if (is<ReadQueue>(asker.action))
+        asker.tell(QueueRead{asker.ledger()});
       else
         asker.takes_a_step();
     } else if (sleep->bell) {
@@ -234,7 +234,7 @@ TEST_CASE("when the one before it leaves, what was kept for that one is looked a
   asker.earlier.pop_back();
   CHECK(asker.tell(Woken::changed) == Action(Decide{}));
   CHECK(asker.passes_the_gate() == Action(Look{}));
-  CHECK(asker.goes_on() == Action(ReadLine{}));
+  CHECK(asker.goes_on() == Action(ReadQueue{}));
 }
 
 TEST_CASE("a bell that was lost costs a tick") {

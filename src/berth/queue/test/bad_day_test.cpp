@@ -20,7 +20,7 @@ Facts with_states(DeviceState first, DeviceState second) {
   return facts;
 }
 
-Asker first_in_line(Patience patience = patient()) {
+Asker first_in_queue(Patience patience = patient()) {
   Asker asker = with_all_leased(patience);
   asker.sleeps_long();
   asker.leases.clear();
@@ -46,7 +46,7 @@ TEST_CASE("a driver that fails, in whatever way, is a reason to wait for who wai
            {"none responds",
             Looked{with_states(DeviceState::unresponsive, DeviceState::unresponsive), none, {}}}}) {
     CAPTURE(row.what);
-    Asker asker = first_in_line();
+    Asker asker = first_in_queue();
     CHECK(asker.tell(std::move(row.happens)) == Action(until_it_works(kTick)));
     CHECK_FALSE(asker.state().standing.hindrance.empty());
     CHECK(asker.tell(Woken::tick) == Action(Look{false, true}));
@@ -57,9 +57,9 @@ TEST_CASE("a driver that fails, in whatever way, is a reason to wait for who wai
 
 TEST_CASE("what is not the driver's ends the wait as before") {
   const Error of_store{ErrorCode::failure, "the lease directory is gone"};
-  Asker asker = first_in_line();
+  Asker asker = first_in_queue();
   CHECK(asker.tell(LookFailed{of_store}) == Action(Fail{of_store}));
-  Asker gone = first_in_line();
+  Asker gone = first_in_queue();
   gone.facts.policy.excluded = {{"0", "broken"}, {"1", "broken"}};
   CHECK(gone.goes_on() == Action(Refuse{}));
 }
@@ -74,7 +74,7 @@ TEST_CASE("who waits for two devices of which one is lost waits on, and who wait
   const Facts working = asker.facts;
   asker.facts = with_states(DeviceState::lost, DeviceState::ok);
   CHECK(asker.goes_on() == Action(until_it_works(kTick)));
-  Asker one = first_in_line();
+  Asker one = first_in_queue();
   one.facts = asker.facts;
   CHECK(one.goes_on() == Action(Grant{}));
   Asker joins(patient(), two);
@@ -100,7 +100,7 @@ TEST_CASE("who joins, or does not wait, is refused by a driver that fails") {
 
 TEST_CASE("one that gave way waits for the driver before it joins again") {
   Patience again = patient();
-  again.stands_again = true;
+  again.is_requeued = true;
   Asker asker(again);
   CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(Pause{kTick}));
   CHECK(asker.tell(Paused{}) == Action(Look{false, true}));
@@ -116,7 +116,7 @@ TEST_CASE("who stands behind somebody needs no driver, and sleeps on") {
 }
 
 TEST_CASE("a driver that fails for one alone keeps the others waiting for a minute") {
-  Asker asker = first_in_line();
+  Asker asker = first_in_queue();
   asker.now = 10s;
   asker.tell(LookFailed{kMismatch, true});
   asker.now = 69s;
@@ -136,7 +136,7 @@ TEST_CASE("a driver that fails for one alone keeps the others waiting for a minu
 }
 
 TEST_CASE("a wait that runs out while the driver fails says so") {
-  Asker asker = first_in_line(patient_for(7s));
+  Asker asker = first_in_queue(patient_for(7s));
   asker.now = 5s;
   CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(until_it_works(2s)));
   asker.now = 9s;  // a machine under load comes late
@@ -146,7 +146,7 @@ TEST_CASE("a wait that runs out while the driver fails says so") {
 }
 
 TEST_CASE("whoever has slept is granted a device only by a driver that was loaded anew") {
-  Asker asker = first_in_line();
+  Asker asker = first_in_queue();
   CHECK(asker.action == Action(Look{false, false}));
   asker.looks();
   CHECK(is<Stay>(asker.decides()));

@@ -22,7 +22,7 @@ Ticket timed_lease(std::uint64_t id, unsigned device, std::int64_t time_s) {
 
 Facts two_gpus() {
   Facts facts = machine(2);
-  facts.policy.line.backfill = true;
+  facts.policy.queue.backfill = true;
   return facts;
 }
 

@@ -38,7 +38,7 @@ Ticket timed_lease(std::uint64_t id, unsigned device, std::int64_t time_s) {
 
 std::vector<Verdict> left_for(const Request& request, const Ledger& ledger, const Facts& facts) {
   const Ticket last = newcomer(request, *candidates(request, facts), ledger, facts);
-  return behind_the_line(*judge(request, ledger, facts), last, ledger, facts, {}, kNow);
+  return behind_the_queue(*judge(request, ledger, facts), last, ledger, facts, {}, kNow);
 }
 
 TEST_CASE("what is free and somebody waits for is kept for him") {
@@ -58,12 +58,12 @@ TEST_CASE("one that is passed over keeps nothing") {
   ledger.tickets = {waiter(2, {uuid_of(0)}, 1)};
   const Facts facts = machine(1);
   const Ticket last = newcomer({}, {uuid_of(0)}, ledger, facts);
-  CHECK(behind_the_line(*judge({}, ledger, facts), last, ledger, facts, {TicketId{2}}, kNow)[0].free());
+  CHECK(behind_the_queue(*judge({}, ledger, facts), last, ledger, facts, {TicketId{2}}, kNow)[0].free());
 }
 
 TEST_CASE("where gaps are filled, whoever ends in time may have what is kept") {
   Facts facts = machine(2);
-  facts.policy.line.backfill = true;
+  facts.policy.queue.backfill = true;
   Ledger ledger;
   ledger.tickets = {timed_lease(1, 0, 2 * kHour), waiter(2, {uuid_of(0), uuid_of(1)}, 2)};
   Request request;
@@ -116,7 +116,7 @@ Request random_request() {
 TEST_CASE("a newcomer is told that enough is left just where it would be granted") {
   CHECK(rc::check([] {
     Facts facts = machine(4);
-    facts.policy.line.backfill = *rc::gen::arbitrary<bool>();
+    facts.policy.queue.backfill = *rc::gen::arbitrary<bool>();
     const Ledger ledger = random_books();
     const Request request = random_request();
 
@@ -154,7 +154,7 @@ TEST_CASE("where those who came first leave too little, nobody who is left out c
   std::size_t sufficed = 0;
   const auto one_world = [&] {
     Facts facts = machine(4);
-    facts.policy.line.backfill = true;
+    facts.policy.queue.backfill = true;
     const auto books = rc::gen::resize(rc::kNominalSize, rc::gen::exec(random_books));
     Ledger ledger = *books;
     for (std::uint64_t later = 1000; later <= 3000; later += 1000) {
@@ -169,7 +169,7 @@ TEST_CASE("where those who came first leave too little, nobody who is left out c
       if (ticket.phase != TicketPhase::waiting) continue;
       if (*rc::gen::inRange(0, 8) == 0) ticket.yield_s = 30;
       ticket.uid = *rc::gen::inRange(0U, 4U);
-      if (in_turns) ticket.turn = *rc::gen::inRange(0, 4);
+      if (in_turns) ticket.fair_number = *rc::gen::inRange(0, 4);
       ticket.held_back = *rc::gen::inRange(0, 6) == 0;
       if (*rc::gen::inRange(0, 6) == 0) passed_over.insert(ticket.id);
     }

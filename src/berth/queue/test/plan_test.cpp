@@ -79,7 +79,7 @@ TEST_CASE("one that is held back is passed over, and once it is not it is before
 
 TEST_CASE("where gaps are filled, whose turn it is but for its own conditions is held back in any place") {
   Facts facts = machine(2);
-  facts.policy.line.backfill = true;
+  facts.policy.queue.backfill = true;
   for (Device& device : facts.snapshot.devices) device.temperature_c = 30;
   Ticket timed = lease(1, uuid_of(0));
   timed.granted_boot_s = 1000;
@@ -126,7 +126,7 @@ TEST_CASE("devices that no earlier waiter could use are taken at once") {
 TEST_CASE("whoever computes there already waits behind nobody") {
   const Ledger ledger = books({waiter(5, uuids_of({0})), waiter(6, uuids_of({0}))});
   Request request;
-  request.is_there_already = true;
+  request.adopts_running_process = true;
   const auto granted = plan(ledger, machine(1), request, TicketId{6}, {}, 0);
   REQUIRE(granted.has_value());
   CHECK(std::holds_alternative<Granted>(*granted));

@@ -8,7 +8,7 @@
 #include "berth/queue/plan.h"
 #include "berth/verdict/test/machine.h"
 
-namespace berth::yielding_test {
+namespace berth::preemption_test {
 namespace {
 
 using namespace test;
@@ -29,7 +29,7 @@ Ticket yielder(std::uint64_t id, std::vector<unsigned> devices, std::int64_t sin
 
 std::vector<std::uint64_t> ended(const Ledger& ledger, unsigned gpus) {
   std::vector<std::uint64_t> ids;
-  for (const Yield& yield : who_yields(ledger, machine(gpus), kNow)) ids.push_back(yield.lease.value);
+  for (const Preemption& yield : preemptions(ledger, machine(gpus), kNow)) ids.push_back(yield.lease.value);
   std::ranges::sort(ids);
   return ids;
 }
@@ -48,7 +48,7 @@ TEST_CASE("who yields for whom") {
   SUBCASE("the youngest, where one is enough") {
     ledger.tickets.push_back(wants(9, 1, {0, 1}));
     CHECK(ended(ledger, 2) == Ids{2});
-    CHECK(who_yields(ledger, machine(2), kNow).front().waiter == TicketId{9});
+    CHECK(preemptions(ledger, machine(2), kNow).front().waiter == TicketId{9});
   }
   SUBCASE("the one that has what is wanted") {
     ledger.tickets.push_back(wants(9, 1, {0}));
@@ -92,7 +92,7 @@ TEST_CASE("who yields for whom") {
     ledger.tickets.push_back(wants(9, 1, {0, 1}));
     Facts facts = machine(2);
     facts.draining = {uuid_of(0)};
-    CHECK(who_yields(ledger, facts, kNow).empty());
+    CHECK(preemptions(ledger, facts, kNow).empty());
   }
   SUBCASE("no lease that does not say so") {
     for (Ticket& ticket : ledger.tickets) ticket.yield_s.reset();
@@ -132,7 +132,7 @@ TEST_CASE("a request that yields fills a gap as others do") {
   ledger.tickets[2].yield_s = 30;
   const Request request;
   Facts facts = machine(2);
-  facts.policy.line.backfill = true;
+  facts.policy.queue.backfill = true;
   CHECK(std::holds_alternative<Behind>(plan(ledger, facts, request, TicketId{3}, {}, kNow).value()));
   ledger.tickets[2].time_s = 600;
   CHECK(std::holds_alternative<Granted>(plan(ledger, facts, request, TicketId{3}, {}, kNow).value()));
@@ -146,7 +146,7 @@ TEST_CASE("what somebody waits to be given by those that yield, others that yiel
     ledger.tickets[yields].time_s = 1;
   }
   Facts facts = machine(3);
-  facts.policy.line.backfill = true;
+  facts.policy.queue.backfill = true;
   const auto of = [&](std::uint64_t id) { return plan(ledger, facts, {}, TicketId{id}, {}, kNow).value(); };
   const auto chosen = [&](std::uint64_t id) { return std::get<Granted>(of(id)).choice.uuids; };
   CHECK(std::holds_alternative<Behind>(of(3)));
@@ -165,10 +165,10 @@ std::vector<bool> who_could_start(Ledger ledger, const std::vector<TicketId>& go
     const bool waits_and_yields = ticket.phase == TicketPhase::waiting && ticket.yield_s;
     return waits_and_yields || ticket.ending || std::ranges::find(gone, ticket.id) != gone.end();
   });
-  const Lineup lineup = lineup_of(ledger, facts, kNow);
+  const HostQueue queue = host_queue_of(ledger, facts, kNow);
   std::vector<bool> starts;
-  for (const Turn& turn : schedule(lineup.line, facts.policy.line))
-    starts.push_back(std::holds_alternative<StartsNow>(turn));
+  for (const Assignment& assignment : schedule(queue.state, facts.policy.queue))
+    starts.push_back(std::holds_alternative<StartsNow>(assignment));
   return starts;
 }
 
@@ -194,10 +194,10 @@ TEST_CASE("those that end let somebody start earlier than without any one of the
       if (*rc::gen::inRange(0, 4) == 0) ledger.tickets.back().yield_s = 30;
     }
     Facts facts = machine(5);
-    facts.policy.line.backfill = *rc::gen::arbitrary<bool>();
+    facts.policy.queue.backfill = *rc::gen::arbitrary<bool>();
 
     std::vector<TicketId> gone;
-    for (const Yield& yield : who_yields(ledger, facts, kNow)) {
+    for (const Preemption& yield : preemptions(ledger, facts, kNow)) {
       const Ticket* lease = find_ticket(ledger, yield.lease);
       RC_ASSERT(lease != nullptr && lease->yield_s && !lease->ending);
       RC_ASSERT(!find_ticket(ledger, yield.waiter)->yield_s);
@@ -215,4 +215,4 @@ TEST_CASE("those that end let somebody start earlier than without any one of the
 }
 
 }  // namespace
-}  // namespace berth::yielding_test
+}  // namespace berth::preemption_test

@@ -29,7 +29,7 @@ class Machine {
  public:
   /// `up_to`: a length of at least 1 and at most this one.
   Machine(Moment now, std::function<Moment(Moment)> up_to) : now_(now), up_to_(std::move(up_to)) {
-    facts_.policy.line.backfill = true;
+    facts_.policy.queue.backfill = true;
   }
 
   TicketId come(unsigned count, std::optional<std::int64_t> time_s,
@@ -64,12 +64,12 @@ class Machine {
  private:
   // When the first that waits and does not yield is to start at the latest.
   bool keeps_promise() {
-    const Lineup lineup = lineup_of(ledger_, facts_, now_);
-    const auto turns = schedule(lineup.line, facts_.policy.line);
-    if (turns.empty() || lineup.line.wishes.front().yields) return true;
-    const auto* reserved = std::get_if<ReservedFrom>(&turns.front());
+    const HostQueue queue = host_queue_of(ledger_, facts_, now_);
+    const auto assignments = schedule(queue.state, facts_.policy.queue);
+    if (assignments.empty() || queue.state.wishes.front().yields) return true;
+    const auto* reserved = std::get_if<ReservedFrom>(&assignments.front());
     if (reserved == nullptr) return false;
-    Moment& promised = promised_.try_emplace(lineup.line.wishes.front().id, reserved->from).first->second;
+    Moment& promised = promised_.try_emplace(queue.state.wishes.front().id, reserved->from).first->second;
     if (reserved->from > std::max(promised, now_)) return false;
     promised = std::min(promised, reserved->from);
     // Then those that yield are asked, and have their grace.
@@ -103,7 +103,7 @@ class Machine {
   void settle() {
     while (start_one()) {
     }
-    for (const Yield& yield : who_yields(ledger_, facts_, now_)) {
+    for (const Preemption& yield : preemptions(ledger_, facts_, now_)) {
       Ticket& lease = *std::ranges::find(ledger_.tickets, yield.lease, &Ticket::id);
       lease.ending = true;
       const Moment grace = kUntilItLooks + *lease.yield_s * kSecond;
@@ -137,7 +137,7 @@ class Machine {
     ticket = decode_ticket(encode_ticket(ticket)).value();
     started_[ticket.id] = now_;
     const Moment longest = ticket.time_s ? *ticket.time_s * kSecond + facts_.policy.time_grace_s * kSecond
-                                         : facts_.policy.line.assumed_s * kSecond;
+                                         : facts_.policy.queue.assumed_s * kSecond;
     const auto takes = takes_.find(ticket.id);
     ends_[ticket.id] = now_ + (takes != takes_.end() ? takes->second : up_to_(longest));
   }
@@ -219,7 +219,7 @@ TEST_CASE("one that a program granted which says whole seconds only is not overd
   held.time_s = 10;
   held.granted_boot_s = 100;
   const Facts facts = machine(1);
-  const auto end_of = [&](Moment now) { return lineup_of(ledger, facts, now).line.holds.front().until; };
+  const auto end_of = [&](Moment now) { return host_queue_of(ledger, facts, now).state.holds.front().until; };
   const Moment end = end_of(100 * kSecond);
   CHECK(end == 100'999 + (10 + 60) * kSecond);
   CHECK(end_of(110'998) == end);

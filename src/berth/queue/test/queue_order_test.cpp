@@ -8,7 +8,7 @@
 #include "berth/queue/plan.h"
 #include "berth/verdict/test/machine.h"
 
-namespace berth::turn_order_test {
+namespace berth::queue_order_test {
 namespace {
 
 using namespace test;
@@ -17,14 +17,14 @@ using Ids = std::vector<std::uint64_t>;
 constexpr std::uint32_t kAda = 1, kBob = 2;
 
 Wish wish_of(std::uint32_t uid, unsigned count = 1) {
-  return {.id = {}, .uid = uid, .count = count, .turn = 0};
+  return {.id = {}, .uid = uid, .count = count, .fair_number = 0};
 }
 
 /// The wishes by the order of their turns, the first that came called 1.
-Ids turns_of(std::vector<Wish> wishes, const GpusByUser& has = {}) {
+Ids ordered(std::vector<Wish> wishes, const GpusByUser& has = {}) {
   for (std::size_t at = 0; at < wishes.size(); ++at) wishes[at].id = TicketId{at + 1};
   Ids ids;
-  for (const std::size_t at : order_of_turns(wishes, has, 0, kNever)) ids.push_back(wishes[at].id.value);
+  for (const std::size_t at : queue_order(wishes, has, 0, kNever)) ids.push_back(wishes[at].id.value);
   return ids;
 }
 
@@ -34,34 +34,34 @@ GpusByUser firmly(std::map<std::uint32_t, std::uint64_t> gpus) {
 
 TEST_CASE("who has fewer comes first, and among equals who came first") {
   const std::vector<Wish> both{wish_of(kAda), wish_of(kBob)};
-  CHECK(turns_of(both) == Ids{1, 2});
-  CHECK(turns_of(both, firmly({{kAda, 1}})) == Ids{2, 1});
-  CHECK(turns_of(both, firmly({{kAda, 1}, {kBob, 1}})) == Ids{1, 2});
+  CHECK(ordered(both) == Ids{1, 2});
+  CHECK(ordered(both, firmly({{kAda, 1}})) == Ids{2, 1});
+  CHECK(ordered(both, firmly({{kAda, 1}, {kBob, 1}})) == Ids{1, 2});
 }
 
 TEST_CASE("a user with many wishes is alternated with") {
-  CHECK(turns_of({wish_of(kAda), wish_of(kAda), wish_of(kAda), wish_of(kBob), wish_of(kBob)}) ==
+  CHECK(ordered({wish_of(kAda), wish_of(kAda), wish_of(kAda), wish_of(kBob), wish_of(kBob)}) ==
         Ids{1, 4, 2, 5, 3});
-  CHECK(turns_of({wish_of(kAda, 8), wish_of(kAda), wish_of(kBob), wish_of(kBob)}) == Ids{1, 3, 4, 2});
+  CHECK(ordered({wish_of(kAda, 8), wish_of(kAda), wish_of(kBob), wish_of(kBob)}) == Ids{1, 3, 4, 2});
 }
 
 TEST_CASE("those that yield stand behind all others, and what yields counts only among them") {
   Wish sweep = wish_of(kAda);
   sweep.yields = true;
-  CHECK(turns_of({sweep, wish_of(kAda), wish_of(kBob)}) == Ids{2, 3, 1});
+  CHECK(ordered({sweep, wish_of(kAda), wish_of(kBob)}) == Ids{2, 3, 1});
   const GpusByUser sweeping{{{kAda, 5}}, {}};
-  CHECK(turns_of({wish_of(kAda), wish_of(kBob)}, sweeping) == Ids{1, 2});
+  CHECK(ordered({wish_of(kAda), wish_of(kBob)}, sweeping) == Ids{1, 2});
   Wish bobs = sweep;
   bobs.uid = kBob;
-  CHECK(turns_of({sweep, bobs}, sweeping) == Ids{2, 1});
+  CHECK(ordered({sweep, bobs}, sweeping) == Ids{2, 1});
 }
 
 TEST_CASE("nobody goes past one that does not keep the fair order") {
   Wish old = wish_of(kAda);
-  old.turn.reset();
+  old.fair_number.reset();
   const GpusByUser has = firmly({{kAda, 3}});
-  CHECK(turns_of({wish_of(kAda), old, wish_of(kBob), wish_of(kAda)}, has) == Ids{1, 2, 3, 4});
-  CHECK(turns_of({old, old, wish_of(kAda), wish_of(kBob)}, has) == Ids{1, 2, 4, 3});
+  CHECK(ordered({wish_of(kAda), old, wish_of(kBob), wish_of(kAda)}, has) == Ids{1, 2, 3, 4});
+  CHECK(ordered({old, old, wish_of(kAda), wish_of(kBob)}, has) == Ids{1, 2, 4, 3});
 }
 
 std::vector<Wish> any_wishes() {
@@ -69,7 +69,7 @@ std::vector<Wish> any_wishes() {
   for (int left = *rc::gen::inRange(0, 12); left > 0; --left) {
     Wish one = wish_of(*rc::gen::inRange(1U, 4U), *rc::gen::inRange(1U, 5U));
     one.yields = *rc::gen::inRange(0, 4) == 0;
-    if (*rc::gen::inRange(0, 5) == 0) one.turn.reset();
+    if (*rc::gen::inRange(0, 5) == 0) one.fair_number.reset();
     wishes.push_back(one);
   }
   return wishes;
@@ -87,7 +87,7 @@ GpusByUser any_gpus() {
 TEST_CASE("each has one turn, a user's own wishes of a kind keep their order, and nobody goes past the old") {
   CHECK(rc::check([] {
     const std::vector<Wish> wishes = any_wishes();
-    const std::vector<std::size_t> order = order_of_turns(wishes, any_gpus(), 0, kNever);
+    const std::vector<std::size_t> order = queue_order(wishes, any_gpus(), 0, kNever);
     std::vector<std::size_t> sorted = order;
     std::ranges::sort(sorted);
     for (std::size_t at = 0; at < wishes.size(); ++at) RC_ASSERT(sorted[at] == at);
@@ -96,7 +96,8 @@ TEST_CASE("each has one turn, a user's own wishes of a kind keep their order, an
         const Wish& a = wishes[order[first]];
         const Wish& b = wishes[order[second]];
         RC_ASSERT(!a.yields || b.yields);
-        const bool keep_their_order = a.yields == b.yields && (a.uid == b.uid || !a.turn || !b.turn);
+        const bool keep_their_order =
+            a.yields == b.yields && (a.uid == b.uid || !a.fair_number || !b.fair_number);
         RC_ASSERT(!keep_their_order || order[first] < order[second]);
       }
     }
@@ -110,7 +111,7 @@ TEST_CASE("of two users who ask for one GPU each, neither is ever two ahead of t
       wishes.push_back(wish_of(*rc::gen::inRange(1U, 3U)));
     std::map<std::uint32_t, std::ptrdiff_t> all, had;
     for (const Wish& wish : wishes) ++all[wish.uid];
-    for (const std::size_t at : order_of_turns(wishes, {}, 0, kNever)) {
+    for (const std::size_t at : queue_order(wishes, {}, 0, kNever)) {
       ++had[wishes[at].uid];
       const bool both_wait = had[kAda] < all[kAda] && had[kBob] < all[kBob];
       RC_ASSERT(!both_wait || std::abs(had[kAda] - had[kBob]) <= 1);
@@ -120,20 +121,20 @@ TEST_CASE("of two users who ask for one GPU each, neither is ever two ahead of t
 
 TEST_CASE("among equals the number decides") {
   Wish first = wish_of(kAda), second = wish_of(kBob);
-  first.turn = 2;
-  second.turn = 1;
-  CHECK(turns_of({first, second}) == Ids{2, 1});
-  second.turn = 2;
-  CHECK(turns_of({first, second}) == Ids{1, 2});
+  first.fair_number = 2;
+  second.fair_number = 1;
+  CHECK(ordered({first, second}) == Ids{2, 1});
+  second.fair_number = 2;
+  CHECK(ordered({first, second}) == Ids{1, 2});
 }
 
 TEST_CASE("a number is beyond what its user has or waits for, and not before the last that was granted") {
-  CHECK(next_turn(kAda, std::vector<Numbered>{}) == 0);
-  CHECK(next_turn(kAda, std::vector<Numbered>{{kAda, 2, 5}}) == 7);
-  CHECK(next_turn(kBob, std::vector<Numbered>{{kAda, 2, 5}, {kAda, 2, 7}}) == 5);
-  CHECK(next_turn(kBob, std::vector<Numbered>{{kAda, 2, 3, true}, {kAda, 2, 5}}) == 3);
-  CHECK(next_turn(kBob, std::vector<Numbered>{{kAda, 1, kLastTurn, true}}) == kLastTurn);
-  CHECK(next_turn(kAda, std::vector<Numbered>{{kAda, 1, kLastTurn, true}}) == kLastTurn);
+  CHECK(next_fair_number(kAda, std::vector<Numbered>{}) == 0);
+  CHECK(next_fair_number(kAda, std::vector<Numbered>{{kAda, 2, 5}}) == 7);
+  CHECK(next_fair_number(kBob, std::vector<Numbered>{{kAda, 2, 5}, {kAda, 2, 7}}) == 5);
+  CHECK(next_fair_number(kBob, std::vector<Numbered>{{kAda, 2, 3, true}, {kAda, 2, 5}}) == 3);
+  CHECK(next_fair_number(kBob, std::vector<Numbered>{{kAda, 1, kLastFairNumber, true}}) == kLastFairNumber);
+  CHECK(next_fair_number(kAda, std::vector<Numbered>{{kAda, 1, kLastFairNumber, true}}) == kLastFairNumber);
 }
 
 // By response ratio: ages in seconds before kNow.
@@ -145,59 +146,60 @@ Wish aged(Moment waited, Moment expected, unsigned count = 1) {
   return {.id = {}, .uid = kAda, .count = count, .expected = expected, .since = kNow - waited};
 }
 
-Ids ratio_turns(std::vector<Wish> wishes, Moment longest_wait = kNoLongest, Moment now = kNow,
-                const GpusByUser& has = {}) {
+Ids ordered_by_ratio(std::vector<Wish> wishes, Moment longest_wait = kNoLongest, Moment now = kNow,
+                     const GpusByUser& has = {}) {
   Ids ids;
-  for (const std::size_t at : order_of_turns(wishes, has, now, longest_wait)) ids.push_back(at + 1);
+  for (const std::size_t at : queue_order(wishes, has, now, longest_wait)) ids.push_back(at + 1);
   return ids;
 }
 
 TEST_CASE("who has waited longest in relation to its length comes first, and among equals who came first") {
-  CHECK(ratio_turns({aged(3000, 36'000), aged(1000, 600)}) == Ids{2, 1});
-  CHECK(ratio_turns({aged(3000, 3600), aged(100, 600)}) == Ids{1, 2});
-  CHECK(ratio_turns({aged(1200, 1200), aged(600, 600)}) == Ids{1, 2});
-  CHECK(ratio_turns({aged(0, 600), aged(0, 86'400)}) == Ids{1, 2});
+  CHECK(ordered_by_ratio({aged(3000, 36'000), aged(1000, 600)}) == Ids{2, 1});
+  CHECK(ordered_by_ratio({aged(3000, 3600), aged(100, 600)}) == Ids{1, 2});
+  CHECK(ordered_by_ratio({aged(1200, 1200), aged(600, 600)}) == Ids{1, 2});
+  CHECK(ordered_by_ratio({aged(0, 600), aged(0, 86'400)}) == Ids{1, 2});
   // A clock that goes back makes nobody younger than nothing.
-  CHECK(ratio_turns({aged(-50, 600), aged(-9, 60)}) == Ids{1, 2});
+  CHECK(ordered_by_ratio({aged(-50, 600), aged(-9, 60)}) == Ids{1, 2});
 }
 
 TEST_CASE("where all are expected to last as long, the order is that of coming") {
-  CHECK(ratio_turns({aged(500, 600, 8), aged(400, 600), aged(300, 600, 4), aged(2, 600)}) == Ids{1, 2, 3, 4});
+  CHECK(ordered_by_ratio({aged(500, 600, 8), aged(400, 600), aged(300, 600, 4), aged(2, 600)}) ==
+        Ids{1, 2, 3, 4});
 }
 
 TEST_CASE("nobody goes past one that says no time, and he goes past nobody") {
   Wish old = aged(2000, 600);
   old.expected.reset();
-  CHECK(ratio_turns({aged(3000, 36'000), old, aged(1000, 600), aged(900, 60)}) == Ids{1, 2, 4, 3});
+  CHECK(ordered_by_ratio({aged(3000, 36'000), old, aged(1000, 600), aged(900, 60)}) == Ids{1, 2, 4, 3});
 }
 
 TEST_CASE("those that yield are ordered among themselves, behind all others") {
   Wish sweep = aged(3000, 36'000), quick = aged(2000, 600);
   sweep.yields = quick.yields = true;
-  CHECK(ratio_turns({sweep, quick, aged(1, 86'400)}) == Ids{3, 2, 1});
+  CHECK(ordered_by_ratio({sweep, quick, aged(1, 86'400)}) == Ids{3, 2, 1});
 }
 
 TEST_CASE("the one that came first of all comes first once it has waited long enough, and no other does") {
-  const std::vector<Wish> line{aged(9000, 86'400), aged(8000, 86'400), aged(1000, 600)};
-  CHECK(ratio_turns(line) == Ids{3, 1, 2});
-  CHECK(ratio_turns(line, 9000) == Ids{1, 3, 2});
-  CHECK(ratio_turns(line, 9001) == Ids{3, 1, 2});
-  CHECK(ratio_turns(line, 5000) == Ids{1, 3, 2});
-  std::vector<Wish> stopped = line;
+  const std::vector<Wish> queue{aged(9000, 86'400), aged(8000, 86'400), aged(1000, 600)};
+  CHECK(ordered_by_ratio(queue) == Ids{3, 1, 2});
+  CHECK(ordered_by_ratio(queue, 9000) == Ids{1, 3, 2});
+  CHECK(ordered_by_ratio(queue, 9001) == Ids{3, 1, 2});
+  CHECK(ordered_by_ratio(queue, 5000) == Ids{1, 3, 2});
+  std::vector<Wish> stopped = queue;
   stopped[0].passed_over = true;
-  CHECK(ratio_turns(stopped, 9000) == Ids{3, 1, 2});
-  CHECK(ratio_turns(stopped, 8000) == Ids{2, 3, 1});
+  CHECK(ordered_by_ratio(stopped, 9000) == Ids{3, 1, 2});
+  CHECK(ordered_by_ratio(stopped, 8000) == Ids{2, 3, 1});
 }
 
 TEST_CASE("between users fairness decides, and within a user the ratio; numbers belong to the user") {
   Wish large = aged(3000, 86'400, 8), small = aged(2000, 600), bobs = aged(1000, 86'400);
-  large.turn = 0;
-  small.turn = 8;
-  bobs.turn = 4;
+  large.fair_number = 0;
+  small.fair_number = 8;
+  bobs.fair_number = 4;
   bobs.uid = kBob;
   // Ada's small one goes before her large one, and takes its number; Bob has nothing, as Ada.
-  CHECK(ratio_turns({large, small, bobs}) == Ids{2, 3, 1});
-  CHECK(ratio_turns({large, small, bobs}, kNoLongest, kNow, firmly({{kAda, 1}})) == Ids{3, 2, 1});
+  CHECK(ordered_by_ratio({large, small, bobs}) == Ids{2, 3, 1});
+  CHECK(ordered_by_ratio({large, small, bobs}, kNoLongest, kNow, firmly({{kAda, 1}})) == Ids{3, 2, 1});
 }
 
 std::vector<Wish> any_aged() {
@@ -223,9 +225,9 @@ TEST_CASE("one wish more changes nothing between two others, and two change thei
     const Moment now = *rc::gen::inRange<Moment>(0, 200'000);
     const Moment later = now + *rc::gen::inRange<Moment>(0, 200'000);
     const Moment last = later + *rc::gen::inRange<Moment>(0, 200'000);
-    const Ids before = ratio_turns(wishes, kNoLongest, now);
-    const Ids then = ratio_turns(wishes, kNoLongest, later);
-    const Ids at_last = ratio_turns(wishes, kNoLongest, last);
+    const Ids before = ordered_by_ratio(wishes, kNoLongest, now);
+    const Ids then = ordered_by_ratio(wishes, kNoLongest, later);
+    const Ids at_last = ordered_by_ratio(wishes, kNoLongest, last);
     for (std::uint64_t a = 1; a <= wishes.size(); ++a) {
       for (std::uint64_t b = 1; b < a; ++b) {
         // Only of those that have come.
@@ -237,7 +239,7 @@ TEST_CASE("one wish more changes nothing between two others, and two change thei
     }
     if (wishes.empty()) return;
     wishes.pop_back();
-    const Ids fewer = ratio_turns(wishes, kNoLongest, now);
+    const Ids fewer = ordered_by_ratio(wishes, kNoLongest, now);
     for (std::uint64_t a = 1; a <= wishes.size(); ++a) {
       for (std::uint64_t b = 1; b < a; ++b)
         RC_ASSERT(comes_before_in(fewer, a, b) == comes_before_in(before, a, b));
@@ -249,15 +251,15 @@ TEST_CASE("if all are expected to last as long, each order is as if nothing were
   CHECK(rc::check([] {
     std::vector<Wish> wishes = any_aged();
     for (Wish& one : wishes) one.expected = 3600;
-    const Ids by_ratio = ratio_turns(wishes, *rc::gen::element(kNoLongest, Moment{1000}), 300'000);
+    const Ids by_ratio = ordered_by_ratio(wishes, *rc::gen::element(kNoLongest, Moment{1000}), 300'000);
     for (Wish& one : wishes) one.expected.reset();
-    RC_ASSERT(by_ratio == ratio_turns(wishes, kNoLongest, 300'000));
+    RC_ASSERT(by_ratio == ordered_by_ratio(wishes, kNoLongest, 300'000));
   }));
 }
 
 TEST_CASE("an age and a length that are as large as can be are told apart") {
   const Moment ms = 1000, years = 20LL * 365 * 86'400 * ms;
-  CHECK(ratio_turns({aged(years, 86'400 * ms), aged(years, 86'399 * ms)}) == Ids{2, 1});
+  CHECK(ordered_by_ratio({aged(years, 86'400 * ms), aged(years, 86'399 * ms)}) == Ids{2, 1});
 }
 
 // In a plan.
@@ -266,7 +268,7 @@ Ticket ticket_of(std::uint32_t uid, std::uint64_t id, std::vector<std::string> c
   Ticket ticket;
   ticket.id = TicketId{id};
   ticket.uid = uid;
-  ticket.turn = 0;
+  ticket.fair_number = 0;
   ticket.candidates = std::move(candidates);
   return ticket;
 }
@@ -290,34 +292,34 @@ Plan planned(std::vector<Ticket> tickets, std::uint64_t me, const std::set<Ticke
 
 TEST_CASE(
     "a later request of one who has less takes what is free, and the earlier one looks after it alone") {
-  const std::vector<Ticket> line{lease_of(kAda, 1, 1), ticket_of(kAda, 5), ticket_of(kBob, 6)};
-  CHECK(planned(line, 6) == Plan(Granted{{{uuid_of(0)}, {}}}));
+  const std::vector<Ticket> queue{lease_of(kAda, 1, 1), ticket_of(kAda, 5), ticket_of(kBob, 6)};
+  CHECK(planned(queue, 6) == Plan(Granted{{{uuid_of(0)}, {}}}));
   // Whoever came first is whom the others rely on, so it relies on nobody.
-  CHECK(planned(line, 5) == Plan(Behind{TicketId{6}, {uuid_of(0)}}));
+  CHECK(planned(queue, 5) == Plan(Behind{TicketId{6}, {uuid_of(0)}}));
 }
 
 TEST_CASE("who came later sleeps behind who came earlier, whosever turn is first") {
-  const std::vector<Ticket> line{lease_of(kAda, 1, 1), ticket_of(kAda, 5), ticket_of(kBob, 6),
-                                 ticket_of(kBob, 7)};
-  CHECK(planned(line, 7) == Plan(Behind{TicketId{6}}));
-  CHECK(planned(line, 7, {TicketId{6}}) == Plan(Granted{{{uuid_of(0)}, {}}}));
+  const std::vector<Ticket> queue{lease_of(kAda, 1, 1), ticket_of(kAda, 5), ticket_of(kBob, 6),
+                                  ticket_of(kBob, 7)};
+  CHECK(planned(queue, 7) == Plan(Behind{TicketId{6}}));
+  CHECK(planned(queue, 7, {TicketId{6}}) == Plan(Granted{{{uuid_of(0)}, {}}}));
 }
 
 TEST_CASE("nobody relies on one who may rely on him") {
   CHECK(rc::check([] {
-    std::vector<Ticket> line;
+    std::vector<Ticket> queue;
     for (unsigned device = 0; device < 2; ++device) {
       if (*rc::gen::arbitrary<bool>())
-        line.push_back(lease_of(*rc::gen::inRange(1U, 4U), device + 1, device));
+        queue.push_back(lease_of(*rc::gen::inRange(1U, 4U), device + 1, device));
     }
     const auto count = *rc::gen::inRange<std::uint64_t>(2, 8);
     for (std::uint64_t id = 10; id < 10 + count; ++id) {
-      line.push_back(ticket_of(*rc::gen::inRange(1U, 4U), id, {uuid_of(0), uuid_of(1)}));
-      line.back().count = *rc::gen::inRange(1U, 3U);
-      if (*rc::gen::inRange(0, 4) == 0) line.back().turn.reset();
+      queue.push_back(ticket_of(*rc::gen::inRange(1U, 4U), id, {uuid_of(0), uuid_of(1)}));
+      queue.back().count = *rc::gen::inRange(1U, 3U);
+      if (*rc::gen::inRange(0, 4) == 0) queue.back().fair_number.reset();
     }
     for (std::uint64_t id = 10; id < 10 + count; ++id) {
-      const Plan found = planned(line, id);
+      const Plan found = planned(queue, id);
       const auto* behind = std::get_if<Behind>(&found);
       if (behind == nullptr) continue;
       const bool is_circular = id < behind->rival.value;
@@ -327,4 +329,4 @@ TEST_CASE("nobody relies on one who may rely on him") {
 }
 
 }  // namespace
-}  // namespace berth::turn_order_test
+}  // namespace berth::queue_order_test

@@ -12,18 +12,18 @@ namespace {
 
 constexpr Moment kNow = 100'000;
 constexpr Moment kHour = 3600;
-const LineRules kRules{};
+const QueueRules kRules{};
 
-using Places = std::vector<std::size_t>;
+using Indices = std::vector<std::size_t>;
 
 /// Free devices, all of them a candidate of everybody.
-Line line_of(std::size_t devices) {
-  Line line;
-  line.now = kNow;
-  line.room_bytes.assign(devices, 100);
-  line.sets.emplace_back(devices);
-  std::iota(line.sets[0].begin(), line.sets[0].end(), 0);
-  return line;
+QueueState line_of(std::size_t devices) {
+  QueueState queue;
+  queue.now = kNow;
+  queue.room_bytes.assign(devices, 100);
+  queue.sets.emplace_back(devices);
+  std::iota(queue.sets[0].begin(), queue.sets[0].end(), 0);
+  return queue;
 }
 
 Wish wish(std::uint64_t id, unsigned count, std::optional<Moment> length = {}) {
@@ -38,183 +38,183 @@ Hold held(std::size_t device, Moment until) {
   return {device, 0, until};
 }
 
-Turn starts(Places devices) {
+Assignment starts(Indices devices) {
   return StartsNow{std::move(devices)};
 }
 
-Turn reserved(Moment from, Places devices) {
+Assignment reserved(Moment from, Indices devices) {
   return ReservedFrom{from, std::move(devices)};
 }
 
-Turn behind(std::uint64_t id) {
+Assignment behind(std::uint64_t id) {
   return WaitsBehind{TicketId{id}};
 }
 
 TEST_CASE("whoever finds enough that is free starts, in the order of the line") {
-  Line line = line_of(3);
-  line.wishes = {wish(1, 2), wish(2, 1), wish(3, 1)};
-  CHECK(schedule(line, kRules) == std::vector{starts({0, 1}), starts({2}), reserved(kNow + kHour, {0})});
+  QueueState queue = line_of(3);
+  queue.wishes = {wish(1, 2), wish(2, 1), wish(3, 1)};
+  CHECK(schedule(queue, kRules) == std::vector{starts({0, 1}), starts({2}), reserved(kNow + kHour, {0})});
 }
 
 TEST_CASE("the first who finds too little has what is free the latest by the time that enough is") {
-  Line line = line_of(4);
-  line.holds = {held(0, kNow + 1 * kHour), held(1, kNow + 2 * kHour), held(2, kNow + 3 * kHour)};
-  line.wishes = {wish(1, 3)};
-  CHECK(schedule(line, kRules) == std::vector{reserved(kNow + 2 * kHour, {0, 1, 3})});
-  line.wishes = {wish(1, 2)};
-  CHECK(schedule(line, kRules) == std::vector{reserved(kNow + 1 * kHour, {0, 3})});
+  QueueState queue = line_of(4);
+  queue.holds = {held(0, kNow + 1 * kHour), held(1, kNow + 2 * kHour), held(2, kNow + 3 * kHour)};
+  queue.wishes = {wish(1, 3)};
+  CHECK(schedule(queue, kRules) == std::vector{reserved(kNow + 2 * kHour, {0, 1, 3})});
+  queue.wishes = {wish(1, 2)};
+  CHECK(schedule(queue, kRules) == std::vector{reserved(kNow + 1 * kHour, {0, 3})});
 }
 
 TEST_CASE("who comes later fills a hole that it leaves in time, and no other") {
-  Line line = line_of(2);
-  line.holds = {held(0, kNow + 2 * kHour)};
-  line.wishes = {wish(1, 2), wish(2, 1, 3 * kHour), wish(3, 1, 2 * kHour), wish(4, 1, kHour)};
-  CHECK(schedule(line, kRules) ==
+  QueueState queue = line_of(2);
+  queue.holds = {held(0, kNow + 2 * kHour)};
+  queue.wishes = {wish(1, 2), wish(2, 1, 3 * kHour), wish(3, 1, 2 * kHour), wish(4, 1, kHour)};
+  CHECK(schedule(queue, kRules) ==
         std::vector{reserved(kNow + 2 * kHour, {0, 1}), behind(1), starts({1}), behind(3)});
 }
 
 TEST_CASE("who does not say how long it takes fills a hole of the assumed length") {
-  Line line = line_of(2);
-  line.holds = {held(0, kNow + kHour)};
-  line.wishes = {wish(1, 2), wish(2, 1)};
-  CHECK(schedule(line, kRules)[1] == starts({1}));
-  CHECK(schedule(line, {.assumed_s = 2 * kHour})[1] == behind(1));
+  QueueState queue = line_of(2);
+  queue.holds = {held(0, kNow + kHour)};
+  queue.wishes = {wish(1, 2), wish(2, 1)};
+  CHECK(schedule(queue, kRules)[1] == starts({1}));
+  CHECK(schedule(queue, {.assumed_s = 2 * kHour})[1] == behind(1));
 }
 
 TEST_CASE("what no reservation wants is open to whoever takes long") {
-  Line line = line_of(3);
-  line.holds = {held(0, kNow + kHour), held(1, kNow + 2 * kHour)};
-  line.wishes = {wish(1, 2, kHour), wish(2, 1, 100 * kHour)};
+  QueueState queue = line_of(3);
+  queue.holds = {held(0, kNow + kHour), held(1, kNow + 2 * kHour)};
+  queue.wishes = {wish(1, 2, kHour), wish(2, 1, 100 * kHour)};
   // Device 2 would do for the first as well as device 0 does, at the same time.
-  CHECK(schedule(line, kRules) == std::vector{reserved(kNow + kHour, {0, 2}), behind(1)});
-  line.wishes = {wish(1, 1, kHour), wish(2, 1, 100 * kHour)};
-  line.holds.push_back(held(2, kNow + kHour));
-  line.room_bytes.push_back(100);
-  line.sets.push_back({3});
-  line.wishes[1].candidates = 1;
-  CHECK(schedule(line, kRules) == std::vector{reserved(kNow + kHour, {0}), starts({3})});
+  CHECK(schedule(queue, kRules) == std::vector{reserved(kNow + kHour, {0, 2}), behind(1)});
+  queue.wishes = {wish(1, 1, kHour), wish(2, 1, 100 * kHour)};
+  queue.holds.push_back(held(2, kNow + kHour));
+  queue.room_bytes.push_back(100);
+  queue.sets.push_back({3});
+  queue.wishes[1].candidates = 1;
+  CHECK(schedule(queue, kRules) == std::vector{reserved(kNow + kHour, {0}), starts({3})});
 }
 
 TEST_CASE("those that share no device have each a reservation, and those between them none") {
-  Line line = line_of(2);
-  line.sets = {{0}, {1}, {0, 1}};
-  line.holds = {held(0, kNow + kHour), held(1, kNow + 2 * kHour)};
-  line.wishes = {wish(1, 1), wish(2, 1), wish(3, 1)};
-  line.wishes[1].candidates = 1;
-  line.wishes[2].candidates = 2;
-  CHECK(schedule(line, kRules) ==
+  QueueState queue = line_of(2);
+  queue.sets = {{0}, {1}, {0, 1}};
+  queue.holds = {held(0, kNow + kHour), held(1, kNow + 2 * kHour)};
+  queue.wishes = {wish(1, 1), wish(2, 1), wish(3, 1)};
+  queue.wishes[1].candidates = 1;
+  queue.wishes[2].candidates = 2;
+  CHECK(schedule(queue, kRules) ==
         std::vector{reserved(kNow + kHour, {0}), reserved(kNow + 2 * kHour, {1}), behind(2)});
 }
 
 TEST_CASE("one that wants a device which is not free leaves the free ones to the others") {
-  Line line = line_of(2);
-  line.sets.push_back({0});
-  line.holds = {held(0, kNow + kHour)};
-  line.wishes = {wish(1, 1), wish(2, 1, 1000 * kHour)};
-  line.wishes[0].candidates = 1;
-  CHECK(schedule(line, kRules) == std::vector{reserved(kNow + kHour, {0}), starts({1})});
+  QueueState queue = line_of(2);
+  queue.sets.push_back({0});
+  queue.holds = {held(0, kNow + kHour)};
+  queue.wishes = {wish(1, 1), wish(2, 1, 1000 * kHour)};
+  queue.wishes[0].candidates = 1;
+  CHECK(schedule(queue, kRules) == std::vector{reserved(kNow + kHour, {0}), starts({1})});
 }
 
 using Starts = std::vector<std::optional<Moment>>;
-const LineRules kInOrder{.backfill = false};
+const QueueRules kInOrder{.backfill = false};
 
-Starts expected(const Line& line, const LineRules& rules) {
+Starts expected(const QueueState& queue, const QueueRules& rules) {
   Starts starts;
-  for (const auto& start : expected_starts(line, rules))
+  for (const auto& start : expected_starts(queue, rules))
     starts.push_back(start ? std::optional(start->from) : std::nullopt);
   return starts;
 }
 
 TEST_CASE("a start is expected where enough of what is held ends by then") {
-  Line line = line_of(2);
-  line.holds = {held(0, kNow + kHour), held(1, kNow + 2 * kHour)};
-  line.wishes = {wish(1, 1, kHour), wish(2, 2, kHour), wish(3, 1)};
-  CHECK(expected(line, kInOrder) == Starts{kNow + kHour, kNow + 2 * kHour, kNow + 3 * kHour});
+  QueueState queue = line_of(2);
+  queue.holds = {held(0, kNow + kHour), held(1, kNow + 2 * kHour)};
+  queue.wishes = {wish(1, 1, kHour), wish(2, 2, kHour), wish(3, 1)};
+  CHECK(expected(queue, kInOrder) == Starts{kNow + kHour, kNow + 2 * kHour, kNow + 3 * kHour});
 }
 
 TEST_CASE("who waits for somebody without a time is told no start") {
-  Line line = line_of(2);
-  line.holds = {held(0, kNow + kHour), held(1, kNever)};
-  line.wishes = {wish(1, 2), wish(2, 1, kHour)};
-  CHECK(expected(line, kInOrder) == Starts{std::nullopt, std::nullopt});
-  line.wishes = {wish(1, 1), wish(2, 1, kHour)};
-  CHECK(expected(line, kInOrder) == Starts{kNow + kHour, std::nullopt});
+  QueueState queue = line_of(2);
+  queue.holds = {held(0, kNow + kHour), held(1, kNever)};
+  queue.wishes = {wish(1, 2), wish(2, 1, kHour)};
+  CHECK(expected(queue, kInOrder) == Starts{std::nullopt, std::nullopt});
+  queue.wishes = {wish(1, 1), wish(2, 1, kHour)};
+  CHECK(expected(queue, kInOrder) == Starts{kNow + kHour, std::nullopt});
 }
 
 TEST_CASE("nobody is expected to start before an earlier rival, but where gaps are filled") {
-  Line line = line_of(2);
-  line.holds = {held(0, kNow + 2 * kHour)};
-  line.wishes = {wish(1, 2, kHour), wish(2, 1, kHour)};
-  CHECK(expected(line, kInOrder) == Starts{kNow + 2 * kHour, kNow + 3 * kHour});
-  CHECK(expected(line, kRules) == Starts{kNow + 2 * kHour, kNow});
-  CHECK(expected_starts(line, kRules)[1] == ExpectedStart{kNow, {1}});
+  QueueState queue = line_of(2);
+  queue.holds = {held(0, kNow + 2 * kHour)};
+  queue.wishes = {wish(1, 2, kHour), wish(2, 1, kHour)};
+  CHECK(expected(queue, kInOrder) == Starts{kNow + 2 * kHour, kNow + 3 * kHour});
+  CHECK(expected(queue, kRules) == Starts{kNow + 2 * kHour, kNow});
+  CHECK(expected_starts(queue, kRules)[1] == ExpectedStart{kNow, {1}});
 }
 
 TEST_CASE("those that share no device have starts of their own, and one that is passed over has none") {
-  Line line = line_of(2);
-  line.sets = {{0}, {1}};
-  line.holds = {held(0, kNever), held(1, kNow + kHour)};
-  line.wishes = {wish(1, 1), wish(2, 1), wish(3, 1)};
-  line.wishes[1].candidates = line.wishes[2].candidates = 1;
-  line.wishes[1].passed_over = true;
-  CHECK(expected(line, kInOrder) == Starts{std::nullopt, std::nullopt, kNow + kHour});
+  QueueState queue = line_of(2);
+  queue.sets = {{0}, {1}};
+  queue.holds = {held(0, kNever), held(1, kNow + kHour)};
+  queue.wishes = {wish(1, 1), wish(2, 1), wish(3, 1)};
+  queue.wishes[1].candidates = queue.wishes[2].candidates = 1;
+  queue.wishes[1].passed_over = true;
+  CHECK(expected(queue, kInOrder) == Starts{std::nullopt, std::nullopt, kNow + kHour});
 }
 
 TEST_CASE("a part starts as soon as it fits beside the others") {
-  Line line = line_of(1);
-  line.holds = {{0, 0, kNow + kHour, false, 60}, {0, 0, kNow + 2 * kHour, false, 30}};
-  line.wishes = {part(1, 50, kHour), part(2, 40, kHour), part(3, 90)};
-  CHECK(expected(line, kInOrder) == Starts{kNow + kHour, kNow + 2 * kHour, kNow + 3 * kHour});
+  QueueState queue = line_of(1);
+  queue.holds = {{0, 0, kNow + kHour, false, 60}, {0, 0, kNow + 2 * kHour, false, 30}};
+  queue.wishes = {part(1, 50, kHour), part(2, 40, kHour), part(3, 90)};
+  CHECK(expected(queue, kInOrder) == Starts{kNow + kHour, kNow + 2 * kHour, kNow + 3 * kHour});
 }
 
 TEST_CASE("the starts of a long line are told of its first hundred") {
-  Line line = line_of(1);
-  line.holds = {held(0, kNow + 1)};
-  for (std::uint64_t id = 1; id <= kForeseen + 1; ++id) line.wishes.push_back(wish(id, 1, 1));
-  const Starts starts = expected(line, kInOrder);
+  QueueState queue = line_of(1);
+  queue.holds = {held(0, kNow + 1)};
+  for (std::uint64_t id = 1; id <= kForeseen + 1; ++id) queue.wishes.push_back(wish(id, 1, 1));
+  const Starts starts = expected(queue, kInOrder);
   CHECK(starts[kForeseen - 1] == kNow + static_cast<Moment>(kForeseen));
   CHECK_FALSE(starts[kForeseen].has_value());
 }
 
 TEST_CASE("what nobody can say the end of reserves nothing") {
-  Line line = line_of(2);
-  line.holds = {held(0, kNever)};
-  line.wishes = {wish(1, 2), wish(2, 1, 1000 * kHour)};
-  CHECK(schedule(line, kRules) == std::vector<Turn>{WaitsBehind{}, starts({1})});
+  QueueState queue = line_of(2);
+  queue.holds = {held(0, kNever)};
+  queue.wishes = {wish(1, 2), wish(2, 1, 1000 * kHour)};
+  CHECK(schedule(queue, kRules) == std::vector<Assignment>{WaitsBehind{}, starts({1})});
 }
 
 TEST_CASE("one that is passed over keeps nothing from anybody") {
-  Line line = line_of(1);
-  line.wishes = {wish(1, 1), wish(2, 1)};
-  line.wishes[0].passed_over = true;
-  CHECK(schedule(line, kRules) == std::vector<Turn>{WaitsBehind{}, starts({0})});
+  QueueState queue = line_of(1);
+  queue.wishes = {wish(1, 1), wish(2, 1)};
+  queue.wishes[0].passed_over = true;
+  CHECK(schedule(queue, kRules) == std::vector<Assignment>{WaitsBehind{}, starts({0})});
 }
 
 TEST_CASE("parts of a device fit beside each other, and whole ones beside nothing") {
-  Line line = line_of(1);
-  line.holds = {{0, 0, kNow + kHour, false, 60}};
-  line.wishes = {part(1, 40, kHour), wish(2, 1), part(3, 1, kHour)};
-  CHECK(schedule(line, kRules) == std::vector{starts({0}), reserved(kNow + kHour, {0}), behind(2)});
-  line.wishes = {part(1, 41, kHour), part(2, 40, 2 * kHour), part(3, 40, kHour)};
-  CHECK(schedule(line, kRules) == std::vector{reserved(kNow + kHour, {0}), starts({0}), behind(2)});
+  QueueState queue = line_of(1);
+  queue.holds = {{0, 0, kNow + kHour, false, 60}};
+  queue.wishes = {part(1, 40, kHour), wish(2, 1), part(3, 1, kHour)};
+  CHECK(schedule(queue, kRules) == std::vector{starts({0}), reserved(kNow + kHour, {0}), behind(2)});
+  queue.wishes = {part(1, 41, kHour), part(2, 40, 2 * kHour), part(3, 40, kHour)};
+  CHECK(schedule(queue, kRules) == std::vector{reserved(kNow + kHour, {0}), starts({0}), behind(2)});
 }
 
 TEST_CASE("promises beyond all bounds fit nowhere") {
-  Line line = line_of(1);
-  line.holds = {{0, 0, kNow + kHour, false, ~std::uint64_t{0} - 10}};
-  line.wishes = {part(1, 20)};
-  CHECK(schedule(line, kRules) == std::vector{reserved(kNow + kHour, {0})});
-  line.wishes = {part(1, ~std::uint64_t{0})};
-  CHECK(schedule(line, kRules) == std::vector<Turn>{WaitsBehind{}});
+  QueueState queue = line_of(1);
+  queue.holds = {{0, 0, kNow + kHour, false, ~std::uint64_t{0} - 10}};
+  queue.wishes = {part(1, 20)};
+  CHECK(schedule(queue, kRules) == std::vector{reserved(kNow + kHour, {0})});
+  queue.wishes = {part(1, ~std::uint64_t{0})};
+  CHECK(schedule(queue, kRules) == std::vector<Assignment>{WaitsBehind{}});
 }
 
 TEST_CASE("without backfill nobody starts in front of a rival that came earlier") {
-  Line line = line_of(3);
-  line.sets.push_back({2});
-  line.holds = {held(0, kNow + kHour)};
-  line.wishes = {wish(1, 3), wish(2, 1, 1), wish(3, 1, 1)};
-  line.wishes[2].candidates = 1;
-  CHECK(schedule(line, {.backfill = false}) == std::vector<Turn>{WaitsBehind{}, behind(1), behind(2)});
+  QueueState queue = line_of(3);
+  queue.sets.push_back({2});
+  queue.holds = {held(0, kNow + kHour)};
+  queue.wishes = {wish(1, 3), wish(2, 1, 1), wish(3, 1, 1)};
+  queue.wishes[2].candidates = 1;
+  CHECK(schedule(queue, {.backfill = false}) == std::vector<Assignment>{WaitsBehind{}, behind(1), behind(2)});
 }
 
 TEST_CASE("what ends is later than now, whatever was said") {
@@ -229,24 +229,24 @@ TEST_CASE("what ends is later than now, whatever was said") {
 
 // Any line.
 
-Line any_line(bool with_parts) {
+QueueState any_queue(bool with_parts) {
   const auto devices = *rc::gen::inRange<std::size_t>(1, 6);
-  Line line = line_of(devices);
+  QueueState queue = line_of(devices);
   const auto any_set = [&] {
     const auto mask = *rc::gen::inRange<std::size_t>(1, std::size_t{1} << devices);
-    Places set;
+    Indices set;
     for (std::size_t device = 0; device < devices; ++device) {
       if ((mask >> device) & 1) set.push_back(device);
     }
     return set;
   };
-  line.sets = {any_set(), any_set(), any_set()};
+  queue.sets = {any_set(), any_set(), any_set()};
   for (std::size_t device = 0; device < devices; ++device) {
     const int kind = *rc::gen::inRange(0, with_parts ? 4 : 3);
     const Moment until = kNow + *rc::gen::inRange<Moment>(1, 20) * 600;
-    if (kind == 1) line.holds.push_back(held(device, until));
-    if (kind == 2 && *rc::gen::inRange(0, 4) == 0) line.holds.push_back(held(device, kNever));
-    if (kind == 3) line.holds.push_back({device, 0, until, false, *rc::gen::inRange<std::uint64_t>(1, 120)});
+    if (kind == 1) queue.holds.push_back(held(device, until));
+    if (kind == 2 && *rc::gen::inRange(0, 4) == 0) queue.holds.push_back(held(device, kNever));
+    if (kind == 3) queue.holds.push_back({device, 0, until, false, *rc::gen::inRange<std::uint64_t>(1, 120)});
   }
   const auto count = *rc::gen::inRange<std::uint64_t>(0, 9);
   for (std::uint64_t id = 1; id <= count; ++id) {
@@ -256,14 +256,14 @@ Line any_line(bool with_parts) {
     one.shared = with_parts && *rc::gen::arbitrary<bool>();
     if (one.shared) one.bytes = *rc::gen::inRange<std::uint64_t>(1, 110);
     one.passed_over = *rc::gen::inRange(0, 6) == 0;
-    line.wishes.push_back(one);
+    queue.wishes.push_back(one);
   }
-  return line;
+  return queue;
 }
 
 /// Whether nobody has more than there is of any device at that moment. Counted anew, by the moment.
-bool is_sound_at(Moment moment, const std::vector<Hold>& holds, const Line& line) {
-  for (std::size_t device = 0; device < line.room_bytes.size(); ++device) {
+bool is_sound_at(Moment moment, const std::vector<Hold>& holds, const QueueState& queue) {
+  for (std::size_t device = 0; device < queue.room_bytes.size(); ++device) {
     std::size_t whole = 0, parts = 0;
     std::uint64_t bytes = 0;
     for (const Hold& hold : holds) {
@@ -272,17 +272,17 @@ bool is_sound_at(Moment moment, const std::vector<Hold>& holds, const Line& line
       if (!hold.whole) bytes += hold.bytes;
     }
     if (whole > 1 || (whole == 1 && parts > 0)) return false;
-    if (parts > 0 && bytes > line.room_bytes[device]) return false;
+    if (parts > 0 && bytes > queue.room_bytes[device]) return false;
   }
   return true;
 }
 
-bool is_sound(const std::vector<Hold>& holds, const Line& line) {
+bool is_sound(const std::vector<Hold>& holds, const QueueState& queue) {
   return std::ranges::all_of(
-      holds, [&](const Hold& hold) { return is_sound_at(std::max(hold.from, line.now), holds, line); });
+      holds, [&](const Hold& hold) { return is_sound_at(std::max(hold.from, queue.now), holds, queue); });
 }
 
-std::vector<Hold> holds_of(const Wish& wish, const Places& devices, Moment from) {
+std::vector<Hold> holds_of(const Wish& wish, const Indices& devices, Moment from) {
   std::vector<Hold> holds;
   const Moment until = from + wish.length.value_or(kRules.assumed_s);
   for (const std::size_t device : devices) holds.push_back({device, from, until, !wish.shared, wish.bytes});
@@ -290,14 +290,14 @@ std::vector<Hold> holds_of(const Wish& wish, const Places& devices, Moment from)
 }
 
 /// All that is held when everybody has had his turn.
-std::vector<Hold> holds_after(const Line& line, const std::vector<Turn>& turns) {
-  std::vector<Hold> holds = line.holds;
-  for (std::size_t at = 0; at < turns.size(); ++at) {
+std::vector<Hold> holds_after(const QueueState& queue, const std::vector<Assignment>& assignments) {
+  std::vector<Hold> holds = queue.holds;
+  for (std::size_t at = 0; at < assignments.size(); ++at) {
     std::vector<Hold> more;
-    if (const auto* now = std::get_if<StartsNow>(&turns[at]))
-      more = holds_of(line.wishes[at], now->devices, line.now);
-    if (const auto* later = std::get_if<ReservedFrom>(&turns[at]))
-      more = holds_of(line.wishes[at], later->devices, later->from);
+    if (const auto* now = std::get_if<StartsNow>(&assignments[at]))
+      more = holds_of(queue.wishes[at], now->devices, queue.now);
+    if (const auto* later = std::get_if<ReservedFrom>(&assignments[at]))
+      more = holds_of(queue.wishes[at], later->devices, later->from);
     holds.insert(holds.end(), more.begin(), more.end());
   }
   return holds;
@@ -309,58 +309,58 @@ std::vector<Hold> with(std::vector<Hold> holds, const std::vector<Hold>& more) {
 }
 
 /// Whether the wish could start beside all that is held.
-bool could_start(const Wish& wish, const std::vector<Hold>& holds, const Line& line) {
+bool could_start(const Wish& wish, const std::vector<Hold>& holds, const QueueState& queue) {
   const auto fits = [&](std::size_t device) {
-    return is_sound(with(holds, holds_of(wish, {device}, line.now)), line);
+    return is_sound(with(holds, holds_of(wish, {device}, queue.now)), queue);
   };
-  return std::ranges::count_if(line.sets[wish.candidates], fits) >= static_cast<long>(wish.count);
+  return std::ranges::count_if(queue.sets[wish.candidates], fits) >= static_cast<long>(wish.count);
 }
 
 TEST_CASE("nothing is given twice, and each gets of its candidates what it asked for") {
   rc::check([] {
-    Line line = any_line(true);
-    std::erase_if(line.holds, [](const Hold& hold) { return !hold.whole && hold.bytes > 100; });
-    const std::vector<Turn> turns = schedule(line, kRules);
-    RC_ASSERT(turns.size() == line.wishes.size());
-    RC_ASSERT(is_sound(holds_after(line, turns), line));
-    for (std::size_t at = 0; at < turns.size(); ++at) {
-      const auto* now = std::get_if<StartsNow>(&turns[at]);
+    QueueState queue = any_queue(true);
+    std::erase_if(queue.holds, [](const Hold& hold) { return !hold.whole && hold.bytes > 100; });
+    const std::vector<Assignment> assignments = schedule(queue, kRules);
+    RC_ASSERT(assignments.size() == queue.wishes.size());
+    RC_ASSERT(is_sound(holds_after(queue, assignments), queue));
+    for (std::size_t at = 0; at < assignments.size(); ++at) {
+      const auto* now = std::get_if<StartsNow>(&assignments[at]);
       if (now == nullptr) continue;
-      RC_ASSERT(now->devices.size() == line.wishes[at].count);
-      RC_ASSERT(std::ranges::includes(line.sets[line.wishes[at].candidates], now->devices));
+      RC_ASSERT(now->devices.size() == queue.wishes[at].count);
+      RC_ASSERT(std::ranges::includes(queue.sets[queue.wishes[at].candidates], now->devices));
     }
   });
 }
 
 TEST_CASE("nobody who could start without delaying a reservation is left asleep") {
   rc::check([] {
-    const Line line = any_line(false);
-    const std::vector<Turn> turns = schedule(line, kRules);
-    const std::vector<Hold> holds = holds_after(line, turns);
-    for (std::size_t at = 0; at < turns.size(); ++at) {
-      if (std::holds_alternative<StartsNow>(turns[at]) || line.wishes[at].passed_over) continue;
+    const QueueState queue = any_queue(false);
+    const std::vector<Assignment> assignments = schedule(queue, kRules);
+    const std::vector<Hold> holds = holds_after(queue, assignments);
+    for (std::size_t at = 0; at < assignments.size(); ++at) {
+      if (std::holds_alternative<StartsNow>(assignments[at]) || queue.wishes[at].passed_over) continue;
       std::vector<Hold> of_others = holds;
-      if (const auto* own = std::get_if<ReservedFrom>(&turns[at])) {
-        const auto mine = holds_of(line.wishes[at], own->devices, own->from);
+      if (const auto* own = std::get_if<ReservedFrom>(&assignments[at])) {
+        const auto mine = holds_of(queue.wishes[at], own->devices, own->from);
         std::erase_if(of_others,
                       [&](const Hold& hold) { return std::ranges::find(mine, hold) != mine.end(); });
       }
-      RC_ASSERT(!could_start(line.wishes[at], of_others, line));
+      RC_ASSERT(!could_start(queue.wishes[at], of_others, queue));
     }
   });
 }
 
 TEST_CASE("of two who ask for the same, the one that came first starts") {
   rc::check([] {
-    const Line line = any_line(true);
-    const std::vector<Turn> turns = schedule(line, kRules);
-    for (std::size_t late = 0; late < turns.size(); ++late) {
+    const QueueState queue = any_queue(true);
+    const std::vector<Assignment> assignments = schedule(queue, kRules);
+    for (std::size_t late = 0; late < assignments.size(); ++late) {
       for (std::size_t early = 0; early < late; ++early) {
-        Wish as_late = line.wishes[early];
-        as_late.id = line.wishes[late].id;
-        if (!(as_late == line.wishes[late]) || line.wishes[early].passed_over) continue;
-        RC_ASSERT(!std::holds_alternative<StartsNow>(turns[late]) ||
-                  std::holds_alternative<StartsNow>(turns[early]));
+        Wish as_late = queue.wishes[early];
+        as_late.id = queue.wishes[late].id;
+        if (!(as_late == queue.wishes[late]) || queue.wishes[early].passed_over) continue;
+        RC_ASSERT(!std::holds_alternative<StartsNow>(assignments[late]) ||
+                  std::holds_alternative<StartsNow>(assignments[early]));
       }
     }
   });
@@ -368,73 +368,77 @@ TEST_CASE("of two who ask for the same, the one that came first starts") {
 
 TEST_CASE("with one size and no times it is first come, first served") {
   rc::check([] {
-    Line line = any_line(false);
-    for (Wish& one : line.wishes) one = {.id = one.id, .count = 1};
-    const std::vector<Turn> turns = schedule(line, kRules);
-    const auto is_start = [](const Turn& turn) { return std::holds_alternative<StartsNow>(turn); };
-    const auto free = std::ranges::count_if(line.sets[0], [&](std::size_t device) {
-      return std::ranges::none_of(line.holds, [&](const Hold& hold) { return hold.device == device; });
+    QueueState queue = any_queue(false);
+    for (Wish& one : queue.wishes) one = {.id = one.id, .count = 1};
+    const std::vector<Assignment> assignments = schedule(queue, kRules);
+    const auto is_start = [](const Assignment& assignment) {
+      return std::holds_alternative<StartsNow>(assignment);
+    };
+    const auto free = std::ranges::count_if(queue.sets[0], [&](std::size_t device) {
+      return std::ranges::none_of(queue.holds, [&](const Hold& hold) { return hold.device == device; });
     });
-    const auto first = std::min(static_cast<std::size_t>(free), turns.size());
-    RC_ASSERT(std::ranges::all_of(turns.begin(), turns.begin() + static_cast<long>(first), is_start));
-    RC_ASSERT(std::ranges::none_of(turns.begin() + static_cast<long>(first), turns.end(), is_start));
+    const auto first = std::min(static_cast<std::size_t>(free), assignments.size());
+    RC_ASSERT(
+        std::ranges::all_of(assignments.begin(), assignments.begin() + static_cast<long>(first), is_start));
+    RC_ASSERT(
+        std::ranges::none_of(assignments.begin() + static_cast<long>(first), assignments.end(), is_start));
   });
 }
 
 // A line over the time: requests come, start when it is their turn, and end when they said or before.
 struct Running {
   Wish wish;
-  Places devices;
+  Indices devices;
   Moment since = 0, ends = 0;
 };
 
 struct History {
-  Line line;
+  QueueState queue;
   std::vector<Running> running;
   std::map<TicketId, Moment> promised;  ///< the latest reservation of each that waits
 
   void come(std::uint64_t id) {
     Wish one = wish(id, *rc::gen::inRange(1U, 4U), *rc::gen::inRange<Moment>(1, 20) * 600);
-    one.candidates = *rc::gen::inRange<std::size_t>(0, line.sets.size());
-    if (one.count <= line.sets[one.candidates].size()) line.wishes.push_back(one);
+    one.candidates = *rc::gen::inRange<std::size_t>(0, queue.sets.size());
+    if (one.count <= queue.sets[one.candidates].size()) queue.wishes.push_back(one);
   }
 
   void go_on() {
-    line.now += *rc::gen::inRange<Moment>(0, 2000);
-    std::erase_if(running, [&](const Running& each) { return each.ends <= line.now; });
+    queue.now += *rc::gen::inRange<Moment>(0, 2000);
+    std::erase_if(running, [&](const Running& each) { return each.ends <= queue.now; });
   }
 
   void decide() {
-    line.holds.clear();
+    queue.holds.clear();
     for (const Running& each : running) {
       for (const std::size_t device : each.devices)
-        line.holds.push_back({device, 0, expected_end(each.since, each.wish.length, line.now, kRules)});
+        queue.holds.push_back({device, 0, expected_end(each.since, each.wish.length, queue.now, kRules)});
     }
-    const std::vector<Turn> turns = schedule(line, kRules);
+    const std::vector<Assignment> assignments = schedule(queue, kRules);
     std::vector<Wish> waiting;
-    for (std::size_t at = 0; at < turns.size(); ++at) {
-      const Wish& one = line.wishes[at];
-      if (const auto* now = std::get_if<StartsNow>(&turns[at])) {
+    for (std::size_t at = 0; at < assignments.size(); ++at) {
+      const Wish& one = queue.wishes[at];
+      if (const auto* now = std::get_if<StartsNow>(&assignments[at])) {
         start(one, now->devices);
         continue;
       }
       waiting.push_back(one);
-      if (const auto* later = std::get_if<ReservedFrom>(&turns[at])) note(one.id, later->from);
+      if (const auto* later = std::get_if<ReservedFrom>(&assignments[at])) note(one.id, later->from);
     }
-    line.wishes = std::move(waiting);
+    queue.wishes = std::move(waiting);
   }
 
-  void start(const Wish& one, const Places& devices) {
+  void start(const Wish& one, const Indices& devices) {
     const Moment takes = *rc::gen::inRange<Moment>(1, *one.length + 1);
-    running.push_back({one, devices, line.now, line.now + takes});
-    note(one.id, line.now);
+    running.push_back({one, devices, queue.now, queue.now + takes});
+    note(one.id, queue.now);
     promised.erase(one.id);
   }
 
   void note(TicketId id, Moment from) {
     const auto before = promised.find(id);
     if (before != promised.end()) {
-      const Moment latest = std::max(before->second, line.now);
+      const Moment latest = std::max(before->second, queue.now);
       RC_ASSERT(from <= latest);
     }
     promised[id] = from;
@@ -444,11 +448,11 @@ struct History {
 TEST_CASE("no reservation is moved back by whoever comes later, as long as all keep their times") {
   rc::check([] {
     History history;
-    history.line = any_line(false);
+    history.queue = any_queue(false);
     // Where candidates differ, one that came earlier may find its turn later and then come before.
-    history.line.sets.resize(1);
-    history.line.wishes.clear();
-    history.line.holds.clear();
+    history.queue.sets.resize(1);
+    history.queue.wishes.clear();
+    history.queue.holds.clear();
     for (std::uint64_t id = 1; id < 40; ++id) {
       history.come(id);
       history.go_on();

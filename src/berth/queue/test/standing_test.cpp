@@ -66,7 +66,7 @@ TEST_CASE("one that is held back is told whether a limit of its user is why") {
 
 TEST_CASE("who is to start before an earlier rival fills a gap, until that one starts") {
   Facts facts = machine(2);
-  facts.policy.line.backfill = true;
+  facts.policy.queue.backfill = true;
   facts.booted_at_s = 1000;
   Ledger ledger;
   ledger.tickets = {lease(1, uuid_of(0)), lease(2, uuid_of(1)), waiting(3, {std::string(kEveryDevice)}),

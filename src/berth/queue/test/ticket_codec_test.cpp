@@ -74,14 +74,14 @@ TEST_CASE("what was written is read again") {
     ticket.time_s.reset();
     if (*rc::gen::arbitrary<bool>()) ticket.time_s = *rc::gen::inRange<std::int64_t>(1, kLongestTimeS + 1);
     if (*rc::gen::arbitrary<bool>()) ticket.yield_s = *rc::gen::inRange<std::int64_t>(1, 1000);
-    if (*rc::gen::arbitrary<bool>()) ticket.turn = *rc::gen::inRange(0, 1000);
+    if (*rc::gen::arbitrary<bool>()) ticket.fair_number = *rc::gen::inRange(0, 1000);
     ticket.helper_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
     ticket.helper_start_ticks = ticket.helper_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
     ticket.kept = *rc::gen::arbitrary<bool>();
     ticket.job_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
     ticket.job_start_ticks = ticket.job_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
     ticket.slurm_job = *rc::gen::inRange<std::uint32_t>(0, 3);
-    ticket.asked_at = *rc::gen::element<std::string>("", "desk1:1234", "\n\x1b");
+    ticket.origin = *rc::gen::element<std::string>("", "desk1:1234", "\n\x1b");
     if (*rc::gen::arbitrary<bool>()) ticket = granted(ticket);
     const auto decoded = decode_ticket(encode_ticket(ticket));
     RC_ASSERT(decoded.has_value());
@@ -94,7 +94,7 @@ TEST_CASE("a ticket fits into its file from the start, however long its words an
     Ticket ticket = example();
     ticket.command = std::string(*rc::gen::inRange<std::size_t>(0, 9000), 'x');
     ticket.note = std::string(*rc::gen::inRange<std::size_t>(0, 9000), '\n');
-    ticket.asked_at = std::string(*rc::gen::inRange<std::size_t>(0, 9000), 'x');
+    ticket.origin = std::string(*rc::gen::inRange<std::size_t>(0, 9000), 'x');
     ticket.candidates.assign(*rc::gen::inRange<std::size_t>(1, 200),
                              "MIG-2f2b3a1c-6c1e-5d5b-8f0a-0123456789ab");
     ticket.count = *rc::gen::inRange(1U, 33U);
@@ -122,8 +122,8 @@ Ticket longest() {
   ticket.promise_bytes = UINT64_MAX;
   ticket.time_s = kLongestTimeS;
   ticket.yield_s = kLongestYieldS;
-  ticket.turn = INT64_MAX;
-  for (std::string* words : {&ticket.asked_at, &ticket.request, &ticket.command, &ticket.note})
+  ticket.fair_number = INT64_MAX;
+  for (std::string* words : {&ticket.origin, &ticket.request, &ticket.command, &ticket.note})
     *words = std::string(5000, '\n');
   return ticket;
 }
@@ -182,7 +182,7 @@ TEST_CASE("what a ticket has not is not in its text, and a kept one says for who
   CHECK(encode_ticket(ticket).contains(
       "\npid_start=123456\nkept=1\njob_pid=5\njob_pid_start=0\nslurm_job=12\njoined_at="));
   ticket.yield_s = 30;
-  ticket.turn = 4;
+  ticket.fair_number = 4;
   CHECK(encode_ticket(ticket).contains(
       "\ncount=2\nshared=1\npromise_bytes=0\ntime=7200\nyield=30\nturn=4\nrequest="));
 }

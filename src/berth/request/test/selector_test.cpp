@@ -18,10 +18,10 @@ Snapshot machine_with_mig() {
 
 TEST_CASE("a selector names devices by index, slot, UUID, its beginning, or PCI bus id") {
   const Snapshot snapshot = machine_with_mig();
-  using Places = std::vector<std::size_t>;
+  using Indices = std::vector<std::size_t>;
   struct Row {
     std::string selector;
-    Places places;
+    Indices places;
   };
   for (const Row& row : {
            Row{"0", {0}},

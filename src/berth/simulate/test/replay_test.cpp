@@ -12,12 +12,12 @@ namespace {
 constexpr Moment kHour = 3600;
 constexpr Moment kArrived = 1'700'000'000;
 
-LineJob job(Moment arrival, unsigned devices, Moment duration, std::optional<Moment> length = {}) {
+WorkloadJob job(Moment arrival, unsigned devices, Moment duration, std::optional<Moment> length = {}) {
   return {kArrived + arrival, devices, duration, length, "ann"};
 }
 
 /// When each starts, after the first arrival.
-std::vector<Moment> starts_of(const Workload& workload, const LineRules& rules = {}) {
+std::vector<Moment> starts_of(const Workload& workload, const QueueRules& rules = {}) {
   std::vector<Moment> starts;
   for (const Grant& grant : replay(workload, rules).grants) starts.push_back(grant.at - kArrived);
   return starts;
@@ -36,8 +36,8 @@ TEST_CASE("by the fair order the job of one who has fewer starts first") {
   Workload workload{2, {job(0, 2, 100), job(1, 1, 50), job(2, 1, 50), job(3, 1, 50), job(4, 1, 50)}};
   workload.jobs[3].user = workload.jobs[4].user = "bob";
   CHECK(starts_of(workload) == Starts{0, 100, 100, 150, 150});
-  CHECK(starts_of(workload, {.order = TurnOrder::fair}) == Starts{0, 100, 150, 100, 150});
-  CHECK(starts_of(workload, {.backfill = false, .order = TurnOrder::fair}) == Starts{0, 100, 150, 100, 150});
+  CHECK(starts_of(workload, {.order = QueueOrder::fair}) == Starts{0, 100, 150, 100, 150});
+  CHECK(starts_of(workload, {.backfill = false, .order = QueueOrder::fair}) == Starts{0, 100, 150, 100, 150});
 }
 
 TEST_CASE(
@@ -106,7 +106,7 @@ TEST_CASE("who waited how long, by size and by user, and what stood idle meanwhi
   CHECK(waits_of(all_jobs(workload), workload, filled) == Waits{3, 100 / 3.0, 0, 100});
   CHECK(waits_of(jobs_by_size(workload).at(1), workload, in_order) == Waits{2, 100, 0, 200});
   CHECK(waits_of({}, workload, filled) == Waits{});
-  CHECK(jobs_by_user(workload) == std::map<std::string, JobPlaces>{{"ann", {0, 1}}, {"bob", {2}}});
+  CHECK(jobs_by_user(workload) == std::map<std::string, JobIndices>{{"ann", {0, 1}}, {"bob", {2}}});
   CHECK(shift_of(jobs_by_user(workload).at("bob"), in_order, filled) == Shift{1, 0});
   CHECK(shift_of(all_jobs(workload), filled, in_order) == Shift{0, 1});
   CHECK(idle_share(workload, filled) == 0);
@@ -139,7 +139,7 @@ Workload any_workload() {
   for (int at = 0; at < count; ++at) {
     arrival += *rc::gen::inRange<Moment>(0, 30);
     const auto devices = *rc::gen::inRange(1U, static_cast<unsigned>(workload.devices) + 1);
-    LineJob one = job(arrival, devices, *rc::gen::inRange<Moment>(1, 60));
+    WorkloadJob one = job(arrival, devices, *rc::gen::inRange<Moment>(1, 60));
     if (*rc::gen::arbitrary<bool>()) one.length = *rc::gen::inRange<Moment>(1, 120);
     one.user = *rc::gen::element("ann", "bob");
     workload.jobs.push_back(one);
@@ -148,25 +148,25 @@ Workload any_workload() {
 }
 
 /// The same second by second: everybody looks all the time.
-std::vector<Grant> second_by_second(const Workload& workload, const LineRules& rules) {
+std::vector<Grant> second_by_second(const Workload& workload, const QueueRules& rules) {
   std::vector<Grant> grants(workload.jobs.size());
   const auto missing = [](const Grant& grant) { return grant.at == kNever; };
   for (Moment now = kArrived; std::ranges::any_of(grants, missing); ++now) {
-    Line line{.now = now, .room_bytes = std::vector<std::uint64_t>(workload.devices, 1)};
-    line.sets.emplace_back(workload.devices);
-    std::iota(line.sets[0].begin(), line.sets[0].end(), 0);
+    QueueState queue{.now = now, .room_bytes = std::vector<std::uint64_t>(workload.devices, 1)};
+    queue.sets.emplace_back(workload.devices);
+    std::iota(queue.sets[0].begin(), queue.sets[0].end(), 0);
     for (std::size_t at = 0; at < grants.size(); ++at) {
-      const LineJob& one = workload.jobs[at];
+      const WorkloadJob& one = workload.jobs[at];
       if (missing(grants[at]) && one.arrival <= now)
-        line.wishes.push_back({.id = {at}, .count = one.devices, .length = one.length});
+        queue.wishes.push_back({.id = {at}, .count = one.devices, .length = one.length});
       if (missing(grants[at]) || grants[at].at + takes(one) <= now) continue;
       for (const std::size_t device : grants[at].devices)
-        line.holds.push_back({device, 0, expected_end(grants[at].at, one.length, now, rules)});
+        queue.holds.push_back({device, 0, expected_end(grants[at].at, one.length, now, rules)});
     }
-    const std::vector<Turn> turns = schedule(line, rules);
-    for (std::size_t at = 0; at < turns.size(); ++at) {
-      if (const auto* start = std::get_if<StartsNow>(&turns[at]))
-        grants[line.wishes[at].id.value] = {now, start->devices};
+    const std::vector<Assignment> assignments = schedule(queue, rules);
+    for (std::size_t at = 0; at < assignments.size(); ++at) {
+      if (const auto* start = std::get_if<StartsNow>(&assignments[at]))
+        grants[queue.wishes[at].id.value] = {now, start->devices};
     }
   }
   return grants;
@@ -176,8 +176,8 @@ TEST_CASE("it grants what a line grants that is looked at every second") {
   rc::check([] {
     const Workload workload = any_workload();
     // Of some that take longer than is assumed, what is expected slips from second to second.
-    const LineRules rules{.assumed_s = *rc::gen::inRange<Moment>(1, 100),
-                          .backfill = *rc::gen::arbitrary<bool>()};
+    const QueueRules rules{.assumed_s = *rc::gen::inRange<Moment>(1, 100),
+                           .backfill = *rc::gen::arbitrary<bool>()};
     RC_ASSERT(replay(workload, rules).grants == second_by_second(workload, rules));
   });
 }
@@ -188,7 +188,7 @@ std::vector<Moment> in_order_of_arrival(const Workload& workload) {
   std::vector<Moment> free_from(workload.devices, 0);
   std::vector<Moment> starts;
   Moment last = 0;
-  for (const LineJob& one : workload.jobs) {
+  for (const WorkloadJob& one : workload.jobs) {
     std::ranges::sort(free_from);
     last = std::max({last, one.arrival, free_from[one.devices - 1]});
     for (unsigned device = 0; device < one.devices; ++device) free_from[device] = last + takes(one);
@@ -213,7 +213,7 @@ TEST_CASE("nobody starts before it comes, and no device is two jobs' at a time")
     const Replay made = replay(workload, {.assumed_s = *rc::gen::inRange<Moment>(1, 200)});
     std::vector<Hold> holds;
     for (std::size_t at = 0; at < workload.jobs.size(); ++at) {
-      const LineJob& one = workload.jobs[at];
+      const WorkloadJob& one = workload.jobs[at];
       const Grant& grant = made.grants[at];
       RC_ASSERT(grant.at >= one.arrival);
       RC_ASSERT(grant.devices.size() == one.devices);
@@ -231,7 +231,7 @@ TEST_CASE("nobody starts before it comes, and no device is two jobs' at a time")
 TEST_CASE("no job of one size waits longer for what others ask after it") {
   rc::check([] {
     Workload workload = any_workload();
-    for (LineJob& one : workload.jobs) one.devices = 1;
+    for (WorkloadJob& one : workload.jobs) one.devices = 1;
     const std::vector<Grant> all = replay(workload, {}).grants;
     if (workload.jobs.empty()) return;
     workload.jobs.pop_back();

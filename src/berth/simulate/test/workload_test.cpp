@@ -32,9 +32,9 @@ TEST_CASE("a line is a job, and times are as everywhere") {
       "jobs.csv", 8);
   REQUIRE(workload);
   CHECK(workload->devices == 8);
-  CHECK(workload->jobs == std::vector<LineJob>{{0, 1, 90, {}, "ann"},
-                                               {kHour, 8, 5400, 4 * kHour, "bob"},
-                                               {kHour, 2, 48 * kHour, 72 * kHour, ""}});
+  CHECK(workload->jobs == std::vector<WorkloadJob>{{0, 1, 90, {}, "ann"},
+                                                   {kHour, 8, 5400, 4 * kHour, "bob"},
+                                                   {kHour, 2, 48 * kHour, 72 * kHour, ""}});
 }
 
 TEST_CASE("columns come in any order, and what is not known has none") {
@@ -43,7 +43,7 @@ TEST_CASE("columns come in any order, and what is not known has none") {
       "Duration,Arrival,Devices\n60,5,2\n",
       "jobs.csv", 8);
   REQUIRE(workload);
-  CHECK(workload->jobs == std::vector<LineJob>{{5, 2, 60, {}, ""}});
+  CHECK(workload->jobs == std::vector<WorkloadJob>{{5, 2, 60, {}, ""}});
 }
 
 TEST_CASE("an arrival may be a date") {
@@ -122,7 +122,7 @@ TEST_CASE("any text is jobs in order or a fault") {
     const auto workload = workload_from_csv(text, "jobs.csv", 2);
     if (!workload) return;
     Moment last = 0;
-    for (const LineJob& job : workload->jobs) {
+    for (const WorkloadJob& job : workload->jobs) {
       RC_ASSERT(job.arrival >= last && job.devices >= 1 && job.devices <= 2 && job.duration >= 1);
       last = job.arrival;
     }

@@ -32,15 +32,16 @@ Result<Printed> run_query(Query& query, std::vector<std::string> more, int liste
   }
 }
 
-bool is_on(const ReportedProcess& reported, const MigPlace& place) {
-  return reported.gpu_instance == place.gpu_instance && reported.compute_instance == place.compute_instance;
+bool is_on(const ReportedProcess& reported, const MigPlacement& placement) {
+  return reported.gpu_instance == placement.gpu_instance &&
+         reported.compute_instance == placement.compute_instance;
 }
 
-Reading<std::vector<Process>> processes_on(const ReportedGpu& gpu, const MigPlace* place) {
+Reading<std::vector<Process>> processes_on(const ReportedGpu& gpu, const MigPlacement* placement) {
   if (!gpu.processes) return std::nullopt;
   std::vector<Process> processes;
   for (const ReportedProcess& reported : *gpu.processes) {
-    if (place == nullptr || is_on(reported, *place)) processes.push_back(reported.process);
+    if (placement == nullptr || is_on(reported, *placement)) processes.push_back(reported.process);
   }
   return processes;
 }
@@ -50,7 +51,7 @@ Device make_instance(const Device& parent, const ReportedInstance& reported, con
   Device instance = parent;
   instance.uuid = listed.uuid;
   instance.name = parent.name.empty() ? "" : parent.name + " MIG " + listed.profile;
-  instance.mig = reported.place;
+  instance.mig = reported.placement;
   instance.mig->parent_uuid = parent.uuid;
   instance.mig_enabled.reset();
   instance.memory = {};
@@ -105,7 +106,7 @@ std::vector<Device> join_report(std::vector<Device> devices, const std::vector<R
     }
     for (const ReportedInstance& reported : gpu->instances) {
       const auto listed = std::ranges::find_if(instances, [&](const ListedInstance& i) {
-        return i.parent_uuid == parent.uuid && i.slot == reported.place.slot;
+        return i.parent_uuid == parent.uuid && i.slot == reported.placement.slot;
       });
       if (listed != instances.end())
         joined.push_back(make_instance(parent, reported, *listed, *gpu, readings));

@@ -70,9 +70,9 @@ std::vector<ReportedInstance> parse_instances(std::string_view gpu) {
     const auto slot = unsigned_number(element(*device, "index"));
     if (!slot) continue;
     ReportedInstance& instance = instances.emplace_back();
-    instance.place.slot = *slot;
-    instance.place.gpu_instance = unsigned_number(element(*device, "gpu_instance_id"));
-    instance.place.compute_instance = unsigned_number(element(*device, "compute_instance_id"));
+    instance.placement.slot = *slot;
+    instance.placement.gpu_instance = unsigned_number(element(*device, "gpu_instance_id"));
+    instance.placement.compute_instance = unsigned_number(element(*device, "compute_instance_id"));
     const std::string_view memory = element(*device, "fb_memory_usage");
     instance.memory.total_bytes = amount(element(memory, "total"));
     instance.memory.reserved_bytes = amount(element(memory, "reserved"));

@@ -16,7 +16,7 @@ struct ReportedProcess {
 };
 
 struct ReportedInstance {
-  MigPlace place;  ///< without the parent's UUID
+  MigPlacement placement;  ///< without the parent's UUID
   Memory memory;
 };
 

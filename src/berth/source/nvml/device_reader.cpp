@@ -274,9 +274,9 @@ std::optional<Device> read_instance(Questions& parent, unsigned slot, ReadingSet
   if (outcome == kNotFound || outcome == kInvalidArgument || outcome == kNotSupported) return std::nullopt;
 
   Device instance = parent.device();
-  MigPlace& place = instance.mig.emplace();
-  place.parent_uuid = parent.device().uuid;
-  place.slot = slot;
+  MigPlacement& placement = instance.mig.emplace();
+  placement.parent_uuid = parent.device().uuid;
+  placement.slot = slot;
   instance.uuid.clear();
   instance.name.clear();
   instance.mig_enabled.reset();
@@ -290,8 +290,8 @@ std::optional<Device> read_instance(Questions& parent, unsigned slot, ReadingSet
   }
   instance.uuid = questions.text(library.uuid);
   if (readings.has(ReadingKind::name)) instance.name = questions.text(library.name);
-  place.gpu_instance = questions.number(library.gpu_instance);
-  place.compute_instance = questions.number(library.compute_instance);
+  placement.gpu_instance = questions.number(library.gpu_instance);
+  placement.compute_instance = questions.number(library.compute_instance);
   read_share(questions, readings);
   return instance;
 }

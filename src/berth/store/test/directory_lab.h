@@ -16,7 +16,7 @@ namespace berth::store {
 /// A lease directory, and anybody who opens it.
 class Lab {
  public:
-  std::unique_ptr<DirectoryStore> open(Tell tell = {}) const {
+  std::unique_ptr<DirectoryStore> open(Warn tell = {}) const {
     auto opened = DirectoryStore::open({path, DirectoryOrigin::environment}, std::move(tell));
     if (!opened) FAIL(opened.error().message);
     return std::move(*opened);

@@ -63,7 +63,7 @@ Woken while_asleep(const std::function<void()>& event, const std::function<Woken
   return woken;
 }
 
-/// Whether a first in line that sleeps soundly is woken by this.
+/// Whether a first in the queue that sleeps soundly is woken by this.
 bool wakes(OwnTicket& waiter, TicketId lease, const std::function<void()>& event) {
   const auto sleep = [&] { return *waiter.sleep_until_released({"GPU-a"}, {lease}, {}, kLost); };
   REQUIRE(sleep() == Woken::not_asleep);  // it has just begun to watch

@@ -32,34 +32,35 @@ DeviceUse use_of(const Device& device, const Ticket& lease, const Ledger& ledger
   return use;
 }
 
-Conduct judged(const std::vector<DeviceUse>& devices) {
+Compliance judged(const std::vector<DeviceUse>& devices) {
   const auto any = [&](auto&& holds) { return std::ranges::any_of(devices, holds); };
   const auto used = [](const DeviceUse& use) { return !use.processes.empty(); };
-  if (any([&](const DeviceUse& use) { return !use.leased && used(use); })) return Conduct::strays;
-  if (any([](const DeviceUse& use) { return !use.told; })) return Conduct::unknown;
-  if (any(used)) return Conduct::keeps;
-  return any([](const DeviceUse& use) { return !use.nameless.empty(); }) ? Conduct::unknown : Conduct::idle;
+  if (any([&](const DeviceUse& use) { return !use.leased && used(use); })) return Compliance::strays;
+  if (any([](const DeviceUse& use) { return !use.told; })) return Compliance::unknown;
+  if (any(used)) return Compliance::keeps;
+  return any([](const DeviceUse& use) { return !use.nameless.empty(); }) ? Compliance::unknown
+                                                                         : Compliance::idle;
 }
 
 }  // namespace
 
-std::string_view to_text(Conduct conduct) {
+std::string_view to_text(Compliance compliance) {
   constexpr std::array<std::string_view, 4> kTexts{"keeps", "strays", "idle", "unknown"};
-  return kTexts[static_cast<std::size_t>(conduct)];
+  return kTexts[static_cast<std::size_t>(compliance)];
 }
 
-ConductReport conduct_of(const Ticket& lease, const Ledger& ledger, const Facts& facts) {
-  ConductReport report;
+ComplianceReport compliance_of(const Ticket& lease, const Ledger& ledger, const Facts& facts) {
+  ComplianceReport report;
   for (const Device& device : facts.snapshot.devices) {
     if (!device.mig && device.mig_enabled.value_or(false)) continue;
     DeviceUse use = use_of(device, lease, ledger, facts);
     if (use.leased || !use.told || !use.processes.empty()) report.devices.push_back(std::move(use));
   }
-  report.conduct = facts.snapshot.stale_reason ? Conduct::unknown : judged(report.devices);
+  report.compliance = facts.snapshot.stale_reason ? Compliance::unknown : judged(report.devices);
   return report;
 }
 
-std::optional<Overrun> overrun_of(const Ticket& lease, const ConductReport& report) {
+std::optional<Overrun> overrun_of(const Ticket& lease, const ComplianceReport& report) {
   std::optional<Overrun> most;
   if (!lease.shared) return most;
   for (const DeviceUse& use : report.devices) {

@@ -13,13 +13,13 @@
 namespace berth {
 
 /// Whether the job of a lease uses the devices that were leased for it, at one instant.
-enum class Conduct {
+enum class Compliance {
   keeps,    ///< it computes on devices of its lease and on no others
   strays,   ///< it computes on a device that it did not lease
   idle,     ///< no process of it computes on any device at this moment
   unknown,  ///< the machine does not tell enough
 };
-std::string_view to_text(Conduct conduct);  ///< as in JSON: "keeps"
+std::string_view to_text(Compliance compliance);  ///< as in JSON: "keeps"
 
 /// What the processes of a lease do on one device.
 struct DeviceUse {
@@ -30,8 +30,8 @@ struct DeviceUse {
   std::vector<const Process*> nameless;   ///< processes of which not even the user is known here
 };
 
-struct ConductReport {
-  Conduct conduct = Conduct::unknown;
+struct ComplianceReport {
+  Compliance compliance = Compliance::unknown;
   std::vector<DeviceUse> devices;  ///< those that the lease has or uses, and those whose processes are not
                                    ///< known
 };
@@ -42,7 +42,7 @@ struct ConductReport {
 /// seen. If a device does not tell its processes, the result is `unknown`, because the job may be there. It
 /// is `unknown` also if no process of the lease is seen, but a nameless process is on one of its devices. A
 /// process that belongs to several leases may be on the devices of each.
-ConductReport conduct_of(const Ticket& lease, const Ledger& ledger, const Facts& facts);
+ComplianceReport compliance_of(const Ticket& lease, const Ledger& ledger, const Facts& facts);
 
 /// What the job of a share uses on a device beyond its promise.
 struct Overrun {
@@ -51,7 +51,7 @@ struct Overrun {
 };
 /// The device on which the job uses the most beyond its promise. nullopt: it keeps its promise everywhere, or
 /// has whole devices.
-std::optional<Overrun> overrun_of(const Ticket& lease, const ConductReport& report);
+std::optional<Overrun> overrun_of(const Ticket& lease, const ComplianceReport& report);
 
 /// Whether no process of the leases that hold the device computes on it at this moment. Absent: nobody has
 /// leased the device, or it does not tell. `holding`: as leases_holding(), here and below.

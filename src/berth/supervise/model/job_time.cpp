@@ -10,9 +10,9 @@ milliseconds warning_before(milliseconds time) {
   return std::min<milliseconds>(time / 10, std::chrono::minutes(5));
 }
 
-TimeStep due(const JobTime& job, milliseconds since) {
-  if (since < next_due(job)) return TimeStep::none;
-  return since >= job.time ? TimeStep::over : TimeStep::warn;
+TimeDue due(const JobTime& job, milliseconds since) {
+  if (since < next_due(job)) return TimeDue::none;
+  return since >= job.time ? TimeDue::over : TimeDue::warn;
 }
 
 milliseconds next_due(const JobTime& job) {

@@ -6,7 +6,7 @@ namespace berth {
 
 /// The steps to the end of a lease that has a time limit, by a clock that counts from the grant and that
 /// nobody can set.
-enum class TimeStep {
+enum class TimeDue {
   none,  ///< nothing is due
   warn,  ///< its user is warned that it will end
   over,  ///< its time is over
@@ -24,7 +24,7 @@ struct JobTime {
 std::chrono::milliseconds warning_before(std::chrono::milliseconds time);
 
 /// What is due `since` the grant.
-TimeStep due(const JobTime& job, std::chrono::milliseconds since);
+TimeDue due(const JobTime& job, std::chrono::milliseconds since);
 
 /// When something is due next, since the grant.
 std::chrono::milliseconds next_due(const JobTime& job);

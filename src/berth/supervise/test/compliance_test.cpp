@@ -6,7 +6,7 @@
 
 #include "berth/verdict/test/machine.h"
 
-namespace berth::conduct_test {
+namespace berth::compliance_test {
 namespace {
 
 using namespace test;
@@ -24,59 +24,59 @@ Process seen(std::uint32_t pid, ProcessKind kind = ProcessKind::compute) {
 TEST_CASE("a job is judged by where it computes") {
   struct Row {
     std::string why;
-    Conduct conduct;
+    Compliance compliance;
     void (*arrange)(std::vector<Device>&);
   };
   // The lease has the GPUs 0 and 1 of 4.
   for (const Row& row : {
-           Row{"nothing of it anywhere", Conduct::idle, [](auto&) {}},
-           Row{"on one of its own", Conduct::keeps, [](auto& d) { add_process(d[1], seen(kOwn)); }},
-           Row{"on both of its own", Conduct::keeps,
+           Row{"nothing of it anywhere", Compliance::idle, [](auto&) {}},
+           Row{"on one of its own", Compliance::keeps, [](auto& d) { add_process(d[1], seen(kOwn)); }},
+           Row{"on both of its own", Compliance::keeps,
                [](auto& d) {
                  add_process(d[0], seen(kOwn));
                  add_process(d[1], seen(kOwn));
                }},
-           Row{"on one that it did not lease", Conduct::strays,
+           Row{"on one that it did not lease", Compliance::strays,
                [](auto& d) { add_process(d[2], seen(kOwn)); }},
-           Row{"on its own and on another", Conduct::strays,
+           Row{"on its own and on another", Compliance::strays,
                [](auto& d) {
                  add_process(d[0], seen(kOwn));
                  add_process(d[3], seen(kOwn));
                }},
-           Row{"somebody else's is on its own", Conduct::idle,
+           Row{"somebody else's is on its own", Compliance::idle,
                [](auto& d) { add_process(d[0], seen(kOther)); }},
-           Row{"it only draws on another", Conduct::idle,
+           Row{"it only draws on another", Compliance::idle,
                [](auto& d) { add_process(d[2], seen(kOwn, ProcessKind::graphics)); }},
-           Row{"one of its own does not tell", Conduct::unknown, [](auto& d) { d[0].processes.reset(); }},
-           Row{"one of the others does not tell", Conduct::unknown,
+           Row{"one of its own does not tell", Compliance::unknown, [](auto& d) { d[0].processes.reset(); }},
+           Row{"one of the others does not tell", Compliance::unknown,
                [](auto& d) {
                  add_process(d[0], seen(kOwn));
                  d[2].processes.reset();
                }},
-           Row{"it strays, and another does not tell", Conduct::strays,
+           Row{"it strays, and another does not tell", Compliance::strays,
                [](auto& d) {
                  add_process(d[2], seen(kOwn));
                  d[3].processes.reset();
                }},
-           Row{"what one says is old", Conduct::unknown,
+           Row{"what one says is old", Compliance::unknown,
                [](auto& d) {
                  add_process(d[0], seen(kOwn));
                  d[0].state = DeviceState::unresponsive;
                }},
-           Row{"one that is lost has nobody on it", Conduct::keeps,
+           Row{"one that is lost has nobody on it", Compliance::keeps,
                [](auto& d) {
                  add_process(d[0], seen(kOwn));
                  d[2].state = DeviceState::lost;
                  d[2].processes.reset();
                }},
-           Row{"a nameless process may be its", Conduct::unknown,
+           Row{"a nameless process may be its", Compliance::unknown,
                [](auto& d) { add_process(d[0], seen(kNameless)); }},
-           Row{"beside its own a nameless one is somebody's", Conduct::keeps,
+           Row{"beside its own a nameless one is somebody's", Compliance::keeps,
                [](auto& d) {
                  add_process(d[0], seen(kNameless));
                  add_process(d[0], seen(kOwn));
                }},
-           Row{"a nameless one elsewhere says nothing", Conduct::idle,
+           Row{"a nameless one elsewhere says nothing", Compliance::idle,
                [](auto& d) { add_process(d[2], seen(kNameless)); }},
        }) {
     CAPTURE(row.why);
@@ -85,7 +85,7 @@ TEST_CASE("a job is judged by where it computes") {
     row.arrange(facts.snapshot.devices);
     Ticket job = lease(1, uuid_of(0));
     job.devices.push_back(uuid_of(1));
-    CHECK(conduct_of(job, {}, facts).conduct == row.conduct);
+    CHECK(compliance_of(job, {}, facts).compliance == row.compliance);
   }
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("an old answer tells nothing") {
   add_process(facts.snapshot.devices[0], seen(kOwn));
   facts.process_leases = {{kOwn, TicketId{1}}};
   facts.snapshot.stale_reason = "the driver hangs";
-  CHECK(conduct_of(lease(1, uuid_of(0)), {}, facts).conduct == Conduct::unknown);
+  CHECK(compliance_of(lease(1, uuid_of(0)), {}, facts).compliance == Compliance::unknown);
 }
 
 TEST_CASE("an instance is leased with its GPU, and the split GPU itself is nobody's place") {
@@ -105,9 +105,9 @@ TEST_CASE("an instance is leased with its GPU, and the split GPU itself is nobod
   add_process(devices[0], seen(kOwn));
   add_process(devices[1], seen(kOwn));
   facts.process_leases = {{kOwn, TicketId{1}}};
-  CHECK(conduct_of(lease(1, devices[1].uuid), {}, facts).conduct == Conduct::keeps);
-  CHECK(conduct_of(lease(1, devices[0].uuid), {}, facts).conduct == Conduct::keeps);
-  CHECK(conduct_of(lease(1, devices[2].uuid), {}, facts).conduct == Conduct::strays);
+  CHECK(compliance_of(lease(1, devices[1].uuid), {}, facts).compliance == Compliance::keeps);
+  CHECK(compliance_of(lease(1, devices[0].uuid), {}, facts).compliance == Compliance::keeps);
+  CHECK(compliance_of(lease(1, devices[2].uuid), {}, facts).compliance == Compliance::strays);
 }
 
 TEST_CASE("a program with two leases is on the devices of each, and strays from neither") {
@@ -117,9 +117,11 @@ TEST_CASE("a program with two leases is on the devices of each, and strays from 
   facts.process_leases = {{kOwn, TicketId{1}}, {kOwn, TicketId{2}}};
   Ledger ledger;
   ledger.tickets = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
-  for (const Ticket& each : ledger.tickets) CHECK(conduct_of(each, ledger, facts).conduct == Conduct::keeps);
+  for (const Ticket& each : ledger.tickets)
+    CHECK(compliance_of(each, ledger, facts).compliance == Compliance::keeps);
   add_process(facts.snapshot.devices[2], seen(kOwn));
-  for (const Ticket& each : ledger.tickets) CHECK(conduct_of(each, ledger, facts).conduct == Conduct::strays);
+  for (const Ticket& each : ledger.tickets)
+    CHECK(compliance_of(each, ledger, facts).compliance == Compliance::strays);
 }
 
 TEST_CASE("the report has the devices of the lease, those that it uses, and those that do not tell") {
@@ -127,7 +129,7 @@ TEST_CASE("the report has the devices of the lease, those that it uses, and thos
   facts.process_leases = {{kOwn, TicketId{1}}};
   add_process(facts.snapshot.devices[2], seen(kOwn));
   facts.snapshot.devices[3].processes.reset();
-  const ConductReport report = conduct_of(lease(1, uuid_of(0)), {}, facts);
+  const ComplianceReport report = compliance_of(lease(1, uuid_of(0)), {}, facts);
   REQUIRE(report.devices.size() == 3);
   CHECK(report.devices[0].leased);
   CHECK(report.devices[0].processes.empty());
@@ -146,7 +148,7 @@ TEST_CASE("the job of a share overruns where it uses more than its promise") {
   const Device full = gpu(1);
   const Process much = process(1, 11 * kGiB);
   const Process little = process(2, 2 * kGiB);
-  ConductReport report;
+  ComplianceReport report;
   report.devices = {{&full, true, true, {&much}, {}}, {&fuller, true, true, {&much, &little}, {}}};
   REQUIRE(overrun_of(share, report));
   CHECK(overrun_of(share, report)->device == &fuller);
@@ -205,4 +207,4 @@ TEST_CASE("since when a device is idle is known to who has seen it in use, or it
 }
 
 }  // namespace
-}  // namespace berth::conduct_test
+}  // namespace berth::compliance_test

@@ -27,15 +27,15 @@ TEST_CASE("what a command calls a secret is not told to others") {
         Row{"bert --tokenizer t --tokenizer=t", "bert --tokenizer t --tokenizer=t"},
         Row{"serve --max-tokens 512 --max_new_tokens=5", "serve --max-tokens 512 --max_new_tokens=5"},
         Row{"train.py  data keys", "train.py  data keys"}, Row{"", ""}}) {
-    CHECK(told_command(row.command, CommandTelling::full) == row.told);
+    CHECK(told_command(row.command, CommandVisibility::full) == row.told);
   }
 }
 
 TEST_CASE("a site may have the program alone told, or nothing") {
-  CHECK(told_command("/usr/bin/python3 a.py --x", CommandTelling::program) == "python3");
-  CHECK(told_command("python3", CommandTelling::program) == "python3");
-  CHECK(told_command("", CommandTelling::program).empty());
-  CHECK(told_command("/usr/bin/python3 a.py", CommandTelling::none).empty());
+  CHECK(told_command("/usr/bin/python3 a.py --x", CommandVisibility::program) == "python3");
+  CHECK(told_command("python3", CommandVisibility::program) == "python3");
+  CHECK(told_command("", CommandVisibility::program).empty());
+  CHECK(told_command("/usr/bin/python3 a.py", CommandVisibility::none).empty());
 }
 
 TEST_CASE("everybody reads his own commands whole, and what the site ignores is known by its program") {
@@ -53,7 +53,7 @@ TEST_CASE("everybody reads his own commands whole, and what the site ignores is 
   for (Ticket& ticket : ledger.tickets) ticket.command = "a.py --key=1";
   ledger.ended = {ledger.tickets[1]};
   facts.policy.ignored_programs = {"Xorg"};
-  facts.policy.commands = CommandTelling::none;
+  facts.policy.commands = CommandVisibility::none;
   const Facts whole = facts;
   const Ledger all = ledger;
   tell_commands(facts, ledger, 1000);
@@ -65,7 +65,7 @@ TEST_CASE("everybody reads his own commands whole, and what the site ignores is 
   CHECK(ledger.ended[0].command.empty());
   facts = whole;
   ledger = all;
-  facts.policy.commands = CommandTelling::full;
+  facts.policy.commands = CommandVisibility::full;
   tell_commands(facts, ledger, std::nullopt);
   CHECK(facts.snapshot.devices[0].processes->at(0).command == "/usr/bin/Xorg --key=***");
   CHECK(ledger.tickets[0].command == "a.py --key=***");

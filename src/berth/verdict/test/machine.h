@@ -55,7 +55,7 @@ inline void add_process(Device& device, const Process& process) {
 /// Of a site without backfill, which the tests of backfill turn on.
 inline Facts machine(unsigned count) {
   Facts facts;
-  facts.policy.line.backfill = false;
+  facts.policy.queue.backfill = false;
   for (unsigned i = 0; i < count; ++i) facts.snapshot.devices.push_back(gpu(i));
   return facts;
 }
@@ -70,7 +70,7 @@ inline void split(Snapshot& snapshot, unsigned index, unsigned instances) {
     Device slice = gpu(index);
     slice.uuid = "MIG-" + std::to_string(index) + std::to_string(slot) + "000000-5555-6666-7777-888888888888";
     slice.name += " MIG 1g.10gb";
-    slice.mig = MigPlace{parent->uuid, slot, slot + 7, 0};
+    slice.mig = MigPlacement{parent->uuid, slot, slot + 7, 0};
     slice.mig_enabled.reset();
     slice.memory = {MemoryKind::dedicated, 10 * kGiB, 0, 10 * kGiB, std::nullopt};
     slice.utilization_percent.reset();

@@ -343,7 +343,7 @@ TEST_CASE("of a MIG instance its own runs are judged, and those of its whole GPU
   Snapshot snapshot;
   for (unsigned index = 0; index < 4; ++index) {
     Device device = gpu(index);
-    device.mig = MigPlace{index < 3 ? "GPU-split" : "GPU-other", index, 1, 0};
+    device.mig = MigPlacement{index < 3 ? "GPU-split" : "GPU-other", index, 1, 0};
     snapshot.devices.push_back(device);
   }
   const auto judged = [&](const std::vector<Told>& story) {

@@ -18,7 +18,7 @@ TEST_CASE("a lease is written with all that is known of it") {
   lease.kept = true;
   lease.job_pid = 8;
   lease.slurm_job = 12;
-  lease.asked_at = "desk1:7";
+  lease.origin = "desk1:7";
   lease.since_s = 1'795'265'000;
   lease.time_s = 7200;
   lease.yield_s = 30;
@@ -45,7 +45,7 @@ TEST_CASE("a lease is written with all that is known of it") {
 
 TEST_CASE("a ticket in JSON says of which job its task is") {
   Ticket ticket;
-  ticket.note = to_text(ToldJob{.task = {12, 7}, .name = "sweep", .note = "for the paper"});
+  ticket.note = to_text(TaskNote{.task = {12, 7}, .name = "sweep", .note = "for the paper"});
   CHECK(ticket_json(ticket, 0)["job"] ==
         Json::parse(R"({"id": "12.7", "number": 12, "index": 7, "name": "sweep", "note": "for the paper"})"));
   ticket.note = "job 12";

@@ -56,7 +56,7 @@ HostReport busy_machine() {
   lease.since_s = 1'795'265'000;
   lease.job_pid = 5;
   lease.slurm_job = 12;
-  lease.asked_at = "desk1:7";
+  lease.origin = "desk1:7";
   lease.time_s = 7200;
   lease.granted_boot_s = 40;  // the wall clock was set since, so that its end is not since_s + time_s
   report.facts.booted_at_s = 1'795'265'060;
@@ -128,7 +128,7 @@ TEST_CASE("what was read of a machine is written as it was") {
   CHECK(read->ledger.tickets.front().time_s == 7200);
   CHECK(read->ledger.tickets.front().job_pid == 5);
   CHECK(read->ledger.tickets.front().slurm_job == 12);
-  CHECK(read->ledger.tickets.front().asked_at == "desk1:7");
+  CHECK(read->ledger.tickets.front().origin == "desk1:7");
   CHECK(read->waiters.front().ticket.joined_s == 1'795'265'300);
   CHECK(read->ledger.tickets.front().count == 2);
   CHECK(read->ledger.tickets.front().yield_s == 30);
@@ -167,7 +167,7 @@ TEST_CASE("a host that answers and one that does not are read as they were writt
     REQUIRE(told);
     CHECK(!told->is_hub);
     REQUIRE(told->hosts.size() == 1);
-    const ToldHost& read = told->hosts.front();
+    const ReportedHost& read = told->hosts.front();
     CHECK(host_json({read.name, read.url, read.error, read.seen_s, read.report}) == host_json(host));
   }
 }
@@ -217,7 +217,7 @@ std::string changed_document(Change change) {
   return document.dump();
 }
 
-const HostReport& report_in(const ToldHosts& told) {
+const HostReport& report_in(const ReportedHosts& told) {
   REQUIRE(told.hosts.size() == 1);
   REQUIRE(told.hosts[0].report);
   return *told.hosts[0].report;
@@ -498,7 +498,7 @@ TEST_CASE("no cut or changed document is more than an error") {
       std::string changed = document;
       changed[i] = c;
       if (const auto told = read_hosts(changed)) {
-        for (const ToldHost& each : told->hosts)
+        for (const ReportedHost& each : told->hosts)
           CHECK(!host_json({each.name, each.url, each.error, each.seen_s, each.report}).empty());
       }
     }

@@ -8,8 +8,8 @@
 namespace berth::view::jobs_test {
 namespace {
 
-ToldTask a_task() {
-  ToldTask task;
+ListedTask a_task() {
+  ListedTask task;
   task.id = {12, 7};
   task.job.name = "sweep";
   task.job.words = {"python", "train.py"};
@@ -35,23 +35,23 @@ ToldTask a_task() {
 }
 
 TEST_CASE("jobs that another host tells are read as they were written, with the name of the host") {
-  ToldTask array = a_task();
+  ListedTask array = a_task();
   array.id = {13, {}};
   array.output_path.clear();
   array.counts =
       TaskCounts{.waiting = 1, .running = 2, .done = 3, .failed = 4, .cancelled = 5, .interrupted = 6};
-  ToldTask lines = a_task();
+  ListedTask lines = a_task();
   lines.id = {14, {}};
   lines.job.lines_of = "/home/ada/commands.txt";
   JobsOfHosts jobs{{a_task(), array, lines}, {}};
   const auto read = jobs_from_json(jobs_json(jobs.tasks, Layout::line), "gpu1");
   REQUIRE(read);
-  for (ToldTask& each : jobs.tasks) each.host = "gpu1";
+  for (ListedTask& each : jobs.tasks) each.host = "gpu1";
   CHECK(jobs_json(JobsOfHosts{*read, {}}, Layout::line) == jobs_json(jobs, Layout::line));
 }
 
 TEST_CASE("a task is shown with what it runs") {
-  ToldTask task = a_task();
+  ListedTask task = a_task();
   task.job.words = {"train", "--seed={index}", "--lr={lr}"};
   task.job.params = {"lr=0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8"};
   const auto table = [&] { return jobs_table(std::vector{task}, Style{.width = 200}); };
@@ -70,16 +70,16 @@ TEST_CASE("a task is shown with what it runs") {
 
 TEST_CASE(
     "what a table has no room for is said once for all jobs of which it is true, and once to a reader") {
-  ToldTask task = a_task();
+  ListedTask task = a_task();
   task.standing = {};
   task.job.not_before_s.reset();
-  std::vector<ToldTask> tasks;
+  std::vector<ListedTask> tasks;
   for (const std::uint64_t number : {12, 13, 14, 16}) {
     task.id = {number, {}};
     tasks.push_back(task);
   }
   CHECK(jobs_table(tasks, Style{.width = 200}).contains("\njobs 12-14,16: comes after jobs 3, 4, 5\n"));
-  ToldTask over = a_task();
+  ListedTask over = a_task();
   over.standing.last_s = 1'700'000'300;
   CHECK(jobs_table(std::vector{over}, Style{}, kNoJobs, 1'700'000'300).contains("job 12.7: no room\n"));
   CHECK_FALSE(jobs_table(std::vector{over}, Style{}, kNoJobs, 1'700'000'301).contains("no room"));
@@ -88,7 +88,7 @@ TEST_CASE(
 }
 
 TEST_CASE("how long a job ran is shown, and of one that runs how long it has") {
-  ToldTask task = a_task();
+  ListedTask task = a_task();
   CHECK(jobs_table(std::vector{task}, Style{.width = 200}).contains(" 1 min  0,3:1 "));
   task.standing = {};
   task.standing.phase = TaskPhase::running;
@@ -114,7 +114,7 @@ TEST_CASE("what is no document about jobs is refused, whatever it is") {
 }
 
 TEST_CASE("the table of several hosts has each job with its host, and what is not told with its reason") {
-  ToldTask task = a_task();
+  ListedTask task = a_task();
   task.host = "gpu1\x1b[2J";
   Style style;
   style.width = 200;

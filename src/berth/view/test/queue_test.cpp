@@ -7,9 +7,9 @@ namespace {
 
 constexpr std::int64_t kNoon = 1'795'262'400;
 
-std::shared_ptr<const Host> queue_of(const std::string& name, const std::vector<std::string>& asked_at) {
+std::shared_ptr<const Host> queue_of(const std::string& name, const std::vector<std::string>& origin) {
   auto report = std::make_shared<HostReport>();
-  for (const std::string& each : asked_at) {
+  for (const std::string& each : origin) {
     Standing waiter{.position = report->waiters.size() + 1, .reason = "0 of 4 free"};
     waiter.ticket.id = TicketId{report->waiters.size() + 1};
     waiter.ticket.phase = TicketPhase::waiting;
@@ -17,7 +17,7 @@ std::shared_ptr<const Host> queue_of(const std::string& name, const std::vector<
     waiter.ticket.pid = 7;
     waiter.ticket.request = "1 whole GPU";
     waiter.ticket.joined_s = kNoon - 60;
-    waiter.ticket.asked_at = each;
+    waiter.ticket.origin = each;
     report->ledger.tickets.push_back(waiter.ticket);
     report->waiters.push_back(waiter);
   }
@@ -43,7 +43,7 @@ TEST_CASE("the queue of a lab has a line for each request, and its place where t
         "2 hosts    2    1  000001  ada     7   1 min  -       1 whole GPU  -        gpu1: 0 of 4 free\n"
         "gpu2       -    2  000002  ada     7   1 min  -       1 whole GPU  -        0 of 4 free\n"
         "\n"
-        "3 more requests in the line of the lab, not yet in the queue of a host\n"
+        "3 more requests in the queue of the lab, not yet in the queue of a host\n"
         "gpu3: it does not answer\n");
 }
 

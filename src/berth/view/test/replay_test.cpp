@@ -8,13 +8,13 @@
 namespace berth::view::replay_test {
 namespace {
 
-constexpr LineRules kInOrder{.backfill = false};
+constexpr QueueRules kInOrder{.backfill = false};
 
 Workload two_users() {
   return {2, {{0, 1, 7200, 7200, "alice"}, {0, 2, 600, 600, "b\x1b[31mob"}, {60, 1, 3600, 1800, "alice"}}};
 }
 
-WhatIf::Under under(const Workload& workload, const LineRules& rules) {
+WhatIf::Under under(const Workload& workload, const QueueRules& rules) {
   return {rules, replay(workload, rules)};
 }
 

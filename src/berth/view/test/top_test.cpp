@@ -258,10 +258,10 @@ TEST_CASE("in a lab a request that waits on several hosts is one line, in the or
   reader.sight.is_lab = true;
   auto report = std::make_shared<HostReport>(*reader.sight.hosts.front()->report);
   Standing first = report->waiters.front();
-  first.ticket.asked_at = "desk1:7";
+  first.ticket.origin = "desk1:7";
   Standing second = first;
   second.ticket.id.value = 4;
-  second.ticket.asked_at = "desk1:8";
+  second.ticket.origin = "desk1:8";
   report->waiters = {first, second};
   report->ledger.tickets.back() = first.ticket;
   report->ledger.tickets.push_back(second.ticket);
