@@ -38,7 +38,7 @@ class List : public command::Command {
   Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_DO(settle(options_.anywhere));
     if (options_.anywhere.anywhere) return list_of_hosts();
-    // Who asks a hub is berth-serve, which has a client.
+    // berth-serve asks a hub: it has an HTTP client.
     if (!options_.hub.url.empty())
       return std::unexpected(command::become_berth_serve(command::kListWord, environment.words().subspan(1)));
     options_.request.mask = MaskUse::ignore;  // a listing shows the machine, whatever this shell may use

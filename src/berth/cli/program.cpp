@@ -44,7 +44,7 @@ struct Habit {
   std::string_view word;
   std::string_view meant;
 };
-// What people bring from other tools.
+// Names that people know from other tools.
 constexpr auto kHabits = std::to_array<Habit>({{"lease", "run or claim"},
                                                {"tail", "log"},
                                                {"start", "run"},

@@ -67,7 +67,7 @@ struct OptionHabit {
   std::string_view word;
   std::string_view meant;
 };
-// What people bring from other tools.
+// Names of options that people know from other tools.
 constexpr auto kOptionHabits = std::to_array<OptionHabit>({{"-g", "--count"},
                                                            {"--n", "--count"},
                                                            {"--gpu", "--count"},

@@ -73,7 +73,8 @@ class TaskRun {
     }
     if (standing.phase != TaskPhase::waiting) return kNotNow;
     BERTH_DO(append_taken());
-    // Whoever cancelled it before that was written could not find us, and nobody else will end us.
+    // A process that cancelled the task before this was written could not find us, and nobody else will end
+    // us.
     BERTH_LET(standing, spool_.standing(id_));
     if (standing.phase != TaskPhase::waiting) return kNotNow;
     job_ = *job;
@@ -97,7 +98,7 @@ class TaskRun {
     if (is_far && job.has_script) BERTH_DO(bring_script(options));
     options.lease.in_background = true;
     options.lease.note = note_of(job, options.lease.note);
-    // What it is set to was stored with the job, by an earlier Berth for example.
+    // The value was stored with the job, perhaps by an earlier Berth.
     BERTH_LET(options.first_look, supervise::time_of_first_look(Unitless::is_base));
     supervise::RunHooks& hooks = options.hooks;
     if (job.umask) ::umask(*job.umask);
@@ -180,7 +181,7 @@ class TaskRun {
     return variables;
   }
 
-  // What `berth list` and `berth queue` show beside the command.
+  // The note that `berth list` and `berth queue` show beside the command.
   std::string note_of(const Job& job, const std::string& note) const {
     return to_text(TaskNote{id_, job.name, note});
   }
@@ -206,7 +207,7 @@ class TaskRun {
     const auto open_file = [&](const std::string& pattern) -> Result<sys::Descriptor> {
       if (pattern.empty()) return sys::Descriptor();
       const std::string name = filled_slurm_pattern(pattern, id_, job_.name, sys::user_name(::geteuid()));
-      // One that runs again adds to what it has printed.
+      // A second run appends to the output of the first.
       sys::Descriptor file(
           ::open(name.c_str(),
                  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | (is_first ? O_TRUNC : 0), 0666));
@@ -265,7 +266,7 @@ class TaskRun {
       end.reason = "when it ended, the disk that its output is on was full";
     if (!preempted_.empty()) end.reason = preempted_;
     events.push_back(end);
-    // What ends for somebody else does not end by itself, and has no try less.
+    // A task that ends for a waiter did not fail, so this counts as no try.
     if (!preempted_.empty()) {
       if (job_.requeue) events.emplace_back().kind = TaskEventKind::preempted;
     } else if (is_retried(end)) {
@@ -290,7 +291,7 @@ class TaskRun {
     cut_ = *cut;
     // So that a job that prints for ever does not fill up its state instead.
     if (cut_ == 0 || cut_ < 2 * told_cut_) return next;
-    // What cannot be written now is told at the end.
+    // If this cannot be written now, the cut is noted at the end.
     if (spool_.append(id_, output_cut())) told_cut_ = cut_;
     return next;
   }
@@ -320,13 +321,13 @@ class TaskRun {
     return is_to_be_retried(job_, *standing);
   }
 
-  // One that was killed has nobody else who would see to it that the next one gets in the queue.
+  // A runner that was killed can send no next job into the queue.
   void tell_runner() const {
     if (const auto told = ensure_runner(spool_, id_); !told) command::print_message(told.error().message);
   }
 
-  // What can never be is the end of it. All else may be better later: a driver that is being replaced, a full
-  // disk.
+  // A request that can never be granted ends the task. All else may be better later: a driver that is being
+  // replaced, a full disk.
   Result<int> not_run(const Error& error, const std::string& reason_before) {
     const bool never = error.code == ErrorCode::impossible || error.code == ErrorCode::usage;
     TaskEvent event;
@@ -365,7 +366,7 @@ Result<int> run_task(command::Environment& environment, std::string_view path) {
   return TaskRun(environment, spool, *id).go();
 }
 
-/// What the runner starts for a task: a `berth run` that nobody watches.
+/// The command that the runner starts for a task: a `berth run` in the background.
 class TaskCommand : public command::Command {
  public:
   command::Syntax syntax() override {

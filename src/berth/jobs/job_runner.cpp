@@ -43,11 +43,11 @@ using Task = KnownJob::Task;
 constexpr const char* kRunnerName = "berth __jobs";
 // A command holds its lease by files that are numbered from 100 on, one for each device.
 constexpr rlim_t kOpenFiles = 256;
-// One that could not get in the queue tries again after so long, then after twice as long.
+// A job that could not join the queue tries again after so long, then after twice as long.
 constexpr std::chrono::milliseconds kFirstPause{200};
 constexpr std::chrono::milliseconds kLongestPause = 60s;
-// One that cannot begin holds up nobody else. When so many that ask for the same cannot, it is not they that
-// are broken.
+// A job that cannot begin holds up no other. If so many with the same request cannot, the fault is not in the
+// jobs.
 constexpr std::size_t kBrokenJobs = 3;
 // Nothing tells of the end of what a job has left behind when its `berth run` was killed.
 constexpr std::chrono::milliseconds kStrayPeriod = 5s;
@@ -57,7 +57,7 @@ constexpr std::string_view kTenantLeft = "the program that it was submitted for 
 // Old jobs are forgotten once a day; a runner that lives for long asks now and then whether it is.
 constexpr std::chrono::hours kForgetPeriod{1};
 
-// What a job has left behind is of interest where it is to be ended.
+// A process that a job has left behind matters only if it is to be ended.
 Task known_as(const TaskStanding& standing, std::uint64_t tenant) {
   if (is_over(standing))
     return standing.left_behind && (tenant != 0 || standing.asked_to_end) ? Task::left : Task::over;
@@ -115,7 +115,7 @@ class JobRunner {
         if (!has_work()) break;
         if (!wait()) return {};
       }
-      // Whoever saw the lock has left its job to us: look once more without it.
+      // A process that saw the lock has left its job to us: look once more without it.
       lock.close();
       BERTH_DO(read_all());
       if (!has_work()) return {};
@@ -145,14 +145,14 @@ class JobRunner {
     return place != jobs_.end() && place->number == number ? &*place : nullptr;
   }
 
-  // One that cannot be read is left alone: `berth jobs` names it.
+  // A job that cannot be read is left alone: `berth jobs` names it.
   void read_job(std::uint64_t number) {
     const auto job = spool_.job(number);
     if (!job || !*job) return drop(number);
     const auto standings = spool_.standings(number, **job);
     if (!standings) return drop(number);
     KnownJob* place = known(number);
-    // Whoever ran it may have been killed before it could tell.
+    // Its last process may have been killed before it could send the notice.
     if (std::ranges::all_of(*standings, is_over)) tell_of_end(spool_, number, **job);
     if (std::ranges::all_of(*standings, [&](const TaskStanding& standing) {
           return known_as(standing, (*job)->tenant) == Task::over;
@@ -213,7 +213,7 @@ class JobRunner {
       pauses_.erase(job.number);
     }
     job.tasks[place] = task;
-    // Whoever cancelled it may have come before its process could say who it is.
+    // `berth cancel` may have come before the process of the task could say its pid.
     if (standing.phase == TaskPhase::cancelled && has_process && live->child) live->child->kill(SIGTERM);
     if (task == Task::waiting || task == Task::over || has_process) return;
     LiveTask found{.id = id};
@@ -274,7 +274,7 @@ class JobRunner {
     of_tenants_.insert_or_assign(place.number, job);
   }
 
-  // What waits is cancelled at once, and what runs after the grace that its tenant was given.
+  // Waiting jobs are cancelled at once, running ones after the grace of their tenant.
   void end_what_tenants_left() {
     for (auto next = of_tenants_.begin(); next != of_tenants_.end();) {
       const auto place = next++;
@@ -512,7 +512,7 @@ class Jobs : public command::Command {
     BERTH_LET(auto signals, runner_signals());
     // A file system that is somebody's working directory cannot be unmounted.
     if (::chdir("/") != 0) return sys::fail_errno("leaving the working directory");
-    // What the shell that has started us allows itself is not for the jobs of others.
+    // The limits of the shell that started this runner are not for the jobs of other shells.
     sys::raise_limits();
     ::umask(022);
     ::prctl(PR_SET_NAME, kRunnerName);
