@@ -1,6 +1,6 @@
-// A single coroutine talks to the store, one question after another: it writes what is wanted, and tells those who
-// wait. Its copy of the store may be a moment old, so each change has a condition. As in http_server.cpp, a
-// coroutine is given variables, never temporaries.
+// A single coroutine talks to the store, one question after another: it writes what is wanted, and tells
+// those who wait. Its copy of the store may be a moment old, so each change has a condition. As in
+// http_server.cpp, a coroutine is given variables, never temporaries.
 #include "berth/lab_queue/store_agent.h"
 
 #include <fmt/format.h>

@@ -348,8 +348,8 @@ bool may_be_my_turn(const State& state) {
          std::holds_alternative<StartsNow>(assignments[static_cast<std::size_t>(mine)]);
 }
 
-// Whether old facts do not suffice. A ticket that was rung may also find that another one can start, and rings
-// that one.
+// Whether old facts do not suffice. A ticket that was rung may also find that another one can start, and
+// rings that one.
 bool needs_new_facts(const State& state, bool by_tick) {
   if (behind(state) == nullptr) return true;
   if (!lets_others_pass(state) || !is_any_unleased(state.judged, state.facts.snapshot)) return false;
