@@ -60,9 +60,14 @@ def sources(pattern: str):
             yield path
 
 
+def words_of(heading: str) -> list[str]:
+    """The first column of the table below a heading of docs/words.md."""
+    table = (ROOT / "docs/words.md").read_text().partition(heading)[2].partition("\n## ")[0]
+    return re.findall(r"^\| (\w+) \|", table, re.M)[1:]
+
+
 def test_one_word_is_one_thing():
-    table = (ROOT / "docs/words.md").read_text().partition("## Words")[2]
-    words = re.findall(r"^\| (\w+) \|", table, re.M)[1:]
+    words = words_of("## Words\n")
     assert len(words) == len(set(words)) > 25
     types = collections.defaultdict(list)
     for path in sources("*.[hc]*"):
@@ -71,6 +76,56 @@ def test_one_word_is_one_thing():
     assert {word: types[word] for word in words if len(types[word]) > 1} == {}
     headers = "".join(path.read_text().lower() for path in sources("*.h"))
     assert [word for word in words if not re.search(rf"\b{word}", headers)] == []
+
+
+# The names that have a word of the second table in its one sense. Before you add one, ask whether it has.
+IN_ITS_SENSE = {
+    # A line of text.
+    "line": """all_lines as_lines BodyLine command_lines ended_line first_line in_one_line JobScriptLine kill_line
+        last_line line_of line_with_srun lines_of_file LockLine on_one_line printable_lines progress_line
+        read_client_line RecordLine split_line table_lines unlisted_lines verdict_lines words_of_bad_line""",
+    # A pure step, and the time between two samples.
+    "step": "EndStep next_step Step step_of",
+}
+NAMED = re.compile(r"^\s*(?:struct|class|enum class|using) (\w+)", re.M)
+FUNCTION = re.compile(
+    r"^[ \t]*(?:\[\[nodiscard\]\] |(?:static|virtual|explicit|constexpr|inline|const) )*[\w:<>,*& ]+?[\s&*](\w+)\(",
+    re.M,
+)
+
+
+def words_in(name: str) -> set[str]:
+    """Of a name in either style, each without the s of a plural."""
+    parts = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_")
+    return {part.removesuffix("s") for part in parts} | set(parts)
+
+
+def test_a_name_is_taken_apart():
+    assert words_in("kMostLines") >= {"most", "line"} and "place" in words_in("has_places_left")
+
+
+def test_no_name_has_a_word_in_another_sense():
+    words = words_of("## Words that had several meanings")
+    assert len(words) > 8 and set(IN_ITS_SENSE) < set(words)
+    names = set()
+    for path in sources("*.[hc]*"):
+        text = re.sub(r"//.*", "", path.read_text())
+        names |= set(NAMED.findall(text))
+        if path.suffix == ".h":
+            names |= {path.stem, *FUNCTION.findall(text)}
+    for word in words:
+        found = {name for name in names if word in words_in(name)}
+        assert found == set(IN_ITS_SENSE.get(word, "").split()), word
+
+
+# Of a person or a thing that a reader has to guess.
+GUESSED = re.compile(r"^ *///? (?:Who|Whoever|What|One|Those) |//.*\b(?:he|him|his|himself)\b", re.M)
+
+
+def test_a_comment_of_a_source_begins_with_its_thing():
+    folders = [ROOT / "src/berth", ROOT / "programs"]
+    paths = [path for folder in folders for path in folder.rglob("*.cpp") if "test" not in path.parts]
+    assert [(path.name, line) for path in paths for line in GUESSED.findall(path.read_text())] == []
 
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"(?:\s*\n?\s*"((?:[^"\\\n]|\\.)*)")*')

@@ -36,7 +36,7 @@ using namespace berth;
 
 constexpr std::chrono::seconds kFinishing{2};  // for the last of the history to be written
 
-/// What an admin wants, with what the files say that he names.
+/// The settings that an admin wants, with the contents of the files that they name.
 struct Wanted {
   http::Settings settings;
   std::vector<hub::Agent> agents;  ///< of a hub
@@ -65,8 +65,8 @@ void apply_site_file(lab_queue::StoreAccess& access) {
   access.limits = files->policy.limits;
 }
 
-/// Whoever has a name in the store removes what others have left there under it. So a hub is not called what
-/// an agent on the same machine is called.
+/// An agent removes all that others have left in the store under its name. So a hub is not called what an
+/// agent on the same machine is called.
 std::string default_name_in_store(const http::Settings& settings) {
   return agent::own_hostname() + (settings.hub.is_hub ? "-hub" : "");
 }
@@ -105,7 +105,7 @@ Result<source::ProbeOptions> probe_options(const http::Settings& settings) {
   return options;
 }
 
-/// What is kept of the looks, and where.
+/// The history of the looks, and its file.
 history::History start_history() {
   // A limit on the size of files is a fault of writing then, which is told and tried again.
   std::signal(SIGXFSZ, SIG_IGN);

@@ -9,7 +9,7 @@
 namespace berth::agent {
 namespace {
 
-/// What the answers to questions are made of, whenever they are asked.
+/// The parts from which questions are answered, whenever they are asked.
 struct Roll {
   Hosts hosts;
 };

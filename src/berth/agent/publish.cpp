@@ -21,7 +21,7 @@ constexpr std::string_view kPrometheus = "text/plain; version=0.0.4; charset=utf
 constexpr std::initializer_list<const char*> kMachinePaths{"/api/v1/snapshot", "/api/v1/leases",
                                                            "/api/v1/queue", "/gpu_status"};
 
-/// One JSON line each, as an event of its own, so that a client takes what it shows.
+/// Each JSON line is an event of its own, so that a client takes only those that it shows.
 void add_event(std::string& frame, std::string_view name, std::uint64_t number, std::string_view json_line) {
   frame += fmt::format("event: {}\nid: {}\ndata: {}\n", name, number, json_line);
 }

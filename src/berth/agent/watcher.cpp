@@ -54,7 +54,7 @@ Result<leasing::World> Watcher::look_at_machine() {
   // An agent of root's clears what the dead of all users have left.
   session.domain().store->sweep(
       leasing::draining_leases(world.facts, world.ledger, leasing::system_processes()));
-  // Whoever reads this is somebody else.
+  // The pages of an agent are read by other users.
   tell_commands(world.facts, world.ledger, std::nullopt);
   return world;
 }

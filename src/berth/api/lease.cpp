@@ -124,7 +124,7 @@ Result<LeaseWait> LeaseWait::start(const Request& request, const LeaseTerms& ter
   if (!helper) return std::unexpected(context(helper.error(), "queueing for a lease"));
   const leasing::LeaseAsk ask{std::string(version()),        request,         terms.note,  terms.wait,
                               terms.mask == MaskUse::ignore, terms.variables, terms.beside};
-  // One that has ended already is met when its answer is read.
+  // If the helper has ended already, this shows when its answer is read.
   (void)sys::send_message(ours.get(), leasing::encode(ask));
   return LeaseWait(std::make_unique<Body>(std::move(*helper), std::move(ours), std::move(*program)));
 }
@@ -144,7 +144,7 @@ void LeaseWait::cancel() {
 
 void LeaseWait::Body::cancel() {
   if (::getpid() != asker || !socket) return;
-  // One that has ended is not signalled: its pid may be another's by now.
+  // A helper that has ended is not signalled: its pid may belong to another process by now.
   if (!helper.wait(std::chrono::milliseconds(0))) {
     helper.kill(SIGKILL);
     helper.wait(kEndsWithin);

@@ -135,7 +135,7 @@ std::string_view shortened(std::string_view text, std::size_t most) {
 }
 
 std::string listed_words(std::string_view text, std::size_t most) {
-  // What is longer now is no shorter afterwards.
+  // A text that has become longer here does not become shorter below.
   std::string words = printable_lines(shortened(text, most));
   words.resize(shortened(words, most).size());
   return words;

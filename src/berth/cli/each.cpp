@@ -69,7 +69,7 @@ class Asked {
     ::sigaddset(&set_, SIGTERM);
     ::sigprocmask(SIG_BLOCK, &set_, nullptr);
   }
-  /// Who asks again does not want to wait for anything.
+  /// A second signal means that the user does not want to wait.
   ~Asked() { ::sigprocmask(SIG_UNBLOCK, &set_, nullptr); }
   Asked(const Asked&) = delete;
   Asked& operator=(const Asked&) = delete;

@@ -58,7 +58,7 @@ Result<std::int64_t> longer_time(const Ticket& lease, std::string_view name, std
                   longest ? fmt::format(" ({} in the site file)", longest->rule) : ""));
 }
 
-// Who does not wait, and a machine that does not answer, are in the way of no extension.
+// A request that does not wait, and a machine that does not answer, prevent no extension.
 Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease, std::int64_t time_s) {
   BERTH_LET(const auto books, session.domain().store->look());
   if (count_waiting(books.ledger) == 0) return {};

@@ -75,7 +75,7 @@ class JobList : public command::Command {
     // An array is a line where all jobs are shown, and a line a task where it is asked for.
     BERTH_LET(auto tasks, words.empty() && states_.empty() ? all_listed(spool, output.err)
                                                            : told(spool, words, output.err));
-    // One whose runner was killed has waited for this.
+    // A job whose runner was killed waits for a new runner.
     const auto waits = [](const view::ListedTask& task) { return task.standing.phase == TaskPhase::waiting; };
     if (const auto found = std::ranges::find_if(tasks, waits); found != tasks.end()) {
       BERTH_LET(const bool there, spool.has_runner());

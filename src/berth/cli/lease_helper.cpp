@@ -85,7 +85,7 @@ class LeaseHelper : public command::Command {
 
   Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     auto answered = answer(environment);
-    // Whoever cannot be told has gone.
+    // If the answer cannot be sent, the asking process is gone.
     if (!answered) (void)send(leasing::LeaseRefused{answered.error(), {}});
     return command::Output{};
   }

@@ -87,7 +87,7 @@ class List : public command::Command {
     if (of_others && (options_.whole || !options_.devices.empty()))
       return fail(ErrorCode::usage, "-l and --devices are for this machine, not for others");
     if (options_.anywhere.anywhere) return list_of_hosts();
-    // Who asks a hub is berth-serve, which has a client.
+    // berth-serve asks a hub: it has an HTTP client.
     if (!options_.hub.url.empty())
       return std::unexpected(command::become_berth_serve(command::kListWord, own_words(environment)));
     options_.request.mask = MaskUse::ignore;  // a listing shows the machine, whatever this shell may use

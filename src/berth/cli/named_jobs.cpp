@@ -28,7 +28,7 @@ constexpr std::string_view kRetryAbout =
 
 constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all that they have printed.";
 
-/// What does something with jobs that are named on its command line.
+/// A command that does something with the jobs that its words name.
 class OnJobs : public command::Command {
  public:
   /// `question`: what is asked where none is named.

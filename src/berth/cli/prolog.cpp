@@ -1,5 +1,5 @@
-// What slurmd calls for each job (docs/admin.md). Slurm has decided already who has the GPUs: Berth
-// takes a lease that says so, and ends it.
+// The commands that slurmd runs for each job (docs/admin.md). Slurm has decided already which job has the
+// GPUs: Berth takes a lease that says so, and ends it.
 
 #include <unistd.h>
 
@@ -48,7 +48,7 @@ constexpr std::string_view kEpilogAbout =
     "    #!/bin/sh\n"
     "    exec /usr/bin/berth epilog";
 
-// What slurmd waits for is short.
+// slurmd does not wait for long.
 constexpr std::chrono::seconds kKeeperEndsWithin{10};
 
 Result<SlurmJob> slurm_job_here() {
@@ -117,7 +117,7 @@ class Prolog : public command::Command {
   Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     BERTH_LET(const auto job, slurm_job_here());
     if (job.gpus.empty()) return command::Output{};
-    // Whoever owns the lease directory could delete the leases of others.
+    // The owner of the lease directory could delete the leases of others.
     if (::geteuid() == 0) BERTH_DO(store::make_directory_of_root(store::choose_lease_directory()));
     BERTH_DO(sys::become_user(job.uid, job.gid));
     Request& request = lease_.request.request;

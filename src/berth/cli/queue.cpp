@@ -64,7 +64,7 @@ class Queue : public command::Command {
   Result<command::Output> look(command::Environment& environment, view::Layout layout) {
     BERTH_LET(auto domain, command::find_domain());
     std::vector<leasing::Domain> domains;
-    // Who waits inside of a lease is in a line of its own.
+    // A request made inside a lease waits in a queue of its own.
     if (!domain.around.empty()) {
       BERTH_LET(auto again, leasing::find_domain({}));
       domains.push_back(leasing::machine_around(std::move(again)));

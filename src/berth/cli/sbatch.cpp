@@ -114,7 +114,7 @@ void set_variable(std::vector<std::string>& environment, std::string variable) {
   environment.push_back(std::move(variable));
 }
 
-// What a program cannot do without, and what Berth itself was told.
+// Variables that a program needs to run at all, and those with which Berth itself was called.
 bool is_kept_anyway(std::string_view name) {
   constexpr auto kNames = std::to_array<std::string_view>(
       {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", "LD_LIBRARY_PATH"});

@@ -32,7 +32,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kPerformWithin = 20s;
 constexpr std::size_t kLongestAnswer = 1000;
 
-/// What berth said: its first line, without its name.
+/// The first line that berth printed, without its name.
 std::string answer_of(const std::vector<std::string>& words) {
   const auto run = [&]() -> Result<std::string> {
     BERTH_LET(auto program, command::program_path());

@@ -11,7 +11,7 @@ using D = Device;
 using F = FieldKind;
 using K = ReadingKind;
 
-// Whoever adds a row runs `./dev readings`.
+// After a new row, run `./dev readings`.
 constexpr std::array kReadings{
     DeviceReading{.name = "vendor",
                   .member = &D::vendor,

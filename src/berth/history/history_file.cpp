@@ -33,7 +33,7 @@ CREATE TABLE hour (
   leased_s REAL NOT NULL, used_s REAL NOT NULL, PRIMARY KEY (hour_s, user, device)) WITHOUT ROWID;
 CREATE TABLE watched (from_s INTEGER PRIMARY KEY, to_s INTEGER NOT NULL);
 )";
-// What came later. An older Berth goes on with such a file, and leaves these alone.
+// Tables that were added later. An older Berth can use such a file; it ignores them.
 constexpr std::string_view kJobTables = R"(
 CREATE TABLE job (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE job_hour (
@@ -72,7 +72,7 @@ bool HistoryFile::is_still_there() const {
   return inode_of(path_) == inode_;
 }
 
-/// What `steps` does happens as a whole or not at all, whenever the process or the disk ends.
+/// All of `steps` happens or none of it, even if the process or the disk fails in between.
 template <class Steps>
 Done<void> HistoryFile::as_one(const Steps& steps) {
   auto done = database_.execute("BEGIN IMMEDIATE");

@@ -43,7 +43,7 @@ Result<std::vector<LabHost>> hosts_meant(const command::AnywhereOptions& options
   BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
   if (is_hub_url(options.hosts) || (options.hosts.empty() && !files.policy.hub.url.empty())) {
     HubAccess hub{.url = options.hosts};
-    // What this hub wants to be shown, the file knows.
+    // The site file knows how to ask this hub.
     if (options.hosts.empty() || options.hosts == files.policy.hub.url) hub = files.policy.hub;
     BERTH_LET(hosts, hosts_of_hub(hub));
   } else if (options.hosts.empty()) {

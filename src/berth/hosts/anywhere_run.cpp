@@ -209,7 +209,7 @@ class Caller {
     auto step = host_selection::begin(request_, names_of(hosts_), joining());
     selection_ = std::move(step.state);
     channels_.resize(hosts_.size());
-    // What to tell whom is told when he has greeted.
+    // A host gets its messages after its greeting.
     for (const Message& message : step.messages) {
       if (message.kind == Message::Kind::await_opening)
         awaited_.push_back(message.host);
@@ -228,7 +228,7 @@ class Caller {
 
   // --- the lab queue
 
-  // One place for all of these hosts; an earlier one was for hosts that are all gone.
+  // A single entry serves all of these hosts; an earlier entry was for hosts that are all gone.
   void enter_lab_queue() {
     std::vector<std::string> names;
     for (const std::size_t i : std::exchange(awaited_, {})) names.push_back(name_in_lab(hosts_[i]));

@@ -72,7 +72,7 @@ class Round {
       answers_[i] = as_answer(std::move(message));
       return false;
     }
-    // What is shown of a machine is read with care, whatever version wrote it.
+    // The report of a machine is checked when it is read, whatever version wrote it.
     if (const auto known = check_hello(*hello); !known && !is_look_) {
       answers_[i] = std::unexpected(known.error());
       return false;

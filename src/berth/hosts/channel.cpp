@@ -24,10 +24,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What a login shell may print before the envoy speaks, and the longest message: a machine with its queue.
+// Room for what a login shell prints before the envoy speaks, and for the longest message: a machine with its
+// queue.
 constexpr std::size_t kMostNoise = 256U << 10U;
 constexpr std::size_t kLongestMessage = 16U << 20U;
-// What is kept of an error stream until somebody takes it.
+// So much of an error stream is kept until somebody takes it.
 constexpr std::size_t kMostErrors = 64U << 10U;
 constexpr std::size_t kPiece = 64U << 10U;
 // In which an ssh whose streams are closed ends by itself.
@@ -144,7 +145,7 @@ const sys::Ending& Channel::await_end() {
     ssh_->kill(SIGTERM);
     ending_ = ssh_->wait(kPatience).value_or(sys::Ending{});
   }
-  // Whoever shares the connection may keep this open, so its end is not waited for.
+  // A process that shares the connection may keep this end open, so its end is not waited for.
   read_into(errors_from_, errors_);
   return *ending_;
 }

@@ -51,7 +51,7 @@ struct Question {
   leasing::LeaseAsk lease;
 };
 
-// Those that the caller passes on. What the probe sees was settled before.
+// The variables that the caller passes on. Those for the probe were settled before.
 void take_environment(const std::vector<std::string>& variables) {
   for (const std::string& variable : variables) {
     const std::size_t end = variable.find('=');
@@ -135,7 +135,7 @@ class Envoy : public command::Command {
 
   Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
     link_.begin();
-    // Whoever cannot be told has gone.
+    // If the hello cannot be sent, the caller is gone.
     if (!link_.say(encode(EnvoyHello{std::string(version())}))) return command::Output{};
     auto status = answer(environment);
     if (status) return command::Output{.status = *status};

@@ -33,7 +33,7 @@ constexpr std::size_t kLongestAsk = 8U << 20U;
 constexpr std::size_t kMostUnread = 16U << 20U;
 // A caller that is stopped keeps no lease by not reading that it was granted.
 constexpr auto kPatienceForReader = 30s;
-// What a command has to save its work when its caller is lost, before SIGTERM and before SIGKILL.
+// The time in which a command can save its work after its caller is lost, before SIGTERM and before SIGKILL.
 constexpr auto kBeforeTerm = 2s;
 constexpr auto kBeforeKill = 30s;
 
@@ -52,7 +52,7 @@ void signal_all(int number) {
   for (const pid_t pid : sys::process_descendants(::getpid())) ::kill(pid, number);
 }
 
-// What a signal handler says must be there before.
+// A signal handler cannot allocate, so its message exists before.
 const std::string& cancelled_record() {
   static const std::string record = encode(Cancelled{});
   return record;
@@ -260,7 +260,7 @@ void EnvoyLink::say_last(std::string_view record) const {
     ::cfmakeraw(&raw);
     ::tcsetattr(STDOUT_FILENO, TCSADRAIN, &raw);
   }
-  // Whoever cannot be told has gone.
+  // If this cannot be written, the reader is gone.
   (void)command::write_all(terminal_ ? STDOUT_FILENO : STDERR_FILENO, record);
 }
 

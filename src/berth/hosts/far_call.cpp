@@ -11,7 +11,7 @@
 namespace berth::hosts {
 namespace {
 
-// What a program of ours prints of a failure, without its own name.
+// The reason that one of our programs printed, without its name.
 std::string failure_in(const Called& called) {
   constexpr std::string_view kOurs = "berth: ";
   std::string_view text = called.err;

@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What waits on this side before no more is read of the other.
+// So much may wait on this side before no more is read from the other.
 constexpr std::size_t kMostWaiting = 256U << 10U;
 // Streams that nothing comes of for so long after the end of the command are not waited for: something that
 // it left behind has them, or another ssh that shares the connection.
@@ -137,7 +137,7 @@ void FarCommand::take_output() {
   const std::string errors = channel_.take_errors();
   if (!output.empty() || !errors.empty()) heard_at_ = std::chrono::steady_clock::now();
   if (terminal_) {
-    // What ssh itself says then, is of the connection and not of the command.
+    // A message of ssh itself belongs to the connection and not to the command.
     out_.waiting += finder_.feed(output);
   } else {
     out_.waiting += output;

@@ -70,7 +70,7 @@ LabQueueEntry::News LabQueueEntry::poll() {
       news.opened.push_back(rest);
       let_go_.erase(rest);
     } else if (word == "answer") {
-      // One that was left meanwhile is none of the agent's any more.
+      // The agent ignores a host that the request has left meanwhile.
       if (std::ranges::find(hosts_, rest) != hosts_.end()) link_->send("here " + rest);
     } else if (word == "close") {
       news.closed.push_back(rest);

@@ -13,7 +13,7 @@ OwnTerminal::OwnTerminal(bool passes_keys)
       was_of_session_(::tcgetpgrp(STDIN_FILENO) >= 0) {}
 
 bool OwnTerminal::is_ours() const {
-  // One that was taken from the session, because its shell has ended, may be another user's by now.
+  // If the terminal was taken from the session because its shell has ended, it may be another user's by now.
   if (was_of_session_ && ::tcgetpgrp(STDIN_FILENO) < 0) return false;
   return sys::is_in_foreground_of(STDIN_FILENO);
 }
@@ -31,7 +31,7 @@ bool OwnTerminal::take_if_ours() {
 void OwnTerminal::pass_every_key() {
   termios modes{};
   if (::tcgetattr(STDIN_FILENO, &modes) != 0) return;
-  // Whoever was stopped and goes on without a shell in between finds what it has left.
+  // A process that was stopped and goes on without a shell in between finds the modes that it left.
   if (!before_ || !sys::are_same(modes, passing_)) before_ = modes;
   passing_ = modes;
   ::cfmakeraw(&passing_);

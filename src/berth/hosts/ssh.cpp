@@ -13,7 +13,7 @@ constexpr int kOwnError = 255;
 constexpr int kNoSuchCommand = 127;
 constexpr int kUsage = 2;
 
-// What ssh calls the first that both sides say.
+// ssh's name for the first message of both sides.
 constexpr std::string_view kTurnedAway = "exchange_identification";
 
 struct Symptom {

@@ -17,7 +17,7 @@
 namespace berth::hosts {
 namespace {
 
-/// What the keeper is told, as bytes: both processes are of one program.
+/// The message to the keeper, as bytes: both processes run the same program.
 struct KeptModes {
   bool are_ours = false;  ///< the terminal has the modes `ours`, or is about to get them
   termios before{};

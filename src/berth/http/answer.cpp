@@ -40,8 +40,7 @@ bool is_own_name(std::string_view host, const std::vector<std::string>& known) {
   return !name.empty() && name.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-/// Those that a load balancer or a service manager asks, which has no token. They tell nothing of the
-/// machine.
+/// The paths for load balancers and service managers, which have no token. They show nothing of the machine.
 bool is_open_to_all(std::string_view path) {
   return path == "/healthz" || path == "/readyz";
 }

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What is told by many hosts at once is published once.
+/// News of many hosts within this time are published at once.
 constexpr auto kGathering = 200ms;
 /// More than a hub can use up, so that one started anew begins above; below 2^53 for centuries.
 constexpr std::uint64_t kNumbersPerSecond = 1'000'000;
@@ -30,7 +30,7 @@ constexpr const char* kNoRoomBesideOthers =
 constexpr const char* kNoRoom = "what it answers cannot be dealt with here for want of memory";
 using Moment = std::chrono::steady_clock::time_point;
 
-/// One host, and how it is asked.
+/// A host, and how it is asked.
 struct Polled {
   Polled(asio::io_context& loop, Agent who) : agent(std::move(who)), bell(loop) {}
 
@@ -129,7 +129,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     }
   }
 
-  /// What is made of an answer, and posted if it can be.
+  /// The result of an answer, which is posted if possible.
   struct Made {
     Host host;
     http::Part entry;  ///< its text is empty where nothing is new
@@ -235,7 +235,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
       polled.posted.host = std::make_shared<const Host>(std::move(host));
       return;
     }
-    // What is told of this machine itself may have come twice at once.
+    // News of this machine itself may have come twice at once.
     if (change && change->since != polled.posted.event.number) change.reset();
     polled.posted = agent::post(std::move(host), std::move(entry), ++number_, change);
     gather();
@@ -274,7 +274,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     });
   }
 
-  /// What is published, as it was in one moment of the loop.
+  /// A publication, as things were at one moment of the loop.
   struct Wanted {
     std::vector<agent::PostedHost> posted;
     view::HostsHead head;

@@ -40,7 +40,7 @@ http::Page history_page(const std::string& name, const Result<http::Response>& a
 
 }  // namespace
 
-/// What has come of a question to many.
+/// The answers so far to a question that goes to many agents.
 struct HubServices::UsageCollection {
   UsageBy by = UsageBy::user;
   std::vector<std::pair<std::string, Usage>> told;

@@ -70,9 +70,9 @@ class TaskRun {
     take(task_run::next(job_, id_, self_, std::move(state_), event));
   }
 
-  void take(task_run::Step kind) {
-    state_ = std::move(kind.state);
-    for (task_run::Action& action : kind.actions)
+  void take(task_run::Step step) {
+    state_ = std::move(step.state);
+    for (task_run::Action& action : step.actions)
       std::visit([this](auto& what) { perform(std::move(what)); }, action);
   }
 

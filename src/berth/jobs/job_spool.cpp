@@ -85,7 +85,7 @@ Result<void> make_folders(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
     const int error = ::mkdir(part.c_str(), 0700) == 0 ? 0 : errno;
-    // What is there already may lie where nothing can be made.
+    // A folder that exists may lie where nothing can be made.
     if (error != 0 && error != EEXIST && ::access(part.c_str(), F_OK) != 0)
       return fail(ErrorCode::failure,
                   fmt::format("{}; jobs are kept there: set XDG_STATE_HOME to a folder that you may write to",
@@ -193,7 +193,7 @@ Result<JobSpool> JobSpool::make(const std::string& path) {
 
 Result<JobSpool> JobSpool::open(const std::string& path) {
   BERTH_LET(const bool is_there, store::is_safe_from_others(path));
-  // What comes to be there now may be somebody else's.
+  // A folder that appears there now may belong to somebody else.
   if (!is_there) return JobSpool(path, {});
   sys::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder && errno == ENOENT) return JobSpool(path, {});
@@ -251,7 +251,7 @@ Result<sys::Descriptor> JobSpool::hold_numbers() const {
 Result<std::uint64_t> JobSpool::add(const sys::Descriptor& numbers, const Job& job,
                                     const std::vector<std::string>& environment, std::string_view script) {
   const auto added = [&]() -> Result<std::uint64_t> {
-    // What is there now was left by one that was killed.
+    // A draft in the folder was left by a process that was killed.
     remove_folder(folder_.get(), kDraft);
     remove_folder(folder_.get(), kLeaving);
     BERTH_DO(fill_draft(job, environment, script));
@@ -471,7 +471,7 @@ Result<void> JobSpool::append(TaskId id, std::vector<TaskEvent> events, bool dur
     std::string text;
     for (const TaskEvent& event : events) text += encode_event(event);
     char last = '\n';
-    // What was cut off there shall not become whole by this.
+    // A record that was cut off must not become whole by the next one.
     if (status.st_size > 0 && ::pread(file.get(), &last, 1, status.st_size - 1) == 1 && last != '\n')
       text.insert(0, kSpoiled);
     BERTH_DO(write_out(file.get(), text));

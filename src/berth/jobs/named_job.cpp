@@ -53,7 +53,7 @@ Result<sys::Descriptor> hold_soon(const JobSpool& spool, TaskId id) {
   }
 }
 
-// One that was granted its GPUs while it was cancelled may have been ended before it could say why.
+// A task that was granted its GPUs while it was cancelled may have been ended before it could say why.
 Result<void> say_why(const JobSpool& spool, const std::vector<TaskId>& tasks,
                      const std::vector<TaskStanding>& before, std::vector<TaskStanding>& after,
                      const TaskEvent& cancelled) {
@@ -172,7 +172,7 @@ Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {
   BERTH_LET(const auto standings, standings_of(spool, job));
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!is_over(standings[i]) || counts_of({&standings[i], 1}).done == 1) continue;
-    // Who has the lock decides alone, and whoever runs the task needs it.
+    // The holder of the lock decides alone, and the process that runs the task needs the lock.
     BERTH_LET(const auto lock, hold_soon(spool, tasks[i]));
     if (!lock)
       return fail(ErrorCode::failure,
@@ -222,7 +222,7 @@ Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
   // Of an array as a whole first: then no task of it starts any more.
   if (!was_over) BERTH_DO(spool.append({job.number, job.index}, event));
   const std::vector<TaskStanding> before = standings;
-  // Those with a process before that was written find it, or are found here.
+  // A task whose process exists already sees the cancellation, or is found here.
   BERTH_LET(standings, standings_of(spool, job));
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (tasks[i].index != job.index && standings[i].phase == TaskPhase::running)

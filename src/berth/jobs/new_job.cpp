@@ -71,7 +71,7 @@ Result<void> read_statuses(Job& job, std::string_view value) {
   return {};
 }
 
-// What would keep a job from its start for ever is better told now.
+// A mistake that would keep a job from its start for ever is reported now.
 Result<void> check_far(const Submission& submission) {
   const command::FarOptions& far = submission.request.far;
   BERTH_DO(hosts::hosts_meant(far.hosts));

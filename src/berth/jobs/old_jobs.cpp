@@ -46,7 +46,7 @@ Stage stage_of(const JobSpool& spool, std::uint64_t number, const Job& job, std:
   auto standings = spool.standings(number, job);
   if (!standings) return Stage::unknown;
   if (!std::ranges::all_of(*standings, is_gone)) return Stage::not_over;
-  // What happened to an array as a whole.
+  // The events of the array as a whole.
   if (auto whole = spool.standing({number, {}})) standings->push_back(*std::move(whole));
   const auto older = [&](const TaskStanding& task) { return is_older(task, age, boot); };
   return std::ranges::all_of(*standings, older) ? Stage::old : Stage::over;
@@ -57,7 +57,7 @@ Stage stage_of(const JobSpool& spool, std::uint64_t number, const Job& job, std:
 void forget_old_jobs(JobSpool& spool, std::chrono::seconds age) {
   const std::string mark = spool.path() + "/swept";
   if (!is_due(mark)) return;
-  // Who was first today does it.
+  // The first process of the day does it.
   set_done(mark);
   const auto numbers = spool.numbers();
   if (!numbers) return;

@@ -20,7 +20,8 @@
 
 namespace berth::lab_queue {
 
-/// Somebody on this machine, on the connection that is his place in the lab queue.
+/// A connection from this machine. A request keeps its place in the lab queue as long as its connection
+/// lives.
 struct LabConnection {
   using Instant = std::chrono::steady_clock::time_point;
   template <class T>

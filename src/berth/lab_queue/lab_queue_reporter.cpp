@@ -15,10 +15,10 @@ using namespace std::chrono_literals;
 /// Of the line as people see it, in one answer: all of a long line would be more than may be sent at once.
 constexpr std::size_t kMostStanding = 500;
 constexpr auto kBetweenShows = 1s;
-/// Who is passed over changes with the time, too.
+/// Which requests are skipped depends on the time as well.
 constexpr auto kWithoutNews = 5s;
 
-/// Whoever may write to etcd can write more there than an agent does.
+/// A user who may write to etcd can write more there than an agent does.
 std::string shown_origin(const LabStanding& standing) {
   return standing.origin.substr(0, kLongestOrigin);
 }

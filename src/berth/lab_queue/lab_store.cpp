@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLongestStoreToken = 4096;
 
-// What has no right to read gets an answer that has nothing in it at all.
+// Without the right to read, etcd's answer is empty.
 Result<void> has_header(const view::Json& answer) {
   const auto header = answer.find("header");
   if (header != answer.end() && header->is_object()) return {};

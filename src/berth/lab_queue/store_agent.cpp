@@ -1,6 +1,6 @@
-// One coroutine talks to the store, one question after another: what is wanted is put there, and those who
-// wait are told. What it knows of the store may be old by a moment: whatever it changes there has a
-// condition. As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
+// A single coroutine talks to the store, one question after another: it writes what is wanted, and tells
+// those who wait. Its copy of the store may be a moment old, so each change has a condition. As in
+// http_server.cpp, a coroutine is given variables, never temporaries.
 #include "berth/lab_queue/store_agent.h"
 
 #include <fmt/format.h>
@@ -40,8 +40,7 @@ constexpr auto kSilence = 30s;
 constexpr auto kComingBack = 30s;
 /// etcd may make a change for so long after it was asked for and has not answered.
 constexpr auto kLateChange = 10s;
-/// Who is to let a host go and does not say that he has done so, knows the word not: he is of a Berth of
-/// before.
+/// A client that does not answer `close` within this time runs an older Berth, which does not know the word.
 constexpr auto kClosing = 10s;
 /// Where the watch says nothing: for what hangs on the time alone.
 constexpr auto kRound = 5s;
@@ -195,7 +194,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     co_return Result<void>();
   }
 
-  /// What an agent that was killed has left here, or a change that was made late.
+  /// Tickets that a killed agent left here, or that were written late.
   void sweep() {
     const Instant now = std::chrono::steady_clock::now();
     if (now < began_ + kComingBack) return;
@@ -244,8 +243,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     limits_->learn(connection, std::move(told_late), [self = shared_from_this()] { self->ring(); });
   }
 
-  /// Whoever has come is put there before all is read: then what was read tells of all that are earlier, and
-  /// the watch need not be waited for.
+  /// New requests are written before all is read: then the reading has all that are earlier, and the watch
+  /// need not be waited for.
   net::Task<Result<void>> put_unread() {
     const std::vector<Connection> connections = connections_->all();
     for (const Connection& each : connections) {
@@ -326,7 +325,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     put.conditions = {{ticket, order}, {start, 0}};
     put.puts.push_back({start, lab_start_json(connection->start_at(connection->told_yes))});
     if (order != 0) put.removed = {ticket};
-    // Whoever adds up at this moment what its user has adds up anew.
+    // An agent that is adding up at this moment what the user has has to start over.
     if (limits_->any())
       put.puts.push_back({key_of(kLabUsers, std::to_string(connection->wanted.uid)), connection->wanted.id});
     BERTH_CO_DO(co_await change_for(std::move(put)));
@@ -438,7 +437,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
           send(each, "open " + host);
           send(each, "answer " + host);
         }
-      // Last, so that who does not want to wait knows that no other host is open to him now.
+      // Last, so that a request that does not wait knows that no other host is open to it now.
       if (std::exchange(each->told_position, position) != position)
         send(each, fmt::format("place {}", position));
     }

@@ -45,7 +45,7 @@ net::Task<Result<void>> StoreHeartbeat::keep() {
   co_return Result<void>();
 }
 
-/// What etcd keeps of its past would fill its room.
+/// The past revisions that etcd keeps would fill its space.
 net::Task<Result<void>> StoreHeartbeat::let_forget(Instant now) {
   const auto revision = compaction_.due(now);
   if (!revision) co_return Result<void>();

@@ -69,12 +69,12 @@ net::Task<Result<StoreReading::Found>> StoreReading::find_store() {
   first.conditions = {{std::string(kMarkOfStore), 0}};
   first.puts.push_back({std::string(kMarkOfStore), std::move(mark)});
   BERTH_CO_DO(co_await change(std::move(first)));
-  // Whoever has put it there, it is none that is known here.
+  // The mark is none that is known here, whoever wrote it.
   co_return Found{};
 }
 
 void StoreReading::is_at(std::uint64_t revision) {
-  // What is new in the store may still be on its way here; what was new the last time is not.
+  // A change that is new in the store may still be on its way here; one that was new the last time is missed.
   has_missed_ = has_missed_ || expected_ > mirror_.revision();
   expected_ = revision;
 }

@@ -176,7 +176,7 @@ class Acquirer {
     for (const TicketId id : wanted.tickets) {
       const Ticket* ticket = find_ticket(state_.queue, id);
       if (ticket != nullptr && is_stopped(*ticket, *options_.processes)) rang.stopped.insert(id);
-      // Who is stopped hears it when it goes on, which nobody else would tell it.
+      // A stopped request notices it when it goes on; nobody else would tell it.
       store_.ring(id);
     }
     return rang;
@@ -233,7 +233,7 @@ class Acquirer {
   Done perform(const Grant&) {
     if (const Device* device = try_what_is_doubtful()) return pass_over(*device);
     LocksBeside beside;
-    // What is inside of a lease has those of that one.
+    // A nested request is covered by the outer lease's scheduler locks.
     if (!options_.within) {
       BERTH_LET(const auto lost, keep_originals_away(beside));
       if (lost) return begin_again(*lost);
@@ -283,7 +283,7 @@ class Acquirer {
   Result<std::optional<std::string>> keep_originals_away(LocksBeside& beside) {
     beside.until_used.take(lock_folders(options_.policy.safe_gpu_locks), kSafeGpuPatience);
     if (beside.until_used) {
-      // One that had the lock may have chosen a device of ours meanwhile.
+      // The process that had the lock may have chosen one of our devices meanwhile.
       BERTH_LET(auto taken, used_by_outsider());
       if (taken) return taken;
     }
@@ -361,7 +361,7 @@ class Acquirer {
     return stopped;
   }
 
-  // Those that would have what is free, and are stopped.
+  // The stopped tickets that could have what is free.
   std::set<TicketId> stopped_in_the_way(const Ledger& ledger, const std::set<TicketId>& known,
                                         std::map<TicketId, bool>& looked_at) const {
     const auto* behind = std::get_if<Behind>(&state_.plan);
@@ -419,7 +419,7 @@ HeldLease::HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::ve
                      LocksBeside beside)
     : own_(std::move(own)), beside_(std::move(beside)), world_(std::move(world)), notes_(std::move(notes)) {}
 
-// Whoever is handed them ends the last as that of the ticket (src/berth/store/handed_lease.h).
+// The ticket's descriptor is last, as store/handed_lease.h expects.
 std::vector<int> HeldLease::descriptors() const {
   std::vector<int> all = beside_.for_lease.descriptors();
   const std::vector<int> own = own_->descriptors();

@@ -86,7 +86,7 @@ class Attributor {
     return found == leases_.end() ? Leases() : Leases{*found};
   }
 
-  // What Slurm starts descends from no process of ours.
+  // A process that Slurm starts descends from no process of ours.
   Leases by_slurm_job(std::uint32_t pid) {
     if (std::ranges::all_of(leases_, [](const Ticket* lease) { return lease->slurm_job == 0; })) return {};
     const auto job = slurm_job_of(processes_.variable(pid, kSlurmJobVariable).value_or(""));

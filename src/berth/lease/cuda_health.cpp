@@ -53,7 +53,7 @@ constexpr std::array<CudaRemedy, 11> kCudaRemedies{{
      "-i nvrm` says why"},
 }};
 
-/// What helps if CUDA does not start.
+/// The remedy if CUDA does not start.
 std::string_view remedy_of(const source::CudaTrial& trial) {
   if (trial.end == source::CudaTrial::End::no_library)
     return "no job can compute without it: install the driver's CUDA library; in a container, set "

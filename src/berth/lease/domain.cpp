@@ -26,7 +26,7 @@ Result<std::optional<Ticket>> own_lease(Domain& domain, TicketId id) {
   return *lease;
 }
 
-// What berth prolog has leased for the job of Slurm that this process is of. nullopt: nothing.
+// The lease that berth prolog has taken for the Slurm job of this process. nullopt: none.
 Result<std::optional<Ticket>> lease_of_slurm(const Domain& domain) {
   const auto job = slurm_job_of(sys::variable(kSlurmJobVariable));
   if (!job) return std::nullopt;
@@ -37,7 +37,7 @@ Result<std::optional<Ticket>> lease_of_slurm(const Domain& domain) {
   return found == books.ledger.tickets.end() ? std::nullopt : std::optional(*found);
 }
 
-// One level down.
+// Goes one level down.
 Result<void> enter(Domain& domain, const Ticket& lease) {
   BERTH_LET(auto inside, domain.store->inside(lease.id));
   Level inner{std::move(inside), lease.devices, domain.path_of(lease.id)};
@@ -107,7 +107,7 @@ Result<Domain> find_domain(const store::Warn& warn, InClaim in_claim) {
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
     const auto id = ticket_id_from_text(part);
     BERTH_LET(auto lease, id ? own_lease(domain, *id) : Result<std::optional<Ticket>>());
-    // What Slurm has allotted is all that there is for its job.
+    // The job of Slurm has only the devices that Slurm has allotted.
     if (lease && lease->kept && lease->slurm_job == 0 && in_claim == InClaim::beside) {
       domain.masks = inherited_masks(kOuterMask);
       domain.beside = std::move(*lease);

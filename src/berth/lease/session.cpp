@@ -44,7 +44,7 @@ Result<Request> settled(Request request, const LookOptions& options) {
   return with_seed(std::move(request));
 }
 
-// A request that meets one who waits would wait behind him, however free the devices are.
+// A request with a waiting rival would wait behind it, however many devices are free.
 bool meets_a_waiter(const Request& request, const World& world) {
   const auto able = candidates(request, world.facts);
   return !able || std::ranges::any_of(world.ledger.tickets, [&](const Ticket& ticket) {
@@ -60,7 +60,7 @@ std::vector<std::string> looser_requests(const Request& request, const World& wo
   return changes;
 }
 
-/// What the queue leaves of the verdicts to a request that is made now.
+/// The verdicts on a request that is made now, after what the queue keeps for others.
 Result<std::vector<Verdict>> judge_behind_the_queue(const Request& request, const World& world) {
   BERTH_LET(auto verdicts, judge(request, world.ledger, world.facts));
   return behind_the_queue(std::move(verdicts), newcomer(request, {}, world.ledger, world.facts), world.ledger,
@@ -208,7 +208,7 @@ Result<Session> Session::open_at(Domain domain, SourceAccess source, MaskUse mas
 Session::Session(Domain domain, SourceAccess source, LookOptions options)
     : domain_(std::move(domain)), source_(std::move(source)), options_(std::move(options)) {
   options_.within = domain_.within;
-  // What is inside of a lease counts for nobody.
+  // A lease inside another one counts for no limit.
   if (options_.within || options_.policy.limits.empty()) return;
   options_.asker = asker_here();
 }
@@ -225,7 +225,7 @@ Result<void> Session::check_not_blocked_by_own_leases(const Request& request,
   std::string in_the_way;
   const auto is_own = [&](const Ticket& lease) { return std::ranges::find(own, lease.id) != own.end(); };
   const auto blocks = [&](const Ticket* lease) {
-    // One that says a time ends by itself.
+    // A lease with a time limit ends by itself, so it does not block.
     return is_own(*lease) && !lease->time_s && (!lease->shared || !request.shared);
   };
   std::size_t left = 0;

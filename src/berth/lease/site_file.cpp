@@ -326,7 +326,7 @@ constexpr CountedAllowance kCountedAllowances[] = {{"gpus", &Allowance::gpus, "G
                                                    {"lab_gpus", &Allowance::lab_gpus, "GPUs"},
                                                    {"waiting", &Allowance::waiting, "requests"}};
 
-/// Those of an allowance, and those that a table has besides.
+/// The keys of an allowance, and those that a table has besides.
 std::vector<std::string_view> allowance_keys(std::initializer_list<std::string_view> besides) {
   std::vector<std::string_view> keys{"gpus", "lab_gpus", "waiting", "time"};
   keys.insert(keys.end(), besides);

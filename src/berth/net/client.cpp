@@ -1,6 +1,5 @@
-// One kept connection to one peer. What a peer may take of time and memory is bounded here. As in
-// http_server.cpp, what is handed to a coroutine is a variable, never a temporary, and no co_await stands in
-// a conditional expression.
+// A kept connection to one peer, which may take only a bounded time and memory. As in http_server.cpp, a
+// coroutine is given variables, never temporaries, and no co_await stands in a conditional expression.
 #include "berth/net/client.h"
 
 #include <fmt/format.h>
@@ -46,7 +45,7 @@ constexpr std::uint32_t kMostReplyHeaderBytes = 16U << 10U;
 constexpr std::size_t kMostUnread = 64U << 10U;
 constexpr std::size_t kPiece = 16U << 10U;  // of an answer without an end
 
-/// What was being done when it failed.
+/// How far the request had come when it failed.
 enum class Stage { connecting, securing, asking, reading };
 
 std::string_view to_text(Stage step) {
@@ -140,7 +139,7 @@ bool has_ended(const boost::system::error_code& error) {
          error == asio::error::broken_pipe || error == asio::ssl::error::stream_truncated;
 }
 
-/// What a peer was allowed to take.
+/// The time and memory that a peer may take.
 struct Bounds {
   std::chrono::milliseconds patience;
   std::size_t most_bytes;
@@ -184,7 +183,7 @@ class Client::Body {
 
   const http::Peer& peer() const { return peer_; }
 
-  /// Whoever reads or writes on it is told, and disconnects.
+  /// Its readers and writers get an error, and disconnect.
   void hang_up() {
     if (plain_) plain_->close();
   }
@@ -253,7 +252,7 @@ class Client::Body {
     BERTH_CO_LET(const auto endpoints, co_await find_peer(until));
     ExchangeFailure fault;
     for (std::size_t left = endpoints.size(); left > 0; --left) {
-      // One that is silent must leave time for the others.
+      // A silent address must leave time for the others.
       const Time now = std::chrono::steady_clock::now();
       plain_.emplace(loop_.get_executor());
       plain_->expires_at(now + (until - now) / left);

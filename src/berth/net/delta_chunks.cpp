@@ -66,10 +66,10 @@ http::Parts StreamCursor::frames(const http::Published& published) {
     const http::Parts& more = next->parts_after(whole_);
     parts.insert(parts.end(), more.begin(), more.end());
     sent_ = next->number;
-    // Those that were not behind got what changed, and what is told next refers to that.
+    // Clients that were up to date get only the change, and the next frame refers to it.
     if (next->change && whole_ < next->change->since) is_interrupted();
   }
-  // What was replaced meanwhile it never had, so only the end of what is published tells that it has all.
+  // Frames may have been replaced while this client lagged; it is up to date only when it has the last one.
   if (next == frames.end()) whole_ = sent_;
   return parts;
 }
@@ -86,7 +86,7 @@ http::ByPath<DeltaChunk> DeltaChunks::take(const http::Published& published,
     const std::uint64_t number = frames.back().number;
     const auto known = ends_.find(path);
     if (known == ends_.end() || number < known->second.number) {
-      // Who reads it may have read other things before.
+      // A client may have read other frames before.
       ends_[path] = {.since = kAlways, .number = number};
       deltas_.erase(path);
       continue;

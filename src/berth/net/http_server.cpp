@@ -100,7 +100,8 @@ class HttpServer::Body {
   /// Of an event stream; then a comment shows that it lives.
   std::chrono::seconds silence() const { return patience_ + patience_ / 2; }
 
-  /// Whoever was let in under other rules must knock again: streams end, kept connections are closed.
+  /// Clients that were accepted under other rules must authenticate again: streams end, kept connections are
+  /// closed.
   void disconnect_network_clients() {
     ++network_.admission;
     bell_.cancel();

@@ -81,7 +81,7 @@ Result<Listener> listen_on_socket(asio::io_context& io, const std::string& path)
   const asio::local::stream_protocol::endpoint endpoint(path);
   if (is_left_over(io, endpoint)) ::unlink(path.c_str());
   auto listener = open_listener(io, path, false, endpoint);
-  // Whoever can log in could ask `berth list` as well.
+  // A user who can log in could run `berth list` as well.
   if (listener) ::fchmodat(AT_FDCWD, path.c_str(), 0666, AT_SYMLINK_NOFOLLOW);
   return listener;
 }

@@ -27,7 +27,7 @@ Result<void> Listeners::listen(const http::Settings& settings) {
   if (!settings.socket.empty()) wanted.emplace_back(settings.socket, false);
   auto fresh = open_missing(wanted);
   if (!fresh) {
-    // One that is to be left may be what keeps its port from being listened at.
+    // A listener that is to be closed may be what blocks its port.
     const std::vector<Left> left = leave_ports_of(wanted);
     if (!left.empty()) fresh = open_missing(wanted);
     if (!fresh) take_back(left);
@@ -74,7 +74,7 @@ std::vector<Listeners::Left> Listeners::leave_ports_of(const Wanted& wanted) {
   return left;
 }
 
-/// Whoever has taken such a port in this moment keeps it: the error that is told says that it is taken.
+/// A process that took such a port in this moment keeps it: the error says that the port is taken.
 void Listeners::take_back(const std::vector<Left>& left) {
   std::list<Listener> again;
   for (const Left& each : left) {

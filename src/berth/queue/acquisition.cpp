@@ -38,8 +38,8 @@ constexpr milliseconds kFirstDeafness = 20ms;
 // Others decide within a moment each. Whoever may not wait gives a crowd of them their time.
 constexpr milliseconds kGateMoment = 2s;
 
-// What is kept for somebody may be lent until then, to whoever gives it back in time, or be given to somebody
-// who comes later and has less.
+// A device that is reserved may be lent until then to a request that gives it back in time, or be given to a
+// later user who has less.
 bool lets_others_pass(const State& state) {
   return state.facts.policy.queue.lets_others_pass();
 }
@@ -97,7 +97,7 @@ bool is_locked_by_original(const State& state, const std::string& uuid) {
   return std::ranges::find(locked, uuid) != locked.end();
 }
 
-// What has no event.
+// How often to poll for what no event announces: memory, thresholds, foreign locks.
 milliseconds look_period(const State& state) {
   milliseconds period = state.patience.tick;
   for (const Verdict& verdict : state.standing.verdicts) {
@@ -195,8 +195,8 @@ Action sleep_behind(State& state, const Behind& me, milliseconds now, millisecon
   return sleep;
 }
 
-// Who waits behind somebody has last looked when it joined, perhaps hours ago. Before it gives up it looks
-// once more, and takes what is free by now.
+// A ticket behind a rival has last looked when it joined, perhaps hours ago. Before it gives up it looks once
+// more, and takes what is free by now.
 Action refuse_by_facts_of_now(State& state) {
   if (behind(state) == nullptr || std::exchange(state.looked_last, true)) return Refuse{};
   return look_anew(state);
@@ -254,7 +254,7 @@ Action give_up_for_ever(State& state, Error reason) {
   return ask_names(state);
 }
 
-// Whoever has a place in the queue would lose it for what is mostly over in a moment.
+// A fault that is mostly over in a moment must not cost a ticket its place in the queue.
 bool is_in_queue(const State& state) {
   return state.patience.wait && (state.joined_at || state.patience.is_requeued);
 }
@@ -295,7 +295,7 @@ bool is_bad_day(const State& state, const Facts& facts) {
   return broken == std::ssize(devices) || std::cmp_greater_equal(able + missing, state.request.count);
 }
 
-// What happened, one by one.
+// The events, one by one.
 
 Action on(State& state, milliseconds, Begun) {
   return look(state);
@@ -347,7 +347,8 @@ bool may_be_my_turn(const State& state) {
          std::holds_alternative<StartsNow>(assignments[static_cast<std::size_t>(mine)]);
 }
 
-// A decision by old facts. Who was woken may also find that it is somebody else's turn, and rings him.
+// Whether old facts do not suffice. A ticket that was rung may also find that another one can start, and
+// rings that one.
 bool needs_new_facts(const State& state, bool by_tick) {
   if (behind(state) == nullptr) return true;
   if (!lets_others_pass(state) || !is_any_unleased(state.judged, state.facts.snapshot)) return false;
@@ -385,7 +386,7 @@ Action on(State& state, milliseconds now, const Named& names) {
   }
   if (const auto seen = see_how_it_stands(state); !seen) return Fail{seen.error()};
   if (state.gives_up) return Refuse{};
-  // Whoever has just joined frees nothing for those who are there already.
+  // A ticket that has just joined frees nothing for earlier ones.
   const bool has_news = std::exchange(state.may_free_others, false) || behind(state) == nullptr;
   if (has_news && lets_others_pass(state) && is_any_unleased(state.ledger, state.facts.snapshot))
     return ReadQueue{is_in_fair_order(state)};
@@ -422,7 +423,7 @@ bool yields_to_a_later_one(const State& state) {
   return rival != nullptr && !rival->yield_s;
 }
 
-// One that came later, does not yield, and could start by what the last look saw.
+// A later ticket that does not yield and could start by what the last look saw.
 std::optional<TicketId> later_one_that_could_start(const State& state) {
   const TicketId me = state.standing.ticket.id;
   for (const TicketId id : who_starts(state.ledger, state.facts, state.judged_at, state.passed_over, me)) {
@@ -439,8 +440,8 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
   const auto is_passed_over = [&](TicketId id) { return tick.passed_over.contains(id); };
   const Behind* me = behind(state);
   if (yields_to_a_later_one(state)) {
-    // One that could start and does not from one tick to the next is an older program: it knows nothing of
-    // yielding, and waits for this ticket. So this ticket joins anew, behind him.
+    // If such a ticket does not start from one tick to the next, its program is older: it does not know that
+    // leases can yield, and waits for this ticket. So this ticket joins anew, behind it.
     const auto kept = tick.leases_changed ? std::nullopt : later_one_that_could_start(state);
     if (kept && std::exchange(state.kept_waiting, kept) == kept) {
       state.only_the_order = true;
@@ -488,7 +489,7 @@ Action on(State& state, milliseconds now, Woken woken) {
   return look_anew(state);
 }
 
-// Whoever comes is counted with those of his user who wait already.
+// A new request counts together with the waiting ones of its user.
 bool is_counted_in_queue(const State& state) {
   return !state.joined_at && state.patience.wait && !state.patience.is_requeued && state.facts.limits &&
          state.facts.limits->now.waiting;
@@ -505,7 +506,7 @@ bool depends_on_unread(const State& state) {
          (!me->in_the_way.empty() && !me->front_suffices);
 }
 
-// Whoever knows behind whom to sleep asks who came first: mostly they take what is free.
+// A ticket that knows its rival asks who came first: mostly they take what is free.
 ReadOn read_on(const State& state) {
   const Behind* me = behind(state);
   const bool front = me != nullptr && state.judged.first_unread < me->rival && me->unguarded.empty() &&

@@ -27,7 +27,7 @@ std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& f
   for (std::size_t at = 0; at < before.size(); ++at) {
     const auto start = start_of(before[at], now);
     const auto later = start_of(after[at], now);
-    // What yields has nothing reserved that it could count on.
+    // A request that yields has no reservation on which it could count.
     if (!start || queue.wishes[at].yields || (later && *later <= *start)) continue;
     // As the queue tells it. Not known where somebody before it has no time limit.
     const auto told = expected_starts(ledger, facts, now, passed_over);

@@ -23,14 +23,14 @@ std::vector<Verdict> plain_verdicts(const Ledger& ledger, const Facts& facts) {
   return judge_each({}, ledger, of_anybody).value_or(std::vector<Verdict>{});
 }
 
-// One that an older program has granted says the second only, and was granted within it. One of a still older
-// program does not say when: it joined before.
+// A lease that an older program has granted has only the second, and was granted within it. One of a still
+// older program has no time of its grant: then the time at which it joined counts.
 Moment granted_at(const Ticket& lease) {
   if (!lease.granted_boot_s) return static_cast<Moment>(lease.id.value / kNanosecondsOfMoment);
   return *lease.granted_boot_s * kSecond + lease.granted_boot_ms.value_or(kSecond - 1);
 }
 
-// What Berth needs to end a job whose time is over.
+// The time that Berth needs to end a job whose time limit is over.
 Moment to_end(const SitePolicy& policy) {
   return policy.time_grace_s * kSecond + kAfterGrace;
 }

@@ -28,7 +28,7 @@ std::size_t bytes_of(const Ticket& ticket) {
          ticket.request.size() + ticket.origin.size();
 }
 
-/// What a user may still tell.
+/// The bytes that a user's tickets may still take in a document.
 struct Room {
   std::size_t lease_bytes = kMostListedLeaseBytes;
   std::size_t waiting_bytes = kMostListedWaitingBytes;

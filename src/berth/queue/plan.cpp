@@ -33,7 +33,7 @@ std::vector<Verdict> as_others_see(const Request& request, const Ledger& ledger,
   return judge(plain, ledger, of_anybody).value_or(std::vector<Verdict>{});
 }
 
-/// Who is to have some of what is free, each once.
+/// The tickets that are to have some of what is free, each once.
 std::vector<TicketId> owners(const Gap& gap, const std::vector<Verdict>& free) {
   std::set<TicketId> owners;
   for (const Verdict& verdict : free) {
@@ -67,8 +67,8 @@ bool guards(const Ticket& rival, const std::string& candidate) {
              : is_candidate(rival, candidate);
 }
 
-// The one that came first of all looks after the devices and rings whose turn it is, also where that is not
-// its own: who relies on whom goes by the order of coming and never in a circle.
+// Waiters watch for those who came later, never the other way round, so that the graph of watchers has no
+// cycle.
 Behind behind_one_of(const Ticket& mine, const std::vector<const Ticket*>& rivals,
                      const std::vector<const Ticket*>& guarding) {
   if (guarding.empty()) return Behind{rivals.back()->id, mine.candidates};

@@ -17,7 +17,7 @@ class PreemptionPlanner {
   PreemptionPlanner(QueueState queue, const QueueRules& rules, const Ledger& ledger)
       : queue_(std::move(queue)), rules_(rules) {
     std::erase_if(queue_.wishes, [](const Wish& wish) { return wish.yields; });
-    // What somebody has left is free in a moment: nobody else need end for it.
+    // A device that is being left is free in a moment: no other lease need end for it.
     std::erase_if(queue_.holds,
                   [](const Hold& hold) { return hold.owner == TicketId{} && hold.until != kNever; });
     queue_.wishes.resize(std::min(queue_.wishes.size(), kMostPreempting));
@@ -56,7 +56,7 @@ class PreemptionPlanner {
     std::erase_if(queue.holds, [&](const Hold& hold) { return contains(ended, hold.owner); });
   }
 
-  /// What ends for a later waiter can suit an earlier one too, so that what was to end for him may stay.
+  /// Drops a preemption that another chosen preemption has made unnecessary.
   bool spare_one(const QueueState& before, std::vector<Preemption>& chosen) const {
     for (std::size_t at = 0; at < chosen.size(); ++at) {
       std::vector<Preemption> fewer = chosen;
@@ -95,7 +95,7 @@ class PreemptionPlanner {
     return largest.size() < youngest.size() ? largest : youngest;
   }
 
-  /// What is left of them when each that can stay, does, in this order.
+  /// The leases that have to end if each that can stay does, in this order.
   std::vector<TicketId> needed_for(std::size_t at, const std::vector<Yielder>& order) const {
     std::vector<TicketId> ended;
     for (const Yielder& one : order) ended.push_back(one.id);

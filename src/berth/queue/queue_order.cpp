@@ -62,8 +62,8 @@ class FairOrder {
     return left != right ? left > right : a < b;
   }
 
-  /// By what their users have, the own wishes of a user in the order that they are in. The numbers belong to
-  /// the user and not to a wish: the first of his wishes has the lowest of them.
+  /// By what their users have; the wishes of one user stay in their order. The numbers belong to the user and
+  /// not to a wish: the user's first wish has the lowest of them.
   void sort_by_user(std::span<std::size_t> run) {
     std::map<std::uint32_t, std::vector<std::int64_t>> numbers;
     for (const std::size_t place : run) numbers[wishes_[place].uid].push_back(*wishes_[place].fair_number);

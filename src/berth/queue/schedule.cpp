@@ -33,7 +33,7 @@ Moment length_of(const QueueState& queue, const Wish& wish, const QueueRules& ru
   return wish.likely.value_or(assumed_length(rules, queue.second));
 }
 
-/// What is held of each device, now and later.
+/// The holds on each device, now and later.
 class Timeline {
  public:
   /// With the holds of the queue that leave no sooner than this, if somebody asks.
@@ -52,14 +52,14 @@ class Timeline {
     };
     if (std::ranges::any_of(held, stands_in_the_way)) return false;
     if (!wish.shared) return true;
-    // What is taken of it only grows where somebody begins.
+    // The bytes in use only grow where a hold begins.
     const auto has_room_at = [&](const Hold& hold) {
       return hold.from <= from || hold.from >= until || fits_beside_parts(device, wish, hold.from);
     };
     return fits_beside_parts(device, wish, from) && std::ranges::all_of(held, has_room_at);
   }
 
-  /// Those of the candidates that have room for the wish from `from` until `until`.
+  /// The candidates that have room for the wish from `from` until `until`.
   Indices with_room(const Wish& wish, Moment from, Moment until) const {
     Indices indices;
     for (const std::size_t device : queue_.sets[wish.candidates]) {
@@ -151,7 +151,7 @@ class Scheduling {
     if (wish.passed_over) return behind(wish);
     if (auto devices = start(wish)) return StartsNow{*std::move(devices)};
     if (!rules_.backfill) return behind(wish);
-    // For whoever could start once others have left, they are asked to, whoever stands before him.
+    // If a wish could start once leases end that may be asked to, they are asked, whatever stands before it.
     if (auto devices = some_leave_ ? free_from(queue_.now, wish) : std::nullopt)
       return reserved(wish, queue_.now, *std::move(devices));
     return has_reserved_rival(wish) ? behind(wish) : reserve(wish);
@@ -197,8 +197,8 @@ class Scheduling {
       if (timeline_.has_room(device, wish, from, until)) return Leaves::in_time;
       return once_left_.has_room(device, wish, from, until) ? Leaves::anyhow : Leaves::when_asked;
     };
-    // What is free already, before others take it, then what leaves anyhow. Of these, those that are free the
-    // latest: the others stay open to whoever takes longer than until then.
+    // First the devices that are free already, before others take them, then those of leases that end anyhow.
+    // Of these, the latest to become free: the others stay open to requests that take longer than until then.
     std::ranges::stable_sort(indices, std::ranges::greater{},
                              [&](std::size_t device) { return room.last_end_before(device, from); });
     std::ranges::stable_partition(

@@ -24,7 +24,7 @@ Request request_of(const Ticket& ticket, const Snapshot& snapshot) {
   return request;
 }
 
-/// What keeps it from its GPUs, as far as one who looks may know.
+/// The verdicts that keep it from its GPUs, as far as the asking user may know them.
 void note_hindrances(Standing& standing, const Ledger& ledger, const Facts& facts) {
   const Ticket& ticket = standing.ticket;
   const Request request = request_of(ticket, facts.snapshot);

@@ -19,8 +19,8 @@ namespace {
 constexpr std::string_view kTicketKind = "berth-ticket";
 constexpr unsigned kTicketVersion = 1;
 
-// What "granted_at=…", "granted_boot=…", "granted_boot_ms=…" and "device=UUID" add to the text at the grant.
-// A UUID with its prefix has 40 or 41 characters. The oldest MIG form has the most: "MIG-GPU-", 36
+// The bytes that "granted_at=…", "granted_boot=…", "granted_boot_ms=…" and "device=UUID" add to the text at
+// the grant. A UUID with its prefix has 40 or 41 characters. The oldest MIG form has the most: "MIG-GPU-", 36
 // characters, and the numbers of two instances, "/13/0".
 constexpr std::size_t kGrantBytes = 76;
 constexpr std::size_t kDeviceBytes = std::string_view("device=MIG-GPU-/100/100\n").size() + 36;
@@ -146,7 +146,7 @@ Result<Ticket> decode_ticket(std::string_view text) {
     if (field.key() == "granted_at") ticket.phase = TicketPhase::granted;
   }));
   if (ticket.id.value == 0) return fail(ErrorCode::failure, "it has no id");
-  // Whoever reads thousands of them keeps them all.
+  // A reader of thousands of tickets keeps all their texts.
   for (std::string* words : {&ticket.origin, &ticket.request, &ticket.command, &ticket.note}) {
     if (words->size() > kMostWords) *words = shortened(*words, kMostWords);
   }

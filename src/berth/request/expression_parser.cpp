@@ -20,7 +20,7 @@ struct Token {
   Operator op = Operator::equal;
 };
 
-/// What a bare word cannot contain.
+/// The characters that a bare word cannot contain.
 constexpr std::string_view kNotInWord = " \t\r\n\v\f()&|!<>=~\"'";
 
 struct Symbol {

@@ -36,7 +36,7 @@ constexpr RequestField filter_field(RequestField field) {
   return field;
 }
 
-// Whoever adds a row runs `./dev readings`.
+// After a new row, run `./dev readings`.
 constexpr std::array kFields{
     RequestField{.letter = 'n',
                  .name = "count",

@@ -21,7 +21,7 @@ std::optional<unsigned> number(std::string_view text) {
   return value;
 }
 
-/// What a selector can be, taken apart once.
+/// The forms that a selector can have, taken apart once.
 struct Selector {
   std::string_view text;
   std::optional<unsigned> index;

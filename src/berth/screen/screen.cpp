@@ -22,10 +22,10 @@ using view::Key;
 using view::KeyName;
 using view::Tone;
 
-// What is half an escape sequence is complete within this, also over a slow line.
+// Half an escape sequence is completed within this time, also over a slow connection.
 constexpr int kEscapeDelayMs = 50;
 
-/// What gives the terminal back where nothing else may be called any more.
+/// Gives the terminal back where nothing else may be called any more.
 struct LastResort {
   bool is_needed = false;
   termios modes{};

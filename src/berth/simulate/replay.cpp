@@ -9,7 +9,7 @@
 namespace berth {
 namespace {
 
-/// One line for all devices.
+/// A single queue for all devices.
 class QueueReplay : public Replayer {
  public:
   QueueReplay(const Workload& workload, const QueueRules& rules, const Decide& decide, const Progress& tell)
@@ -52,7 +52,7 @@ class QueueReplay : public Replayer {
     return static_cast<std::uint32_t>(uids_.at(workload().jobs[job].user));
   }
 
-  /// Those that wait, with whose turn it is first at the front.
+  /// Sorts the waiting wishes by the order of the queue.
   void put_in_order() {
     if (!rules().orders_by_more_than_coming()) return;
     std::ranges::sort(queue_.wishes, {}, &Wish::id);

@@ -91,7 +91,7 @@ ProbeLink::Outcome ProbeLink::ask(const ReadRequest& request) {
   }
 }
 
-/// One that somebody has stopped says nothing about the driver. It ends, so that another can be asked.
+/// A probe that somebody has stopped says nothing about the driver. It ends, so that another can be asked.
 ProbeLink::Outcome ProbeLink::stopped_or_silent() {
   const auto stat = sys::process_stat(child_.pid());
   if (!stat || !stat->stopped()) return Outcome::silent;

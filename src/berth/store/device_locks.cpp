@@ -26,7 +26,7 @@ constexpr int kMostPieces = 4096;
 constexpr int kFewPieces = 64;
 constexpr std::chrono::milliseconds kLongest{50};
 
-// Who can help: whose file or directory this is.
+// The message says whose file or directory this is: that user can help.
 Fault with_owner(Error error, int directory, const char* name, const char* belongs, const char* can_help) {
   struct stat status{};
   if (::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0) return error;

@@ -98,7 +98,7 @@ Result<QueueNames> names_in_queue(const LeaseDirectory& directory) {
   if (!entries) return std::unexpected(context(entries.error(), directory.choice.path + "/queue"));
   const std::uint64_t now_ns = now();
   QueueNames names{{}, newest_of(*entries, now_ns)};
-  // Whoever reads one of them and may, removes it.
+  // A reader that may remove some of them does.
   const std::size_t most_dead = ::geteuid() == 0 ? kMostDeadForRoot : 0;
   for (const sys::DirectoryEntry& entry : worth_reading(directory.queue.get(), *entries, most_dead)) {
     const auto id = ticket_id_from_text(entry.name);

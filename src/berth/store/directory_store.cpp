@@ -75,8 +75,8 @@ std::vector<ForeignLock> foreign_among(const std::vector<sys::HeldFlock>& held,
     for (const sys::HeldFlock& lock : held) {
       if (lock.file.inode == entry.inode) locks.push_back(&lock);
     }
-    // One lock a lease is explained. Those whose taker is a lease's are explained first, so that the stranger
-    // is named.
+    // Of each lease, a single lock is explained. Locks of a lease's own processes come first, so that the
+    // stranger is named.
     auto [first, last] = takers.equal_range(entry.name);
     auto explained = static_cast<std::size_t>(std::distance(first, last));
     std::ranges::stable_partition(locks, [&](const sys::HeldFlock* lock) {
@@ -154,7 +154,7 @@ std::int64_t DirectoryStore::lease_changes() {
 bool DirectoryStore::has_ended(TicketId lease) {
   if (!directory_) return true;
   const auto file = sys::open_prepared(directory_->leases.get(), to_text(lease), O_RDONLY);
-  // What cannot be opened may live.
+  // A ticket that cannot be opened may be alive.
   if (!file) return false;
   return !*file || !sys::is_byte_locked(file->get(), kAliveByte).value_or(true);
 }

@@ -51,7 +51,7 @@ Fault in_directory(Fault fault, const std::shared_ptr<const LeaseDirectory>& dir
   return context(std::move(fault), in_words(*directory));
 }
 
-// 0: the kernel does not name him, as in another pid namespace.
+// 0: the kernel does not name the process, as in another pid namespace.
 pid_t who_is_in_gate(const LeaseDirectory& directory) {
   const auto gate = sys::identity_of(directory.root.get(), ".");
   for (const sys::HeldFlock& lock : sys::held_flocks_on(directory.root.get()).locks) {
@@ -361,11 +361,11 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
     bell_.emplace(bell_name(*directory_, ticket_.id));
     return Woken::tick;
   }
-  // One timer and one open file for the whole sleep: a thousand waiters look up every few seconds.
+  // A single timer and open file serve the whole sleep: a thousand waiters look up every few seconds.
   sys::Tick interrupt(tick);
   if (beside.bell) interrupt.also_by(bell_->descriptor());
   if (watch_) interrupt.also_by(watch_->descriptor());
-  // Who rings believes that it is my turn, and if it is I need all that came before me.
+  // A ring means that it may be my turn, and then I need all that came before me.
   const auto rung = [this] {
     earlier_rivals_.read_ahead();
     return Woken::rung;

@@ -24,7 +24,7 @@ void HandedLease::release() {
     unlock_device(device.get());
   const auto directory = LeaseDirectory::open(directory_);
   struct stat status{};
-  // Whoever made the directory anew has other tickets in it.
+  // A directory that was made anew has other tickets in it.
   if (directory && *directory && ::fstat(file.get(), &status) == 0 &&
       sys::identity_of((*directory)->leases.get(), to_text(id_)) == sys::identity_of(status))
     remove_ticket(**directory, TicketPhase::granted, id_);

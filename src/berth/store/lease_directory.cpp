@@ -28,7 +28,7 @@
 namespace berth::store {
 namespace {
 
-// Whoever owns the directory could remove parts of it for ever.
+// The owner of the directory could remove parts of it for ever.
 constexpr int kMakings = 16;
 constexpr std::array<const char*, 4> kParts{"devices", "queue", "leases", "inside"};
 // And what is remembered of runs, which nobody needs to have a lease. So nobody looks for it later: it comes
@@ -39,7 +39,7 @@ struct FileSystem {
   std::int64_t type;
   const char* name;
 };
-// Those that linux/magic.h does not have are from their own headers.
+// Magic numbers that linux/magic.h does not have come from the headers of their own.
 constexpr std::array<FileSystem, 17> kUntrusted{{
     {NFS_SUPER_MAGIC, "NFS"},
     {SMB_SUPER_MAGIC, "SMB"},

@@ -28,7 +28,7 @@ namespace {
 constexpr mode_t kOutcomeFileMode = 0644;
 // More users than this do not share a machine: then somebody fills the folder.
 constexpr std::size_t kMostEntries = 512;
-// Who writes anew while another process of the same user adds a line.
+// The file may be replaced while another process of the same user adds a line: so often this is tried again.
 constexpr int kNotings = 3;
 
 struct OutcomeFile {
@@ -37,7 +37,7 @@ struct OutcomeFile {
   std::uint32_t uid = 0;
 };
 
-// Whoever owns the folder could put another file in the place of any.
+// The owner of the folder could replace any file in it.
 sys::Descriptor open_folder(const LeaseDirectory& directory) {
   auto folder = sys::open_directory(directory.root.get(), kOutcomesFolder);
   struct stat status{};
@@ -73,7 +73,7 @@ std::optional<std::vector<std::string>> names_in(const sys::Descriptor& folder) 
     if (names.size() == kMostEntries) return std::nullopt;
     if (named_uid(entry->d_name)) names.emplace_back(entry->d_name);
   }
-  // One file a user counts: the same for all who look.
+  // Of each user a single file counts: the same for all readers.
   std::ranges::sort(names);
   return names;
 }

@@ -107,7 +107,7 @@ class Walk {
     if (!is_closed_ && others_may_change(status))
       return unsafe(path_,
                     fmt::format("others may write in {} (mode {:o})", next, status.st_mode & kPermissions));
-    // Where nobody else can go in, it does not matter what he might do below.
+    // In a folder that nobody else can enter, permissions below do not matter.
     const bool is_mine = status.st_uid == ::geteuid();
     is_closed_ = is_closed_ || (is_mine && (status.st_mode & (S_IXGRP | S_IXOTH)) == 0);
     at_ = next;

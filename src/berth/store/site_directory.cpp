@@ -93,7 +93,7 @@ class Site {
     return {};
   }
 
-  // One that an earlier version made has none.
+  // A directory that an earlier version made has no such folder.
   void outcomes_folder() {
     const int root = directory_.root.get();
     if (const auto there = sys::open_directory(root, kOutcomesFolder); there && *there) return;
@@ -177,7 +177,7 @@ class Site {
     return {};
   }
 
-  // Those who look for a lease directory find the new one from now on.
+  // From now on, others find the new lease directory.
   Result<void> check_elsewhere() const {
     const std::string live = live_elsewhere();
     if (live.empty()) return {};

@@ -26,7 +26,7 @@ Result<Ticket> read_text(int file) {
   return ticket;
 }
 
-// Whoever does not know the mark locks none of its bytes.
+// A program that does not know the mark locks none of its bytes.
 bool is_marked(int file) {
   const auto kept = sys::write_lock_from(file, kMarkBytes);
   return kept && *kept && (std::max((*kept)->first, kMarkBytes) - kMarkBytes) % 2 == 1;

@@ -51,7 +51,7 @@ class ComplianceCommand : public command::Command {
   }
   Result<command::Output> run(command::Environment& environment,
                               const std::vector<std::string>& words) override {
-    // Who asked is not there to read the answer any more.
+    // The process that asked is gone and cannot read the answer.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     BERTH_LET(const auto look, look_at_compliance(environment, words, source_));
     const ComplianceReport report = compliance_of(look.lease, look.world.ledger, look.world.facts);
@@ -70,7 +70,7 @@ class ComplianceCommand : public command::Command {
   source::SourceKind source_ = source::SourceKind::kAutomatic;
 };
 
-/// Who is stopped starts nothing more. A probe that began between the list of what a look has started and the
+/// A stopped process starts nothing more. A probe that began between the list of a look's children and the
 /// look's end would be taken for a process of the job, and a driver that hangs would keep it for ever.
 void stop(const sys::Child& look) {
   look.kill(SIGSTOP);

@@ -104,7 +104,7 @@ void EndOfJob::take(const EndEvent& event, const Processes& job) {
   set_timer();
 }
 
-// What is stopped hears no signal, and a command that waits for a stopped child does not end.
+// A stopped process gets no signal, and a command that waits for a stopped child does not end.
 void EndOfJob::ask_command(const std::vector<pid_t>& job) {
   // Another process cannot have its pid: it is our child.
   if (command_) std::erase_if(asked_, [this](const auto& asked) { return asked.first == *command_; });

@@ -35,7 +35,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What ends a keeper.
+/// The conditions that end a keeper.
 struct Ends {
   sys::Descriptor process;  ///< empty: no process does
   sys::Descriptor clock;
@@ -52,7 +52,8 @@ Result<sys::Descriptor> catch_signals() {
   return signals;
 }
 
-// What was inherited: pipes that others wait on, an outer lease. All that is ours is close-on-exec.
+// Inherited descriptors: pipes on which others wait, an outer lease. All descriptors of our own are
+// close-on-exec.
 void close_what_is_not_ours() {
   const sys::Descriptor own(::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto entries = sys::list_directory(own.get());
@@ -98,7 +99,7 @@ std::string what_is_left(const Kept& kept) {
   return "; unset BERTH_LEASE and the variable that shows its GPUs, or what is started next runs on them";
 }
 
-// Who has sent the signal that came.
+// The process that has sent the signal.
 std::optional<sys::Sender> sender_of(const sys::Descriptor& signals) {
   signalfd_siginfo info{};
   if (::read(signals.get(), &info, sizeof info) != sizeof info) return std::nullopt;
@@ -109,7 +110,7 @@ void tell_others(const Kept& kept, NoticeEvent event, const std::string& words) 
   if (kept.tell_others) kept.tell_others(event, words);
 }
 
-// Gives how it was released. Whoever has released it himself knows it, on his terminal.
+// Gives how it was released. A user who has released it needs no message.
 std::string tell_who_released(const sys::Descriptor& signals, Kept& kept) {
   const ReleaseCall& call = kept.lease.release_call();
   const auto who = who_released(call, sender_of(signals));
@@ -154,7 +155,7 @@ std::string wait_for_end(const Ends& ends, LeaseClock& clock, Kept& kept) {
   }
 }
 
-// Ignored by whoever has not said that he wants it. By its descriptor, so never another process.
+// A process that does not handle this signal ignores it. A pidfd never means another process.
 void ask_to_look(const sys::Descriptor& process) {
   ::syscall(SYS_pidfd_send_signal, process.get(), SIGURG, nullptr, 0);
 }

@@ -64,7 +64,7 @@ class Run {
   Result<int> go() {
     // A queue is a bad place to learn of a misspelt word, or of a limit.
     if (const auto missing = sys::cannot_start(options_.command)) return not_started(*missing);
-    // One for each device, and the ticket's.
+    // A descriptor for each device, and the ticket's.
     if (const auto short_of =
             sys::cannot_inherit(options_.lease.request.request.count + 1 + options_.hooks.inherited.size()))
       return not_started(*short_of);
@@ -90,9 +90,9 @@ class Run {
     // It outlives the lease.
     std::optional<sys::HeldTermination> held;
     BERTH_LET(auto lease, take_lease(session, request, words));
-    // Whoever asks us to end before the command begins would end us with the lease in our hands, and its
-    // ticket would stay until somebody looks. Ctrl-C is not held back: the terminal sends it once, and the
-    // command is not there yet.
+    // A SIGTERM before the command begins would end this process while it holds the lease, and the ticket
+    // would stay until somebody looks. Ctrl-C is not held back: the terminal sends it once, and the command
+    // is not there yet.
     held.emplace();
     if (options_.hooks.before_start) BERTH_DO(options_.hooks.before_start(lease));
     short_name_ = short_name(lease.world().ledger, lease.ticket().id);
@@ -245,7 +245,7 @@ class Run {
     end.yield(*why, std::chrono::seconds(*lease.ticket().yield_s), job);
   }
 
-  // Whoever has asked by SIGTERM that the job end.
+  // Asks the job to end, if another process has sent SIGTERM to this one.
   void handle_release_call(sys::JobProcess& job, leasing::HeldLease& lease, EndOfJob& end,
                            const EndOfJob::Processes& processes) {
     const auto call = job.take_call();
@@ -293,7 +293,7 @@ class Run {
       }
       if (std::chrono::steady_clock::now() < until) continue;
       const std::vector<pid_t> left = rest();
-      // What was about to become a runner of jobs is one by now.
+      // A process that was about to become a runner of jobs is one by now.
       if (left.empty()) continue;
       if (const auto reason = why_to_end(left, lease, used)) {
         command::print_message(fmt::format("{}: {}", *reason, leasing::in_words(left)));

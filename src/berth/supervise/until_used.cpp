@@ -55,7 +55,7 @@ class UntilUsed : public command::Command {
                               const std::vector<std::string>& words) override {
     const auto lease = words.empty() ? std::nullopt : ticket_id_from_text(words.front());
     if (!lease) return fail(ErrorCode::usage, "__until-used is for Berth itself: it keeps a lock");
-    // Whoever started us does not know of us, and may wait for any child.
+    // The parent of this process does not know of a child of ours, and may wait for any child.
     const pid_t child = ::fork();
     if (child < 0) return sys::fail_errno("making a process that keeps a lock");
     if (child > 0) ::_exit(0);

@@ -19,7 +19,7 @@ bool may_draw() {
 
 namespace {
 
-// One that is inherited is easily forgotten, and then the wait is for a GPU that nobody asked for.
+// An inherited mask is easily forgotten, and then the wait is for a GPU that nobody asked for.
 std::string mask_in_words(const Snapshot& snapshot) {
   std::string text;
   for (const Mask& mask : resolve_masks(leasing::inherited_masks(), snapshot)) {

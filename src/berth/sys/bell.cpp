@@ -57,7 +57,7 @@ BellSignal::BellSignal(const Bell& bell) : descriptor_(bell.descriptor()) {
 BellSignal::~BellSignal() {
   if (descriptor_ < 0) return;
   ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_ASYNC);
-  // Whoever lets it through again would be killed by it.
+  // If it were let through again, it would kill this process.
   const timespec at_once{};
   sigset_t signal;
   ::sigemptyset(&signal);

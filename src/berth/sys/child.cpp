@@ -30,7 +30,7 @@ extern "C" int __clone(int (*)(void*), void*, int, void*, ...) noexcept;
 namespace berth::sys {
 namespace {
 
-/// What the child reads, and where it leaves the errno of a failed start. It lives on the parent's stack.
+/// The instructions for the child, and the errno of a failed start. It lives on the parent's stack.
 struct Start {
   char* const* arguments;
   char* const* environment;

@@ -76,7 +76,7 @@ void hang_up_group() {
   ::sigtimedwait(&own, nullptr, &at_once);
 }
 
-// What Ctrl-Z sends, and what stops a job in the background that reads from or writes to the terminal.
+// The signals of Ctrl-Z, and those for a job in the background that uses the terminal.
 bool is_of_the_terminal(int stop_signal) {
   return stop_signal == SIGTSTP || stop_signal == SIGTTIN || stop_signal == SIGTTOU;
 }
@@ -118,7 +118,7 @@ NotStarted not_started(const std::string& program, int error) {
 }
 
 [[noreturn]] void be_the_command(const JobCommand& command, pid_t parent, const sigset_t& mask, int report) {
-  // Whoever kills us ends the job too.
+  // If this process is killed, the job ends too.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(kNotExecutable);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);

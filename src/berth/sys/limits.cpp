@@ -20,7 +20,7 @@ struct Limit {
   std::string_view in_words;   ///< as bash has it
   bool can_hold_us_up = true;  ///< a core file is none of our work, and a large stack moves what is mapped
 };
-// Those that Slurm takes from the shell, too.
+// The limits that Slurm takes from the shell, too.
 constexpr std::array<Limit, 10> kLimits{{
     {RLIMIT_AS, "as", "virtual memory (ulimit -v)"},
     {RLIMIT_CORE, "core", "the size of a core file (ulimit -c)", false},

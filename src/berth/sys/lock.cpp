@@ -119,7 +119,7 @@ LocksText read_proc_locks() {
     if (got <= 0) break;
     read.text.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  // What is cut off in the middle of a line would tell of another file.
+  // A line that is cut off in the middle would name another file.
   read.text.erase(read.text.rfind('\n') + 1);
   return read;
 }

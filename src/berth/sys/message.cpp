@@ -13,7 +13,7 @@
 namespace berth::sys {
 namespace {
 
-// What the kernel lets one message carry (SCM_MAX_FD).
+// The kernel's bound for one message (SCM_MAX_FD).
 constexpr std::size_t kMostDescriptors = 253;
 constexpr std::size_t kPiece = 16 << 10;
 
@@ -79,7 +79,7 @@ Result<Received> receive_message(int socket) {
     const ssize_t length = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (length < 0 && errno == EINTR) continue;
     if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return received;
-    // One that ends without having read all resets the connection.
+    // A peer that ends without having read all resets the connection.
     if (length < 0 && errno != ECONNRESET) return fail_errno("receiving from the process at the other end");
     if (length <= 0) {
       received.ended = true;

@@ -65,7 +65,7 @@ struct Thread {
   char state = '?';
 };
 
-// Those that have not ended.
+// The threads that have not ended.
 std::vector<Thread> living_threads(pid_t pid) {
   const Descriptor folder(::open(proc_path(pid, "task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto entries = list_directory(folder.get());

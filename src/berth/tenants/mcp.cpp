@@ -133,7 +133,7 @@ std::string_view word_of(ArgumentKind kind) {
                                       : "a text";
 }
 
-// What is wrong with them, for a model that may mend it; "": nothing.
+// The mistakes in the arguments, for a model that may correct them; "": none.
 std::string read_arguments(ToolCall& call, const Tool& tool, const view::Json& given) {
   for (const auto& [name, value] : given.items()) {
     const auto argument = std::ranges::find(tool.arguments, name, &ToolArgument::name);
@@ -164,7 +164,7 @@ ClientMessage read_call(const view::Json& id, const view::Json& params, std::spa
   return call;
 }
 
-// Those of a client that says no hello name a version each time.
+// A client that sends no hello names a version in each message.
 bool has_known_version(const view::Json& params) {
   const std::string version = text_of(part_of(params, "_meta"), kVersionKey);
   return version.empty() || std::ranges::find(kVersionsWithoutHello, version) != kVersionsWithoutHello.end();

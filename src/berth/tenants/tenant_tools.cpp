@@ -1,4 +1,4 @@
-// What only looks is asked of this program itself, as people do: so a program reads the same as they, and a
+// Tools that only look run this program itself, as people do: so a program reads the same as people, and a
 // driver that hangs takes no tenant with it.
 
 #include "berth/tenants/tenant_tools.h"
@@ -36,7 +36,7 @@ ArgumentKind kind_of(const RequestField& field) {
   return field.kind == RequestValue::truth ? ArgumentKind::flag : ArgumentKind::text;
 }
 
-// What is said of the lease means nothing to a tool that only looks.
+// Options of the lease mean nothing to a tool that only looks.
 std::vector<ToolArgument> request_arguments(bool with_lease) {
   std::vector<ToolArgument> arguments;
   for (const RequestField& field : request_fields()) {
@@ -85,7 +85,7 @@ std::string marked_as_foreign(const std::string& text) {
       text);
 }
 
-// What this program says to people.
+// The output of this program for people.
 Result<command::Said> ask_berth(std::vector<std::string> words) {
   BERTH_LET(auto program, command::program_path());
   return command::ask_program_in_time(std::move(program), std::move(words), kPatience, kLongestTold,

@@ -1,6 +1,6 @@
-// One function a clause: nullopt if it holds, else why not, with its numbers. A reading that is absent fails
-// the clause that needs it. Two clauses do not need theirs: most boards have neither row remapping nor, some
-// of them, compute modes, and what a board does not have cannot forbid its use.
+// Each clause is a function: nullopt if it holds, else why not, with its numbers. A reading that is absent
+// fails the clause that needs it. Two clauses do not need theirs: most boards have neither row remapping nor,
+// some of them, compute modes, and a feature that a board does not have cannot forbid its use.
 #include "berth/verdict/clauses.h"
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@ constexpr std::uint64_t less(std::uint64_t a, std::uint64_t b) {
   return a > b ? a - b : 0;
 }
 
-/// Who uses how much of a device.
+/// The users of a device's memory, and how much each has.
 struct Shares {
   std::map<TicketId, std::uint64_t> of_leases;
   std::uint64_t of_leases_in_all = 0;
@@ -158,7 +158,8 @@ Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger
     promised_or_used = sum_of_bytes(promised_or_used, counts);
   }
   if (memory.kind == MemoryKind::unified) {
-    // What the machine says is available lacks already what leases use, but not what they were promised.
+    // The available memory of the machine lacks already the memory that leases use, but not the rest of what
+    // they were promised.
     if (!memory.free_bytes) return std::nullopt;
     return less(sum_of_bytes(*memory.free_bytes, shares.of_asker),
                 less(promised_or_used, shares.of_leases_in_all));

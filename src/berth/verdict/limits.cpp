@@ -17,7 +17,7 @@ std::string none_or(std::uint64_t count) {
   return count == 0 ? "none" : std::to_string(count);
 }
 
-/// One of the limits, as the tables say it that hold now: of each name the last counts.
+/// A single limit, as the tables say it that hold now: of each name the last counts.
 template <class Number>
 class Found {
  public:
@@ -80,7 +80,7 @@ void raise(std::optional<Limit>& best, const std::optional<Limit>& other) {
   if (best && (!other || other->most > best->most)) best = other;
 }
 
-// What holds changes only where some hours begin or end.
+// The rule can change only where some hours begin or end.
 std::vector<WeekMinute> turning_points(const std::vector<HourlyAllowances>& hours) {
   std::vector<WeekMinute> points;
   for (const HourlyAllowances& each : hours) {
@@ -135,7 +135,7 @@ bool is_never_allowed(const UserLimits& limits, const Request& request) {
 
 std::size_t most_at_once(const UserLimits& limits, const Request& request) {
   const auto& gpus = limits.best.gpus;
-  // One that asks for too long can have none.
+  // A request for too long can have none.
   return gpus && gpus->most < request.count ? static_cast<std::size_t>(gpus->most) : 0;
 }
 

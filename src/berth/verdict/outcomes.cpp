@@ -171,7 +171,7 @@ class Runs {
       : now_(now) {
     for (const std::vector<PastRun>* noted : {&user.runs, &for_all}) {
       for (const PastRun& outcome : *noted) {
-        // Of another boot, or of somebody who writes what he likes.
+        // The file may be of another boot, or its owner may have written anything.
         if (!is_believed(outcome, now)) continue;
         runs_.push_back({outcome.fingerprint, outcome.begun, outcome.begun + outcome.lasted, outcome.ending,
                          numbers.of(outcome.devices)});
@@ -218,7 +218,7 @@ class Runs {
       const bool has_lived_here =
           std::ranges::any_of(three, [&](const Run* one) { return lived.contains(one->fingerprint); });
       if (has_lived_here && bad.size() == kBadRuns) continue;
-      // One that had begun before says nothing of a try.
+      // A run that began before says nothing of a try.
       if (passing && run.begun < passing->since) {
         if (passing->three) passing->three = three;
         continue;
@@ -340,7 +340,7 @@ bool read_value(std::string_view text, Ending& ending) {
 
 std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outcomes, const Ledger& ledger,
                                               const Snapshot& snapshot, std::uint32_t asker, Moment now) {
-  // What root includes again is included for all, and what the asking user includes for that user.
+  // A device that root includes again is included for all; one that the asking user includes, for that user.
   std::vector<PastRun> for_all;
   for (const UserRuns& user : outcomes) {
     if (user.uid != 0 && user.uid != asker) continue;

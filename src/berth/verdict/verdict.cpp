@@ -12,7 +12,7 @@
 namespace berth {
 namespace {
 
-/// What the selectors of a request and of the site mean on this machine.
+/// The meaning on this machine of the selectors of a request and of the site.
 struct Selected {
   std::vector<bool> chosen, excluded;               ///< by place in the snapshot
   std::vector<std::optional<std::string>> by_site;  ///< the reason
@@ -80,7 +80,7 @@ Verdict verdict_of(const Device& device, const Case& subject, Clause last) {
   return verdict;
 }
 
-/// What is known of the device at one place.
+/// The facts about the device with this index.
 Case case_of(std::size_t place, const Request& request, const Ledger& ledger, const Facts& facts,
              const Selected& selected) {
   const Device& device = facts.snapshot.devices[place];

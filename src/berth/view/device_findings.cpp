@@ -58,7 +58,7 @@ void check_devices(const Snapshot& snapshot, Findings& findings) {
   }
 }
 
-/// What an application did is its own affair, and what was recorded costs nothing.
+/// An application's fault is its own affair, and a recorded Xid costs nothing.
 void check_xids(const Snapshot& snapshot, Findings& findings) {
   for (const Device& device : snapshot.devices) {
     const Xid* xid = xid_of(device.health.last_xid.value_or(0));
@@ -124,7 +124,7 @@ void check_compute_mode(const Snapshot& snapshot, Findings& findings) {
                       std::string(vendor_of_first(snapshot).compute_mode_command)});
 }
 
-/// What follows for shares from MPS, and from an exclusive mode without it.
+/// The consequences for shares of MPS, and of an exclusive mode without it.
 void check_mps(const Snapshot& snapshot, Findings& findings) {
   const auto served = labels_of_those(snapshot, has_mps);
   if (!served.empty())

@@ -1,4 +1,4 @@
-// What of a machine is in the documents of `berth list` and the agent. host_report.cpp reads it.
+// The facts of a machine in the documents of `berth list` and the agent. host_report.cpp reads them.
 #include "berth/view/device_json.h"
 
 #include <concepts>
@@ -13,7 +13,7 @@
 namespace berth::view {
 namespace {
 
-/// One value of a device, as its kind is written.
+/// A value of a device, as its kind is written.
 struct ReadingAsJson {
   FieldKind kind;
 

@@ -107,7 +107,7 @@ Device read_device(const JsonReader& json, HostReport& report) {
   Device device;
   read_readings(json, device);
   if (device.vendor.empty()) device.vendor = kUntoldVendor;
-  // What tells one device from another.
+  // The fields by which devices differ.
   device.index = json.needed<unsigned>("index");
   if (!json.has("uuid")) json.mark("uuid", "is missing");
   device.uuid = json.text("uuid");
@@ -152,7 +152,7 @@ Verdict not_judged(const std::string& uuid) {
   return verdict;
 }
 
-/// What a lease and a waiter have in common.
+/// The fields that a lease and a waiter have in common.
 Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
   Ticket ticket;
   json.needs("id");
@@ -259,7 +259,7 @@ void read_listing(const JsonReader& json, HostReport& report) {
   read_devices(json, report);
 }
 
-/// What waiters stand behind, each found at once however many there are.
+/// The tickets by their ids: a waiter's rival is found at once however many there are.
 class TicketsById {
  public:
   explicit TicketsById(const Ledger& ledger) : ledger_(ledger) {

@@ -62,7 +62,7 @@ std::string trouble_of(const Host& host) {
   return printable(host.report->facts.snapshot.stale_reason.value_or(""));
 }
 
-/// Who has how many: "alice 4, bob 1"; of a host that is down, since when.
+/// The users and how many they have: "alice 4, bob 1"; of a host that is down, since when.
 Cell state_cell(const Host& host, const Totals& totals, const Style& style) {
   if (!host.is_up()) {
     if (!host.seen_s) return {"down, never seen", Tone::bad};

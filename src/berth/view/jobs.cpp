@@ -252,7 +252,8 @@ void remark_on(const ListedTask& task, const Requests& in_queue, const Style& st
                            bytes_for_people(standing.cut_bytes), to_text(task.id)));
 }
 
-// What a table has no room for, a line each. Of what was over at `told_s` the user has read it.
+// The reasons for which a table has no room, a line each. The user has read those of tasks that were over at
+// `told_s`.
 std::string reasons_of(const std::vector<ListedTask>& tasks, const Style& style, std::int64_t told_s) {
   std::vector<JobRemark> remarks;
   Requests in_queue;

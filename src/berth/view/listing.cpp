@@ -112,7 +112,7 @@ ShortState state_of(const Listing& listing, const Device& device, const Verdict*
   return {"unknown", Tone::bad};
 }
 
-/// What a cell is made from.
+/// The facts from which a cell is made.
 struct Shown {
   const Listing& listing;
   const Device& device;

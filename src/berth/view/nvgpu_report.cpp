@@ -37,7 +37,7 @@ std::string rough_command(const std::string& command) {
   return command.size() <= kWidth ? command : command.substr(0, kWidth) + "...";
 }
 
-/// Whoever has leased it; "?" has locked it without a ticket.
+/// The lessees; "?" has locked it without a ticket.
 std::vector<std::string> lessees(const Device& device, const Facts& facts, const LeasesByDevice& leases) {
   std::vector<std::string> users;
   for (const Ticket* lease : leases.on(device.uuid))

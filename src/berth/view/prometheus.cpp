@@ -181,7 +181,7 @@ void write_queue(MetricWriter& writer, const Metrics& metrics) {
   for (const auto& [user, count] : of_users) writer.sample({{"user", user}}, count);
 }
 
-// What others can know of jobs is in the tickets of their tasks. Those that do not stand in line have none.
+// Others know of jobs only by the tickets of their tasks. A task that is not in the queue has none.
 void write_jobs(MetricWriter& writer, const Listing& listing) {
   struct JobsOfUser {
     double in_queue = 0;

@@ -345,7 +345,7 @@ void put_in_order(Section& section, TopOrder order) {
       std::ranges::stable_sort(entries, {}, &Entry::user);
       return;
     case TopOrder::end:
-      // What has no end comes last.
+      // Leases without an end come last.
       std::ranges::stable_sort(entries, {},
                                [](const Entry& entry) { return std::pair(entry.end_s == 0, entry.end_s); });
       return;
@@ -403,7 +403,7 @@ Row head_of(const TopSight& sight, const ScreenSize& size, const Style& style) {
   return {{std::move(text), Tone::strong}, {std::string(gap, ' ')}, {clock, Tone::faint}};
 }
 
-/// What is wrong, a line each.
+/// The troubles, a line each.
 std::vector<Row> troubles_of(const TopSight& sight, const Style& style) {
   std::vector<Row> rows;
   for (const auto& host : sight.hosts) {
@@ -520,7 +520,7 @@ TopScreen top_screen(const TopSight& sight, const TopView& view, const ScreenSiz
   std::vector<Row> above{head_of(sight, size, style)};
   for (Row& row : troubles_of(sight, style)) above.push_back(std::move(row));
   const std::vector<BodyLine> lines = view.help ? help_lines() : lines_of(sight, view, size, style);
-  // What is wrong may take a third of the screen; the last two lines are the detail and the keys.
+  // The troubles may take a third of the screen; the last two lines are the detail and the keys.
   above.resize(std::min(above.size(), std::max<std::size_t>(1, size.lines / 3)));
   const std::size_t below = size.lines >= 6 ? 2 : size.lines >= 3 ? 1 : 0;
   screen.page = std::max<std::size_t>(1, size.lines - std::min(size.lines, above.size() + below));

@@ -86,7 +86,7 @@ const HostReport* report_of(const TopSight& sight, const TopItem& item) {
   return nullptr;
 }
 
-/// What can be done about a line.
+/// The actions for a line.
 struct Remedy {
   std::vector<std::string> words{};  ///< for berth; empty: nothing
   std::string what{};                ///< as a question: "release lease a1b2c3 of ada, train.py"

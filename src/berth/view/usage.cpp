@@ -115,7 +115,7 @@ std::string what_it_is_about(const Usage& usage, const Style& style) {
                          : sums_of(usage));
 }
 
-/// What the table is about, and what is not in it.
+/// The subject of the table, and what is missing in it.
 std::string notes_on(const Usage& usage, const Style& style) {
   std::string text = usage.to_s == 0 ? fmt::format("{}\n", kNoHostTells) : what_it_is_about(usage, style);
   if (usage.unwatched_s >= kWorthTelling) {
@@ -212,7 +212,7 @@ namespace {
 
 constexpr std::size_t kMostHistoryRows = 4096;  // ours have 2,000
 
-/// What is none is not known.
+/// A value of another kind is not known.
 Reading<int> whole_in(const Json& value) {
   if (!value.is_number_integer()) return std::nullopt;
   const auto number = value.get<std::int64_t>();

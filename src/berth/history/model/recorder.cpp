@@ -72,7 +72,7 @@ void Recorder::count(const Observation& observation, const Interval& interval) {
 double Recorder::seconds_of(const LeaseKey& key, const Moment& at, const Interval& interval) const {
   if (live_.contains(key)) return interval.seconds;
   const double since_grant = static_cast<double>(at.wall_s - key.begun_s);
-  // One that was there before the last look would have been seen by it.
+  // A lease older than the last look would have been seen there.
   if (!interval.first) return std::clamp(since_grant, 0.0, interval.seconds);
   const bool known = known_.open.contains(key);
   const double since_known = static_cast<double>(at.wall_s - known_.watched_until_s);

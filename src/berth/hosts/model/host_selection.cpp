@@ -20,7 +20,7 @@ bool is_still_asked(const State& state) {
       state.hosts, [](const Candidate& each) { return each.state == HostState::asked && !each.offer; });
 }
 
-// One that waited is told as such, also if other hosts were down.
+// If the request waited on a host, that decides the code, even if other hosts were down.
 ErrorCode code_of(const State& state) {
   const auto any = [&](ErrorCode code) {
     return std::ranges::any_of(state.hosts,

@@ -26,7 +26,7 @@ bool is_away(const Offer& offer) {
   return offer.near == false;
 }
 
-// Smaller is better. Made of one host's words alone: whoever lies moves only himself.
+// Smaller is better. It depends on one host's words alone, so a host that lies moves only itself.
 auto key_of(const Request& request, const HostAnswer& answer) {
   enum Rank { kAtOnce, kLater, kNever, kSilent };
   const auto key = [](Rank rank, bool away, std::size_t free, std::int64_t wait, std::size_t ahead) {

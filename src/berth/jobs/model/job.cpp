@@ -108,7 +108,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       task.boot = event.boot;
       break;
     case TaskEventKind::started:
-      // One that finds itself cancelled after this line goes no further.
+      // A process that finds its task cancelled after this line goes no further.
       if (task.phase == TaskPhase::cancelled) break;
       task.phase = TaskPhase::running;
       task.started_s = event.at_s;
@@ -268,7 +268,7 @@ bool has_gpus(KnownJob::Task task) {
   return is_busy(task) || task == KnownJob::Task::left;
 }
 
-/// What the jobs of tenants have now.
+/// The GPUs that the jobs of tenants have now.
 struct GpusOfTenants {
   std::map<std::uint64_t, std::size_t> of_living;
   std::size_t of_gone = 0;

@@ -20,7 +20,7 @@ std::string end_in_words(const TaskStanding& task) {
 
 std::optional<NoticedEnd> noticed_end(const std::vector<TaskStanding>& tasks) {
   const auto is_bad = [](const TaskStanding& task) {
-    // What its user has cancelled he knows.
+    // The user knows of a cancellation.
     if (task.phase == TaskPhase::cancelled) return !task.reason.empty();
     return exit_status_of(task) != 0;
   };

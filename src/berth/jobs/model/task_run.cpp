@@ -9,7 +9,7 @@ namespace {
 
 TaskEvent event_of(TaskEventKind kind) {
   TaskEvent event;
-  event.kind = step;
+  event.kind = kind;
   return event;
 }
 

@@ -93,6 +93,15 @@ TEST_CASE("events are read as they were appended, one after another") {
   CHECK(decode_events(text) == all);
 }
 
+TEST_CASE("the events of a task have the words that other versions read") {
+  using enum TaskEventKind;
+  std::string words;
+  for (const TaskEventKind kind :
+       {taken, started, ended, cancelled, put_off, again, retried, output_cut, not_told, preempted, cut_off})
+    words += std::string(to_text(kind)) + " ";
+  CHECK(words == "taken started ended cancelled put_off again retried output_cut not_told gave_way cut_off ");
+}
+
 TEST_CASE("an event that was cut off anywhere has not happened, and spoils none after it") {
   const std::string first = encode_event(event(TaskEventKind::taken));
   const std::string cut = encode_event(event(TaskEventKind::started));

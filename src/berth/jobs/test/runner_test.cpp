@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 TaskEvent wrote(TaskEventKind kind) {
   TaskEvent event;
-  event.kind = step;
+  event.kind = kind;
   return event;
 }
 

@@ -22,7 +22,7 @@ constexpr TaskId kOfArray{12, 7};
 
 TaskEvent wrote(TaskEventKind kind) {
   TaskEvent event;
-  event.kind = step;
+  event.kind = kind;
   return event;
 }
 

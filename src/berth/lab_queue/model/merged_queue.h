@@ -13,7 +13,7 @@
 namespace berth {
 
 /// What a request has in common on all hosts on which it waits: where it was asked for, and its user. The
-/// user is what the kernel of each host says; the other is the request's own word. So nobody can make his
+/// user is what the kernel of each host says; the other is the request's own word. So nobody can make a
 /// request look like a part of another user's. nullopt: it was asked for on the host itself, and waits only
 /// there.
 std::optional<std::pair<std::string, std::string>> origin_and_user(const Ticket& ticket);

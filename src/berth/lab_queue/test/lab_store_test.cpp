@@ -160,6 +160,19 @@ TEST_CASE("a ticket is read as it was written") {
     const auto read = read_lab_ticket("gpu1-ab", {"/berth/1/ticket/gpu1-ab", lab_ticket_json(ticket), order});
     RC_ASSERT(read == ticket);
   }));
+  // Agents of other versions read these keys.
+  CHECK(
+      lab_ticket_json({.id = "x",
+                       .home = "a",
+                       .uid = 1,
+                       .lane = 2,
+                       .gpus = 2,
+                       .fair_number = 5,
+                       .most = 4,
+                       .origin = "a:7",
+                       .hosts = {"b"},
+                       .joined = {}}) ==
+      R"({"home":"a","uid":1,"lane":2,"gpus":2,"turn":5,"most":4,"asked_at":"a:7","hosts":["b"],"joined":[]})");
   // A Berth of before says neither how many GPUs nor a turn nor a limit, nor where it was asked.
   const auto old =
       read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":2,"hosts":["b"],"joined":[]})", 1});

@@ -93,7 +93,7 @@ std::string as_typed(const std::string& option) {
 
 constexpr std::string_view kSpace = " \t\r";
 
-// What stands before a command in a line, and after what a command begins anew.
+// Words that may stand before a command in a line, and words after which a command begins anew.
 constexpr auto kBefore = std::to_array<std::string_view>(
     {"exec", "time", "nohup", "if", "then", "else", "elif", "do", "while", "until", "!", "{", "("});
 constexpr auto kBetween = std::to_array<std::string_view>({"&&", "||", "|", ";", "&"});

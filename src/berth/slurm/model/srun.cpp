@@ -11,7 +11,7 @@
 namespace berth {
 namespace {
 
-// What a type of GPU is called in gres.conf.
+// A type of GPU, as gres.conf names it.
 bool is_type(std::string_view text) {
   const auto fits = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||

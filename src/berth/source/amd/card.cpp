@@ -1,6 +1,5 @@
-// What amdgpu tells of a card in sysfs: "GPU sysfs/power/thermal controls" of
-// the kernel's documentation (Documentation/gpu/amdgpu/), and hwmon's
-// (Documentation/hwmon/sysfs-interface.rst) for units.
+// The files of amdgpu for a card in sysfs: "GPU sysfs/power/thermal controls" of the kernel's documentation
+// (Documentation/gpu/amdgpu/), and hwmon's (Documentation/hwmon/sysfs-interface.rst) for units.
 #include "berth/source/amd/card.h"
 
 #include <fmt/format.h>

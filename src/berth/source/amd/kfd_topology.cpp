@@ -47,7 +47,7 @@ std::optional<ComputeNode> read_node(const std::string& folder, std::uint32_t nu
   const auto text = read_text(fmt::format("{}/{}/properties", folder, number));
   if (!text) return std::nullopt;
   const Properties properties = properties_in(*text);
-  // What tells a GPU from a CPU, for the runtime too.
+  // A node without SIMDs is a CPU, for the runtime too.
   if (property<std::uint32_t>(properties, "simd_count").value_or(0) == 0) return std::nullopt;
   ComputeNode node;
   node.number = number;

@@ -86,7 +86,7 @@ bool add_computing(const Roots& roots, const std::vector<ComputeNode>& nodes, st
 bool add_clients(const Roots& roots, std::uint32_t pid, std::vector<DrmClient>& clients) {
   const std::string folder = fmt::format("{}/{}", roots.proc, pid);
   const auto files = numbers_in(folder + "/fd");
-  // One that has just ended is no secret.
+  // A process that has just ended hides nothing.
   if (!files) return ::access(folder.c_str(), F_OK) != 0;
   for (const std::uint32_t file : *files) {
     std::array<char, 64> target{};
@@ -118,8 +118,7 @@ bool add_open(const Roots& roots, const std::vector<ComputeNode>& nodes, std::ve
       if (node == nodes.end()) continue;
       const auto place = static_cast<std::size_t>(node - nodes.begin());
       const std::uint64_t taken = sum_of(client.vram_bytes, whole_memory[place] ? client.machine_bytes : 0);
-      // Whoever only has the card open, as a session's manager does, does
-      // nothing there.
+      // A process that only has the card open, such as a session's manager, does nothing there.
       if (taken == 0 && !client.computed && !client.drew) continue;
       Use& use = uses[place][pid];
       use.draws = use.draws || !client.computed || client.drew;

@@ -12,7 +12,7 @@ namespace {
 
 // As much as a file of sysfs can have, and more than any fdinfo does.
 constexpr std::size_t kMostBytes = 1 << 14;
-// What lies about its own length must not keep us for ever.
+// A file with a wrong length must not keep us for ever.
 constexpr std::size_t kMostNames = 1 << 20;
 
 constexpr std::string_view kBlanks = " \t\n";

@@ -90,7 +90,7 @@ class CudaStart {
   const sys::DynamicLibrary& library_;
 };
 
-/// What the child writes until it ends. False: it still runs at the deadline.
+/// All that the child writes until it ends. False: it still runs at the deadline.
 bool read_until(int output, std::chrono::nanoseconds deadline, std::string& text) {
   for (;;) {
     const auto left =

@@ -8,8 +8,8 @@
 namespace berth::nvidia_smi {
 namespace {
 
-/// What stands between <name> or <name …> and </name>, for the first such element; `text` goes on behind it.
-/// The report is made by a program and has no element inside one of the same name, comments or CDATA.
+/// The text between <name> or <name …> and </name>, for the first such element; `text` goes on behind it. The
+/// report is made by a program and has no element inside one of the same name, comments or CDATA.
 std::optional<std::string_view> next_element(std::string_view& text, std::string_view name) {
   const std::string open = "<" + std::string(name);
   const std::string close = "</" + std::string(name) + ">";
@@ -82,7 +82,7 @@ std::vector<ReportedInstance> parse_instances(std::string_view gpu) {
   return instances;
 }
 
-/// What stands between `before` and `after`.
+/// The text between `before` and `after`.
 std::string_view between(std::string_view text, std::string_view before, std::string_view after) {
   const std::size_t begin = text.find(before);
   if (begin == std::string_view::npos) return {};

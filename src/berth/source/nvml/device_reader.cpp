@@ -169,8 +169,8 @@ class FieldValues {
   bool told_ = false;
 };
 
-/// One call has all that newer drivers tell. What is missing there is asked for as before there was this
-/// call.
+/// A single call has all that newer drivers tell. Values that are missing there are asked for as before there
+/// was this call.
 void read_health(Questions& questions) {
   Library& library = questions.library();
   Health& health = questions.device().health;
@@ -192,7 +192,7 @@ void read_health(Questions& questions) {
     health.row_remap_pending = pending != 0;
     health.row_remap_failed = failed != 0;
   } else if (!is_told) {
-    // What GPUs before Ampere have instead.
+    // GPUs before Ampere have retired pages instead.
     health.retired_pages_pending = values.flag(kRetiredPending);
     if (!health.retired_pages_pending) health.retired_pages_pending = questions.flag(library.retired_pending);
   }
@@ -210,7 +210,7 @@ void read_compute_mode(Questions& questions) {
   }
 }
 
-/// What a GPU is, and what never changes.
+/// The constant facts of a GPU.
 void read_identity(Questions& questions, ReadingSet readings) {
   Library& library = questions.library();
   Device& device = questions.device();
@@ -231,7 +231,7 @@ void read_identity(Questions& questions, ReadingSet readings) {
   }
 }
 
-/// What only a whole GPU has; its MIG instances share it.
+/// The readings of a whole GPU, which its MIG instances share.
 void read_board(Questions& questions, ReadingSet readings) {
   Library& library = questions.library();
   Device& device = questions.device();
@@ -260,7 +260,7 @@ void read_utilization(Questions& questions) {
   if (value.memory != kAbsent32) device.memory_utilization_percent = value.memory;
 }
 
-/// What a GPU and a MIG instance have each for itself.
+/// The readings that a GPU and a MIG instance have each for itself.
 void read_share(Questions& questions, ReadingSet readings) {
   if (readings.has(ReadingKind::memory)) read_memory(questions);
   if (readings.has(ReadingKind::processes)) read_listed_processes(questions);

@@ -60,8 +60,8 @@ Entries read_list(Library& library, Handle device, ListEntry& function, std::siz
   std::size_t capacity = kFirstCapacity;
   std::vector<std::byte> buffer;
   for (int tried = 0; tried < kTries && capacity <= kMostEntries; ++tried) {
-    // One entry more than is said to fit: a driver that writes larger ones than its symbols promise must not
-    // write past the end either.
+    // The buffer has one entry more than is said to fit: a driver that writes larger ones than its symbols
+    // promise must not write past the end either.
     buffer.assign((capacity + 1) * kLargestEntry, kCanary);
     auto count = static_cast<unsigned>(capacity);
     const Return outcome = library.call(function, device, &count, static_cast<void*>(buffer.data()));
@@ -81,7 +81,7 @@ std::size_t size_promised_by_v3(Library& library) {
   return quirk ? 32 : 24;
 }
 
-/// One list through the newest of three functions that the driver has and accepts.
+/// A list through the newest of three functions that the driver has and accepts.
 Entries read_newest(Library& library, Handle device, ListEntry& v3, ListEntry& v2, ListEntry& v1) {
   Entries list{{}, kFunctionNotFound};
   if (library.has(v3)) list = read_list(library, device, v3, size_promised_by_v3(library));

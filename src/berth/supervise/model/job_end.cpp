@@ -8,7 +8,7 @@ namespace {
 using std::chrono::milliseconds;
 using EndMoment = std::optional<milliseconds>;
 
-// What was forked in this moment is killed a moment later.
+// A process that was forked in this moment is killed a moment later.
 constexpr milliseconds kKillAgain = std::chrono::seconds(1);
 
 EndStep all_asked(EndMoment kill_at) {
@@ -52,7 +52,7 @@ EndStep of_all_asked(AllAsked asked, const EndEvent& event, milliseconds now) {
   if (const auto* time = std::get_if<TimeWish>(&event))
     return all_asked(earlier_of(asked.kill_at, now + time->grace));
   if (std::holds_alternative<ReleaseWish>(event) && !asked.kill_at) return {asked, EndAction::ask_again};
-  // What the command has started since then is ended by the SIGKILL, if there is one.
+  // A process that the command has started since then is ended by the SIGKILL, if there is one.
   if (std::holds_alternative<CommandGone>(event) && !asked.kill_at) return all_asked({});
   return {asked};
 }
