@@ -11,7 +11,7 @@ namespace berth::cli {
 enum class CommandGroup { look, run_now, run_later, machines, administer };
 
 /// Where `berth help` shows a command.
-struct CommandPlace {
+struct CommandListing {
   CommandGroup group = CommandGroup::look;
   bool comes_first = false;  ///< a newcomer needs it: it has a line of its own
 };
@@ -21,7 +21,7 @@ struct Row {
   std::string_view name;
   std::string_view alias;    ///< "" for none
   std::string_view summary;  ///< one line; "" hides the command
-  CommandPlace place;
+  CommandListing shown;
   bool needs_probe;  ///< asks the driver: main starts the probe before it reads the options
   std::unique_ptr<command::Command> (*make)();
   bool is_program = false;  ///< a program of its own, which starts its probe itself

@@ -43,7 +43,7 @@ constexpr std::string_view kListAbout =
     "machine, with its free GPUs and the users of the others. --anywhere shows the same of the hosts of the "
     "site file, and asks each through ssh.";
 
-/// What was typed after `berth`, or after `berth list`.
+/// The words after `berth`, or after `berth list`.
 std::span<char*> own_words(const command::Environment& environment) {
   const std::span<char*> words = environment.words();
   return words.empty() || *words.front() == '-' ? words : words.subspan(1);

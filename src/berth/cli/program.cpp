@@ -48,11 +48,11 @@ constexpr auto kHeadings =
                             {CommandGroup::run_now, "Run now"},
                             {CommandGroup::run_later, "Run later"},
                             {CommandGroup::machines, "Several machines: --anywhere with most of these"},
-                            {CommandGroup::administer, "Administer"}});
+                            {CommandGroup::administer, "Admin"}});
 
 auto rows_of(CommandGroup group) {
   return rows() | std::views::filter(
-                      [group](const Row& row) { return row.place.group == group && !row.summary.empty(); });
+                      [group](const Row& row) { return row.shown.group == group && !row.summary.empty(); });
 }
 
 std::string line_of(const Row& row) {
@@ -121,7 +121,7 @@ std::string general_help() {
     std::vector<std::string_view> more;
     std::string lines;
     for (const Row& row : rows_of(heading.group)) {
-      if (row.place.comes_first)
+      if (row.shown.comes_first)
         lines += line_of(row);
       else
         more.push_back(row.name);

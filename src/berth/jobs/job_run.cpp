@@ -1,5 +1,4 @@
-// One run of a task: does what the step says (src/berth/jobs/model/task_run.h), which holds the order that
-// counts.
+// Runs a task once, as the step says (src/berth/jobs/model/task_run.h), which holds the order that counts.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,7 +84,7 @@ class TaskRun {
   void perform(task_run::Note&& what) { tell_failure(spool_.append(id_, std::move(what.event))); }
   void perform(task_run::NoteCut&& what) {
     const std::uint64_t bytes = what.event.cut_bytes.value_or(0);
-    // What cannot be written now is told at the end.
+    // A cut that cannot be written now is written at the end.
     if (spool_.append(id_, std::move(what.event))) happen(task_run::CutNoted{bytes});
   }
   void perform(task_run::Join&& what) {
@@ -123,7 +122,7 @@ class TaskRun {
     if (!done) command::print_message(done.error().message);
   }
 
-  // One that was killed has nobody else who would see to it that the next one gets in the queue.
+  // The runner may have been killed, and then nobody else would put the next task into the queue.
   void tell_runner() const { tell_failure(ensure_runner(spool_, id_)); }
 
   // --- the command
@@ -136,9 +135,9 @@ class TaskRun {
     options.lease = std::move(request.lease);
     std::ranges::move(not_on, std::back_inserter(options.lease.request.request.exclude));
     options.lease.in_background = true;
-    // What `berth list` and `berth queue` show beside the command.
+    // The note that `berth list` and `berth queue` show beside the command.
     options.lease.note = to_text(TaskNote{id_, job_.name, options.lease.note});
-    // What it is set to was stored with the job, by an earlier Berth for example.
+    // The value was stored with the job, perhaps by an earlier Berth.
     BERTH_LET(options.first_look, supervise::time_of_first_look(Unitless::is_base));
     BERTH_DO(fill_in_command(options, spool_, id_, job_, is_far));
     BERTH_DO(bound_output());
@@ -171,7 +170,7 @@ class TaskRun {
     };
     hooks.before_yes = [this](const std::vector<std::string>& devices) { return before_start(devices); };
     hooks.after_end = [this](const sys::JobEnding& ending, const std::optional<Receipt>& receipt) {
-      // What is told of an array is told of all of its tasks.
+      // The notice of an array is about all of its tasks.
       if (receipt && !id_.index) used_ = view::receipt_sentence(*receipt);
       if (receipt) energy_mj_ = energy_mj_of(*receipt);
       after_end(ending);
@@ -257,7 +256,7 @@ Result<int> run_task(command::Environment& environment, std::string_view path) {
   return TaskRun(environment, spool, *id).go();
 }
 
-/// What the runner starts for a task: a `berth run` that nobody watches.
+/// The command that the runner starts for a task: a `berth run` that nobody watches.
 class TaskCommand : public command::Command {
  public:
   command::Syntax syntax() override {

@@ -195,7 +195,7 @@ class JobRunner {
     auto child = spawn(what.id);
     if (child) return (void)live_.emplace_back(LiveTask{.id = what.id, .child = *std::move(child)});
     const auto standing = standing_of_task(what.id);
-    // What cannot be read tells nobody anything.
+    // A job that cannot be read has no notices.
     tell(
         runner::NotSpawned{what.id, standing ? child.error().message : "", standing ? standing->reason : ""});
   }
@@ -339,7 +339,7 @@ class Jobs : public command::Command {
     BERTH_LET(auto signals, runner_signals());
     // A file system that is somebody's working directory cannot be unmounted.
     if (::chdir("/") != 0) return sys::fail_errno("leaving the working directory");
-    // What the shell that has started us allows itself is not for the jobs of others.
+    // The limits of the shell that has started us are not for the jobs of others.
     sys::raise_limits();
     ::umask(022);
     ::prctl(PR_SET_NAME, kRunnerName);

@@ -78,7 +78,7 @@ Result<void> send_output(TaskId id, const Job& job) {
   const auto open_file = [&](const std::string& pattern) -> Result<sys::Descriptor> {
     if (pattern.empty()) return sys::Descriptor();
     const std::string name = filled_slurm_pattern(pattern, id, job.name, sys::user_name(::geteuid()));
-    // One that runs again adds to what it has printed.
+    // A second run appends to the output of the first.
     sys::Descriptor file(::open(
         name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | (is_first ? O_TRUNC : 0), 0666));
     if (!file) return sys::fail_errno(fmt::format("opening {} in {} for the output", name, job.folder));

@@ -256,7 +256,7 @@ class Acquirer {
       if (!tried_.insert(uuid).second) continue;
       const Moment begun = sys::milliseconds_since_boot();
       if (on_wait_.try_device(*device)) continue;
-      // What cannot be remembered would be granted again.
+      // A failure that cannot be noted would be granted again.
       if (store_.note_outcome({fingerprint_of(own_->ticket().uid, words_.command),
                                begun,
                                sys::milliseconds_since_boot() - begun,

@@ -44,7 +44,7 @@ Result<std::vector<ExcludedDevice>> excluded_in(const std::string& path) {
   return std::move(files.policy.excluded);
 }
 
-// Whoever reads it meets the whole of it, or what was there before.
+// A reader meets the whole of the file, or the file that was there before.
 Result<void> write_exclusions(const std::string& path, const std::vector<ExcludedDevice>& excluded) {
   if (excluded.empty()) {
     if (::unlink(path.c_str()) == 0) return {};

@@ -300,7 +300,7 @@ Result<void> DirectoryTicket::wait_again(std::vector<std::string> candidates, Ga
   auto back = gate ? become_waiting() : std::unexpected(told(gate.error()));
   if (gate) gate->close();
   if (!back) return back;
-  // Whoever watches them hears the one, and whoever watches the lease the other.
+  // A process that watches them hears the one, and a process that watches the lease the other.
   locks_.close();
   ::fchmod(file_.get(), kTicketMode);
   return {};

@@ -192,7 +192,7 @@ class Run {
     check.end();
     const Receipt receipt = receipt_of(lease, {std::chrono::milliseconds(lasted), *ending, end.has_asked()},
                                        [&] { return read_machine(); });
-    // Whoever hears of the end may ask for the receipt.
+    // A program that hears of the end may ask for the receipt.
     const std::string missing = keep_receipt(receipt);
     if (options_.hooks.after_end) options_.hooks.after_end(*ending, receipt);
     others.insert(others.end(), check.ended().begin(), check.ended().end());

@@ -322,7 +322,7 @@ std::uint64_t shape_of(std::uint32_t uid, std::string_view command) {
 std::string told_program(std::string_view command) {
   const std::string found = program_and_script(trimmed(command));
   std::string_view word = std::string_view(found).substr(found.rfind('\0') + 1);
-  // What a shell was given as a word is no path.
+  // A word with a space is a script that a shell was given, and no path.
   if (word.find(' ') == std::string_view::npos) word.remove_prefix(word.rfind('/') + 1);
   return std::string(shortened(trimmed(word), kLongestProgram));
 }

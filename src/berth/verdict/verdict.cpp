@@ -193,7 +193,7 @@ std::string reasons(const std::vector<Verdict>& verdicts, const Snapshot& snapsh
   return text;
 }
 
-/// What is inside of a lease is nobody else's.
+/// Inside a lease there is nobody else to leave GPUs to.
 unsigned gpus_to_leave(const Request& request, const Facts& facts) {
   return request.yield_s && !facts.within ? facts.policy.leave_free : 0;
 }

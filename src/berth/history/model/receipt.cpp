@@ -59,12 +59,12 @@ std::optional<Receipt> whole_receipt(std::string line) {
 }
 
 std::optional<Receipt> receipt_from_line(std::string_view line) {
-  // What was cut off before it has no end of line of its own. No value has a tab, so nothing else reads so.
+  // A line that was cut off before it has no end of its own. No value has a tab, so nothing else reads so.
   const std::size_t last = line.rfind(kReceiptBegin);
   return last == std::string_view::npos ? std::nullopt : whole_receipt(std::string(line.substr(last)));
 }
 
-/// What has no end is left out: it may still be written.
+/// A line without an end is left out: it may still be written.
 void for_each_line(std::string_view text, const auto& use) {
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     use(text.substr(0, end + 1));

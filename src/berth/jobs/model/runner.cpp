@@ -9,11 +9,11 @@ namespace {
 using namespace std::chrono_literals;
 using Task = KnownJob::Task;
 
-// One that could not join the queue tries again after so long, then after twice as long.
+// A job that could not join the queue tries again after so long, then after twice as long.
 constexpr Moment kFirstPause = 200ms;
 constexpr Moment kLongestPause = 60s;
-// One that cannot begin holds up nobody else. When so many that ask for the same cannot, it is not they that
-// are broken.
+// A job that cannot begin holds up no other. If so many with the same request cannot, the fault is not in the
+// jobs.
 constexpr std::size_t kBrokenJobs = 3;
 // Nothing tells of the end of what a job has left behind when its `berth run` was killed.
 constexpr Moment kStrayPeriod = 5s;
@@ -22,7 +22,7 @@ constexpr Moment kTenantPeriod = 1s;
 // Old jobs are forgotten once a day; a runner that lives for long asks now and then whether it is.
 constexpr Moment kForgetPeriod = 1h;
 
-// What a job has left behind is of interest where it is to be ended.
+// A process that a job has left behind matters only if it is to be ended.
 Task known_as(const TaskStanding& standing, std::uint64_t tenant) {
   if (is_over(standing))
     return standing.left_behind && (tenant != 0 || standing.asked_to_end) ? Task::left : Task::over;
@@ -64,7 +64,7 @@ void drop(State& state, std::uint64_t number) {
   std::erase_if(state.jobs, [&](const KnownJob& job) { return job.number == number; });
 }
 
-/// One rule for each event.
+/// A rule for each event.
 class RunnerRules {
  public:
   RunnerRules(State state, Moment now, std::int64_t wall_s)
@@ -87,11 +87,11 @@ class RunnerRules {
       if (!state_.over.contains(number)) act(ReadJob{number});
   }
 
-  // One that cannot be read is left alone: `berth jobs` names it.
+  // A job that cannot be read is left alone: `berth jobs` names it.
   void on(const JobRead& read) {
     if (!read.job) return drop(state_, read.number);
     const Job& job = *read.job;
-    // Whoever ran it may have been killed before it could tell.
+    // The process that ran it may have been killed before it could tell.
     if (std::ranges::all_of(read.standings, is_over)) act(TellEnd{read.number});
     if (std::ranges::all_of(read.standings, [&](const TaskStanding& standing) {
           return known_as(standing, job.tenant) == Task::over;
@@ -155,7 +155,7 @@ class RunnerRules {
       state_.pauses.erase(job.number);
     }
     job.tasks[place] = task;
-    // Whoever cancelled it may have come before its process could say who it is.
+    // The cancel may have come before the process of the task could say its pid.
     if (standing.phase == TaskPhase::cancelled && has_process &&
         std::holds_alternative<Child>(process->second))
       act(EndChild{id});
@@ -233,7 +233,7 @@ class RunnerRules {
     if (!tenants.empty()) act(AskTenants{std::move(tenants)});
   }
 
-  // What waits is cancelled at once, and what runs after the grace that its tenant was given.
+  // Waiting tasks are cancelled at once, and running ones after the grace of their tenant.
   void on(const TenantsSeen& seen) {
     std::set<std::uint64_t> news;
     for (const std::uint64_t tenant : seen.gone)
@@ -262,7 +262,7 @@ class RunnerRules {
   void on(const Settled&) {
     if (std::holds_alternative<Rests>(state_.stage)) return act(has_work() ? Action(BeginAgain{}) : Leave{});
     if (!has_work()) {
-      // Whoever saw the lock has left its job to us: look once more without it.
+      // A process that saw the lock has left its job to us: look once more without it.
       state_.stage = Rests{};
       act(LetGo{});
       return act(List{});

@@ -43,16 +43,16 @@ bool is_retried(const Job& job, const CommandEnded& ended) {
   return is_to_be_retried(job, then);
 }
 
-/// One rule for each stage and what can happen in it. Whatever else happens there changes nothing.
+/// A rule for each stage and each event that counts in it. Any other event changes nothing.
 class TaskRules {
  public:
-  TaskRules(const Job& job, TaskId id, const TaskEvent& self, State state)
-      : job_(job), id_(id), self_(self), state_(std::move(state)) {}
+  TaskRules(const Job& job, TaskId id, const TaskEvent& self, State& state)
+      : job_(job), id_(id), self_(self), state_(state) {}
 
   Step step(const Event& event) && {
     const Stage stage = state_.stage;
     std::visit([this](const auto& now, const auto& what) { on(now, what); }, stage, event);
-    return {std::move(state_), std::move(actions_)};
+    return {state_, std::move(actions_)};
   }
 
  private:
@@ -72,11 +72,12 @@ class TaskRules {
     act(WriteAndLook{self_});
   }
 
-  // Whoever cancelled it before `taken` was written could not find us, and nobody else will end us.
+  // A process that cancelled the task before `taken` was written could not find us, and nobody else will end
+  // us.
   void on(const Taking&, const Looked& now) {
     if (now.standing.phase != TaskPhase::waiting) return leave();
     const bool avoids = job_.not_on_last_device && now.standing.starts > 0;
-    is(InLine{now.standing.reason});
+    is(Queued{now.standing.reason});
     act(Join{avoids ? now.standing.devices : std::vector<std::string>()});
   }
 
@@ -87,14 +88,14 @@ class TaskRules {
 
   // --- at the start
 
-  void on(const InLine& line, const Granted& granted) {
+  void on(const Queued& queued, const Granted& granted) {
     TaskEvent started = event_of(TaskEventKind::started);
     started.rerun = job_.rerun;
     started.devices = granted.devices;
-    is(Starting{line.put_off_for, granted.devices});
+    is(Starting{queued.put_off_for, granted.devices});
     act(WriteAndLook{std::move(started), true});
   }
-  // Whoever asks once more gets no second start.
+  // A second question gets no second start.
   template <class AnyStage>
   void on(const AnyStage&, const Granted&) {
     act(Refuse{{ErrorCode::failure, "the task was started already"}});
@@ -107,7 +108,7 @@ class TaskRules {
       act(TellStart{starting.devices});
       return act(Go{});
     }
-    // What is cancelled as a whole says nothing of a task of it that has started.
+    // The cancel of an array says nothing of a task of it that has started.
     if (now.array_cancelled && id_.index) act(Note{event_of(TaskEventKind::cancelled)});
     is(Refused{starting.put_off_for});
     act(Refuse{{ErrorCode::not_now, "it was cancelled"}});
@@ -119,11 +120,11 @@ class TaskRules {
     act(Refuse{why.error});
   }
 
-  void on(const InLine& line, const Failed& why) { not_run(line.put_off_for, why); }
+  void on(const Queued& queued, const Failed& why) { not_run(queued.put_off_for, why); }
   void on(const Refused& refused, const Failed& why) { not_run(refused.put_off_for, why); }
 
-  // What can never be is the end of it. All else may be better later: a driver that is being replaced, a full
-  // disk.
+  // A request that can never be granted is over. Any other failure may pass: a driver that is being replaced,
+  // a full disk.
   void not_run(const std::string& put_off_for, const Failed& why) {
     const bool never = why.error.code == ErrorCode::impossible || why.error.code == ErrorCode::usage;
     TaskEvent event = event_of(never ? TaskEventKind::ended : TaskEventKind::put_off);
@@ -148,7 +149,7 @@ class TaskRules {
   }
 
   // It could not be started at all: its program is not there, for example.
-  void on(const InLine&, const CommandEnded& ended) { end(ended, ""); }
+  void on(const Queued&, const CommandEnded& ended) { end(ended, ""); }
   void on(const Running& running, const CommandEnded& ended) { end(ended, running.preempted); }
 
   void end(const CommandEnded& ended, const std::string& preempted) {
@@ -164,7 +165,7 @@ class TaskRules {
     if (!preempted.empty()) end.reason = preempted;
     end.energy_mj = ended.energy_mj;
     events.push_back(std::move(end));
-    // What ends for somebody else does not end by itself, and has no try less.
+    // A run that was ended for somebody else did not end by itself, and costs no try.
     if (!preempted.empty()) {
       if (job_.requeue) events.push_back(event_of(TaskEventKind::preempted));
     } else if (is_retried(job_, ended)) {
@@ -209,7 +210,7 @@ class TaskRules {
   const Job& job_;
   TaskId id_;
   const TaskEvent& self_;
-  State state_;
+  State& state_;
   std::vector<Action> actions_{};
 };
 
@@ -220,7 +221,7 @@ Step begin() {
 }
 
 Step next(const Job& job, TaskId id, const TaskEvent& self, State state, const Event& event) {
-  return TaskRules(job, id, self, std::move(state)).step(event);
+  return TaskRules(job, id, self, state).step(event);
 }
 
 }  // namespace berth::task_run

@@ -33,10 +33,10 @@ struct Taking {
   bool operator==(const Taking&) const = default;
 };
 /// It may stand in the queue.
-struct InLine {
+struct Queued {
   std::string put_off_for;  ///< why it could not, the last time; "": it is the first time
 
-  bool operator==(const InLine&) const = default;
+  bool operator==(const Queued&) const = default;
 };
 /// Its GPUs are there. It is being written that its command begins.
 struct Starting {
@@ -61,7 +61,7 @@ struct Running {
 struct Over {
   bool operator==(const Over&) const = default;
 };
-using Stage = std::variant<Locked, Excusing, Taking, InLine, Starting, Refused, Running, Over>;
+using Stage = std::variant<Locked, Excusing, Taking, Queued, Starting, Refused, Running, Over>;
 
 struct State {
   Stage stage;

@@ -144,7 +144,7 @@ TEST_CASE("a task is taken, then its start is written, and then its command begi
 }
 
 TEST_CASE("that a task starts is on the disk before its command begins") {
-  const Step step = next({}, kTask, {}, {InLine{}}, Granted{{"0"}});
+  const Step step = next({}, kTask, {}, {Queued{}}, Granted{{"0"}});
   const auto* written = std::get_if<WriteAndLook>(&step.actions.back());
   REQUIRE(written);
   CHECK(written->durable);
@@ -387,7 +387,7 @@ class History {
     bool lost = false;
     try {
       life_.begins();
-      if (std::holds_alternative<InLine>(life_.state.stage)) lost = !wait_in_queue();
+      if (std::holds_alternative<Queued>(life_.state.stage)) lost = !wait_in_queue();
     } catch (const Killed&) {
       return;
     }
