@@ -274,7 +274,7 @@ class Queue {
       waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(place));
     if (!started.empty()) return true;
     for (const Assignment& assignment : assignments) {
-      const auto* kept = std::get_if<ReservedFrom>(&turn);
+      const auto* kept = std::get_if<ReservedFrom>(&assignment);
       if (kept != nullptr && kept->from <= now_ && end_yielding(kept->devices)) return true;
     }
     return false;
