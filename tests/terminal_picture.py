@@ -4,7 +4,15 @@ import html
 import re
 
 CELL_PX, LINE_PX, EDGE_PX = 8.4, 19, 16
-CLASSES = {"1": "bold", "2": "faint", "31": "red", "32": "green", "33": "yellow", "35": "magenta", "36": "cyan"}
+CLASSES = {
+    "1": "bold",
+    "2": "faint",
+    "31": "red",
+    "32": "green",
+    "33": "yellow",
+    "35": "magenta",
+    "36": "cyan",
+}
 STYLE = """text { font: 14px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre; fill: #1f2328 }
 rect { fill: #f6f8fa; stroke: #d0d7de }
 .bold { font-weight: bold } .faint { fill: #59636e } .red { fill: #c4232b } .green { fill: #1a7f37 }
