@@ -57,7 +57,7 @@ def test_what_may_not_be_read_is_assumed_and_marked(open_machine, as_user):
     job.kill()
     job.wait()
     lease = only_lease(machine)
-    listing = machine.run(*as_user(20002), machine.program, "list")
+    listing = machine.run(*as_user(20002), machine.program, "list", "-l")
     assert f"  lease {lease[-6:]}*  " in listing.out
     assert "\n* assumed: what ties it to the lease may not be read; " in listing.out
     listing = checked(machine.run(*as_user(20002), machine.program, "list", "--json"), "list")
@@ -65,5 +65,5 @@ def test_what_may_not_be_read_is_assumed_and_marked(open_machine, as_user):
     assert (process["lease"], process["assumed"]) == (lease, True)
     answer = machine.run(*as_user(20002), machine.program, "verify", lease)
     assert answer.status == 0 and ", assumed to be the job's\n" in answer.out
-    assert f"  lease {lease[-6:]}  " in machine.berth("list").out
+    assert f"  lease {lease[-6:]}  " in machine.berth("list", "-l").out
     assert machine.berth("release", lease).status == 0

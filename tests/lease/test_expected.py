@@ -53,14 +53,14 @@ def test_a_lease_with_a_time_says_its_end(four):
     assert abs(said["until_s"] - said["since_s"] - 7200) <= 1
     assert silent["time_s"] is None
     assert silent["until_s"] is None
-    table = four.berth("list").out
+    table = four.berth("list", "-l").out
     assert " END " in table
     assert clock(said["until_s"]) in table
     assert four.berth("extend", said["id"], "1h").status == 0
     (extended,) = (lease for lease in document(four, "list")["leases"] if lease["id"] == said["id"])
     assert extended["until_s"] == said["until_s"] + 3600
     timed.ends()
-    assert " END " not in four.berth("list").out
+    assert " END " not in four.berth("list", "-l").out
 
 
 def test_who_waits_for_leases_with_times_is_told_when_it_starts(four):

@@ -53,7 +53,7 @@ class Acquirer {
         on_wait_(on_wait),
         options_(options),
         state_(begin(request, patience)) {
-    options_.also |= readings_in_case_of_choice(request);
+    options_.also |= readings_in_case_of_choice(request) | ReadingKind::energy;
     if (words.host) options_.requester = words.host;
   }
 

@@ -215,8 +215,8 @@ class Run {
   // nullopt: the driver does not answer.
   std::optional<Snapshot> read_machine() const {
     auto source = environment_.source(options_.lease.request.source);
-    auto snapshot =
-        source ? (*source)->read(ReadingKind::health | ReadingKind::driver) : std::unexpected(source.error());
+    auto snapshot = source ? (*source)->read(ReadingKind::health | ReadingKind::energy | ReadingKind::driver)
+                           : std::unexpected(source.error());
     environment_.end_probe();
     return snapshot ? std::optional(*std::move(snapshot)) : std::nullopt;
   }

@@ -171,7 +171,7 @@ class FieldValues {
 
 /// A single call has all that newer drivers tell. Values that are missing there are asked for as before there
 /// was this call.
-void read_health(Questions& questions) {
+void read_health(Questions& questions, bool with_energy) {
   Library& library = questions.library();
   Health& health = questions.device().health;
   FieldValues<6> values(questions, {kUncorrectedSinceLoad, kRetiredPending, kEnergySinceLoad, kRemapPending,
@@ -179,7 +179,7 @@ void read_health(Questions& questions) {
   health.row_remap_pending = values.flag(kRemapPending);
   health.row_remap_failed = values.flag(kRemapFailed);
   health.ecc_uncorrected = values.number(kUncorrectedSinceLoad);
-  questions.device().energy_mj = values.number(kEnergySinceLoad);
+  if (with_energy) questions.device().energy_mj = values.number(kEnergySinceLoad);
   if (const auto action = values.number(kRecoveryAction))
     health.recovery_action =
         recovery_word(static_cast<unsigned>(std::min<std::uint64_t>(*action, kAbsent32)));
@@ -249,7 +249,7 @@ void read_board(Questions& questions, ReadingSet readings) {
   for (Library::PlainReading& plain : library.plain_readings) {
     if (readings.has(plain.asked_with)) device.*plain.member = questions.number(plain.entry);
   }
-  if (readings.has(ReadingKind::health)) read_health(questions);
+  if (readings.has(ReadingKind::health)) read_health(questions, readings.has(ReadingKind::energy));
 }
 
 void read_utilization(Questions& questions) {
