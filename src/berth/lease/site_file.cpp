@@ -648,9 +648,9 @@ SiteFilePaths standard_site_file_paths() {
   paths.site = sys::variable("BERTH_SITE_FILE");
   paths.site_is_named = !paths.site.empty();
   if (!paths.site_is_named) paths.site = "/etc/berth.toml";
-  constexpr std::string_view kEnd = ".toml";
-  if (paths.site.ends_with(kEnd))
-    paths.excluded = paths.site.substr(0, paths.site.size() - kEnd.size()) + ".excluded.toml";
+  constexpr std::string_view kToml = ".toml";
+  if (paths.site.ends_with(kToml))
+    paths.excluded = paths.site.substr(0, paths.site.size() - kToml.size()) + ".excluded.toml";
   const std::string configuration(sys::variable("XDG_CONFIG_HOME"));
   const std::string home(sys::variable("HOME"));
   if (configuration.starts_with('/')) {

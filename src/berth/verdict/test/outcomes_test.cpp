@@ -443,9 +443,10 @@ TEST_CASE("a device on which CUDA did not start is passed over, whatever lives e
                               {106, 1, "a.py", 20, kNoCuda}};
   CHECK(told_of(bad, 130) == "1 until 726");
   // Others believe two users.
-  CHECK(told_of({{kBob, {{100, 0, "a.py", 2, kNoCuda}}}}, 110).empty());
-  CHECK(told_of({{kBob, {{100, 0, "a.py", 2, kNoCuda}}}, {kCarol, {{100, 0, "a.py", 3, kNoCuda}}}}, 110) ==
-        "0 until 702 by others");
+  const std::vector<Told> failed{{100, 0, "a.py", 2, kNoCuda}};
+  const std::vector<Told> failed_later{{100, 0, "a.py", 3, kNoCuda}};
+  CHECK(told_of({{kBob, failed}}, 110, kAlice).empty());
+  CHECK(told_of({{kBob, failed}, {kCarol, failed_later}}, 110, kAlice) == "0 until 702 by others");
 }
 
 TEST_CASE("a device on which CUDA did not start is doubtful until a run lives there, however long ago") {
