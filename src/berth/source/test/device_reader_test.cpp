@@ -222,7 +222,7 @@ TEST_CASE("the health of a device comes in one call") {
               {144, told(0xFFFFFFFF00000001)},
               {145, told(0xFFFFFFFF00000000)},
               {230, told(4)}};
-  const Device device = gpu.read(ReadingKind::health);
+  const Device device = gpu.read(ReadingKind::health | ReadingKind::energy);
   const Health& health = device.health;
   CHECK(device.energy_mj == 5'000'000'000U);
   CHECK(health == Health{.row_remap_failed = false,
@@ -234,6 +234,7 @@ TEST_CASE("the health of a device comes in one call") {
   CHECK(gpu.driver.calls == std::map<std::string, int>{{"nvmlDeviceGetHandleByIndex_v2", 1},
                                                        {"nvmlDeviceGetUUID", 1},
                                                        {"field_values", 1}});
+  CHECK_FALSE(gpu.read(ReadingKind::health).energy_mj);
   g_fields[230] = told(42);
   CHECK(gpu.read(ReadingKind::health).health.recovery_action == "42");
   // A number of a kind that it never was is none.
