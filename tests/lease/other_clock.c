@@ -2,22 +2,30 @@
 // seconds that the wall clock and the boot clock are ahead. It is read at each call, so they can jump.
 
 #define _GNU_SOURCE
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+// The allocator of a sanitizer asks for the time while it holds its lock. So nothing here may allocate, and
+// the kernel is called past all that the sanitizer wraps.
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec* now) {
   const int status = (int)syscall(SYS_clock_gettime, id, now);
+  if (id != CLOCK_REALTIME && id != CLOCK_BOOTTIME) return status;
   const char* name = getenv("OTHER_CLOCK");
-  FILE* file = name != NULL ? fopen(name, "re") : NULL;
-  long wall = 0;
-  long boot = 0;
-  if (file != NULL && fscanf(file, "%ld %ld", &wall, &boot) != 2) abort();
-  if (file != NULL) fclose(file);
-  if (id == CLOCK_REALTIME) now->tv_sec += wall;
-  if (id == CLOCK_BOOTTIME) now->tv_sec += boot;
+  const int file = name != NULL ? (int)syscall(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC) : -1;
+  if (file < 0) return status;
+  char text[64];
+  const ssize_t length = syscall(SYS_read, file, text, sizeof text - 1);
+  syscall(SYS_close, file);
+  if (length <= 0) abort();
+  text[length] = '\0';
+  char* rest = text;
+  const long wall = strtol(text, &rest, 10);
+  if (rest == text) abort();
+  const long boot = strtol(rest, NULL, 10);
+  now->tv_sec += id == CLOCK_REALTIME ? wall : boot;
   return status;
 }
 
