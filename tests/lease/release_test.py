@@ -33,7 +33,8 @@ def test_a_lease_that_does_not_exist_is_named(machine):
     answer = machine.berth("release", "00000000000000aa")
     assert (answer.status, answer.out) == (1, "")
     assert (
-        answer.err == "berth: no live lease has the id 00000000000000aa; `berth list -l` shows the live leases\n"
+        answer.err
+        == "berth: no live lease has the id 00000000000000aa; `berth list -l` shows the live leases\n"
     )
 
 
