@@ -37,16 +37,11 @@ class Exclude : public command::Command {
                               const std::vector<std::string>& words) override {
     if (words.empty() || because_.empty())
       return fail(ErrorCode::usage, "exclude which GPU, and why? berth exclude GPU... --because TEXT");
-    BERTH_LET(auto place, command::find_domain());
+    BERTH_LET(auto domain, command::find_domain());
     BERTH_LET(const auto session,
-              command::open_session_at(leasing::machine_around(std::move(place)), environment, options_));
+              command::open_session_at(leasing::machine_around(std::move(domain)), environment, options_));
     BERTH_LET(const auto world, session.look(Request{}));
-    const Snapshot& snapshot = world.facts.snapshot;
-    std::vector<std::string> uuids;
-    for (const std::string& word : words) {
-      BERTH_LET(const auto places, resolve_selector(word, snapshot));
-      for (const std::size_t at : places) uuids.push_back(snapshot.devices[at].uuid);
-    }
+    BERTH_LET(const auto uuids, uuids_named(words, world.facts.snapshot));
     BERTH_DO(leasing::exclude(leasing::standard_site_file_paths().excluded, uuids, because_));
     return command::Output{};
   }

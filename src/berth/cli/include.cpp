@@ -40,12 +40,8 @@ class Include : public command::Command {
     BERTH_LET(const auto session,
               command::open_session_at(leasing::machine_around(std::move(domain)), environment, options_));
     BERTH_LET(const auto world, session.look(Request{}));
-    const Snapshot& snapshot = world.facts.snapshot;
     PastRun included{0, world.looked_at, 0, Ending::included, {}};
-    for (const std::string& word : words) {
-      BERTH_LET(const auto indices, resolve_selector(word, snapshot));
-      for (const std::size_t at : indices) included.devices.push_back(snapshot.devices[at].uuid);
-    }
+    BERTH_LET(included.devices, uuids_named(words, world.facts.snapshot));
     const auto is_passed_over = [&](const std::string& uuid) {
       return world.facts.passed_over.contains(uuid);
     };

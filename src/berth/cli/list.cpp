@@ -62,14 +62,9 @@ std::vector<Standing> waiting_here(const leasing::World& world) {
 Result<void> keep_only(const std::vector<std::string>& selectors, leasing::World& world,
                        std::vector<Verdict>& verdicts) {
   if (selectors.empty()) return {};
-  std::vector<Device>& devices = world.facts.snapshot.devices;
-  std::set<std::string> kept;
-  for (const std::string& selector : selectors) {
-    BERTH_LET(const auto named, resolve_selector(selector, world.facts.snapshot));
-    for (const std::size_t domain : named) kept.insert(devices[domain].uuid);
-  }
-  const auto is_kept = [&](const std::string& uuid) { return kept.contains(uuid); };
-  std::erase_if(devices, [&](const Device& device) { return !is_kept(device.uuid); });
+  BERTH_LET(const auto kept, uuids_named(selectors, world.facts.snapshot));
+  const auto is_kept = [&](const std::string& uuid) { return std::ranges::find(kept, uuid) != kept.end(); };
+  std::erase_if(world.facts.snapshot.devices, [&](const Device& device) { return !is_kept(device.uuid); });
   std::erase_if(verdicts, [&](const Verdict& verdict) { return !is_kept(verdict.uuid); });
   std::erase_if(world.ledger.tickets, [&](const Ticket& ticket) {
     return ticket.phase == TicketPhase::granted && std::ranges::none_of(ticket.devices, is_kept);

@@ -148,6 +148,16 @@ Result<std::vector<std::size_t>> resolve_selector(std::string_view text, const S
   return usable;
 }
 
+Result<std::vector<std::string>> uuids_named(const std::vector<std::string>& selectors,
+                                             const Snapshot& snapshot) {
+  std::vector<std::string> uuids;
+  for (const std::string& selector : selectors) {
+    BERTH_LET(const auto indices, resolve_selector(selector, snapshot));
+    for (const std::size_t index : indices) uuids.push_back(snapshot.devices[index].uuid);
+  }
+  return uuids;
+}
+
 Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
   std::vector<std::string> selectors;
   while (true) {

@@ -20,6 +20,10 @@ std::vector<std::size_t> devices_named(std::string_view selector, const Snapshot
 /// none or several.
 Result<std::vector<std::size_t>> resolve_selector(std::string_view selector, const Snapshot& snapshot);
 
+/// The UUIDs of the devices that the selectors name together. Error: as resolve_selector.
+Result<std::vector<std::string>> uuids_named(const std::vector<std::string>& selectors,
+                                             const Snapshot& snapshot);
+
 /// "0-3, 5, 6:1": the labels of these places.
 std::string labels_of(const std::vector<std::size_t>& indices, const Snapshot& snapshot);
 
