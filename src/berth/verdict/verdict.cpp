@@ -233,11 +233,10 @@ Result<std::vector<Verdict>> judge(const Request& request, const Ledger& ledger,
   const auto held_off = why_held_off(request, ledger, facts);
   const auto not_an_empty_one =
       request.shared && !held_off ? why_too_few_stay_free(request, ledger, facts) : std::nullopt;
+  const auto& reason = held_off ? held_off : not_an_empty_one;
+  if (!reason) return verdicts;
   for (Verdict& verdict : verdicts) {
-    if (!verdict.free()) continue;
-    const bool is_in_use = !leases_on(ledger, verdict.uuid).empty();
-    const auto& reason = is_in_use ? held_off : (held_off ? held_off : not_an_empty_one);
-    if (!reason) continue;
+    if (!verdict.free() || (!held_off && !leases_on(ledger, verdict.uuid).empty())) continue;
     verdict.failed = Clause::within_limit;
     verdict.reason = *reason;
   }
@@ -266,10 +265,10 @@ Result<void> check_possible(const Request& request, const Facts& facts) {
   if (!verdicts) return std::unexpected(verdicts.error());
   const auto possible =
       std::count_if(verdicts->begin(), verdicts->end(), [](const Verdict& v) { return v.free(); });
-  const bool leaves_enough = !is_impossible_to_leave_so_many(request, facts, verdicts->size());
-  if (static_cast<std::size_t>(possible) >= request.count && leaves_enough) return {};
+  const bool leaves_too_few = is_impossible_to_leave_so_many(request, facts, verdicts->size());
+  if (static_cast<std::size_t>(possible) >= request.count && !leaves_too_few) return {};
   if (verdicts->empty()) return fail(ErrorCode::impossible, "this machine has no GPU that can be used");
-  if (is_impossible_to_leave_so_many(request, facts, verdicts->size()))
+  if (leaves_too_few)
     return fail(ErrorCode::impossible,
                 fmt::format("a request that yields leaves {} free (leave_free in the site file), and this "
                             "machine has {}: ask without --yield",
