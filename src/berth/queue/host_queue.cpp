@@ -13,7 +13,6 @@ namespace {
 constexpr Moment kDraining = 10 * kSecond;
 // After SIGKILL a job ends, and its memory comes back.
 constexpr Moment kAfterGrace = 30 * kSecond;
-constexpr std::uint64_t kNanosecondsOfMoment = 1'000'000;
 
 /// As they are for a request without conditions, wherever and by whomever it is made.
 std::vector<Verdict> plain_verdicts(const Ledger& ledger, const Facts& facts) {
@@ -21,13 +20,6 @@ std::vector<Verdict> plain_verdicts(const Ledger& ledger, const Facts& facts) {
   of_anybody.masks.clear();
   of_anybody.passed_over.clear();
   return judge_each({}, ledger, of_anybody).value_or(std::vector<Verdict>{});
-}
-
-// A lease that an older program has granted has only the second, and was granted within it. One of a still
-// older program has no time of its grant: then the time at which it joined counts.
-Moment granted_at(const Ticket& lease) {
-  if (!lease.granted_boot_s) return static_cast<Moment>(lease.id.value / kNanosecondsOfMoment);
-  return *lease.granted_boot_s * kSecond + lease.granted_boot_ms.value_or(kSecond - 1);
 }
 
 // The time that Berth needs to end a job whose time limit is over.
@@ -84,7 +76,9 @@ class HostQueueBuilder {
 
   Hold of_lease(const Ticket& lease, std::size_t place, bool whole) const {
     const Moment now = queue_.state.now;
-    const Moment end = expected_end(granted_at(lease), length_of(lease), now, facts_.policy.queue, kSecond);
+    // Of a second alone, its end: the job may have as long as that.
+    const Moment end =
+        expected_end(granted_at(lease, kSecond - 1), length_of(lease), now, facts_.policy.queue, kSecond);
     Hold hold{place, 0, end, whole, lease.promise_bytes, lease.id};
     if (!lease.yield_s) return hold;
     hold.leaves = lease.ending ? Leaves::anyhow : Leaves::when_asked;

@@ -200,8 +200,8 @@ class Run {
     // It may have been asked and have ended at once.
     handle_release_call(*job, lease, end, [&] { return left_behind(others); });
     // While the lease lasts: whoever gets the devices next is to know.
-    session.domain().store->note_outcome({fingerprint_of(lease.ticket().uid, lease.ticket().command), begun,
-                                          lasted, end.has_asked() ? Ending::by_others : ending_of(*ending),
+    session.domain().store->note_outcome({receipt.fingerprint, begun, lasted,
+                                          end.has_asked() ? Ending::by_others : ending_of(*ending),
                                           lease.ticket().devices});
     if (wait_for_leftovers(*job, lease, others, end, watch)) lease.release();
     tell_receipt(receipt, missing);

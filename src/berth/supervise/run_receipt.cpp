@@ -30,13 +30,6 @@ using namespace std::chrono_literals;
 constexpr auto kWorthAsking = 10s;
 // A disk that works is faster by far. What comes later is lost.
 constexpr auto kPatienceWithDisk = 1s;
-constexpr std::int64_t kSecond = 1000;
-
-std::int64_t waited_ms(const Ticket& lease) {
-  if (!lease.granted_boot_s) return 0;
-  const std::int64_t granted_ms = *lease.granted_boot_s * kSecond + lease.granted_boot_ms.value_or(0);
-  return std::max<std::int64_t>(granted_ms - static_cast<std::int64_t>(lease.id.value / 1'000'000), 0);
-}
 
 // The counter begins anew when the driver is loaded. A part of a card has none of its own.
 Reading<std::uint64_t> energy_between(const Device& before, const Snapshot& later) {
@@ -76,7 +69,7 @@ Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end, const
   receipt.shape = shape_of(ticket.uid, ticket.command);
   receipt.program = told_program(ticket.command);
   receipt.command = ticket.command;
-  receipt.waited_ms = waited_ms(ticket);
+  receipt.waited_ms = std::max<std::int64_t>(granted_at(ticket) - joined_at(ticket), 0);
   receipt.lasted_ms = end.lasted.count();
   receipt.ending = end.was_asked ? Ending::by_others : ending_of(end.how);
   if (end.how.signal != 0)

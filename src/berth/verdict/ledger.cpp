@@ -121,6 +121,17 @@ std::optional<std::int64_t> said_end(const Ticket& ticket) {
   return *ticket.granted_boot_s + *ticket.time_s;
 }
 
+std::int64_t joined_at(const Ticket& ticket) {
+  constexpr std::uint64_t kNanosecondsOfMillisecond = 1'000'000;
+  return static_cast<std::int64_t>(ticket.id.value / kNanosecondsOfMillisecond);
+}
+
+std::int64_t granted_at(const Ticket& lease, std::int64_t unsaid_ms) {
+  constexpr std::int64_t kMillisecondsOfSecond = 1000;
+  if (!lease.granted_boot_s) return joined_at(lease);
+  return *lease.granted_boot_s * kMillisecondsOfSecond + lease.granted_boot_ms.value_or(unsaid_ms);
+}
+
 std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t booted_at_s) {
   if (ticket.told_end_s) return ticket.told_end_s;
   const auto end = said_end(ticket);

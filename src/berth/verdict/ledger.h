@@ -163,6 +163,13 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text);
 /// The id as tables show it: its last six digits, or more of them if another ticket ends in the same six.
 std::string short_name(const Ledger& ledger, TicketId id);
 
+/// When the ticket joined the queue, in milliseconds of the boot clock.
+std::int64_t joined_at(const Ticket& ticket);
+
+/// When the lease was granted, likewise. An older program noted the second alone, or nothing: then the grant
+/// counts as made `unsaid_ms` after the second began, or when the ticket joined.
+std::int64_t granted_at(const Ticket& lease, std::int64_t unsaid_ms = 0);
+
 /// When the time limit of the lease is over, in seconds of the boot clock. nullopt: the ticket waits, or has
 /// no time limit.
 std::optional<std::int64_t> said_end(const Ticket& ticket);

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
 constexpr std::uint64_t kHashFactor = 0x100000001b3;
-constexpr std::uint64_t kMillion = 1'000'000;
 constexpr std::array<std::string_view, 5> kEndings{"well", "badly", "by_others", "included", "no_cuda"};
 constexpr std::size_t kLongestProgram = 40;
 
@@ -130,11 +129,6 @@ bool is_a_run(const Run& run) {
 
 bool has_lived(const Run& run) {
   return run.ending == Ending::well || run.end - run.begun > kEndsSoon;
-}
-
-Moment granted_at(const Ticket& lease) {
-  if (!lease.granted_boot_s) return static_cast<Moment>(lease.id.value / kMillion);
-  return *lease.granted_boot_s * 1000 + lease.granted_boot_ms.value_or(0);
 }
 
 /// Gives each UUID a number.
