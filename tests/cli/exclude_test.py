@@ -1,5 +1,7 @@
 """`berth exclude` takes GPUs out until root includes them."""
 
+import os
+
 import pytest
 
 
@@ -23,6 +25,17 @@ def test_a_gpu_that_is_excluded_is_granted_to_nobody_and_says_why_until_it_is_in
     # What people have written stays.
     assert "none of these GPUs was passed over" in machine.berth("include", "1").err
     assert "by hand" in machine.berth("why").out
+
+
+@pytest.mark.parametrize(
+    "reason", [b"a\x7fb", b"a\xffb", b"a\xc2\x9bb", b'say "no" \\ c:\\x', b"\xe2\x80\xae back"]
+)
+def test_no_reason_makes_a_file_that_stops_all_grants(make_machine, reason):
+    machine = make_machine("2xA100")
+    assert machine.berth("exclude", "0", "--because", os.fsdecode(reason)).status == 0
+    assert machine.berth("pick").out == "1\n"
+    assert machine.berth("include", "0").status == 0
+    assert machine.berth("pick").out == "0\n"
 
 
 @pytest.mark.parametrize(

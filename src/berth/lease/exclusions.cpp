@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/lease/site_file.h"
 #include "berth/sys/descriptor.h"
@@ -20,9 +21,11 @@ namespace {
 
 constexpr mode_t kExcludedFileMode = 0644;
 
-std::string in_quotes(std::string_view text) {
+/// A string of TOML. What cannot stand in one, such as DEL or bytes that are no UTF-8, stands there as the
+/// page and the terminal show it: a file that nobody can read would stop all grants.
+std::string toml_string(std::string_view text) {
   std::string quoted = "\"";
-  for (const char letter : text) {
+  for (const char letter : printable(text)) {
     if (letter == '"' || letter == '\\') quoted += '\\';
     quoted += letter;
   }
@@ -32,8 +35,8 @@ std::string in_quotes(std::string_view text) {
 std::string as_text(const std::vector<ExcludedDevice>& excluded) {
   std::string text = "# Written by `berth exclude`. `berth include` by root takes a GPU back in.\n";
   for (const ExcludedDevice& each : excluded)
-    text += fmt::format("\n[[excluded]]\ndevice = {}\nreason = {}\n", in_quotes(each.selector),
-                        in_quotes(each.reason));
+    text += fmt::format("\n[[excluded]]\ndevice = {}\nreason = {}\n", toml_string(each.selector),
+                        toml_string(each.reason));
   return text;
 }
 
