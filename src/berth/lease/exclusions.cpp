@@ -1,7 +1,5 @@
 #include "berth/lease/exclusions.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +10,6 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/lease/site_file.h"
-#include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 
@@ -47,21 +44,12 @@ Result<std::vector<ExcludedDevice>> excluded_in(const std::string& path) {
   return std::move(files.policy.excluded);
 }
 
-// A reader meets the whole of the file, or the file that was there before.
 Result<void> write_exclusions(const std::string& path, const std::vector<ExcludedDevice>& excluded) {
   if (excluded.empty()) {
     if (::unlink(path.c_str()) == 0) return {};
     return sys::fail_errno(fmt::format("removing {}", path));
   }
-  const std::string beside = path + ".new";
-  const sys::Descriptor file(
-      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kExcludedFileMode));
-  if (!file) return sys::fail_errno(fmt::format("writing {}", beside));
-  BERTH_DO(sys::write_start(file.get(), as_text(excluded)));
-  ::fchmod(file.get(), kExcludedFileMode);
-  ::fsync(file.get());
-  if (::rename(beside.c_str(), path.c_str()) == 0) return {};
-  return sys::fail_errno(fmt::format("writing {}", path));
+  return sys::replace_file(path, as_text(excluded), kExcludedFileMode);
 }
 
 bool is_one_of(const ExcludedDevice& device, const std::vector<std::string>& uuids) {

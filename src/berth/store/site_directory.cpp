@@ -165,14 +165,7 @@ class Site {
     }
     BERTH_DO(make_if_missing(root_ + "/etc"));
     BERTH_DO(make_if_missing(folder));
-    const std::string fresh = path + ".new";
-    const sys::Descriptor file(
-        ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
-    if (!file) return sys::fail_errno("writing " + fresh);
-    if (auto written = sys::write_start(file.get(), text); !written)
-      return std::unexpected(context(written.error(), fresh));
-    if (::fchmod(file.get(), 0644) != 0 || ::rename(fresh.c_str(), path.c_str()) != 0)
-      return sys::fail_errno("writing " + path);
+    BERTH_DO(sys::replace_file(path, text, 0644));
     site_.done.push_back(fmt::format("wrote {}, which makes all of it again at each boot", path));
     return {};
   }

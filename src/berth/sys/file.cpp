@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <utility>
 
 #include <fmt/format.h>
@@ -100,6 +101,18 @@ Result<void> write_start(int file, std::string_view text) {
     if (written == 0) return std::unexpected(system_error(ENOSPC, "writing"));
     done += static_cast<std::size_t>(written);
   }
+  return {};
+}
+
+Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode) {
+  const std::string fresh = path + ".new";
+  const Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!file) return fail_errno("writing " + fresh);
+  if (auto written = write_start(file.get(), text); !written)
+    return std::unexpected(context(written.error(), fresh));
+  if (::fchmod(file.get(), mode) != 0 || ::fsync(file.get()) != 0 ||
+      ::rename(fresh.c_str(), path.c_str()) != 0)
+    return fail_errno("writing " + path);
   return {};
 }
 
