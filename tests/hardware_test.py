@@ -20,8 +20,8 @@ HUNG_S = 6  # for a check that hangs in any case
 PYTHON = "/usr/bin/python3"
 
 # The rows that two H100 without MIG, of one model, cannot show.
-HIDDEN = "wake lost cgroup module reload integrated pids accounting mig hang".split()
-SHOWN = "symbols memory uuids order entries draining handover lease energy smi nvlink nvswitch times".split()
+HIDDEN = "wake lost cgroup module reload integrated pids accounting mps mig hang".split()
+SHOWN = "symbols memory uuids order entries draining handover lease receipt trial shares energy health xid smi nvlink nvswitch times".split()
 
 
 def dev(*words):
@@ -116,7 +116,7 @@ def test_every_row_is_run_and_nothing_is_left(unpacked, make_machine):
     assert (answer.status, answer.err) == (0, "")
     said, _, table = answer.out.partition("\n\n| Row | GPU, driver | Result |\n|---|---|---|\n")
     first, shown, program, *lines = said.splitlines()
-    assert first == f"{len(lines)} rows in about a minute, in 457 s at most"
+    assert first == f"{len(lines)} rows in about a minute, in 470 s at most"
     assert shown == "2 × NVIDIA H100 80GB HBM3, 550.163.01"
     assert program.startswith("berth ") and f"(the program of {BUILD}, of " in program
     *shown, _, last = table.splitlines()
@@ -158,6 +158,11 @@ def test_any_python_runs_it(unpacked, make_machine):
         ('[[device]]\nmodel = "A100"\nmig = ["3g.20gb", "3g.20gb"]\n', "mig", "mig", "seen", "its instances 0 processes, 0 processes"),
         ('[[device]]\nmodel = "A100"\nmig = ["3g.20gb"]\n', "lease", "lease", "not shown", "no whole GPU"),
         ('[[device]]\nmodel = "H100"\n[[fault]]\ncall = "cuInit"\nresult = 999\n', "lease", "lease", "not shown", "cuInit answers 999"),
+        ('[[device]]\nmodel = "H100"\n[[fault]]\ncall = "cuInit"\nresult = 999\n', "trial", "trial", "otherwise", "999"),
+        ('driver = "570.124.06"\n[[device]]\nmodel = "A100"\nremap_pending = true\nrecovery_action = "drain_p2p"\n', "health", "health", "seen", "row remap pending 1, row remap failed 0, recovery action 3"),
+        ('[[device]]\nmodel = "H100"\nunsupported = ["energy"]\n', "receipt", "receipt", "not shown", "nvmlDeviceGetTotalEnergyConsumption answers 3"),
+        ('[[device]]\nmodel = "H100"\ncompute_mode = "exclusive_process"\n', "shares", "shares", "not shown", "no process could use the GPU"),
+        ('[[device]]\nmodel = "H100"\n[[fault]]\ncall = "nvmlDeviceRegisterEvents"\nresult = 3\n', "kernel", "xid", "otherwise", "an event set for Xids answers 3"),
         ('[[device]]\nmodel = "H100"\n[[fault]]\ncall = "nvmlDeviceGetMemoryInfo_v2"\nresult = 25\n', "symbols", "symbols", "otherwise", "MemoryInfo_v2: 25"),
         ('[[device]]\nmodel = "H100"\n[[fault]]\ncall = "nvmlDeviceGetMemoryInfo_v2"\ncrash = true\n', "memory", "memory", "otherwise", "ended by signal 11"),
         ('[[device]]\nmodel = "H100"\n[[device.process]]\npid = 4000000\nghost = true\nused_mib = 9000\n', "lease", "lease", "not shown", "no process could use the GPU: "),

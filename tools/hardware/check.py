@@ -27,10 +27,12 @@ import driver
 import leases
 import machine
 import rows
+import sharing
 import table
 
 HERE = pathlib.Path(__file__).resolve().parent
 ABOUT_S = 30  # for the driver to start and to show its GPUs
+LEAST_S = 5  # with less time left, no check is begun
 ENDING_S = 2.0  # for what a check has left to end
 
 Check = collections.namedtuple("Check", "seconds rows function subject", defaults=[machine.Machine])
@@ -44,7 +46,13 @@ CHECKS = {
     "draining": Check(35, ["draining"], rows.draining),
     "handover": Check(35, ["handover"], leases.handover),
     "lease": Check(40, ["lease"], leases.lease),
+    "receipt": Check(50, ["receipt"], leases.receipt),
+    "trial": Check(45, ["trial"], leases.trial),
+    "shares": Check(40, ["shares"], sharing.shares),
+    "mps": Check(50, ["mps"], sharing.mps),
     "counters": Check(15, ["accounting", "energy"], rows.counters),
+    "health": Check(15, ["health"], rows.health),
+    "kernel": Check(15, ["xid"], rows.kernel),
     "mig": Check(15, ["mig"], rows.mig),
     "smi": Check(20, ["smi"], rows.smi),
     "topology": Check(30, ["nvlink", "nvswitch"], leases.topology),
@@ -52,7 +60,7 @@ CHECKS = {
     # The last one: it is told which others hung.
     "hang": Check(30, ["hang"], leases.hang, machine.Program),
 }
-LONGEST_S = ABOUT_S + sum(check.seconds for check in CHECKS.values()) + ENDING_S * (len(CHECKS) + 1)
+LONGEST_S = 470  # the whole run: a check that has no time left is not begun
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -253,9 +261,14 @@ class Run:
         self.options = options
         self.folder = folder
         self.environment = cleared_environment(folder)
+        self.deadline = time.monotonic() + LONGEST_S
+
+    def left(self):
+        """The seconds that this run still has. If its user gives a bound, each check may take that long."""
+        return None if self.options.bound else self.deadline - time.monotonic() - 2 * ENDING_S
 
     def part(self, words, seconds):
-        return Part(self.folder, self.environment, words, self.options.bound or seconds)
+        return Part(self.folder, self.environment, words, self.options.bound or min(seconds, self.left()))
 
     def program(self):
         """What was packed, as it says itself."""
@@ -287,6 +300,10 @@ class Run:
 
     def check(self, name, cut, results):
         check = CHECKS[name]
+        if not self.options.bound and self.left() < LEAST_S:
+            for row in check.rows:
+                results.add(row, rows.NOT_SHOWN, "the time of the run was over: --only %s" % name)
+            return True
         part = self.part(["--check", name, "--cut", ",".join(cut)], check.seconds)
         for row in part.rows:
             results.add(*row)

@@ -86,6 +86,25 @@ class Pci(ctypes.Structure):
         return "%04x:%02x:%02x.0" % self.place
 
 
+class FieldValue(ctypes.Structure):
+    """A value of nvmlDeviceGetFieldValues. It says itself whether it is there."""
+
+    _fields_ = [
+        ("field", ctypes.c_uint),
+        ("scope", ctypes.c_uint),
+        ("timestamp_us", ctypes.c_longlong),
+        ("latency_us", ctypes.c_longlong),
+        ("kind", ctypes.c_uint),
+        ("code", ctypes.c_uint),
+        ("raw", ctypes.c_ulonglong),
+    ]
+    UNSIGNED_32 = 1
+
+    @property
+    def value(self):
+        return self.raw & 0xFFFFFFFF if self.kind == self.UNSIGNED_32 else self.raw
+
+
 class Listing:
     """A process list as the driver wrote it: how many bytes, for how many entries."""
 
@@ -180,6 +199,12 @@ class Nvml(Library):
             except Failed as failed:
                 last = failed
         raise last
+
+    def fields(self, handle, numbers):
+        """The values of these fields, by number."""
+        values = (FieldValue * len(numbers))(*(FieldValue(field=number) for number in numbers))
+        self.ask("nvmlDeviceGetFieldValues", handle, ctypes.c_int(len(numbers)), values)
+        return {value.field: value for value in values}
 
     def is_split(self, handle):
         now, pending = ctypes.c_uint(), ctypes.c_uint()

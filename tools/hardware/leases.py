@@ -6,8 +6,9 @@ import os
 import re
 import signal
 import statistics
+import time
 
-from machine import NotShown, last_line
+from machine import NotShown, last_line, milliseconds
 from rows import NOT_SHOWN, SEEN, listed, seen_if
 
 # Exit statuses of Berth.
@@ -57,6 +58,53 @@ def handover(machine):
     if done.returncode != 0:
         told = "the next request ended with %d: %s" % (done.returncode, last_line(done.stderr))
     yield "handover", seen_if(done.returncode == 0), told
+
+
+def trial(machine):
+    """The trial of CUDA by which Berth tells a GPU on which nothing starts."""
+    ms, done = machine.timed(machine.berth, "doctor", "--json")
+    findings = json.loads(done.stdout)["findings"]
+    found = [finding for finding in findings if finding["check"] == "CUDA"]
+    others = ["%s: %s" % (one["check"], one["found"]) for one in findings if one["level"] != "pass"]
+    told = "berth doctor ends with %d after %d ms; CUDA %s; %s" % (
+        done.returncode,
+        ms,
+        listed(one["found"] for one in found),
+        "it also says " + listed(others) if others else "the rest is well",
+    )
+    yield "trial", seen_if(any(one["level"] == "pass" for one in found)), told
+
+
+RUN_S = 11  # a run of ten seconds or more has its energy in the receipt
+
+
+def receipt(machine):
+    nvml = machine.nvml
+    _, handle = machine.choose()
+    uuid = nvml.uuid(handle)
+
+    def energy():
+        return nvml.number("nvmlDeviceGetTotalEnergyConsumption", handle, kind=ctypes.c_ulonglong)
+
+    path = os.path.join(os.environ["HOME"], "receipt.json")
+    words = [machine.berth, "run", "--devices", uuid, "--no-wait", "--quiet", "--"]
+    before = energy()
+    holder = machine.hold(handle, before=words, BERTH_RECEIPT=path)
+    time.sleep(RUN_S)
+    start = time.monotonic()
+    holder.end()
+    ended = milliseconds(start)
+    growth = energy() - before
+    with open(path) as file:
+        (run,) = json.load(file)["runs"]
+    told = "a run of %d ms: energy %s mJ, the counter grew by %d mJ; its end took %d ms" % (
+        run["lasted_ms"],
+        run["energy_mj"],
+        growth,
+        ended,
+    )
+    good = run["energy_mj"] is not None and 0 < run["energy_mj"] <= growth * 1.01
+    yield "receipt", seen_if(good), told
 
 
 def times(machine):

@@ -132,5 +132,5 @@ class Machine(Program):
         index = min(found, key=load)
         return index, found[index]
 
-    def hold(self, handle, before=(), mib=64):
-        return Holder(before, mib, CUDA_VISIBLE_DEVICES=self.nvml.uuid(handle))
+    def hold(self, handle, before=(), mib=64, **environment):
+        return Holder(before, mib, CUDA_VISIBLE_DEVICES=self.nvml.uuid(handle), **environment)

@@ -3,6 +3,7 @@
 import ctypes
 import pathlib
 import re
+import subprocess
 import time
 
 import driver
@@ -293,6 +294,73 @@ def counters(machine):
         power.value / 1000,
     )
     yield "energy", seen_if([first, *steps] == sorted([first, *steps]) and steps[-1] > first), told
+
+
+# What Berth asks of a GPU's health and energy in one call.
+ENERGY, RECOVERY_ACTION = 83, 230
+FIELDS = {
+    4: "uncorrected errors since the driver's start",
+    31: "retired pages pending",
+    144: "row remap pending",
+    145: "row remap failed",
+    RECOVERY_ACTION: "recovery action",
+    ENERGY: "energy",
+}
+
+
+def health(machine):
+    nvml = machine.nvml
+    index, handle = machine.choose()
+    start = time.monotonic()
+    values = nvml.fields(handle, list(FIELDS))
+    took = milliseconds(start)
+    counter = nvml.number("nvmlDeviceGetTotalEnergyConsumption", handle, kind=ctypes.c_ulonglong)
+    told = listed(
+        "%s %s" % (FIELDS[field], value.value if value.code == 0 else "answers %d" % value.code)
+        for field, value in values.items()
+        if field != ENERGY
+    )
+    energy = values[ENERGY]
+    same = energy.code != 0 or 0 <= counter - energy.value <= 100_000
+    told += "; energy %s" % (
+        "%d mJ, and %d mJ by its own call" % (energy.value, counter)
+        if energy.code == 0
+        else "answers %d" % energy.code
+    )
+    sick = values[RECOVERY_ACTION].code == 0 and values[RECOVERY_ACTION].value > 4
+    by_berth = machine.listed(nvml.uuid(handle))["health"]
+    words = listed("%s %s" % item for item in by_berth.items() if item[1] is not None)
+    told = "GPU %d, in %d ms: %s; berth list says %s" % (index, took, told, words)
+    yield "health", seen_if(same and not sick), told
+
+
+XID_EVENT = 8  # nvmlEventTypeXidCriticalError
+
+
+def kernel(machine):
+    """The two ways to a Xid: the kernel's log, and the driver's events."""
+    try:
+        text = subprocess.run(["dmesg"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    except FileNotFoundError:
+        log = "there is no dmesg"
+    else:
+        lines = text.stdout.decode(errors="replace").splitlines()
+        xids = [line for line in lines if "NVRM: Xid" in line]
+        log = (
+            "the kernel's log has %d lines, %d of a Xid%s"
+            % (len(lines), len(xids), ": " + xids[-1].strip() if xids else "")
+            if text.returncode == 0
+            else "the kernel's log cannot be read: " + last_line(text.stderr)
+        )
+    nvml = machine.nvml
+    _, handle = machine.choose()
+    kinds = nvml.number("nvmlDeviceGetSupportedEventTypes", handle, kind=ctypes.c_ulonglong)
+    events = ctypes.c_void_p()
+    nvml.ask("nvmlEventSetCreate", ctypes.byref(events))
+    code = nvml.code("nvmlDeviceRegisterEvents", handle, ctypes.c_ulonglong(kinds & XID_EVENT), events)
+    nvml.code("nvmlEventSetFree", events)
+    told = "%s; event types %#x, and an event set for Xids answers %d" % (log, kinds, code)
+    yield "xid", seen_if(kinds & XID_EVENT and code == 0), told
 
 
 def mig(machine):
