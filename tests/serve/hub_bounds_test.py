@@ -97,7 +97,7 @@ def test_long_answers_of_many_agents_are_bounded_together(machine, fake, documen
         "command": "x" * 40,
         "container": None,
     }
-    rest = {"started_at_s": None, "lease": None, "assumed": False}
+    rest = {"started_at_s": None, "ending": False, "lease": None, "assumed": False}
     device["processes"] = [{"pid": pid} | whole | rest for pid in range(1, 4500)]
     text = json.dumps(document, separators=(",", ":"))
     agents = [fake(answering(text)) for _ in range(30)]

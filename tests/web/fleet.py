@@ -159,6 +159,7 @@ class Machine:
             "command": chance.choice(COMMANDS),
             "container": None,
             "started_at_s": NOW_S - chance.randrange(60, 90_000),
+            "ending": False,
             "lease": lease["id"] if kind == "leased" else None,
             "assumed": False,
         }

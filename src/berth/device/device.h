@@ -52,6 +52,7 @@ struct Process {
   Reading<std::uint32_t> uid;          ///< from /proc
   Reading<std::uint64_t> start_ticks;  ///< /proc/PID/stat field 22: with the pid, an identity
   Reading<std::int64_t> started_at_s;  ///< seconds since the epoch
+  Reading<bool> ending;                ///< true: it has ended, and the kernel gives back what it had
   std::string user;                    ///< name of uid, "" when unknown
   std::string command;                 ///< arguments joined by spaces, "" when unknown
   std::string container;               ///< id from the cgroup, "" when none

@@ -35,6 +35,7 @@ void visit_process(ProcessType& process, Visit&& visit) {
   visit("uid", process.uid);
   visit("start_ticks", process.start_ticks);
   visit("started_at_s", process.started_at_s);
+  visit("ending", process.ending);
   visit("user", process.user);
   visit("command", process.command);
   visit("container", process.container);

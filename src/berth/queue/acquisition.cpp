@@ -133,10 +133,11 @@ std::vector<TicketId> asked_to_yield(const State& state) {
   return asked;
 }
 
+/// The processes in the way that have no lease: outsiders, and those that end.
 std::vector<std::uint32_t> outsiders(const State& state) {
   std::vector<std::uint32_t> pids;
   for (const Verdict& verdict : state.standing.verdicts) {
-    if (verdict.failed != Clause::no_outsider) continue;
+    if (verdict.failed != Clause::no_outsider && verdict.failed != Clause::not_draining) continue;
     for (const Culprit& culprit : verdict.culprits) pids.push_back(culprit.pid);
   }
   return pids;

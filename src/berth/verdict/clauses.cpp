@@ -152,21 +152,36 @@ Objection not_leased(const Case& subject) {
   return failure;
 }
 
-Objection not_draining(const Case& subject) {
-  const auto& draining = subject.facts.draining;
-  if (std::find(draining.begin(), draining.end(), subject.device.uuid) == draining.end()) return std::nullopt;
-  const Reading<std::uint64_t> used = memory_in_use(subject.device.memory);
-  if (!used) return because("draining: its last lease has ended, its memory is not back yet");
-  return because(
-      fmt::format("draining: its last lease has ended, {} are not back yet", bytes_for_people(*used)));
-}
-
 std::string describe(const Process& process, const Culprit& culprit) {
   std::string text = fmt::format("pid {}", process.pid);
   if (!culprit.user.empty()) text += fmt::format(" of {}", culprit.user);
   if (process.used_bytes) text += fmt::format(" with {}", bytes_for_people(*process.used_bytes));
   if (culprit.lease) text += ", whose lease is for other devices";
   return text;
+}
+
+/// The first process that has ended and is still listed. The driver takes a moment to end its contexts, and
+/// its lease may be over by then.
+Objection no_process_ends(const Case& subject) {
+  if (!subject.device.processes) return std::nullopt;
+  const auto ending = std::ranges::find_if(*subject.device.processes, [&](const Process& process) {
+    return process.ending.value_or(false) && lease_of(process, subject.leases, subject.facts) == nullptr;
+  });
+  if (ending == subject.device.processes->end()) return std::nullopt;
+  Failure failure;
+  failure.culprits.push_back(culprit_of(*ending, subject.facts));
+  failure.reason = fmt::format("draining: {} ends", describe(*ending, failure.culprits.front()));
+  return failure;
+}
+
+Objection not_draining(const Case& subject) {
+  if (auto ends = no_process_ends(subject)) return ends;
+  const auto& draining = subject.facts.draining;
+  if (std::find(draining.begin(), draining.end(), subject.device.uuid) == draining.end()) return std::nullopt;
+  const Reading<std::uint64_t> used = memory_in_use(subject.device.memory);
+  if (!used) return because("draining: its last lease has ended, its memory is not back yet");
+  return because(
+      fmt::format("draining: its last lease has ended, {} are not back yet", bytes_for_people(*used)));
 }
 
 Objection no_outsider(const Case& subject) {

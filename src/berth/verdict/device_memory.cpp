@@ -83,8 +83,9 @@ const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>&
 }
 
 bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
-  return process.kind != ProcessKind::graphics && lease_of(process, leases, facts) == nullptr &&
-         !facts.own_processes.contains(process.pid) && !is_ignored(process, facts.policy);
+  return process.kind != ProcessKind::graphics && !process.ending.value_or(false) &&
+         lease_of(process, leases, facts) == nullptr && !facts.own_processes.contains(process.pid) &&
+         !is_ignored(process, facts.policy);
 }
 
 bool trusts_leases(const Device& device, const Facts& facts) {

@@ -27,7 +27,7 @@ enum class Clause {
   in_mask,           ///< the inherited mask of the device's vendor shows it
   static_filters,    ///< --devices, --name and conditions on what never changes
   not_leased,        ///< or, for a shared request, has room left
-  not_draining,      ///< no lease has ended whose memory is not back yet
+  not_draining,      ///< no lease or process has ended whose memory is not back yet
   no_outsider,       ///< no process without a lease computes on it
   no_hidden_holder,  ///< no memory in use that no listed process explains
   compute_mode,

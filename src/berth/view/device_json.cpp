@@ -69,6 +69,7 @@ Json process_json(const Process& process, const Device& device, const Listing& l
           {"command", text_or_null(process.command)},
           {"container", text_or_null(process.container)},
           {"started_at_s", nullable(process.started_at_s)},
+          {"ending", process.ending.value_or(false)},
           {"lease", lease_json(process, device, listing)},
           {"assumed", listing.assumed.contains(process.pid)}};
 }

@@ -98,6 +98,7 @@ Process read_process(const JsonReader& json, HostReport& report) {
   process.command = json.text("command");
   process.container = json.text("container");
   process.started_at_s = json.reading_time("started_at_s");
+  if (json.maybe_flag("ending").value_or(false)) process.ending = true;
   if (!json.is_null("lease")) add_lease_of(process.pid, read_id(json, "lease"), report.facts);
   if (json.flag("assumed")) report.assumed.insert(process.pid);
   return process;

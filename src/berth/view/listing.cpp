@@ -227,7 +227,8 @@ std::string device_table(const Listing& listing, bool with_work, const Style& st
 Cell place_of(const Listing& listing, const Device& device, const Process& process) {
   if (process.kind == ProcessKind::graphics) return {"graphics"};
   const auto known = listing.facts.process_leases.find(process.pid);
-  if (known == listing.facts.process_leases.end()) return {"outsider", Tone::foreign};
+  if (known == listing.facts.process_leases.end())
+    return process.ending.value_or(false) ? Cell{"ending"} : Cell{"outsider", Tone::foreign};
   const Ticket* here = lease_of(process, leases_holding(device, listing.ledger), listing.facts);
   if (here == nullptr) return {"stray " + short_name(listing.ledger, known->second), Tone::bad};
   return {fmt::format("lease {}{}", short_name(listing.ledger, here->id),

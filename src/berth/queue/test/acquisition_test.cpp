@@ -545,6 +545,15 @@ TEST_CASE("what has no event is looked for: memory that comes back soon, reading
     asker.facts.draining = {uuid_of(1)};
     CHECK(asker.sleeps_long().period == 250ms);
   }
+  SUBCASE("a process that has ended, whose exit also rings") {
+    Process ending;
+    ending.pid = 812;
+    ending.ending = true;
+    asker.facts.snapshot.devices[1].processes = {ending};
+    const SleepUntilReleased sleep = asker.sleeps_long();
+    CHECK(sleep.period == 250ms);
+    CHECK(sleep.processes == std::vector<std::uint32_t>{812});
+  }
   SUBCASE("memory that nobody explains") {
     asker.facts.snapshot.devices[1].memory.used_bytes = 9 * kGiB;
     CHECK(asker.sleeps_long().period == 250ms);

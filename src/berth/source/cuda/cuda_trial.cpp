@@ -131,21 +131,22 @@ Result<CudaTrial> try_cuda(const CudaTrialOptions& options) {
   if (!child) return std::unexpected(context(child.error(), "starting a trial of CUDA"));
   theirs.close();
   std::string text;
-  if (!read_until(output.get(), sys::monotonic_now() + options.patience, text)) {
+  const bool answered = read_until(output.get(), sys::monotonic_now() + options.patience, text);
+  // Its context ends with it, which takes the driver a moment. Whoever looked meanwhile would see a process
+  // without a lease.
+  const auto ending = answered ? child->wait(options.patience) : std::nullopt;
+  if (!ending) {
     child->kill(SIGKILL);
     (void)child->wait(std::chrono::milliseconds(100));
     return CudaTrial{
         .end = CudaTrial::End::hangs,
-        .words = fmt::format("no answer within {} s",
+        .words = fmt::format("no {} within {} s", answered ? "end" : "answer",
                              std::chrono::duration_cast<std::chrono::seconds>(options.patience).count())};
   }
   CudaTrial trial;
   if (read_fields(text, kTrial, 1, [&trial](FieldReader& field) { fields_of_trial(trial, field); }))
     return trial;
-  const auto ending = child->wait(std::chrono::seconds(1));
-  return CudaTrial{.end = CudaTrial::End::crashes,
-                   .words = "the trial ended with " +
-                            (ending ? to_text(*ending) : std::string("its answer still to come"))};
+  return CudaTrial{.end = CudaTrial::End::crashes, .words = "the trial ended with " + to_text(*ending)};
 }
 
 void run_cuda_trial(bool with_context) {

@@ -1,5 +1,6 @@
 #include "berth/source/proc/process_details.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,9 +9,13 @@
 #include "berth/base/record.h"
 #include "berth/source/proc/small_file.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
 
 namespace berth::source {
 namespace {
+
+constexpr unsigned kFirstAfterName = 3;  // of the fields of /proc/PID/stat, which are counted from 1
 
 /// The `number`th word of a text whose words are parted by white space.
 std::string_view word(std::string_view text, unsigned number) {
@@ -24,6 +29,21 @@ std::string_view word(std::string_view text, unsigned number) {
   }
 }
 
+/// The text of /proc/PID/stat after the name: from the third field on.
+std::string_view after_name(std::string_view stat) {
+  const std::size_t close = stat.rfind(')');
+  return close == std::string_view::npos ? std::string_view{} : stat.substr(close + 1);
+}
+
+/// Whether the thread has run its last instruction. Then only its files and its memory are still given back,
+/// for which the driver may need a moment.
+bool is_exiting(std::string_view stat) {
+  constexpr unsigned kFlags = 9;
+  constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING of the kernel
+  const auto flags = number_from_text<std::uint64_t>(word(after_name(stat), kFlags - kFirstAfterName));
+  return flags && (*flags & kExiting) != 0;
+}
+
 /// /proc/PID/stat: "4711 (a (strange) name) S 1 …". The name may hold anything, so it ends at the last
 /// parenthesis.
 void read_stat(std::string_view text, Process& process) {
@@ -31,8 +51,8 @@ void read_stat(std::string_view text, Process& process) {
   const std::size_t close = text.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return;
   process.command = text.substr(open + 1, close - open - 1);
-  // Field 22 of the line is the twentieth after the name.
-  process.start_ticks = number_from_text<std::uint64_t>(word(text.substr(close + 1), 19));
+  constexpr unsigned kStart = 22;
+  process.start_ticks = number_from_text<std::uint64_t>(word(after_name(text), kStart - kFirstAfterName));
   if (!process.start_ticks) return;
   static const auto ticks_per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
   process.started_at_s =
@@ -107,6 +127,20 @@ bool in_nested_pid_namespace(const std::string& proc) {
   return length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) != kFirst;
 }
 
+namespace {
+
+/// Whether all threads of a process are exiting. Its first one may end while others compute.
+bool others_exit_too(const std::string& directory) {
+  const sys::Descriptor threads(::open((directory + "/task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto entries = sys::list_directory(threads.get());
+  return entries && std::ranges::all_of(*entries, [&](const sys::DirectoryEntry& thread) {
+           const auto stat = read_small_file(directory + "/task/" + thread.name + "/stat");
+           return !stat || is_exiting(*stat);
+         });
+}
+
+}  // namespace
+
 Process ProcessDetails::read(std::uint32_t pid) {
   Process process;
   const std::string directory = proc_ + '/' + std::to_string(pid);
@@ -116,6 +150,7 @@ Process ProcessDetails::read(std::uint32_t pid) {
     return process;
   }
   read_stat(*stat, process);
+  if (is_exiting(*stat) && others_exit_too(directory)) process.ending = true;
   if (const auto status = read_small_file(directory + "/status")) process.uid = uid_in_status(*status);
   if (auto cmdline = read_small_file(directory + "/cmdline")) {
     std::string command = command_in_cmdline(std::move(*cmdline));

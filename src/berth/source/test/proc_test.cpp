@@ -1,9 +1,12 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "berth/source/proc/machine_memory.h"
 #include "berth/source/proc/process_details.h"
@@ -61,6 +64,44 @@ TEST_CASE("a process is told by its files") {
   CHECK(process.command == "python3 train.py --lr 0.1");
   CHECK(process.container == kId);
   CHECK(process.used_bytes == 5U);
+}
+
+// The flags of the kernel, with and without PF_EXITING.
+std::string stat_of(unsigned pid, char state, bool exiting, unsigned threads) {
+  return fmt::format("{} (a) {} 1 7 7 0 -1 {} 0 0 0 0 0 0 0 0 20 0 {} 0 123456 0 0\n", pid, state,
+                     exiting ? 4228364 : 4228352, threads);
+}
+
+TEST_CASE("a process ends when all its threads exit, not when its first one does") {
+  const FakeProc proc;
+  const auto ends = [&](std::string_view first, std::string_view other) {
+    proc.write("7/stat", std::string(first));
+    proc.write("7/task/7/stat", std::string(first));
+    proc.write("7/task/8/stat", std::string(other));
+    return describe(proc, 7).ending.value_or(false);
+  };
+  const std::string runs = stat_of(8, 'R', false, 2);
+  const std::string exits = stat_of(8, 'D', true, 2);
+  CHECK_FALSE(ends(stat_of(7, 'S', false, 2), runs));
+  CHECK_FALSE(ends(stat_of(7, 'Z', true, 2), runs));
+  CHECK(ends(stat_of(7, 'Z', true, 2), exits));
+  CHECK(ends(stat_of(7, 'D', true, 2), exits));
+  proc.write("9/stat", stat_of(9, 'D', true, 1));
+  proc.write("9/task/9/stat", stat_of(9, 'D', true, 1));
+  CHECK(describe(proc, 9).ending.value_or(false));
+}
+
+TEST_CASE("a child that is not collected has ended") {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t how{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOWAIT) == 0);
+  ProcessDetails details;
+  Process process;
+  process.pid = static_cast<std::uint32_t>(child);
+  details.fill(process);
+  CHECK(process.ending.value_or(false));
+  CHECK(::waitpid(child, nullptr, 0) == child);
 }
 
 TEST_CASE("a process without arguments is called by its name") {

@@ -180,6 +180,13 @@ TEST_CASE("each clause fails with its numbers") {
          f.draining = {kGpu0};
          f.snapshot.devices[0].memory.used_bytes = 12 * kGiB;
        }},
+      {"a process without a lease that has ended, and that the driver still lists", Clause::not_draining,
+       "draining: pid 99 of bob with 3 GiB ends",
+       [](Request& r, Ledger&, Facts& f) {
+         add_process(f.snapshot.devices[0], process(99, 3 * kGiB));
+         f.snapshot.devices[0].processes->back().ending = true;
+         r.allowed_processes = 1;
+       }},
       {"an outsider", Clause::no_outsider, "1 process without a lease for it: pid 99 of bob with 3 GiB",
        [](Request&, Ledger&, Facts& f) { add_process(f.snapshot.devices[0], process(99, 3 * kGiB)); }},
       {"more outsiders than allowed", Clause::no_outsider,
