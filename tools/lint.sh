@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 
 cxx_files() { git ls-files '*.cpp' '*.h' '*.c'; }
-shell_files() { printf '%s\n' dev tools/*.sh tools/hardware/run .ci/run; }
+shell_files() { printf '%s\n' dev tools/*.sh tools/hardware/run .ci/run clients/sh/*; }
 
 lint_format() { cxx_files | xargs -r clang-format-19 --dry-run -Werror; }
 

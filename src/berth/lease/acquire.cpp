@@ -233,7 +233,7 @@ class Acquirer {
   Done perform(const Grant&) {
     if (const Device* device = try_what_is_doubtful()) return pass_over(*device);
     LocksBeside beside;
-    // A nested request is covered by the outer lease's scheduler locks.
+    // A nested request is covered by the outer lease's locks of originals.
     if (!options_.within) {
       BERTH_LET(const auto lost, keep_originals_away(beside));
       if (lost) return begin_again(*lost);
@@ -281,14 +281,15 @@ class Acquirer {
 
   /// The UUID of a device that an original has taken since we looked. nullopt: we have its locks now.
   Result<std::optional<std::string>> keep_originals_away(LocksBeside& beside) {
-    beside.until_used.take(lock_folders(options_.policy.safe_gpu_locks), kSafeGpuPatience);
+    const auto& rows = options_.policy.original_locks;
+    beside.until_used.take(files_until_used(rows), kSafeGpuPatience);
     if (beside.until_used) {
       // The process that had the lock may have chosen one of our devices meanwhile.
       BERTH_LET(auto taken, used_by_outsider());
       if (taken) return taken;
     }
-    const auto folders = lock_folders(options_.policy.gpu_scheduler_locks);
-    return beside.for_lease.take(folders, own_->ticket().devices, state_.facts.snapshot);
+    return beside.for_lease.take(rows, own_->ticket().devices, state_.facts.snapshot, state_.ledger,
+                                 own_->ticket().id);
   }
 
   Result<std::optional<std::string>> used_by_outsider() {

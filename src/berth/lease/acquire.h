@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "berth/lease/locks_of_originals.h"
 #include "berth/lease/look.h"
 #include "berth/lease/safe_gpu_lock.h"
-#include "berth/lease/scheduler_locks.h"
 #include "berth/queue/acquisition.h"
 #include "berth/queue/standing.h"
 #include "berth/store/lease_store.h"
@@ -33,7 +33,7 @@ struct TicketWords {
 /// The locks of original programs that a lease has, by how long it has them
 /// (src/berth/verdict/original_locks.h).
 struct LocksBeside {
-  SchedulerLocks for_lease;
+  LocksOfOriginals for_lease;
   SafeGpuLock until_used;
 };
 

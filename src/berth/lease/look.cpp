@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "berth/lease/attribution.h"
-#include "berth/lease/scheduler_locks.h"
+#include "berth/lease/locks_of_originals.h"
 #include "berth/queue/gap.h"
 #include "berth/store/device_locks.h"
 #include "berth/sys/clock.h"
@@ -91,14 +91,6 @@ std::set<std::uint32_t> own_processes(const Snapshot& snapshot, const LookOption
     }
   }
   return own;
-}
-
-// A device that is leased is taken with and without such a lock, which our drop-ins have, too.
-void note_originals(World& world) {
-  if (world.facts.policy.gpu_scheduler_locks.empty()) return;
-  const auto folders = lock_folders(world.facts.policy.gpu_scheduler_locks);
-  auto& locked = world.facts.locked_by_originals = locked_by_originals(folders, world.facts.snapshot);
-  std::erase_if(locked, [&](const std::string& uuid) { return !leases_on(world.ledger, uuid).empty(); });
 }
 
 WeekMinute minute_for(const SiteLimits& limits) {
@@ -191,7 +183,8 @@ std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, 
 
 Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
                    const LookOptions& options) {
-  const ReadingSet needed = request.readings() | options.also;
+  const ReadingSet needed =
+      request.readings() | options.also | readings_to_find_locks(options.policy.original_locks);
   BERTH_LET(auto snapshot, source.read(needed));
   // After the driver, which may take its time: the books are then the younger of the two.
   BERTH_LET(auto books, store.look(options.books));
@@ -227,7 +220,9 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
       facts.draining.push_back(device.uuid);
   }
   // Of a lease inside of another the outer one has these locks.
-  if (!options.within) note_originals(world);
+  if (!options.within)
+    facts.locked_by_originals =
+        locked_by_originals(facts.policy.original_locks, facts.snapshot, world.ledger);
   world.looked_at = sys::milliseconds_since_boot();
   facts.booted_at_s = sys::booted_at_s();
   // Commands say which programs still live: before others' are shortened.

@@ -139,15 +139,17 @@ std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<s
 
 // BERTH_SAFE_GPU_LOCKS names files beside those of the site, with colons. Empty: the process that asks holds
 // the lock of safe_gpu itself, and would wait for itself.
-void add_safe_gpu_locks(std::vector<std::string>& files) {
+void add_safe_gpu_locks(std::vector<OriginalLock>& rows) {
   const char* value = std::getenv("BERTH_SAFE_GPU_LOCKS");
   if (value == nullptr) return;
   std::string_view rest = value;
-  if (rest.empty()) files.clear();
+  if (rest.empty())
+    std::erase_if(rows, [](const OriginalLock& row) { return row.held == OriginalLockSpan::until_used; });
   while (!rest.empty()) {
-    const std::string_view file = rest.substr(0, rest.find(':'));
+    const std::string file(rest.substr(0, rest.find(':')));
     rest.remove_prefix(std::min(file.size() + 1, rest.size()));
-    if (std::ranges::find(files, file) == files.end()) files.emplace_back(file);
+    if (const auto row = lock_of_safe_gpu(file); std::ranges::find(rows, row) == rows.end())
+      rows.push_back(row);
   }
 }
 
@@ -201,7 +203,7 @@ Result<Session> Session::open_at(Domain domain, SourceAccess source, MaskUse mas
   options.policy = std::move(files.policy);
   if (mask == MaskUse::inherit) options.masks = domain.masks;
   options.requester = kThisProcess;
-  add_safe_gpu_locks(options.policy.safe_gpu_locks);
+  add_safe_gpu_locks(options.policy.original_locks);
   return Session(std::move(domain), std::move(source), std::move(options));
 }
 

@@ -292,16 +292,74 @@ Result<void> read_users(Page& page, std::string_view key, const toml::node& node
   return read_names(page, key, node, page.policy.ignored_users);
 }
 
+bool is_whole_path(std::string_view path) {
+  return path.starts_with('/') || path.starts_with("~/");
+}
+
 // A user's file may add some: that takes GPUs from nobody.
-Result<void> read_original_locks(Page& page, std::string_view key, const toml::node& node) {
+Result<void> read_locks_of(Page& page, std::string_view key, const toml::node& node, std::string_view what,
+                           OriginalLock (*row_of)(const std::string&)) {
   Page anybodys{page.path, false, page.policy};
-  const auto* row = std::ranges::find(kOriginalLocks, key, &OriginalLock::key);
-  std::vector<std::string>& paths = page.policy.*row->paths;
+  std::vector<std::string> paths;
   BERTH_DO(read_names(anybodys, key, node, paths));
-  const auto is_fit = [](const std::string& path) { return path.starts_with('/') || path.starts_with("~/"); };
-  if (std::ranges::all_of(paths, is_fit)) return {};
-  const bool is_folder = row->kind == OriginalLockKind::file_for_each_gpu;
-  return wrong(page, node, fmt::format("{}: a {} begins with / or ~/", key, is_folder ? "folder" : "file"));
+  if (!std::ranges::all_of(paths, is_whole_path))
+    return wrong(page, node, fmt::format("{}: a {} begins with / or ~/", key, what));
+  for (const std::string& path : paths) page.policy.original_locks.push_back(row_of(path));
+  return {};
+}
+
+Result<void> read_scheduler_locks(Page& page, std::string_view key, const toml::node& node) {
+  return read_locks_of(page, key, node, "folder", lock_of_gpu_scheduler);
+}
+
+Result<void> read_safe_gpu_locks(Page& page, std::string_view key, const toml::node& node) {
+  return read_locks_of(page, key, node, "file", lock_of_safe_gpu);
+}
+
+Result<void> check_lock_path(const Page& page, const toml::node& node, const std::string& path) {
+  constexpr std::array<std::string_view, 3> kPlaces{"{index}", "{uuid}", "{pci}"};
+  const bool has_one =
+      std::ranges::count(path, '{') == 1 && std::ranges::count(path, '}') == 1 &&
+      std::ranges::any_of(kPlaces, [&](std::string_view place) { return path.contains(place); });
+  if (is_whole_path(path) && has_one) return {};
+  return wrong(
+      page, node,
+      "the path of [[foreign_locks]] begins with / or ~/, and has one of {index}, {uuid} and {pci} for "
+      "the GPU");
+}
+
+Result<void> read_foreign_lock(Page& page, const toml::node& node) {
+  const auto* entry = node.as_table();
+  if (entry == nullptr) return wrong(page, node, "each entry of foreign_locks is a table: [[foreign_locks]]");
+  OriginalLock lock;
+  std::string kind;
+  const std::pair<std::string_view, std::string*> fields[] = {
+      {"path", &lock.path}, {"kind", &kind}, {"user", &lock.user}};
+  for (const auto& [key, value] : *entry) {
+    const auto* field =
+        std::ranges::find(fields, key.str(), &std::pair<std::string_view, std::string*>::first);
+    if (field == std::end(fields))
+      return wrong(page, value,
+                   unknown_key(key.str(), "[[foreign_locks]]",
+                               std::array<std::string_view, 3>{"path", "kind", "user"}));
+    BERTH_LET(*field->second, text_of(page, value, key.str()));
+  }
+  BERTH_DO(check_lock_path(page, node, lock.path));
+  constexpr std::array<std::string_view, 3> kKinds{"flock", "fcntl", "file"};
+  const auto found = std::ranges::find(kKinds, kind);
+  if (found == kKinds.end())
+    return wrong(page, node, "the kind of [[foreign_locks]] is \"flock\", \"fcntl\" or \"file\"");
+  lock.kind = static_cast<OriginalLockKind>(found - kKinds.begin());
+  page.policy.original_locks.push_back(std::move(lock));
+  return {};
+}
+
+// A user's file may add some, as above.
+Result<void> read_foreign_locks(Page& page, std::string_view, const toml::node& node) {
+  const auto* list = node.as_array();
+  if (list == nullptr) return wrong(page, node, "foreign_locks is a list of tables: [[foreign_locks]]");
+  for (const toml::node& each : *list) BERTH_DO(read_foreign_lock(page, each));
+  return {};
 }
 
 Result<void> read_commands(Page& page, std::string_view key, const toml::node& node) {
@@ -601,8 +659,9 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"ignored_programs", read_programs},
                                            {"ignored_users", read_users},
                                            {"trust_leases", read_trusted},
-                                           {kOriginalLocks[0].key, read_original_locks},
-                                           {kOriginalLocks[1].key, read_original_locks}});
+                                           {"gpu_scheduler_locks", read_scheduler_locks},
+                                           {"safe_gpu_locks", read_safe_gpu_locks},
+                                           {"foreign_locks", read_foreign_locks}});
 constexpr std::size_t kLongestFile = 1U << 20U;
 constexpr std::size_t kUsualFile = 1U << 12U;
 

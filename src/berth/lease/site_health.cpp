@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "berth/lease/locks_of_originals.h"
 #include "berth/lease/site_file.h"
 #include "berth/request/selector.h"
 #include "berth/sys/process_identity.h"
@@ -44,6 +45,19 @@ void check_excluded(const SitePolicy& policy, const Snapshot& snapshot, Findings
   }
 }
 
+/// A lock that keeps nobody away.
+void check_original_locks(const SitePolicy& policy, const Snapshot& snapshot, Findings& findings) {
+  for (const OriginalLock& row : policy.original_locks) {
+    if (!row.user.empty() && !sys::is_user(row.user))
+      findings.push_back(
+          {view::Level::warn, "site file",
+           fmt::format("[[foreign_locks]] names user {}, and this machine knows no such user", row.user),
+           "files of that user count for nobody: check the spelling"});
+  }
+  for (const OddLockFile& odd : odd_lock_files(policy.original_locks, snapshot))
+    findings.push_back({view::Level::warn, "foreign locks", odd.what, odd.remedy});
+}
+
 }  // namespace
 
 std::vector<Finding> examine_site_files(const Snapshot* snapshot) {
@@ -66,6 +80,7 @@ std::vector<Finding> examine_site_files(const Snapshot* snapshot) {
   check_names(files->policy.limits.always, findings);
   for (const HourlyAllowances& each : files->policy.limits.hours) check_names(each.limits, findings);
   if (snapshot != nullptr) check_excluded(files->policy, *snapshot, findings);
+  if (snapshot != nullptr) check_original_locks(files->policy, *snapshot, findings);
   return findings;
 }
 

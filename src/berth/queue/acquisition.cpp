@@ -93,8 +93,7 @@ Action ask_names(const State& state) {
 }
 
 bool is_locked_by_original(const State& state, const std::string& uuid) {
-  const auto& locked = state.facts.locked_by_originals;
-  return std::ranges::find(locked, uuid) != locked.end();
+  return state.facts.locked_by_originals.contains(uuid);
 }
 
 // How often to poll for what no event announces: memory, thresholds, foreign locks.

@@ -132,8 +132,8 @@ Objection not_leased(const Case& subject) {
     return because("locked by a program that has no ticket");
   }
   const auto& by_originals = subject.facts.locked_by_originals;
-  if (std::ranges::find(by_originals, device.uuid) != by_originals.end())
-    return because("locked by an original gpu_scheduler");
+  if (const auto by = by_originals.find(device.uuid); by != by_originals.end())
+    return because("locked by " + by->second);
   if (subject.leases.empty()) return std::nullopt;
   Failure failure;
   for (const Ticket* lease : subject.leases | std::views::take(kMostCulprits))

@@ -1,19 +1,16 @@
 #pragma once
 
-#include <array>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "berth/verdict/site_policy.h"
-
 // Programs that know no lease directory keep their own copies away from GPUs by locks of their own. Where the
-// site says that such a program is still in use, Berth takes its locks too, in the program's way.
+// site says which, Berth heeds these locks, and takes them too, in the program's way.
 namespace berth {
 
 enum class OriginalLockKind {
-  file_for_each_gpu,  ///< a folder; a GPU is locked by a flock on its file in there
-  file_for_all,       ///< one file; a record lock on it keeps all copies from choosing a GPU
+  flock,
+  fcntl,  ///< a record lock
+  file,   ///< the file itself, while it is there: it may outlive its owner, so Berth never makes one
 };
 
 enum class OriginalLockSpan {
@@ -21,20 +18,35 @@ enum class OriginalLockSpan {
   until_used,  ///< from a look at the granted GPUs until a process of the lease is on each of them
 };
 
-/// One such program: a row.
+/// One way in which such a program locks GPUs: a row.
 struct OriginalLock {
-  std::string_view program;
-  std::string_view key;  ///< in the site file
-  std::vector<std::string> SitePolicy::* paths;
-  OriginalLockKind kind;
-  OriginalLockSpan held;
+  /// As written: "~/…" is in the home of the asking user. One of {index}, {uuid}, {pci} and {cuda} (CUDA's
+  /// number) stands for a GPU; where there is none, the file is for all GPUs at once.
+  std::string path;
+  OriginalLockKind kind = OriginalLockKind::flock;
+  /// Whose files count beside those of root and of the asking user. "": nobody's.
+  std::string user;
+  bool of_anybody = false;  ///< files of all users count
+  std::string program;      ///< its name, for people; "": the path says it
+  OriginalLockSpan held = OriginalLockSpan::lease;
+  /// The program makes the file if it is missing, and removes it after each use.
+  bool comes_and_goes = false;
+
+  bool operator==(const OriginalLock&) const = default;
 };
 
-inline constexpr auto kOriginalLocks = std::to_array<OriginalLock>({
-    {"gpu_scheduler", "gpu_scheduler_locks", &SitePolicy::gpu_scheduler_locks,
-     OriginalLockKind::file_for_each_gpu, OriginalLockSpan::lease},
-    {"safe_gpu", "safe_gpu_locks", &SitePolicy::safe_gpu_locks, OriginalLockKind::file_for_all,
-     OriginalLockSpan::until_used},
-});
+/// A row for each folder of the original gpu_scheduler, and for each file of the original safe_gpu.
+inline OriginalLock lock_of_gpu_scheduler(const std::string& folder) {
+  return {folder + "/gpu_{cuda}.lock",
+          OriginalLockKind::flock,
+          "",
+          true,
+          "gpu_scheduler",
+          OriginalLockSpan::lease,
+          true};
+}
+inline OriginalLock lock_of_safe_gpu(const std::string& file) {
+  return {file, OriginalLockKind::fcntl, "", true, "safe_gpu", OriginalLockSpan::until_used, false};
+}
 
 }  // namespace berth

@@ -8,6 +8,7 @@
 #include "berth/device/host_facts.h"
 #include "berth/request/lab_host.h"
 #include "berth/verdict/limits.h"
+#include "berth/verdict/original_locks.h"
 #include "berth/verdict/queue_rules.h"
 
 namespace berth {
@@ -41,12 +42,8 @@ struct SitePolicy {
   std::optional<std::int64_t> idle_leftovers_s;
   /// How long a lease may be idle before it yields to waiters. nullopt: it never does.
   std::optional<std::int64_t> idle_leases_s;
-  /// Folders in which copies of the original gpu_scheduler lock GPUs, as written; "~/…" is in the home of the
-  /// asking user. None: there are no such copies.
-  std::vector<std::string> gpu_scheduler_locks;
-  /// Files by which copies of the original safe_gpu keep each other away, as written.
-  std::vector<std::string> safe_gpu_locks;
-  std::optional<unsigned> shares_per_gpu;  ///< the most shares on one GPU; nullopt: as many as fit
+  std::vector<OriginalLock> original_locks;  ///< of programs that know no lease directory
+  std::optional<unsigned> shares_per_gpu;    ///< the most shares on one GPU; nullopt: as many as fit
   unsigned leave_free = 0;  ///< how many GPUs have to stay free when a request that yields starts
   SiteLimits limits;
   CommandVisibility commands = CommandVisibility::full;

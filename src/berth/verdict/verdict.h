@@ -87,8 +87,8 @@ struct Facts {
   std::set<std::uint32_t> own_processes{};
   std::vector<std::string> draining;       ///< UUIDs whose last lease has ended and whose memory is not back
   std::vector<std::string> foreign_locks;  ///< UUIDs locked by someone who has no ticket (flock(1))
-  std::vector<std::string>
-      locked_by_originals;           ///< UUIDs that an original gpu_scheduler has locked, and nobody leased
+  /// By UUID: the program or the file of the lock by which a program without leases has the device.
+  std::map<std::string, std::string> locked_by_originals{};
   std::uint32_t asker_uid = 0;       ///< the asking user
   std::optional<UserLimits> limits;  ///< of the asking user; nullopt: none
   /// Of the users of tickets that are held back, by uid. Empty where nobody asks for the whole queue.

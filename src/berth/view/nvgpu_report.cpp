@@ -45,7 +45,7 @@ std::vector<std::string> lessees(const Device& device, const Facts& facts, const
   const auto is_in = [&](const std::vector<std::string>& locked) {
     return std::ranges::find(locked, device.uuid) != locked.end();
   };
-  if (users.empty() && (is_in(facts.foreign_locks) || is_in(facts.locked_by_originals)))
+  if (users.empty() && (is_in(facts.foreign_locks) || facts.locked_by_originals.contains(device.uuid)))
     users.emplace_back("?");
   return users;
 }

@@ -59,9 +59,9 @@ std::string policy_in_words(const SitePolicy& policy) {
   if (!policy.host.name.empty()) text += fmt::format("; this machine is called {}", policy.host.name);
   if (!policy.host.labels.empty())
     text += fmt::format("; its labels: {}", fmt::join(policy.host.labels, ", "));
-  for (const OriginalLock& row : kOriginalLocks) {
-    if (const auto& paths = policy.*row.paths; !paths.empty())
-      text += fmt::format("; the locks of originals of {} count: {}", row.program, fmt::join(paths, ", "));
+  for (const OriginalLock& row : policy.original_locks) {
+    text += fmt::format("; the lock {} counts{}", row.path,
+                        row.program.empty() ? "" : fmt::format(" (originals of {})", row.program));
   }
   if (policy.default_wait_s)
     text += fmt::format("; a wait lasts at most {}", duration_for_people(*policy.default_wait_s));

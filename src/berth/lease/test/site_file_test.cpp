@@ -85,17 +85,48 @@ TEST_CASE("a letter where a value should be is an error with its line") {
   CHECK(policy.error().message.starts_with("f:2: "));
 }
 
+TEST_CASE("locks of other programs have a path with one place for the GPU, a kind, and perhaps a user") {
+  const auto site =
+      apply_site_text({},
+                      "[[foreign_locks]]\npath = \"/tmp/a/{index}\"\nkind = \"flock\"\n"
+                      "[[foreign_locks]]\npath = \"~/{pci}.x\"\nkind = \"file\"\nuser = \"ada\"",
+                      "f", false);
+  REQUIRE(site);
+  CHECK(site->original_locks == std::vector<OriginalLock>{{"/tmp/a/{index}", OriginalLockKind::flock},
+                                                          {"~/{pci}.x", OriginalLockKind::file, "ada"}});
+  const auto both =
+      apply_site_text(*site, "[[foreign_locks]]\npath = \"/tmp/{uuid}\"\nkind = \"fcntl\"", "u", true);
+  REQUIRE(both);
+  CHECK(both->original_locks.size() == 3);
+  const auto wrong = [](std::string_view row) {
+    return apply_site_text({}, fmt::format("[[foreign_locks]]\n{}", row), "f", false).error().message;
+  };
+  constexpr std::string_view kPath =
+      "f:1: the path of [[foreign_locks]] begins with / or ~/, and has one of {index}, {uuid} and {pci} for "
+      "the "
+      "GPU";
+  for (const std::string_view path :
+       {"a/{index}", "/tmp/lock", "/tmp/{gpu}", "/tmp/{index}{uuid}", "/tmp/{index"})
+    CHECK(wrong(fmt::format("path = \"{}\"\nkind = \"flock\"", path)) == kPath);
+  CHECK(wrong("kind = \"flock\"") == kPath);
+  CHECK(wrong("path = \"/tmp/{index}\"") ==
+        "f:1: the kind of [[foreign_locks]] is \"flock\", \"fcntl\" or \"file\"");
+  CHECK(wrong("paht = \"/tmp/{index}\"") ==
+        "f:2: unknown key 'paht' in [[foreign_locks]], did you mean path?");
+}
+
 TEST_CASE("folders of gpu_scheduler's locks are added up, a user's own too") {
   const auto site = apply_site_text({}, "gpu_scheduler_locks = [\"/tmp/gpu_locks\"]", "f", false);
   REQUIRE(site);
   const auto both = apply_site_text(*site, "gpu_scheduler_locks = [\"~/.gpu_locks\"]", "u", true);
   REQUIRE(both);
-  CHECK(both->gpu_scheduler_locks == std::vector<std::string>{"/tmp/gpu_locks", "~/.gpu_locks"});
+  CHECK(both->original_locks ==
+        std::vector{lock_of_gpu_scheduler("/tmp/gpu_locks"), lock_of_gpu_scheduler("~/.gpu_locks")});
   CHECK(apply_site_text({}, "gpu_scheduler_locks = [\"locks\"]", "f", false).error().message ==
         "f:1: gpu_scheduler_locks: a folder begins with / or ~/");
   const auto file = apply_site_text({}, "safe_gpu_locks = [\"/tmp/lock\"]", "f", false);
   REQUIRE(file);
-  CHECK(file->safe_gpu_locks == std::vector<std::string>{"/tmp/lock"});
+  CHECK(file->original_locks == std::vector{lock_of_safe_gpu("/tmp/lock")});
   CHECK(apply_site_text({}, "safe_gpu_locks = [\"lock\"]", "f", false).error().message ==
         "f:1: safe_gpu_locks: a file begins with / or ~/");
 }

@@ -579,11 +579,11 @@ TEST_CASE("what has no event is looked for: memory that comes back soon, reading
 
 TEST_CASE("what an original has locked, of which no event tells, is looked at every two seconds") {
   Asker asker(patient());
-  asker.facts.locked_by_originals = {uuid_of(0), uuid_of(1)};
+  asker.facts.locked_by_originals = {{uuid_of(0), "an original gpu_scheduler"}, {uuid_of(1), "/tmp/1"}};
   CHECK(asker.sleeps_long().period == 2s);
   REQUIRE(asker.state().standing.verdicts.size() == 2);
   CHECK(asker.state().standing.verdicts[0].reason == "locked by an original gpu_scheduler");
-  asker.facts.locked_by_originals = {uuid_of(0)};
+  asker.facts.locked_by_originals = {{uuid_of(0), "/tmp/0"}};
   asker.tell(Woken::tick);
   CHECK(asker.goes_on() == Action(Grant{}));
 }

@@ -1,0 +1,3 @@
+module berth.example/hold
+
+go 1.19

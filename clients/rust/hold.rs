@@ -1,0 +1,57 @@
+//! Holds a GPU by the lock that all programs of a machine share: docs/standard.md, version 1.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirEntryExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::io::AsRawFd;
+use std::path::{Path, PathBuf};
+
+extern "C" {
+    fn flock(file: i32, how: i32) -> i32;
+}
+const SHARED_EXCLUSIVE_AT_ONCE: [i32; 3] = [1, 2, 4];
+const NONBLOCK: i32 = 0o4000; // as on x86, ARM, POWER and RISC-V
+
+fn directory() -> PathBuf {
+    match std::env::var("BERTH_DIR") {
+        Ok(named) if !named.is_empty() => named.into(),
+        _ if Path::new("/run/berth").is_dir() => "/run/berth".into(),
+        _ => "/tmp/berth".into(),
+    }
+}
+
+/// Whether a process has one of these tickets. The kernel knows; nothing is opened.
+fn is_alive(inodes: HashSet<u64>) -> bool {
+    let locks = if inodes.is_empty() { String::new() } else { fs::read_to_string("/proc/locks").unwrap_or_default() };
+    locks.lines().any(|line| {
+        let word: Vec<&str> = line.split_whitespace().collect();
+        let inode = word.get(5).and_then(|file| file.rsplit(':').next()?.parse().ok());
+        inode.map_or(false, |inode| word[1] == "OFDLCK" && word[3] == "WRITE" && inodes.contains(&inode))
+    })
+}
+
+/// Whether this process runs inside a lease that has the GPU.
+pub fn has_by_lease(uuid: &str) -> bool {
+    let path = directory().join("leases").join(std::env::var("BERTH_LEASE").unwrap_or_default());
+    let device = format!("device={uuid}");
+    let is_named = fs::read_to_string(&path).map_or(false, |text| text.lines().any(|line| line == device));
+    is_named && path.metadata().map_or(false, |ticket| is_alive(HashSet::from([ticket.ino()])))
+}
+
+/// The file that holds the GPU until its last copy is closed, close-on-exec. None: somebody has it, or waits for a GPU.
+/// Error: there is no lock file; only an administrator makes one, by `sudo berth init`.
+pub fn try_hold(uuid: &str, share: bool) -> io::Result<Option<File>> {
+    let name: String = uuid.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let path = directory().join("devices").join(name);
+    if is_alive(fs::read_dir(directory().join("queue"))?.flatten().map(|ticket| ticket.ino()).collect()) {
+        return Ok(None);
+    }
+    let file = OpenOptions::new().read(true).write(true).custom_flags(NONBLOCK).open(&path)?;
+    let [shared, exclusive, at_once] = SHARED_EXCLUSIVE_AT_ONCE;
+    let is_locked = unsafe { flock(file.as_raw_fd(), if share { shared } else { exclusive } | at_once) } == 0;
+    // A link differs from the file that it leads to, so a lock by a link is given back.
+    let (locked, there) = (file.metadata()?, fs::symlink_metadata(&path).or_else(|_| fs::metadata("/"))?);
+    let is_it = there.is_file() && (there.dev(), there.ino()) == (locked.dev(), locked.ino());
+    Ok(Some(file).filter(|_| is_locked && is_it))
+}
