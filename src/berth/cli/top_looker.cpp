@@ -15,13 +15,12 @@
 #include "berth/hosts/lab_queue_order.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/listed_jobs.h"
+#include "berth/lease/host_report.h"
 #include "berth/lease/session.h"
-#include "berth/queue/listed.h"
 #include "berth/sys/detached_thread.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 #include "berth/view/listing.h"
-#include "berth/view/waiting.h"
 
 namespace berth::cli {
 namespace {
@@ -142,18 +141,7 @@ class TopLooker::Body {
     BERTH_LET(auto world, session.look(Request(), view::readings_for_table()));
     for (std::string& note : leasing::notes_on(world)) sight.notes.push_back(std::move(note));
     idle_.look(world.ledger, world.facts);
-    BERTH_LET(auto verdicts, leasing::judge_each_in_queue(world));
-    HostReport report;
-    report.ledger = listed_part(world.ledger);
-    report.waiters =
-        listed_standings(world.ledger, report.ledger, world.facts, world.stopped, world.looked_at);
-    const view::Style style = command::Environment::style_of(STDOUT_FILENO);
-    for (Standing& one : report.waiters) one.reason = view::reason(one, world.facts.snapshot, style);
-    report.facts = std::move(world.facts);
-    report.verdicts = std::move(verdicts);
-    report.assumed = std::move(world.assumed);
-    report.idle = idle_;
-    return report;
+    return leasing::host_report(std::move(world), idle_, command::Environment::style_of(STDOUT_FILENO));
   }
 
   static void add_order(view::TopSight& sight) {
