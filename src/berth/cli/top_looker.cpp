@@ -5,11 +5,13 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <ctime>
 #include <mutex>
 
 #include "berth/agent/watcher.h"
 #include "berth/base/printable.h"
+#include "berth/cli/known_past.h"
 #include "berth/command/ask_program.h"
 #include "berth/command/open_session.h"
 #include "berth/hosts/lab_queue_order.h"
@@ -20,6 +22,7 @@
 #include "berth/sys/detached_thread.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
+#include "berth/timeline/picture.h"
 #include "berth/view/listing.h"
 
 namespace berth::cli {
@@ -116,6 +119,7 @@ class TopLooker::Body {
     add_jobs(sight);
     view::remember_loads(loads_, sight.hosts);
     sight.loads = loads_;
+    add_hours(sight);
     return sight;
   }
 
@@ -150,6 +154,35 @@ class TopLooker::Body {
     sight.order = *std::move(order);
   }
 
+  /// The past changes slowly, and asking for it takes a process. The first look does not wait for it.
+  void renew_past(std::int64_t now_s) {
+    constexpr std::int64_t kEvery = 60;
+    if (past_asked_s_ == 0) {
+      past_asked_s_ = now_s - kEvery;
+      return;
+    }
+    if (std::abs(now_s - past_asked_s_) < kEvery) return;
+    past_asked_s_ = now_s;
+    auto past = known_past({}, TimelineSpan().back_s);
+    past_ = past ? std::optional(*std::move(past)) : std::nullopt;
+  }
+
+  void add_hours(view::TopSight& sight) {
+    if (sight.is_lab || !sight.hosts.front()->report) return;
+    const std::int64_t now_s = std::time(nullptr);
+    renew_past(now_s);
+    const auto line = std::make_shared<const Timeline>(
+        timeline_of(*sight.hosts.front()->report, past_ ? &*past_ : nullptr, {.now_s = now_s}));
+    sight.hours = [line, uid = sight.uid](const view::Style& style, bool ascii) {
+      std::vector<view::TopHours> rows;
+      for (const std::string& answer : timeline::answers(*line, uid, style))
+        rows.push_back({"", {{view::cut(answer, style.width)}}});
+      for (timeline::PictureRow& each : timeline::picture(*line, uid, style, ascii))
+        rows.push_back({std::move(each.label), std::move(each.parts)});
+      return rows;
+    };
+  }
+
   void add_jobs(view::TopSight& sight) const {
     const auto spool = jobs::open_spool();
     if (!spool) return sight.notes.push_back(spool.error().message);
@@ -169,6 +202,8 @@ class TopLooker::Body {
   view::LoadHistory loads_;
   std::shared_ptr<const HostReport> last_;
   std::optional<std::int64_t> seen_s_;
+  std::optional<RecordedLeases> past_;
+  std::int64_t past_asked_s_ = 0;
 
   std::mutex mutex_;
   std::condition_variable wake_;

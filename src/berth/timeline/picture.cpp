@@ -381,7 +381,7 @@ std::vector<PictureRow> picture(const Timeline& line, std::optional<std::uint32_
   const TimelineScale scale(line, std::clamp(width > taken ? width - taken : 0, kLeastPicture, kMostPicture));
 
   std::vector<PictureRow> lines;
-  const auto add = [&](std::string uuid, const std::string& name, Row picture, Cell words, bool mine) {
+  const auto add = [&](std::string label, const std::string& name, Row picture, Cell words, bool mine) {
     Row parts{{fmt::format("{:>{}} ", name, label_width), mine ? Tone::strong : Tone::plain}};
     for (Cell& part : picture) parts.push_back(std::move(part));
     words.text = cut(words.text, words_width);
@@ -389,11 +389,11 @@ std::vector<PictureRow> picture(const Timeline& line, std::optional<std::uint32_
       parts.push_back({" "});
       parts.push_back(std::move(words));
     }
-    lines.push_back({std::move(uuid), std::move(parts), mine});
+    lines.push_back({std::move(label), std::move(parts), mine});
   };
   add("", "GPU", {{hours_of(scale, style), Tone::faint}}, {}, false);
   for (const TimelineRow& row : line.rows)
-    add(row.uuid, printable(row.label), picture_of(line, row, scale, row.idle, ascii),
+    add(row.label, printable(row.label), picture_of(line, row, scale, row.idle, ascii),
         state_words(row, style), is_mine(row, uid));
   std::size_t place = 0;
   for (const TimelineWaiter& waiter : line.queue) {

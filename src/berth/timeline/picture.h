@@ -23,8 +23,8 @@ std::vector<std::string> answers(const Timeline& line, std::optional<std::uint32
 
 /// A line of the picture.
 struct PictureRow {
-  std::string uuid;  ///< of the device that it is about; "": a line of hours or of the queue
-  view::Row parts;   ///< at most style.width columns
+  std::string label;  ///< of the device that it is about; "": a line of hours or of the queue
+  view::Row parts;    ///< at most style.width columns
   bool mine = false;
 };
 /// The hours, a line for each device, and one for each of the first requests that wait. A state has a shape,

@@ -5,6 +5,7 @@ import { isShown, kStateWords } from "../narrowing";
 import { type DeviceView, type HostView, memoryShare, userOf, useShare } from "../state";
 import { degrees, gib, percent, shortModel, watts } from "../words";
 import { Age } from "./Age";
+import { useFold } from "./fold";
 import { Glyph } from "./Glyph";
 import { Holder } from "./Holder";
 import { Meter } from "./Meter";
@@ -12,6 +13,8 @@ import { Moment } from "./Moment";
 import { Sparkline } from "./Sparkline";
 
 const kHot = 85;
+// Of one machine: all of more would cost each look the time of a frame or two.
+const kMostRows = 64;
 
 function Row({ view }: { view: DeviceView }) {
   const { device, state, warnings } = view;
@@ -158,20 +161,24 @@ function Head({ column }: { column: ColumnHead }) {
 
 /// All that one wants to know of a machine's devices, a line each.
 export function DeviceTable({ view }: { view: HostView }) {
+  const { shown, more } = useFold(`table ${view.host.name}`, sorted(view.devices.filter(isShown)), kMostRows);
   return (
-    <table class="devices" aria-label={`GPUs of ${view.host.name}`}>
-      <thead>
-        <tr>
-          {kColumns.map((column) => (
-            <Head key={column.name} column={column} />
+    <>
+      <table class="devices" aria-label={`GPUs of ${view.host.name}`}>
+        <thead>
+          <tr>
+            {kColumns.map((column) => (
+              <Head key={column.name} column={column} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((each) => (
+            <Row key={each.key} view={each} />
           ))}
-        </tr>
-      </thead>
-      <tbody>
-        {sorted(view.devices.filter(isShown)).map((each) => (
-          <Row key={each.key} view={each} />
-        ))}
-      </tbody>
-    </table>
+        </tbody>
+      </table>
+      {more}
+    </>
   );
 }

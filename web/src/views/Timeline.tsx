@@ -1,4 +1,5 @@
 import { signal, useComputed } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { nextEnd } from "../answers";
 import type { Timeline, TimelineBar, TimelineRow } from "../api";
 import { serverNow, slowNow } from "../clock";
@@ -260,6 +261,11 @@ function Drawn({ view, line }: { view: HostView; line: Timeline }) {
 function Picture({ name }: { name: string }) {
   const line = useTimeline(name);
   const view = hostView(name).value;
+  // Readings come each second, and the hours show none of them: only a filter is about what is now.
+  const drawn = useMemo(
+    () => line && <Drawn view={view} line={line} />,
+    [line, isNarrowed.value ? view : name],
+  );
   if (line === undefined)
     return (
       <div class="tl" style={{ "--rows": Math.min(kMostRows, view.devices.length) }}>
@@ -267,7 +273,7 @@ function Picture({ name }: { name: string }) {
       </div>
     );
   if (line === null) return <p class="nothing">The Berth of {name} is too old to tell its hours.</p>;
-  return <Drawn view={view} line={line} />;
+  return drawn;
 }
 
 function wordOf(view: HostView, free: number): string {
