@@ -391,7 +391,7 @@ std::vector<PictureRow> picture(const Timeline& line, std::optional<std::uint32_
     }
     lines.push_back({std::move(label), std::move(parts), mine});
   };
-  add("", "GPU", {{hours_of(scale, style), Tone::faint}}, {}, false);
+  add("", "", {{hours_of(scale, style), Tone::faint}}, {}, false);
   for (const TimelineRow& row : line.rows)
     add(row.label, printable(row.label), picture_of(line, row, scale, row.idle, ascii),
         state_words(row, style), is_mine(row, uid));
