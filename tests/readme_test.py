@@ -121,7 +121,7 @@ def test_the_picture_shows_what_the_program_prints(busy):
 def test_the_picture_of_top_shows_what_the_program_paints(busy, make_screen):  # noqa: F811
     """`./dev pictures` draws it anew."""
     machine, pids = busy
-    screen = make_screen(machine, machine.program, "top", columns=100, lines=20)
+    screen = make_screen(machine, machine.program, "top", columns=100, lines=32)
     shown = screen.shows("PROCESSES  2")
     if os.environ.get("BERTH_WRITE_PICTURES"):
         lines = re.sub(r"\d\d:\d\d:\d\d", "14:02:05", screen.coloured()).replace(socket.gethostname(), "gpu1")

@@ -31,6 +31,15 @@ Result<std::string> newest_jobs() {
   return view::jobs_json(tasks, view::Layout::line);
 }
 
+Result<std::string> tasks_of_job(const std::string& word) {
+  BERTH_LET(const auto spool, jobs::open_spool());
+  BERTH_LET(auto named, jobs::named_jobs(spool, {word}));
+  std::string unread;
+  auto tasks = jobs::listed_tasks(spool, std::move(named), unread);
+  if (tasks.size() > kMostJobs) tasks.resize(kMostJobs);
+  return view::jobs_json(tasks, view::Layout::line);
+}
+
 /// A thread of the pool must not throw: that would end the server.
 template <class Work>
 http::Page tried(Work work) {
@@ -69,9 +78,15 @@ http::Page JobServices::log(const http::Parameters& parameters) {
 
 http::ByPath<http::Service> JobServices::services() {
   http::ByPath<http::Service> services;
-  services["/api/v1/jobs"] = [this](const http::Call&, http::Reply reply) {
+  services["/api/v1/jobs"] = [this](const http::Call& call, http::Reply reply) {
     // No error: whoever shows a page must be able to ask whether there is something to show.
     if (!told_) return reply(http::make_page(200, http::kJson, "null\n"));
+    if (const auto word = call.parameters.find("job"); word != call.parameters.end()) {
+      asio::post(thread_, [word = word->second, reply = std::move(reply)] {
+        reply(tried([&] { return page_of(http::kJson, tasks_of_job(word)); }));
+      });
+      return;
+    }
     asio::post(thread_, [this, reply = std::move(reply)] { reply(tried([this] { return jobs(); })); });
   };
   services["/api/v1/job-log"] = [this](const http::Call& call, http::Reply reply) {

@@ -26,6 +26,8 @@
 #include "job_services.h"
 #include "list_command.h"
 #include "page_files.h"
+#include "past_command.h"
+#include "past_of_timeline.h"
 #include "simulate_command.h"
 #include "store_command.h"
 #include "usage_command.h"
@@ -126,11 +128,13 @@ std::optional<std::string> history_path(const Wanted& wanted) {
 }
 
 agent::Watcher::Remember remember_in(history::History& history) {
-  return [&history](const Result<leasing::World>& look, std::chrono::seconds every) {
+  return [&history, past = std::make_shared<serve::PastOfTimeline>()](const Result<leasing::World>& look,
+                                                                      std::chrono::seconds every) {
     const history::Moment now{std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count(),
                               sys::since_boot()};
     if (look) history.see(history::observe(look->facts, look->ledger, now, every.count()));
-    return history.health();
+    past->renew(history, now.wall_s);
+    return agent::Watcher::Remembered{history.health(), past->told()};
   };
 }
 
@@ -255,6 +259,8 @@ int main(int argc, char** argv) {
     return command::report(serve::usage_command(words.subspan(1)));
   if (!words.empty() && words[0] == command::kSimulateWord)
     return command::report(serve::simulate_command(words.subspan(1)));
+  if (!words.empty() && words[0] == command::kPastWord)
+    return command::report(serve::past_command(words.subspan(1)));
   if (!words.empty() && words[0] == command::kStoreWord)
     return command::report(serve::store_command(words.subspan(1)));
   const auto done = serve_until_told(words);

@@ -58,6 +58,7 @@ class Machine:
     down: bool = False
     stale: bool = False
     far: list[str] = dataclasses.field(default_factory=list)
+    gpus: int = 8
 
     @property
     def name(self) -> str:
@@ -84,9 +85,9 @@ class Machine:
     def _snapshot(self, chance: random.Random, tick: int) -> dict:
         model = MODELS[(self.number // 3) % len(MODELS)]
         leases, devices, index = [], [], 0
-        while index < 8:
+        while index < self.gpus:
             kind = chance.choices(["leased", "idle", "free", "outsider"], [70, 10, 15, 5])[0]
-            count = min(chance.choice([1, 1, 2, 4]), 8 - index) if kind == "leased" else 1
+            count = min(chance.choice([1, 1, 2, 4]), self.gpus - index) if kind == "leased" else 1
             lease = self._lease(chance, len(leases), [self.uuid(index + i) for i in range(count)])
             if kind in ("leased", "idle"):
                 leases.append(lease)
@@ -383,6 +384,79 @@ class Fleet:
             ],
         }
 
+    def timeline(self, name: str) -> dict:
+        """Six hours each way: what the machine tells now, and a past that is made up."""
+        (host,) = [each.host(self.tick) for each in self.machines if each.name == name]
+        snapshot, now_s = host["snapshot"], NOW_S + self.tick
+        span = {"from_s": now_s - 21_600, "now_s": now_s, "to_s": now_s + 21_600}
+        leases = {lease["id"]: lease for lease in snapshot["leases"]}
+        waiters = host["queue"]["waiters"]
+        rows = [self._row(device, leases, waiters, span) for device in snapshot["devices"]]
+        ends = [
+            (bar["until_s"], row)
+            for row in rows
+            for bar in row["bars"]
+            if bar["end"] == "limit" and bar["kind"] == "lease"
+        ]
+        at_s, row = min(ends, key=lambda end: end[0], default=(None, None))
+        return {
+            "kind": "berth-timeline",
+            "version": 1,
+            **span,
+            "step_s": 300,
+            "next": None if row is None else {"uuid": row["uuid"], "gpu": row["gpu"], "at_s": at_s},
+            "rows": rows,
+            "queue": [
+                {key: waiter[key] for key in ("id", "user", "position", "count", "starts_at_s")}
+                | {"what": waiter["command"], "until_s": None}
+                for waiter in waiters
+            ],
+        }
+
+    def _row(self, device: dict, leases: dict, waiters: list, span: dict) -> dict:
+        chance = random.Random(device["uuid"])
+
+        def bar(kind: str, end: str, from_s: int, until_s: int, owner: dict) -> dict:
+            return {
+                "kind": kind,
+                "end": end,
+                "from_s": from_s,
+                "until_s": until_s,
+                "user": owner["user"],
+                "what": owner["command"],
+                "id": owner.get("id"),
+                "whole": True,
+                "yields": False,
+            }
+
+        begun_s = span["from_s"] + chance.randrange(0, 6000)
+        ended_s = begun_s + chance.randrange(1800, 9000)
+        former = {"user": chance.choice(USERS), "command": "", "id": ticket(chance.randrange(10**6))}
+        bars = [bar("lease", "over", begun_s, ended_s, former)]
+        for lease in (leases[each] for each in device["leases"]):
+            until_s = lease["until_s"]
+            from_s = max(ended_s + 300, lease["since_s"])
+            bars.append(bar("lease", "limit" if until_s else "open", from_s, until_s or span["to_s"], lease))
+        if device["verdict"]["clause"] == "no_outsider":
+            bars.append(bar("outsider", "open", span["now_s"] - 5000, span["to_s"], device["processes"][0]))
+        for waiter in waiters:
+            if device["uuid"] in waiter.get("starts_on", []):
+                bars.append(bar("reservation", "open", waiter["starts_at_s"], span["to_s"], waiter))
+        loads = []
+        for at_s in range(span["from_s"], span["now_s"], 300):
+            held = any(each["from_s"] <= at_s < each["until_s"] for each in bars)
+            use = round(72 + 20 * math.sin(at_s / 900 + device["index"]) + chance.randrange(-6, 6))
+            loads.append(use if held and not (device["idle"] and at_s > ended_s) else 0)
+        return {
+            "uuid": device["uuid"],
+            "gpu": device["label"],
+            "free": device["verdict"]["free"],
+            "idle": bool(device["idle"]),
+            "idle_since_s": device["idle_since_s"],
+            "bars": sorted(bars, key=lambda each: each["from_s"]),
+            "loads": loads,
+        }
+
     def history(self, uuid: str, span_s: int) -> dict:
         to_s, step_s = NOW_S + self.tick, max(10, span_s // 300)
         rows = []
@@ -513,6 +587,11 @@ class FleetServer:
         elif path.endswith("/history"):
             spans = {"1h": 3600, "24h": 86400, "7d": 604_800, "30d": 2_592_000}
             document = self.fleet.history(query["device"], spans[query["since"]])
+        elif path.endswith("/timeline"):
+            try:
+                document = self.fleet.timeline(path.split("/")[1])
+            except LookupError:  # as one that does not know the path
+                return refuse(request, 404, "no such path")
         elif path == "usage":
             document = self.fleet.usage()
         elif path == "jobs":

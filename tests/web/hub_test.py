@@ -43,6 +43,7 @@ def test_the_made_up_hub_speaks_as_a_real_one():
         checked_document(host["snapshot"], "list")
         checked_document(host["queue"], "queue")
     checked_document(hub.match("name~H100"), "match")
+    checked_document(hub.timeline("node001"), "timeline")
     checked_document(hub.history("GPU-1", 86400), "history")
     checked_document(hub.usage(), "usage")
 
@@ -87,13 +88,13 @@ def test_only_what_is_near_is_drawn(make_fleet, open_page):
 
 def test_a_machine_opens_to_its_table(fleet, open_page):
     page = open_page(fleet.url)
-    opener = page.get_by_role("button", name="node002")
+    opener = page.locator(".machines").get_by_role("button", name="node002")
     expect(opener).to_have_attribute("aria-expanded", "false")
     opener.click()
     table = page.get_by_role("table", name="GPUs of node002")
     expect(table.get_by_role("row")).to_have_count(9)
     expect(table.get_by_role("columnheader")).to_have_text(
-        ["GPU", "Model", "State", "Use", "Memory (GiB)", "Temp", "Power", "Who, since, what"]
+        ["GPU", "Model", "State", "Until", "Load", "Memory (GiB)", "Temp", "Power", "Who, since, what"]
     )
     opener.click()
     expect(table).to_have_count(0)
@@ -108,6 +109,7 @@ def test_one_glance_at_the_idle_ones_and_back(fleet, open_page):
     expect(page.locator(".narrowed")).to_contain_text(f"Shown: {count} GPUs of 96 on")
     assert page.locator(".machine").count() < 12
     assert page.locator(".tile:not(.gap):not(.is-idle)").count() == 0
+    assert page.url.endswith("#state=idle")
     page.get_by_role("button", name="Show all", exact=True).click()
     expect(page.locator(".machine")).to_have_count(12)
 
@@ -124,6 +126,9 @@ def test_a_user_and_what_is_theirs(fleet, open_page):
     expect(drawer).to_have_count(0)
     expect(page.locator(".narrowed")).to_contain_text(f"{name}'s")
     assert set(page.locator(".tile .word").all_inner_texts()) == {name}
+    # Whoever gets the address sees the same.
+    assert page.url.endswith(f"#user={name}")
+    expect(open_page(page.url).locator(".narrowed")).to_contain_text(f"{name}'s")
 
 
 def test_a_request_that_waits_on_several_machines_is_there_once(fleet, open_page):
@@ -134,7 +139,7 @@ def test_a_request_that_waits_on_several_machines_is_there_once(fleet, open_page
     count = sum(user["waiting"] for user in document["summary"]["users"])
     page = open_page(fleet.url)
     expect(page.get_by_role("button", name=f"{count} waiting")).to_be_visible()
-    waiting = page.get_by_role("region", name="Waiting")
+    waiting = page.get_by_role("region", name="Queue")
     expect(waiting.locator(".count")).to_have_text(f"{count}")
     far = waiting.get_by_role("listitem").filter(has_text="zoe")
     expect(far).to_have_count(1)
@@ -158,7 +163,7 @@ def test_who_waits_in_the_line_of_the_lab_stands_in_its_order(make_fleet, open_p
     checked_document(fleet.fleet.hosts(), "hosts")
     page = open_page(fleet.url)
     labs = page.locator(".lab")
-    waiting = page.get_by_role("region", name="Waiting").get_by_role("listitem").filter(has=labs)
+    waiting = page.get_by_role("region", name="Queue").get_by_role("listitem").filter(has=labs)
     expect(waiting.locator("b")).to_have_text(["yan", "zoe"])
     expect(labs).to_have_text(["lab no. 1", "lab no. 2"])
     fleet.fleet.line = ["desk1:zoe", "desk1:yan"]
@@ -168,7 +173,7 @@ def test_who_waits_in_the_line_of_the_lab_stands_in_its_order(make_fleet, open_p
     fleet.fleet.line = ["desk1:yan", *(f"desk2:{number}" for number in range(499))]
     fleet.look()
     expect(labs).to_have_text(["lab no. 1"])
-    everybody = page.get_by_role("region", name="Waiting").locator("b")
+    everybody = page.get_by_role("region", name="Queue").locator("b")
     expect(everybody.last).to_have_text("zoe")
     fleet.fleet.line = []
     fleet.look()
@@ -180,7 +185,7 @@ def test_the_filter_finds_who_waits_by_each_machine_that_they_wait_on(fleet, ope
         fleet.fleet.machines[number].far = ["zoe"]
     page = open_page(fleet.url)
     page.get_by_role("searchbox").fill("node003 zoe")
-    waiting = page.get_by_role("region", name="Waiting")
+    waiting = page.get_by_role("region", name="Queue")
     expect(waiting.get_by_role("listitem")).to_have_count(1)
     expect(waiting.locator(".place")).to_have_text("4 hosts")
     expect(waiting.locator(".place")).to_have_attribute("title", "node002, node003, node004, node005")
@@ -247,7 +252,7 @@ def test_plain_words_find_machines_users_notes_and_commands(fleet, open_page):
     expect(page.get_by_role("alert")).to_have_count(0)
     assert [each for each in asked if "match" in each] == []
     field.fill("nobody-has-this")
-    expect(page.locator(".machines")).to_contain_text("No GPU is so.")
+    expect(page.locator(".machines")).to_contain_text("No GPU matches this filter.")
     field.fill("")
     expect(page.locator(".machine")).to_have_count(12)
 
@@ -274,11 +279,11 @@ def test_the_big_number_and_the_chip_never_disagree(fleet, open_page):
 
 def test_a_table_is_sorted_by_its_heads(fleet, open_page):
     page = open_page(fleet.url)
-    page.get_by_role("button", name="node002").click()
+    page.locator(".machines").get_by_role("button", name="node002").click()
     table = page.get_by_role("table", name="GPUs of node002")
     gpus = table.locator("tbody .gpu")
     before = gpus.all_inner_texts()
-    use = table.get_by_role("columnheader", name="Use")
+    use = table.get_by_role("columnheader", name="Load")
 
     def uses() -> list[int]:
         texts = table.locator("tbody td.use").all_inner_texts()
@@ -296,7 +301,7 @@ def test_a_table_is_sorted_by_its_heads(fleet, open_page):
 
 def test_the_use_of_the_last_looks_is_drawn(fleet, open_page):
     page = open_page(fleet.url)
-    page.get_by_role("button", name="node002").click()
+    page.locator(".machines").get_by_role("button", name="node002").click()
     line = page.get_by_role("table", name="GPUs of node002").locator("polyline").first
     for points in (2, 3, 4):
         fleet.look()
@@ -321,11 +326,11 @@ def test_the_history_of_a_device(fleet, open_page):
     page = open_page(fleet.url)
     page.locator(".tile").first.click()
     drawer = page.get_by_role("dialog", name="GPU 0 of node001")
-    expect(drawer).to_contain_text("leased 63% of the time (shaded)")
-    expect(drawer.locator("canvas")).to_have_count(2)
+    expect(drawer).to_contain_text("Leased 63% of the time (shaded)")
+    expect(drawer.locator(".chart svg")).to_have_count(4)
     drawer.get_by_role("button", name="7 days").click()
     expect(drawer.get_by_role("button", name="7 days")).to_have_attribute("aria-pressed", "true")
-    expect(drawer.locator("canvas")).to_have_count(2)
+    expect(drawer.locator(".chart svg")).to_have_count(4)
 
 
 def test_a_history_that_is_odd_costs_its_own_place_and_not_the_page(fleet, open_page):
@@ -339,7 +344,64 @@ def test_a_history_that_is_odd_costs_its_own_place_and_not_the_page(fleet, open_
     expect(page.locator(".machine").first).to_be_visible()
     fleet.fleet.history = whole
     drawer.get_by_role("button", name="7 days").click()
-    expect(drawer.locator("canvas")).to_have_count(2)
+    expect(drawer.locator(".chart svg")).to_have_count(4)
+
+
+def test_the_hours_of_a_machine_open_and_say_in_words_what_they_draw(fleet, open_page, violations):
+    page = open_page(fleet.url)
+    hours = page.get_by_role("region", name="Hours")
+    band = hours.get_by_role("button", name="node002")
+    band.click()
+    rows = hours.get_by_role("list", name="Hours of the GPUs of node002").get_by_role("button")
+    expect(rows).to_have_count(8)
+    line = fleet.fleet.timeline("node002")
+    for row, told in zip(rows.all(), line["rows"], strict=True):
+        said = row.get_attribute("aria-label")
+        assert said.startswith(f"GPU {told['gpu']}: ")
+        assert all(bar["user"] in said for bar in told["bars"])
+        assert row.locator("xpath=..").locator(".bar").count() == len(told["bars"])
+    assert violations(page) == []
+    rows.first.click()
+    expect(page.get_by_role("dialog", name="GPU 0 of node002")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(rows.first).to_be_focused()
+    band.click()
+    expect(rows).to_have_count(0)
+
+
+def test_a_server_that_is_too_old_to_tell_hours_costs_their_place_alone(fleet, open_page):
+    def unknown(_):
+        raise LookupError
+
+    fleet.fleet.timeline = unknown
+    page = open_page(fleet.url, expected="404")
+    hours = page.get_by_role("region", name="Hours")
+    hours.get_by_role("button", name="node002").click()
+    expect(hours).to_contain_text("The Berth of node002 is too old to tell its hours.")
+    expect(page.locator(".machine")).to_have_count(12)
+
+
+def test_who_looks_says_so_once_and_is_told_where_they_are(fleet, open_page):
+    page = open_page(fleet.url)
+    name = fleet.fleet.hosts()["summary"]["users"][0]["user"]
+    page.get_by_label("Your name").select_option(name)
+    expect(page.locator(".answers")).to_contain_text(re.compile(rf"{name} (has|is)"))
+    page.reload()
+    expect(page.get_by_label("Your name")).to_have_value(name)
+
+
+def test_a_command_is_copied_and_the_page_says_that_it_changes_nothing(fleet, open_page):
+    fleet.fleet.machines[1].far = ["zoe"]
+    page = open_page(fleet.url)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    command = page.get_by_role("region", name="Queue").get_by_role("button", name="berth cancel").first
+    words = command.locator("code").inner_text()
+    command.click()
+    expect(command).to_contain_text("copied")
+    assert page.evaluate("navigator.clipboard.readText()") == words
+    assert re.fullmatch(r"berth cancel [0-9a-f]{6}", words)
+    expect(page.locator("footer")).to_have_count(1)
+    expect(page.locator("footer")).to_contain_text("changes nothing")
 
 
 def test_a_lost_connection_is_said_and_mends_itself(fleet, open_page):
@@ -381,7 +443,7 @@ def test_a_server_without_news_is_not_taken_for_lost(fleet, open_page):
 
 def test_the_keyboard_alone_reaches_a_device_and_comes_back(fleet, open_page):
     page = open_page(fleet.url)
-    page.get_by_role("button", name="node001").focus()
+    page.locator(".machines").get_by_role("button", name="node001").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
@@ -394,7 +456,7 @@ def test_the_keyboard_alone_reaches_a_device_and_comes_back(fleet, open_page):
     expect(drawer).to_have_count(0)
     expect(page.locator(".tile").nth(2)).to_be_focused()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("button", name="node002")).to_be_focused()
+    expect(page.locator(".machines").get_by_role("button", name="node002")).to_be_focused()
 
 
 @pytest.mark.parametrize(("colours", "width"), [("light", 1440), ("dark", 390)])
@@ -404,12 +466,12 @@ def test_nothing_bars_those_who_see_or_hear_it_otherwise(fleet, open_page, viola
     page = open_page(
         fleet.url, color_scheme=colours, viewport={"width": width, "height": 850}, reduced_motion="reduce"
     )
-    page.get_by_role("button", name="node002").click()
+    page.locator(".machines").get_by_role("button", name="node002").click()
     expect(page.get_by_role("table", name="GPUs of node002")).to_be_visible()
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.locator(".tile").first.click()
-    expect(page.locator("canvas")).to_have_count(2)
+    expect(page.locator(".chart svg")).to_have_count(4)
     assert violations(page) == []
 
 

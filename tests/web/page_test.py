@@ -54,10 +54,11 @@ def test_who_has_what_what_is_wrong_and_where_is_a_free_one(make_machine, open_p
     machine = make_machine(BUSY.format(pid=process.pid))
     page = open_page(url(Agent(machine)))
     expect(row(page, 0)).to_contain_text("outsider")
-    gpu, model, state, use, memory, temperature, power, who = cells(page, 0)
+    gpu, model, state, until, use, memory, temperature, power, who = cells(page, 0)
     assert (gpu, model, use, temperature, power) == ("0", "H100-80", "97%", "61 °C", "512 W")
     assert memory == "40.0 / 79.6"
-    assert "no lease" in who
+    assert until == ""
+    assert "outsider" in who
     assert "sleep 600" in who
     assert cells(page, 1)[2] == "free"
     expect(row(page, 2)).to_contain_text("trouble")
@@ -67,7 +68,7 @@ def test_who_has_what_what_is_wrong_and_where_is_a_free_one(make_machine, open_p
     expect(page.locator(".figure")).to_have_text("1 of 4 free")
     expect(page.locator(".models")).to_contain_text("1 × H100-80 free")
     expect(page.locator(".models")).to_contain_text("no L40S free")
-    expect(page.get_by_role("region", name="Without a lease")).to_contain_text("sleep 600")
+    expect(page.get_by_role("region", name="Outsiders")).to_contain_text("sleep 600")
     process.kill()
     expect(row(page, 0)).not_to_contain_text("outsider")
     process.wait()
@@ -76,15 +77,15 @@ def test_who_has_what_what_is_wrong_and_where_is_a_free_one(make_machine, open_p
 def test_a_lease_and_a_wait_come_and_go_before_ones_eyes(machine, open_page):
     page = open_page(url(Agent(machine)))
     expect(page.locator(".figure")).to_have_text("8 of 8 free")
-    expect(page.get_by_role("region", name="Waiting")).to_contain_text("Nobody waits.")
+    expect(page.get_by_role("region", name="Queue")).to_contain_text("Nobody waits.")
     job = holder(machine, "-n", "2", "--note", "for the paper")
     expect(row(page, 0)).to_contain_text("for the paper")
     expect(row(page, 0)).to_contain_text("leased, idle")
     expect(page.locator(".figure")).to_have_text("6 of 8 free")
     waiting = waiter(machine, "-n", "8")
-    expect(page.get_by_role("region", name="Waiting")).to_contain_text("8 whole GPUs")
+    expect(page.get_by_role("region", name="Queue")).to_contain_text("8 whole GPUs")
     assert page.locator(".waiters .why").bounding_box()["height"] < 30, "one line, all of it in the title"
-    expect(page.get_by_role("region", name="Waiting")).to_contain_text("6 of 8 free; GPU 0,1 leased")
+    expect(page.get_by_role("region", name="Queue")).to_contain_text("6 of 8 free; GPU 0,1 leased")
     page.locator(".users").get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_contain_text("2 GPUs in 1 lease, 2 of them idle, 1 waiting")
     page.keyboard.press("Escape")
@@ -97,9 +98,9 @@ def test_when_a_lease_ends_and_a_wait_starts_and_what_is_kept(in_order, open_pag
     machine = in_order("8xH100")
     page = open_page(url(Agent(machine)))
     job = holder(machine, "-n", "2", "--time", "2h")
-    expect(row(page, 0)).to_contain_text(re.compile(r"until (\d+ \w+ )?\d\d:\d\d"))
+    expect(row(page, 0).locator(".until")).to_have_text(re.compile(r"(\d+ \w+ )?\d\d:\d\d"))
     waiting = waiter(machine, "-n", "8")
-    expect(page.get_by_role("region", name="Waiting")).to_contain_text(
+    expect(page.get_by_role("region", name="Queue")).to_contain_text(
         re.compile(r"8 whole GPUs starts about (\d+ \w+ )?\d\d:\d\d")
     )
     expect(page.locator(".figure")).to_have_text("0 of 8 free")
@@ -115,7 +116,7 @@ def test_jobs_that_run_or_stand_in_line_are_listed_by_name_number_and_user(
     machine = make_machine("3xH100")
     page = open_page(url(Agent(machine)))
     jobs = page.get_by_role("region", name="Jobs")
-    expect(page.get_by_role("region", name="Waiting")).to_contain_text("Nobody waits.")
+    expect(page.get_by_role("region", name="Queue")).to_contain_text("Nobody waits.")
     expect(jobs).to_have_count(0)
     other = holder(machine, "--note", "jobs 7 are for later")
     sweep = submit(machine, "-J", SCRIPT, "--array", "0-4", "--note", "a: b", "--", "sleep", "1000")
@@ -158,14 +159,15 @@ def test_who_serves_own_jobs_sees_them_with_what_they_print(machine, token, open
     page.get_by_label("Token").fill("a-secret-of-one-word")
     page.keyboard.press("Enter")
     expect(page.locator(".machine")).to_have_count(1)
-    mine = page.get_by_role("region", name="Submitted")
+    mine = page.get_by_role("region", name="Jobs")
     expect(mine).to_have_count(0)
     failed = submit(machine, "-J", SCRIPT, "--", "sh", "-c", 'echo "$0"; exit 3', SCRIPT)
     sweep = submit(machine, "--array", "0-1", "--", "echo", "a task")
     lines = mine.locator("li")
     # The newest first.
     expect(lines.nth(0)).to_contain_text("2 done")
-    expect(lines.nth(1)).to_contain_text(f"job {failed}failed")
+    expect(lines.nth(1)).to_contain_text(f"job {failed}")
+    expect(lines.nth(1)).to_contain_text("failed")
     expect(lines.nth(1)).to_contain_text(SCRIPT)
     assert violations(page) == []
     mine.get_by_role("button", name=f"job {failed}").click()
@@ -175,7 +177,11 @@ def test_who_serves_own_jobs_sees_them_with_what_they_print(machine, token, open
     assert violations(page) == []
     page.keyboard.press("Escape")
     mine.get_by_role("button", name=f"job {sweep}").click()
-    expect(drawer).to_contain_text(f"berth log {sweep}")
+    tasks = drawer.get_by_role("list", name="Tasks")
+    expect(tasks.get_by_role("listitem")).to_have_count(2)
+    tasks.get_by_role("button", name=f"{sweep}.1").click()
+    expect(drawer.locator("pre")).to_have_text("a task")
+    assert violations(page) == []
     page.keyboard.press("Escape")
     page.get_by_role("searchbox").fill("failed")
     expect(lines).to_have_count(1)
@@ -222,7 +228,7 @@ def test_the_link_to_the_documents_leads_to_them_or_says_where_they_are(machine,
 def test_what_matches_is_asked_again_as_readings_change(machine, open_page):
     page = open_page(url(Agent(machine)))
     page.get_by_role("searchbox").fill("util>50")
-    expect(page.locator(".nothing").first).to_have_text("No GPU is so.")
+    expect(page.locator(".machines .nothing")).to_have_text("No GPU matches this filter.")
     machine.change('[[device]]\nmodel = "H100"\ncount = 7\n[[device]]\nmodel = "H100"\nutilization = 90\n')
     expect(page.locator(".devices tbody tr")).to_have_count(1)
     expect(row(page, 0)).to_contain_text("90%")

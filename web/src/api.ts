@@ -189,6 +189,50 @@ export interface Match {
   devices: { host: string; uuid: string }[];
 }
 
+/// Who had each GPU of a host, who has it, and who will (docs/schema/timeline.json).
+export interface TimelineBar {
+  kind: "lease" | "reservation" | "outsider" | "unusable";
+  end: "over" | "limit" | "open";
+  from_s: number;
+  until_s: number;
+  user: string;
+  what: string;
+  id: string | null;
+  whole: boolean;
+  yields: boolean;
+}
+
+export interface TimelineRow {
+  uuid: string;
+  gpu: string;
+  free: boolean;
+  idle: boolean;
+  idle_since_s: number | null;
+  bars: TimelineBar[];
+  /// Percent, in each step from the beginning on.
+  loads: (number | null)[];
+}
+
+export interface TimelineWaiter {
+  id: string;
+  user: string;
+  position: number;
+  count: number;
+  what: string;
+  starts_at_s: number | null;
+  until_s: number | null;
+}
+
+export interface Timeline {
+  from_s: number;
+  now_s: number;
+  to_s: number;
+  /// 0: no history is kept.
+  step_s: number;
+  rows: TimelineRow[];
+  queue: TimelineWaiter[];
+}
+
 export interface History {
   from_s: number;
   to_s: number;

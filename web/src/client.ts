@@ -1,4 +1,4 @@
-import type { History, Hosts, Match, OwnJobs, Usage } from "./api";
+import type { History, Hosts, Match, OwnJobs, Timeline, Usage } from "./api";
 
 const kTokenKey = "berth-token";
 // What a header can carry: fetch throws at anything else, as if nobody answered.
@@ -68,8 +68,16 @@ export const askMatch = (filter: string, signal: AbortSignal) =>
 /// null: the server shows none.
 export const askOwnJobs = () => askFor<OwnJobs | null>("jobs");
 
+/// Each task of an array.
+export const askTasks = (id: string, signal: AbortSignal) =>
+  askFor<OwnJobs | null>(`jobs?job=${encodeURIComponent(id)}`, signal);
+
 export const askJobLog = async (id: string, signal: AbortSignal): Promise<string> =>
   (await ask(`job-log?job=${encodeURIComponent(id)}`, signal)).text();
+
+/// `isOwn`: the machine of the server itself.
+export const askTimeline = (host: string, isOwn: boolean, signal: AbortSignal) =>
+  askFor<Timeline>(isOwn ? "timeline" : `hosts/${encodeURIComponent(host)}/timeline`, signal);
 
 export const askUsage = () => askFor<Usage>("usage?since=7d&by=user");
 

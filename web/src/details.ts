@@ -6,4 +6,8 @@ export type Subject =
   | { readonly kind: "user"; readonly user: string }
   | { readonly kind: "job"; readonly id: string };
 
+export const openDevice = (host: string, key: string) => {
+  subject.value = { kind: "device", host, key };
+};
+
 export const subject = signal<Subject | null>(null);

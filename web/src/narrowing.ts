@@ -11,6 +11,7 @@ import {
   type DeviceView,
   deviceKey,
   type HostView,
+  type OutsiderView,
   textOfDevice,
   textOfWaiter,
   userOf,
@@ -22,14 +23,42 @@ export type Quick = { readonly state: DeviceState } | { readonly user: string };
 const kTypingMs = 250;
 const kBetweenAsksMs = 1000;
 
-function filterOfAddress(): string {
-  return new URLSearchParams(location.hash.slice(1)).get("filter") ?? "";
+interface Narrowing {
+  readonly filter: string;
+  readonly quick: Quick | null;
 }
 
-/// As typed. It stands in the address, so that a view can be passed on.
-export const filter = signal(filterOfAddress());
+function narrowingOfAddress(): Narrowing {
+  const said = new URLSearchParams(location.hash.slice(1));
+  const state = said.get("state");
+  const user = said.get("user");
+  const isState = state !== null && state in kStateWords;
+  return {
+    filter: said.get("filter") ?? "",
+    quick: isState ? { state: state as DeviceState } : user ? { user } : null,
+  };
+}
+
+/// The words for a state, as `berth list` has them: a mere "idle" would be taken for "free".
+export const kStateWords: Record<DeviceState, string> = {
+  free: "free",
+  leased: "leased",
+  idle: "leased, idle",
+  outsider: "outsider",
+  hidden: "hidden holder",
+  draining: "draining",
+  kept: "kept for a waiter",
+  closed: "not for use",
+  split: "split",
+  trouble: "trouble",
+};
+
+/// What narrows the view stands in the address, so that a view can be passed on.
+const atFirst = narrowingOfAddress();
+/// As typed.
+export const filter = signal(atFirst.filter);
 export const filterError = signal<string | null>(null);
-export const quick = signal<Quick | null>(null);
+export const quick = signal<Quick | null>(atFirst.quick);
 const matched = signal<ReadonlySet<string> | null>(null);
 
 // An expression has one of these, and nobody's name does.
@@ -64,18 +93,29 @@ export function isShown(view: DeviceView): boolean {
   return quick.value === null || hasQuick(view, quick.value);
 }
 
-/// Only words say something of those who wait.
+/// Words, and a user, say something of people too; an expression and a state are of GPUs alone.
+function isOf(user: string | null, text: string): boolean {
+  const wanted = quick.value;
+  if (wanted !== null && "user" in wanted && user !== wanted.user) return false;
+  return words.value.length === 0 || hasWords(text.toLowerCase());
+}
+
 export function isWaiterShown(view: WaiterView): boolean {
-  return words.value.length === 0 || hasWords(textOfWaiter(view));
+  return isOf(userOf(view.waiter), textOfWaiter(view));
 }
 
 export function isJobShown({ host, user, number, name }: JobView): boolean {
-  return words.value.length === 0 || hasWords([host, user, `job ${number}`, name].join("\n").toLowerCase());
+  return isOf(user, [host, user, `job ${number}`, name].join("\n"));
 }
 
-export function isOwnJobShown(job: OwnJob): boolean {
-  const text = [`job ${job.id}`, job.name, job.command, stateOf(job)].join("\n");
-  return words.value.length === 0 || hasWords(text.toLowerCase());
+/// `user`: whose they are, where that is known.
+export function isOwnJobShown(job: OwnJob, user: string | null): boolean {
+  return isOf(user, [`job ${job.id}`, job.name, job.command, stateOf(job), user].join("\n"));
+}
+
+export function isOutsiderShown({ on, process }: OutsiderView): boolean {
+  const user = userOf(process);
+  return isOf(user, [on.host, `gpu ${on.device.label}`, user, process.command, process.pid].join("\n"));
 }
 
 export function isHostShown(view: HostView): boolean {
@@ -122,13 +162,23 @@ function askIn(milliseconds: number): void {
   timer = setTimeout(() => void askServer(), milliseconds);
 }
 
+function noteInAddress(): void {
+  const said = new URLSearchParams();
+  const text = filter.peek();
+  if (text.trim()) said.set("filter", text);
+  for (const [name, value] of Object.entries(quick.peek() ?? {})) said.set(name, value);
+  const hash = `${said}`;
+  history.replaceState(null, "", hash ? `#${hash}` : location.pathname);
+}
+
+export function setQuick(wanted: Quick | null): void {
+  quick.value = wanted;
+  noteInAddress();
+}
+
 export function setFilter(text: string): void {
   filter.value = text;
-  history.replaceState(
-    null,
-    "",
-    text.trim() ? `#${new URLSearchParams({ filter: text })}` : location.pathname,
-  );
+  noteInAddress();
   if (isExpression(text)) {
     askIn(kTypingMs);
     return;
@@ -148,7 +198,11 @@ function askOfNews(): void {
 
 /// Once, at the start: what matches changes with the readings.
 export function keepMatching(): void {
-  addEventListener("hashchange", () => setFilter(filterOfAddress()));
+  addEventListener("hashchange", () => {
+    const said = narrowingOfAddress();
+    quick.value = said.quick;
+    setFilter(said.filter);
+  });
   effect(() => {
     if (changes.value > 0) askOfNews();
   });

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { OwnJob } from "./api";
 import { askOwnJobs } from "./client";
+import type { JobView } from "./jobs";
 import { counted } from "./words";
 
 /// null: none are shown, or none were read yet. The newest is first.
@@ -13,6 +14,16 @@ export async function readOwnJobs(): Promise<void> {
   } catch {
     // What was read is shown until the next answer.
   }
+}
+
+/// Whose these jobs are. Only tickets tell: the user of most of the running ones. null: none of them runs here.
+export function userOfOwn(own: readonly OwnJob[], told: readonly JobView[]): string | null {
+  const names = new Map(own.map(({ id, name }) => [id.split(".")[0], name]));
+  const votes = new Map<string, number>();
+  for (const { number, name, user } of told)
+    if (names.has(`${number}`) && names.get(`${number}`) === name)
+      votes.set(user, (votes.get(user) ?? 0) + 1);
+  return [...votes].sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
 }
 
 /// As `berth jobs` says it.
@@ -29,6 +40,10 @@ export function stateOf({ state, in_line, exit_status, tasks }: OwnJob): string 
 
 export function isBad(job: OwnJob): boolean {
   return job.state === "interrupted" || (job.state === "ended" && job.exit_status !== 0);
+}
+
+export function isOver({ state, tasks }: OwnJob): boolean {
+  return tasks === null ? state !== "waiting" && state !== "running" : tasks.waiting + tasks.running === 0;
 }
 
 export function endOf({ signal: by, exit_status }: OwnJob): string {

@@ -9,6 +9,7 @@
 #include "berth/base/version.h"
 #include "berth/queue/listed.h"
 #include "berth/queue/standing.h"
+#include "berth/timeline/picture.h"
 #include "berth/view/json.h"
 #include "berth/view/nvgpu_report.h"
 #include "berth/view/waiting.h"
@@ -47,6 +48,18 @@ void publish_as_host(Host host, std::string_view entry, const PublishContext& co
   const std::uint64_t number = published.number;
   publish_hosts({post(std::move(host), http::make_part(std::string(entry)), number - 1)},
                 {.number = number, .time_s = context.now_s, .every_s = context.every_s}, published);
+}
+
+/// Made when somebody asks: nobody else needs it.
+void publish_timeline(const std::shared_ptr<const HostReport>& report, const PublishContext& context,
+                      http::Published& published) {
+  const auto answer = [report, past = context.past, now_s = context.now_s](const http::Parameters&) {
+    return http::make_page(
+        200, http::kJson,
+        timeline::to_json(timeline_of(*report, past.get(), {.now_s = now_s}), view::Layout::line));
+  };
+  published.questions["/api/v1/timeline"] = answer;
+  published.questions[fmt::format("/api/v1/hosts/{}/timeline", context.hostname)] = answer;
 }
 
 http::Published publish_failure(const Error& error, const PublishContext& context, std::uint64_t number) {
@@ -104,6 +117,7 @@ http::Published publish(const Result<leasing::World>& look, const PublishContext
   const Host host{context.hostname, std::nullopt, "", context.now_s,
                   std::make_shared<const HostReport>(
                       HostReport{facts, ledger, *verdicts, look->assumed, context.idle, std::move(waiting)})};
+  publish_timeline(host.report, context, published);
   publish_as_host(host, view::host_json(host, snapshot, queue), context, published);
   return published;
 }

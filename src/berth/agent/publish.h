@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 
 #include "berth/base/error.h"
+#include "berth/history/model/recorded.h"
 #include "berth/http/answer.h"
 #include "berth/lease/look.h"
 #include "berth/supervise/model/compliance.h"
@@ -22,6 +24,7 @@ struct PublishContext {
   view::LeaseCounts counts;
   std::vector<std::string> warnings{};  ///< about what cannot be seen from here
   view::HistoryHealth history{};
+  std::shared_ptr<const RecordedLeases> past{};  ///< for the timeline; null: none is known
 };
 
 /// All pages and events for this look. If the look failed, the pages say why. `number` is larger by at least

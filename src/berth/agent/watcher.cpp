@@ -74,7 +74,9 @@ void Watcher::look() {
   context.idle = idle_;
   context.counts = counter_.counts();
   context.warnings = warnings_;
-  context.history = remember_(world, every_.load());
+  Remembered remembered = remember_(world, every_.load());
+  context.history = std::move(remembered.health);
+  context.past = std::move(remembered.past);
   publish_(std::make_shared<const http::Published>(publish(world, context, number_ += 2)));
   // While it is open, no GPU can be reset, and MIG mode not be changed.
   if (every_.load() >= kLetsGo) probe_.reset();

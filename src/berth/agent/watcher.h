@@ -21,9 +21,13 @@ std::string own_hostname();
 class Watcher {
  public:
   using Publish = std::function<void(std::shared_ptr<const http::Published>)>;
-  /// Records a look in the history, and says whether that works. `every`: the time until the next look.
-  using Remember =
-      std::function<view::HistoryHealth(const Result<leasing::World>& look, std::chrono::seconds every)>;
+  /// Whether the history works, and what it last told of the hours before.
+  struct Remembered {
+    view::HistoryHealth health;
+    std::shared_ptr<const RecordedLeases> past;
+  };
+  /// Records a look in the history. `every`: the time until the next look.
+  using Remember = std::function<Remembered(const Result<leasing::World>& look, std::chrono::seconds every)>;
 
   /// Each look is given to both functions, in that thread.
   Watcher(source::ProbeOptions options, Remember remember, Publish publish);

@@ -24,6 +24,7 @@ namespace berth::cli {
 // its own file and this one.
 std::unique_ptr<command::Command> make_list();
 std::unique_ptr<command::Command> make_top();
+std::unique_ptr<command::Command> make_timeline();
 std::unique_ptr<command::Command> make_queue();
 std::unique_ptr<command::Command> make_release();
 std::unique_ptr<command::Command> make_extend();
@@ -74,6 +75,7 @@ constexpr bool kFirst = true;
 constexpr auto kRows = std::to_array<Row>({
     {"list", "ls", "show the GPUs, who has them, and until when", {look, kFirst}, true, make_list},
     {"why", "", "explain for every GPU why it would be granted or not", {look, kFirst}, true, make_why},
+    {"timeline", "", "show who had, has and will have each GPU, as hours", {look}, true, make_timeline},
     {"queue", "", "show who waits, in which place, and for what", {look, kFirst}, true, make_queue},
     {"top",
      "",

@@ -23,7 +23,8 @@ namespace {
 constexpr std::string_view kTopAbout =
     "Shows the machine on a screen that is kept up to date: a line for each GPU, with its load, its memory "
     "and "
-    "who has it; the leases with their ends; the queue, with about when each request starts; your jobs; and "
+    "who has it; the leases with their ends; the queue, with about when each request starts; the hours of "
+    "each GPU; your jobs; and "
     "the "
     "processes. Your own come first. The arrow keys move, Enter folds a section, s sorts, / shows only lines "
     "with certain words, q quits, and ? tells all keys.\n"

@@ -5,23 +5,25 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <ctime>
 #include <mutex>
 
 #include "berth/agent/watcher.h"
 #include "berth/base/printable.h"
+#include "berth/cli/known_past.h"
 #include "berth/command/ask_program.h"
 #include "berth/command/open_session.h"
 #include "berth/hosts/lab_queue_order.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/listed_jobs.h"
+#include "berth/lease/host_report.h"
 #include "berth/lease/session.h"
-#include "berth/queue/listed.h"
 #include "berth/sys/detached_thread.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
+#include "berth/timeline/picture.h"
 #include "berth/view/listing.h"
-#include "berth/view/waiting.h"
 
 namespace berth::cli {
 namespace {
@@ -117,6 +119,7 @@ class TopLooker::Body {
     add_jobs(sight);
     view::remember_loads(loads_, sight.hosts);
     sight.loads = loads_;
+    add_hours(sight);
     return sight;
   }
 
@@ -142,24 +145,42 @@ class TopLooker::Body {
     BERTH_LET(auto world, session.look(Request(), view::readings_for_table()));
     for (std::string& note : leasing::notes_on(world)) sight.notes.push_back(std::move(note));
     idle_.look(world.ledger, world.facts);
-    BERTH_LET(auto verdicts, leasing::judge_each_in_queue(world));
-    HostReport report;
-    report.ledger = listed_part(world.ledger);
-    report.waiters =
-        listed_standings(world.ledger, report.ledger, world.facts, world.stopped, world.looked_at);
-    const view::Style style = command::Environment::style_of(STDOUT_FILENO);
-    for (Standing& one : report.waiters) one.reason = view::reason(one, world.facts.snapshot, style);
-    report.facts = std::move(world.facts);
-    report.verdicts = std::move(verdicts);
-    report.assumed = std::move(world.assumed);
-    report.idle = idle_;
-    return report;
+    return leasing::host_report(std::move(world), idle_, command::Environment::style_of(STDOUT_FILENO));
   }
 
   static void add_order(view::TopSight& sight) {
     auto order = hosts::order_of_lab();
     if (!order) return sight.notes.push_back(order.error().message);
     sight.order = *std::move(order);
+  }
+
+  /// The past changes slowly, and asking for it takes a process. The first look does not wait for it.
+  void renew_past(std::int64_t now_s) {
+    constexpr std::int64_t kEvery = 60;
+    if (past_asked_s_ == 0) {
+      past_asked_s_ = now_s - kEvery;
+      return;
+    }
+    if (std::abs(now_s - past_asked_s_) < kEvery) return;
+    past_asked_s_ = now_s;
+    auto past = known_past({}, TimelineSpan().back_s);
+    past_ = past ? std::optional(*std::move(past)) : std::nullopt;
+  }
+
+  void add_hours(view::TopSight& sight) {
+    if (sight.is_lab || !sight.hosts.front()->report) return;
+    const std::int64_t now_s = std::time(nullptr);
+    renew_past(now_s);
+    const auto line = std::make_shared<const Timeline>(
+        timeline_of(*sight.hosts.front()->report, past_ ? &*past_ : nullptr, {.now_s = now_s}));
+    sight.hours = [line, uid = sight.uid](const view::Style& style, bool ascii) {
+      std::vector<view::TopHours> rows;
+      for (const std::string& answer : timeline::answers(*line, uid, style))
+        rows.push_back({"", {{view::cut(answer, style.width)}}});
+      for (timeline::PictureRow& each : timeline::picture(*line, uid, style, ascii))
+        rows.push_back({std::move(each.label), std::move(each.parts)});
+      return rows;
+    };
   }
 
   void add_jobs(view::TopSight& sight) const {
@@ -181,6 +202,8 @@ class TopLooker::Body {
   view::LoadHistory loads_;
   std::shared_ptr<const HostReport> last_;
   std::optional<std::int64_t> seen_s_;
+  std::optional<RecordedLeases> past_;
+  std::int64_t past_asked_s_ = 0;
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -12,6 +12,7 @@ namespace berth::command {
 inline constexpr std::string_view kUsageWord = "__usage";
 inline constexpr std::string_view kListWord = "__list";
 inline constexpr std::string_view kSimulateWord = "__simulate";
+inline constexpr std::string_view kPastWord = "__past";
 inline constexpr std::string_view kStoreWord = "__store";
 
 /// The path of berth-serve, in the same folder as berth.

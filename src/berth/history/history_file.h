@@ -11,6 +11,7 @@
 #include "berth/history/model/question.h"
 #include "berth/history/model/recorded.h"
 #include "berth/history/model/recorder.h"
+#include "berth/history/model/resample.h"
 #include "berth/history/model/thinning.h"
 #include "berth/history/model/usage.h"
 
@@ -68,6 +69,7 @@ class HistoryFile {
   Done<void> forget(std::size_t kind, const Room& room);
   Done<std::vector<SampleRow>> samples(std::size_t tier, Span span, std::optional<std::int64_t> device);
   Done<std::vector<std::string>> device_uuids(Span span);
+  Done<std::vector<std::vector<Reading<int>>>> loads(const std::vector<std::string>& uuids, const Grid& grid);
   Done<std::vector<PastLease>> leases_of(std::int64_t device, Span span);
   Done<std::int64_t> unwatched_s(Span span);
 

@@ -119,12 +119,35 @@ Done<std::vector<std::string>> HistoryFile::device_uuids(Span span) {
   return uuids;
 }
 
+Done<std::vector<std::vector<Reading<int>>>> HistoryFile::loads(const std::vector<std::string>& uuids,
+                                                                const Grid& grid) {
+  std::map<std::string, std::vector<SampleRow>> rows;
+  for (std::size_t tier = 0; tier < kTiers.size(); ++tier) {
+    BERTH_LET(auto of_tier, samples(tier, grid.span, std::nullopt));
+    for (SampleRow& row : of_tier) rows[row.uuid].push_back(std::move(row));
+  }
+  std::vector<std::vector<Reading<int>>> found;
+  for (const std::string& uuid : uuids) {
+    auto& of_device = found.emplace_back();
+    for (const Sample& sample : resampled(rows[uuid], grid)) of_device.push_back(sample.utilization_percent);
+  }
+  return found;
+}
+
 Done<std::optional<RecordedLeases>> HistoryFile::recorded_leases(const LeasesQuestion& question,
                                                                  std::int64_t now_s) {
   // With those that were granted in this second.
-  const Span span{now_s - question.since_s, now_s + 1};
+  Span span{now_s - question.since_s, now_s + 1};
   RecordedLeases recorded{.from_s = span.from_s, .to_s = span.to_s};
-  BERTH_LET(recorded.devices, device_uuids(span));
+  if (question.points > 0) {
+    const Grid grid = grid_for(now_s, question.since_s, question.points, 1);
+    recorded.from_s = span.from_s = grid.span.from_s;
+    BERTH_LET(recorded.devices, device_uuids(span));
+    BERTH_LET(recorded.loads, loads(recorded.devices, grid));
+    recorded.step_s = grid.step_s;
+  } else {
+    BERTH_LET(recorded.devices, device_uuids(span));
+  }
   BERTH_LET(
       auto statement,
       database_.statement("SELECT begun_s, lease.id, uuid, user.name, ended_s, joined_s, time_s, whole, "

@@ -6,6 +6,7 @@
 
 #include "berth/history/model/question.h"
 #include "berth/history/model/usage_total.h"
+#include "berth/timeline/picture.h"
 #include "berth/view/json.h"
 #include "berth/view/usage.h"
 
@@ -15,6 +16,8 @@ namespace {
 constexpr std::string_view kHostsFolder = "/api/v1/hosts/";
 constexpr std::string_view kHistoryEnd = "/history";
 constexpr const char* kHistoryPath = "/api/v1/history";
+constexpr std::string_view kTimelineEnd = "/timeline";
+constexpr const char* kTimelinePath = "/api/v1/timeline";
 constexpr const char* kUsagePath = "/api/v1/usage";
 constexpr int kBadGateway = 502;
 constexpr std::size_t kMostGatherings = 2;
@@ -30,12 +33,15 @@ http::Page refusal_by(const std::string& name, const http::Response& response) {
                                           : message));
 }
 
-http::Page history_page(const std::string& name, const Result<http::Response>& answer) {
+/// The document of an agent, written anew from what could be read of it.
+template <class Read, class Write>
+http::Page page_from(const std::string& name, const Result<http::Response>& answer, const Read& read,
+                     const Write& write) {
   if (!answer) return http::refusal(kBadGateway, fmt::format("{}: {}", name, answer.error().message));
   if (answer->status != 200) return refusal_by(name, *answer);
-  const auto told = view::device_history_from_json(answer->body);
+  const auto told = read(answer->body);
   if (!told) return http::refusal(kBadGateway, fmt::format("{}: its answer: {}", name, told.error().message));
-  return http::make_page(200, http::kJson, view::device_history_json(*told, view::Layout::line));
+  return http::make_page(200, http::kJson, write(*told, view::Layout::line));
 }
 
 }  // namespace
@@ -107,20 +113,30 @@ void HubServices::ask(const Agent& agent, const std::string& path, const http::P
 void HubServices::ask_host(const std::vector<AgentNow>& agents, const http::Call& call, http::Reply reply) {
   std::string_view name = call.path;
   name.remove_prefix(std::min(kHostsFolder.size(), name.size()));
-  if (!name.ends_with(kHistoryEnd))
-    return reply(http::refusal(404, "of a host there is /api/v1/hosts/NAME/history"));
-  name.remove_suffix(kHistoryEnd.size());
+  const bool is_timeline = name.ends_with(kTimelineEnd);
+  if (!is_timeline && !name.ends_with(kHistoryEnd))
+    return reply(
+        http::refusal(404, "of a host there are /api/v1/hosts/NAME/history and /api/v1/hosts/NAME/timeline"));
+  name.remove_suffix((is_timeline ? kTimelineEnd : kHistoryEnd).size());
   const auto found =
       std::ranges::find_if(agents, [&](const AgentNow& each) { return each.agent->name == name; });
   if (found == agents.end())
     return reply(http::refusal(404, "no host has this name; /api/v1/hosts lists them"));
   const Agent& agent = *found->agent;
   if (!agent.refusal.empty()) return reply(http::refusal(kBadGateway, agent.refusal));
+  if (is_timeline) {
+    // It is made of the look, not of the history: what was published of this machine has it.
+    if (!agent.peer) return reply(http::refusal(404, "of the hub's own machine there is /api/v1/timeline"));
+    return ask(agent, kTimelinePath, {},
+               [name = agent.name, reply = std::move(reply)](const Result<http::Response>& answer) {
+                 reply(page_from(name, answer, timeline::from_json, timeline::to_json));
+               });
+  }
   if (const auto question = history::device_question(call.parameters); !question)
     return reply(http::refusal(400, question.error().message));
   ask(agent, kHistoryPath, call.parameters,
       [name = agent.name, reply = std::move(reply)](const Result<http::Response>& answer) {
-        reply(history_page(name, answer));
+        reply(page_from(name, answer, view::device_history_from_json, view::device_history_json));
       });
 }
 

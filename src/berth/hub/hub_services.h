@@ -20,14 +20,14 @@ struct AgentNow {
   bool is_up = false;
 };
 
-/// Answers of a hub for which it asks agents when a client asks: the history of a device, and the hours of
-/// users, which it adds up from their answers. All of it happens on the loop.
+/// Answers of a hub for which it asks agents when a client asks: the history of a device, the timeline of a
+/// host, and the hours of users, which it adds up from their answers. All of it happens on the loop.
 class HubServices {
  public:
   /// `own`: the services of this machine, for the agent "self".
   HubServices(asio::io_context& loop, http::ByPath<http::Service> own) : loop_(loop), own_(std::move(own)) {}
 
-  /// /api/v1/hosts/NAME/history.
+  /// /api/v1/hosts/NAME/history and …/timeline.
   void ask_host(const std::vector<AgentNow>& agents, const http::Call& call, http::Reply reply);
   /// /api/v1/usage. The answer names the hosts that did not answer.
   void ask_usage(const std::vector<AgentNow>& agents, const http::Call& call, const http::Reply& reply);

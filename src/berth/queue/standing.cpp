@@ -116,6 +116,7 @@ void note_start(Standing& standing, const std::vector<const Ticket*>& before,
   if (mine == starts.end()) return;
   const std::int64_t start_s = mine->second.boot_s;
   standing.starts_at_s = booted_at_s + start_s;
+  standing.starts_on = mine->second.uuids;
   std::int64_t gap_ends_s = kNever;
   for (const Ticket* rival : before) {
     const auto other = starts.find(rival->id);

@@ -27,6 +27,7 @@ struct Standing {
   /// About when the request starts if each job with a time limit takes all of it, in seconds since the epoch.
   /// nullopt: a job that it waits for has no time limit, or the request is too far back in the queue.
   std::optional<std::int64_t> starts_at_s{};
+  std::vector<std::string> starts_on{};  ///< with it: UUIDs of the devices on which it then starts
   /// It is to start before a rival that came earlier, since it fits into the gap before this one's reserved
   /// start: that start, in seconds since the epoch.
   std::optional<std::int64_t> fills_gap_until_s{};

@@ -303,6 +303,7 @@ void read_queue(const JsonReader& json, HostReport& report) {
     waiter.position = each.maybe<std::size_t>("position").value_or(1);
     if (!each.is_null("behind")) waiter.behind = known.called(read_id(each, "behind"));
     waiter.starts_at_s = each.maybe<std::int64_t>("starts_at_s");
+    waiter.starts_on = each.texts("starts_on");
     waiter.fills_gap_until_s = each.maybe<std::int64_t>("fills_gap_until_s");
     waiter.stopped = each.flag("stopped");
     waiter.ticket.held_back = each.flag("held_back");

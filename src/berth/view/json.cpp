@@ -98,6 +98,7 @@ std::string queue_json(const std::vector<Standing>& waiters, const std::vector<U
     row["candidates"] = waiter.ticket.candidates;
     row["behind"] = waiter.behind ? Json(to_text(waiter.behind->id)) : Json(nullptr);
     row["starts_at_s"] = nullable(waiter.starts_at_s);
+    row["starts_on"] = waiter.starts_on;
     row["stopped"] = waiter.stopped;
     row["held_back"] = waiter.ticket.held_back;
     row["fills_gap_until_s"] = nullable(waiter.fills_gap_until_s);

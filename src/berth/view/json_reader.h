@@ -95,6 +95,15 @@ class JsonReader {
     }
     return found;
   }
+  /// A list of readings; those that are not valid are absent, as is a list that is none.
+  template <std::integral Number>
+  std::vector<Reading<Number>> readings(std::string_view key) const {
+    std::vector<Reading<Number>> found;
+    const Json* list = find(key);
+    if (list == nullptr || !list->is_array() || list->size() > kLongestList) return found;
+    for (const Json& entry : *list) found.push_back(whole_number<Number>(entry));
+    return found;
+  }
   template <class Use>
   void each(std::string_view key, Use use) const {
     const Json* list = find(key);

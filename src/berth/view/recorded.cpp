@@ -51,14 +51,40 @@ RecordedLease recorded_lease_from(const JsonReader& document, std::size_t device
   return lease;
 }
 
+/// A list for each device; none if they were not asked for, or are not such as ours.
+std::vector<std::vector<Reading<int>>> loads_from(const Json& loads, std::size_t devices) {
+  std::vector<std::vector<Reading<int>>> found;
+  if (!loads.is_array() || loads.size() != devices) return found;
+  for (const Json& of_device : loads) {
+    if (!of_device.is_array() || of_device.size() > JsonReader::kLongestList) return {};
+    auto& row = found.emplace_back();
+    for (const Json& load : of_device) {
+      const bool is_load = load.is_number_unsigned() && load.get<std::uint64_t>() <= 100;
+      row.push_back(is_load ? Reading<int>(load.get<int>()) : Reading<int>());
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string recorded_leases_json(const RecordedLeases& recorded, Layout layout) {
   Json leases = Json::array();
   for (const RecordedLease& lease : recorded.leases) leases.push_back(recorded_lease_json(lease));
+  Json loads = Json::array();
+  for (const auto& of_device : recorded.loads) {
+    Json row = Json::array();
+    for (const Reading<int>& load : of_device) row.push_back(nullable(load));
+    loads.push_back(std::move(row));
+  }
   Json json{{"kind", "berth-past-leases"}, {"version", 1},
             {"from_s", recorded.from_s},   {"to_s", recorded.to_s},
             {"devices", recorded.devices}, {"leases", std::move(leases)}};
+  // Only where they were asked for: a Berth that does not know them asks for none.
+  if (recorded.step_s > 0) {
+    json["step_s"] = recorded.step_s;
+    json["loads"] = std::move(loads);
+  }
   return dumped(std::move(json), layout);
 }
 
@@ -79,6 +105,9 @@ Result<RecordedLeases> recorded_leases_from_json(std::string_view text) {
     recorded.leases.push_back(recorded_lease_from(lease, recorded.devices.size()));
   });
   if (!fault.empty()) return fail(ErrorCode::failure, fault);
+  recorded.loads = loads_from(json.value("loads", Json()), recorded.devices.size());
+  if (!recorded.loads.empty())
+    recorded.step_s = std::max<std::int64_t>(0, document.number<std::int64_t>("step_s"));
   return recorded;
 }
 

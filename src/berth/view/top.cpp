@@ -24,11 +24,12 @@ struct SectionWords {
   std::string_view title;
   std::string_view none;  ///< said where it is empty; "": the section is left out
 };
-constexpr std::array<SectionWords, 5> kSections{{{TopSection::devices, "GPUS", "no GPU was told"},
+constexpr std::array<SectionWords, 6> kSections{{{TopSection::devices, "GPUS", "no GPU was told"},
                                                  {TopSection::leases, "LEASES", "none"},
                                                  {TopSection::queue, "QUEUE", "nobody waits"},
                                                  {TopSection::jobs, "MY JOBS", ""},
-                                                 {TopSection::processes, "PROCESSES", ""}}};
+                                                 {TopSection::processes, "PROCESSES", ""},
+                                                 {TopSection::hours, "HOURS", ""}}};
 
 // In the order of TopOrder.
 constexpr std::array<std::string_view, 5> kOrders{"", "load", "memory", "user", "end"};
@@ -38,7 +39,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kKeys{
      {"PgUp PgDn", "one page up or down"},
      {"Home End  g G", "to the first or the last line"},
      {"Enter Space", "fold the section, or unfold it"},
-     {"1 2 3 4 5", "fold GPUs, leases, queue, my jobs, processes"},
+     {"1 … 6", "fold GPUs, leases, queue, my jobs, processes, hours"},
      {"s", "sort by load, memory, user, end; then as before"},
      {"/", "show only lines that have these words; Esc ends it"},
      {"c", "copy the command for this line: release, cancel, run"},
@@ -421,25 +422,51 @@ std::vector<Row> troubles_of(const TopSight& sight, const Style& style) {
   return rows;
 }
 
+/// The line of a section's own.
+BodyLine title_of(const SectionWords& words, bool folded, bool ascii, std::string count) {
+  const std::string_view mark = ascii ? (folded ? "+ " : "- ") : folded ? "▸ " : "▾ ";
+  return {TopItem{words.section, "", ""},
+          {{fmt::format("{}{}  ", mark, words.title), Tone::strong}, {std::move(count), Tone::faint}},
+          {}};
+}
+
+/// They are a picture, so no order, and no filter, is theirs.
+void add_hours(const TopSight& sight, const TopView& view, const ScreenSize& size, const Style& style,
+               std::vector<BodyLine>& lines) {
+  if (!sight.hours) return;
+  const SectionWords& words = kSections.back();
+  const bool folded = view.folded.contains(words.section);
+  lines.push_back(title_of(words, folded, size.ascii, ""));
+  if (folded) return;
+  Style of_screen = style;
+  of_screen.width = static_cast<unsigned>(size.columns);
+  std::size_t place = 0;
+  for (TopHours& each : sight.hours(of_screen, size.ascii)) {
+    ++place;
+    // The cursor knows each line again by its name.
+    std::string name = each.device.empty() ? fmt::format("{}{}", kNoDevice, place) : std::move(each.device);
+    lines.push_back(
+        {TopItem{words.section, sight.hosts.front()->name, std::move(name)}, std::move(each.parts), {}});
+  }
+}
+
 std::vector<BodyLine> lines_of(const TopSight& sight, const TopView& view, const ScreenSize& size,
                                const Style& style) {
   std::vector<BodyLine> lines;
   // That nobody waits is not known before the first look is back.
   if (sight.hosts.empty()) return lines;
   for (Section& section : TopSections(sight, size, style).sections()) {
+    // Behind those who have a GPU or wait for one.
+    if (section.words->section == TopSection::jobs) add_hours(sight, view, size, style, lines);
     const std::size_t all = section.entries.size();
     if (all == 0 && section.words->none.empty()) continue;
     std::erase_if(section.entries, [&](const Entry& entry) { return !passes(entry, view.filter); });
     put_in_order(section, view.order);
     const bool folded = view.folded.contains(section.words->section);
-    const std::string_view mark = size.ascii ? (folded ? "+ " : "- ") : folded ? "▸ " : "▾ ";
     std::string count = all == 0              ? std::string(section.words->none)
                         : view.filter.empty() ? std::to_string(all)
                                               : fmt::format("{} of {}", section.entries.size(), all);
-    lines.push_back(
-        {TopItem{section.words->section, "", ""},
-         {{fmt::format("{}{}  ", mark, section.words->title), Tone::strong}, {std::move(count), Tone::faint}},
-         {}});
+    lines.push_back(title_of(*section.words, folded, size.ascii, std::move(count)));
     if (folded || section.entries.empty()) continue;
     std::vector<Row> rows;
     for (Entry& entry : section.entries) {

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,6 +26,12 @@ using LoadHistory = std::map<std::pair<std::string, std::string>, std::vector<un
 /// Adds the present loads of the hosts, and removes loads that no screen is wide enough to show.
 void remember_loads(LoadHistory& history, const Hosts& hosts);
 
+/// A line of the hours.
+struct TopHours {
+  std::string device;  ///< its label; "": it is about none
+  Row parts;
+};
+
 /// What there is to show.
 struct TopSight {
   Hosts hosts;  ///< this machine alone, or all of a lab; empty: nothing was seen yet
@@ -37,11 +44,16 @@ struct TopSight {
   std::string user{};                ///< name of the reader, as other machines know it
   LabOrder order{};                  ///< of those who wait in a lab
   std::int64_t every_s = 2;          ///< how often it looks
+  /// The hours of this machine, as lines for a screen of this style. None: it shows none.
+  std::function<std::vector<TopHours>(const Style& style, bool ascii)> hours{};
 };
 
-enum class TopSection { devices, leases, queue, jobs, processes };
+enum class TopSection { devices, leases, queue, jobs, processes, hours };
 /// The order of the lines in a section. The queue has an order of its own.
 enum class TopOrder { usual, load, memory, user, end };
+
+/// Begins the names of lines of the hours that are about no device.
+inline constexpr char kNoDevice = '#';
 
 /// The thing that a line is about, recognised again at the next look.
 struct TopItem {

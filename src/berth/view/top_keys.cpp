@@ -121,6 +121,9 @@ Remedy remedy_for(const TopSight& sight, const TopItem& item) {
       return remedy_for_ticket(sight, item);
     case TopSection::jobs:
       return {.words = {"cancel", item.name}, .what = fmt::format("end job {}", item.name), .ends = true};
+    case TopSection::hours:
+      if (item.name.front() == kNoDevice) return {.refusal = "this line is about no GPU"};
+      [[fallthrough]];
     case TopSection::devices:
       return {.words = {"run", "--devices", item.name, "--", "COMMAND"},
               .refusal = "a GPU has no end; c copies the command that runs a job on it"};
@@ -201,7 +204,7 @@ TopDeed press_character(TopView& view, char32_t character, const TopScreen& scre
   }
   const auto all = static_cast<std::ptrdiff_t>(screen.items.size());
   if (character == 'g' || character == 'G') move_cursor(view, screen, character == 'g' ? -all : all);
-  if (character >= '1' && character <= '5') fold(view, static_cast<TopSection>(character - '1'));
+  if (character >= '1' && character <= '6') fold(view, static_cast<TopSection>(character - '1'));
   return {};
 }
 

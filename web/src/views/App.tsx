@@ -5,8 +5,9 @@ import { Details } from "./Details";
 import { Fence } from "./Fence";
 import { Header } from "./Header";
 import { Machines } from "./Machines";
-import { Rail } from "./Rail";
+import { People } from "./People";
 import { Summary } from "./Summary";
+import { TimelineSection } from "./Timeline";
 import { TokenPrompt } from "./TokenPrompt";
 
 function NoData() {
@@ -33,12 +34,19 @@ function Content() {
           <Summary />
         </Fence>
         <Fence>
+          <TimelineSection />
+        </Fence>
+        <Fence>
           <Machines />
         </Fence>
+        <Fence>
+          <People />
+        </Fence>
       </main>
-      <Fence>
-        <Rail />
-      </Fence>
+      <footer>
+        This page shows and changes nothing. What can be done stands beside each thing as a command: copy it,
+        and run it on the machine.
+      </footer>
     </>
   );
 }

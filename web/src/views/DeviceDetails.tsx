@@ -1,12 +1,14 @@
 import type { ComponentChildren } from "preact";
 import type { Lease, Process } from "../api";
+import { kStateWords } from "../narrowing";
 import { kFacts } from "../readings";
 import type { DeviceView, HostView } from "../state";
 import { userOf } from "../state";
 import { gib, percent, reading, watts } from "../words";
 import { Age } from "./Age";
+import { Command, shortId } from "./Copy";
 import { DeviceHistory } from "./DeviceHistory";
-import { Glyph, kStateWords } from "./Glyph";
+import { Glyph } from "./Glyph";
 import { Moment } from "./Moment";
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {
@@ -23,11 +25,11 @@ function Facts({ view }: { view: DeviceView }) {
   const { used_bytes, total_bytes } = device.memory;
   return (
     <dl class="facts">
-      <Fact name="Use">{percent(device.utilization_percent)}</Fact>
+      <Fact name="Load">{percent(device.utilization_percent)}</Fact>
       <Fact name="Memory">
         {gib(used_bytes)} of {gib(total_bytes)} GiB
       </Fact>
-      <Fact name="For a new lease">{gib(device.verdict?.free_bytes ?? null)} GiB</Fact>
+      <Fact name="Memory left to lease">{gib(device.verdict?.free_bytes ?? null)} GiB</Fact>
       <Fact name="Power">
         {watts(device.power_mw)} of {watts(device.power_limit_mw)}
       </Fact>
@@ -61,6 +63,10 @@ export function LeaseFacts({ lease, children }: { lease: Lease; children?: Compo
       </span>
       {lease.note && <q>{lease.note}</q>}
       {lease.command && <code class="whole">{lease.command}</code>}
+      <span class="commands">
+        <Command words={`berth release ${shortId(lease.id)}`} />
+        <Command words={`berth extend ${shortId(lease.id)} 1h`} />
+      </span>
     </>
   );
 }
@@ -115,7 +121,7 @@ function Processes({ processes }: { processes: readonly Process[] | null }) {
                 <td>
                   {userOf(process)}
                   {process.lease === null && process.kind !== "graphics" && (
-                    <span class="share is-outsider">no lease</span>
+                    <span class="share is-outsider">outsider</span>
                   )}
                 </td>
                 <td class="number">{gib(process.used_bytes)}</td>
@@ -159,7 +165,12 @@ export function DeviceDetails({ view, host }: { view: DeviceView; host: HostView
       <Leases view={view} />
       <Facts view={view} />
       {device.uuid && (
-        <DeviceHistory host={view.host} uuid={device.uuid} totalBytes={device.memory.total_bytes} />
+        <DeviceHistory
+          host={view.host}
+          uuid={device.uuid}
+          totalBytes={device.memory.total_bytes}
+          powerLimit={device.power_limit_mw === null ? null : device.power_limit_mw / 1000}
+        />
       )}
       <Processes processes={device.processes} />
       <p class="uuid">{device.uuid}</p>

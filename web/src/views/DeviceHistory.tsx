@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { History } from "../api";
 import { askHistory, Refusal } from "../client";
+import { Charts } from "./Charts";
 import { Fence } from "./Fence";
 
 const kSpans = [
@@ -14,15 +15,6 @@ const kRefreshMs = 30_000;
 function sentenceFor(error: unknown): string {
   const said = error instanceof Refusal ? error.message : "the server does not answer";
   return `${said.charAt(0).toUpperCase()}${said.slice(1)}.`;
-}
-
-/// Loaded when first wanted: the page is there sooner without.
-function useCharts(): typeof import("./Charts").Charts | null {
-  const [charts, setCharts] = useState<typeof import("./Charts") | null>(null);
-  useEffect(() => {
-    void import("./Charts").then(setCharts);
-  }, []);
-  return charts?.Charts ?? null;
 }
 
 /// null while it is asked for.
@@ -52,14 +44,16 @@ export function DeviceHistory({
   host,
   uuid,
   totalBytes,
+  powerLimit,
 }: {
   host: string;
   uuid: string;
   totalBytes: number | null;
+  /// In watts.
+  powerLimit: number | null;
 }) {
   const [since, setSince] = useState("24h");
   const history = useHistory(host, uuid, since);
-  const Charts = useCharts();
   return (
     <section class="history">
       <div class="section-head">
@@ -83,9 +77,9 @@ export function DeviceHistory({
       </div>
       {history === null && <p class="nothing">Asking …</p>}
       {typeof history === "string" && <p class="nothing">{history}</p>}
-      {Charts !== null && history !== null && typeof history === "object" && (
+      {history !== null && typeof history === "object" && (
         <Fence key={history.to_s}>
-          <Charts history={history} totalBytes={totalBytes} />
+          <Charts history={history} totalBytes={totalBytes} powerLimit={powerLimit} />
         </Fence>
       )}
     </section>

@@ -1,15 +1,20 @@
 import { signal } from "@preact/signals";
-import { subject } from "../details";
-import { isShown } from "../narrowing";
+import { endOfLeases } from "../answers";
+import { openDevice } from "../details";
+import { isShown, kStateWords } from "../narrowing";
 import { type DeviceView, type HostView, memoryShare, userOf, useShare } from "../state";
 import { degrees, gib, percent, shortModel, watts } from "../words";
 import { Age } from "./Age";
-import { Glyph, kStateWords } from "./Glyph";
+import { useFold } from "./fold";
+import { Glyph } from "./Glyph";
 import { Holder } from "./Holder";
 import { Meter } from "./Meter";
+import { Moment } from "./Moment";
 import { Sparkline } from "./Sparkline";
 
 const kHot = 85;
+// Of one machine: all of more would cost each look the time of a frame or two.
+const kMostRows = 64;
 
 function Row({ view }: { view: DeviceView }) {
   const { device, state, warnings } = view;
@@ -22,9 +27,7 @@ function Row({ view }: { view: DeviceView }) {
           class="link"
           aria-haspopup="dialog"
           aria-label={`GPU ${device.label}, details`}
-          onClick={() => {
-            subject.value = { kind: "device", host: view.host, key: view.key };
-          }}
+          onClick={() => openDevice(view.host, view.key)}
         >
           {device.label}
         </button>
@@ -38,7 +41,10 @@ function Row({ view }: { view: DeviceView }) {
         </span>
         {warnings.length > 0 && <span class="warning">{warnings.join(", ")}</span>}
       </td>
-      <td class="number use" data-name="use">
+      <td class="until">
+        <Until view={view} />
+      </td>
+      <td class="number use" data-name="load">
         <span class="gauge">
           <Sparkline of={view.key} />
           <Meter kind="use" share={useShare(view)} />
@@ -53,10 +59,10 @@ function Row({ view }: { view: DeviceView }) {
           </span>
         </span>
       </td>
-      <td class={`number ${(device.temperature_c ?? 0) >= kHot ? "hot" : ""}`} data-name="temp">
+      <td class={`number temp ${(device.temperature_c ?? 0) >= kHot ? "hot" : ""}`} data-name="temp">
         {degrees(device.temperature_c)}
       </td>
-      <td class="number" data-name="power">
+      <td class="number power" data-name="power">
         {watts(device.power_mw)}
       </td>
       <td class="holders">
@@ -64,6 +70,14 @@ function Row({ view }: { view: DeviceView }) {
       </td>
     </tr>
   );
+}
+
+/// When the last of its leases ends.
+function Until({ view }: { view: DeviceView }) {
+  if (view.leases.length === 0) return null;
+  const end = endOfLeases(view);
+  if (end !== null) return <Moment word="" at={end} />;
+  return <span class="place">no limit</span>;
 }
 
 /// What a column is sorted by; null comes last.
@@ -79,7 +93,8 @@ const kColumns: readonly ColumnHead[] = [
   { name: "GPU", kind: "gpu", worth: () => 0 },
   { name: "Model", kind: "", worth: ({ device }) => device.name },
   { name: "State", kind: "", worth: ({ state }) => kStateWords[state] },
-  { name: "Use", kind: "number", worth: useShare },
+  { name: "Until", kind: "", worth: endOfLeases },
+  { name: "Load", kind: "number", worth: useShare },
   { name: "Memory (GiB)", kind: "number", worth: ({ device }) => device.memory.used_bytes },
   { name: "Temp", kind: "number", worth: ({ device }) => device.temperature_c },
   { name: "Power", kind: "number", worth: ({ device }) => device.power_mw },
@@ -146,20 +161,24 @@ function Head({ column }: { column: ColumnHead }) {
 
 /// All that one wants to know of a machine's devices, a line each.
 export function DeviceTable({ view }: { view: HostView }) {
+  const { shown, more } = useFold(`table ${view.host.name}`, sorted(view.devices.filter(isShown)), kMostRows);
   return (
-    <table class="devices" aria-label={`GPUs of ${view.host.name}`}>
-      <thead>
-        <tr>
-          {kColumns.map((column) => (
-            <Head key={column.name} column={column} />
+    <>
+      <table class="devices" aria-label={`GPUs of ${view.host.name}`}>
+        <thead>
+          <tr>
+            {kColumns.map((column) => (
+              <Head key={column.name} column={column} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((each) => (
+            <Row key={each.key} view={each} />
           ))}
-        </tr>
-      </thead>
-      <tbody>
-        {sorted(view.devices.filter(isShown)).map((each) => (
-          <Row key={each.key} view={each} />
-        ))}
-      </tbody>
-    </table>
+        </tbody>
+      </table>
+      {more}
+    </>
   );
 }

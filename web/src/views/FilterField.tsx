@@ -1,6 +1,15 @@
 import { useComputed } from "@preact/signals";
 import { fleet, hostView, order } from "../fleet";
-import { filter, filterError, isHostShown, isNarrowed, isShown, quick, setFilter } from "../narrowing";
+import {
+  filter,
+  filterError,
+  isHostShown,
+  isNarrowed,
+  isShown,
+  quick,
+  setFilter,
+  setQuick,
+} from "../narrowing";
 import { counted } from "../words";
 
 /// The first line says what is wrong, with the column; the others mark the place.
@@ -59,7 +68,7 @@ export function Narrowed() {
             type="button"
             class="link"
             onClick={() => {
-              quick.value = null;
+              setQuick(null);
               setFilter("");
             }}
           >

@@ -1,20 +1,6 @@
 import type { JSX } from "preact";
 import type { DeviceState } from "../state";
 
-/// The words for a state, as `berth list` has them: a mere "idle" would be taken for "free".
-export const kStateWords: Record<DeviceState, string> = {
-  free: "free",
-  leased: "leased",
-  idle: "leased, idle",
-  outsider: "outsider",
-  hidden: "hidden holder",
-  draining: "draining",
-  kept: "kept for a waiter",
-  closed: "not for use",
-  split: "split",
-  trouble: "trouble",
-};
-
 const kShapes: Record<DeviceState, JSX.Element> = {
   free: <circle cx="6" cy="6" r="4.2" fill="none" stroke="currentColor" stroke-width="1.8" />,
   leased: <circle cx="6" cy="6" r="5" fill="currentColor" />,

@@ -24,7 +24,7 @@ export function Holder({ view }: { view: DeviceView }) {
           <b>{userOf(lease)}</b>
           {lease.promise_bytes !== null && <span class="share">{gib(lease.promise_bytes)} GiB</span>}
           <Age since={lease.since_s} />
-          <Moment word="until" at={lease.until_s} />
+          {leases.length > 1 && <Moment word="until" at={lease.until_s} />}
           {lease.yield_s != null && <span class="share">yields</span>}
           <What command={lease.command} note={lease.note} />
         </span>
@@ -32,7 +32,7 @@ export function Holder({ view }: { view: DeviceView }) {
       {outsiders.map((process) => (
         <span class="holder is-outsider" key={process.pid}>
           <b>{userOf(process)}</b>
-          <span class="share">no lease</span>
+          <span class="share">outsider</span>
           <Age since={process.started_at_s} />
           <What command={process.command} note={null} />
         </span>

@@ -1,7 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import type { OwnJob } from "../api";
-import { askJobLog, Refusal } from "../client";
-import { endOf, stateOf, tasksOf } from "../ownJobs";
+import { askJobLog, askTasks, Refusal } from "../client";
+import { endOf, isBad, isOver, stateOf, tasksOf } from "../ownJobs";
+import { Command } from "./Copy";
+import { useFold } from "./fold";
 import { Moment } from "./Moment";
 
 const kEveryMs = 3000;
@@ -31,8 +33,76 @@ function useLog(job: OwnJob): string | null {
   return log?.of === job.id ? log.text : null;
 }
 
-export function JobDetails({ job }: { job: OwnJob }) {
+/// The tasks of an array; null while they are asked for.
+function useTasks(job: OwnJob): readonly OwnJob[] | null {
+  const [told, setTold] = useState<{ of: string; tasks: readonly OwnJob[] } | null>(null);
+  const isArray = job.tasks !== null;
+  useEffect(() => {
+    if (!isArray) return;
+    const controller = new AbortController();
+    const read = async () => {
+      try {
+        setTold({ of: job.id, tasks: (await askTasks(job.id, controller.signal))?.jobs ?? [] });
+      } catch {
+        // What was told is shown until the next answer.
+      }
+    };
+    void read();
+    const timer = setInterval(() => void read(), kEveryMs);
+    return () => {
+      clearInterval(timer);
+      controller.abort();
+    };
+  }, [job.id, isArray]);
+  return told?.of === job.id ? told.tasks : null;
+}
+
+function Log({ job }: { job: OwnJob }) {
   const log = useLog(job);
+  if (log === null) return <p class="nothing">Asking …</p>;
+  if (log === "") return <p class="nothing">Nothing yet.</p>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    <pre class="log" tabIndex={0}>
+      {log}
+    </pre>
+  );
+}
+
+/// Each task of an array with its state; one of them shows what it has printed.
+function Tasks({ job }: { job: OwnJob }) {
+  const tasks = useTasks(job);
+  const [open, setOpen] = useState<string | null>(null);
+  const { shown, more } = useFold(`tasks ${job.id}`, tasks ?? [], 40);
+  const chosen = tasks?.find((task) => task.id === open);
+  if (tasks === null) return <p class="nothing">Asking …</p>;
+  return (
+    <>
+      <ul class="tasks" aria-label="Tasks">
+        {shown.map((task) => (
+          <li key={task.id}>
+            <button
+              type="button"
+              class="chip"
+              aria-pressed={task.id === open}
+              onClick={() => setOpen(task.id === open ? null : task.id)}
+            >
+              {task.id}{" "}
+              <span class={isBad(task) && task.id !== open ? "warning" : ""}>
+                {stateOf(task)}
+                {task.devices.length > 0 && `, GPU ${task.devices.join(", ")}`}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {more}
+      {chosen ? <Log job={chosen} /> : <p class="nothing">Choose a task to see what it has printed.</p>}
+    </>
+  );
+}
+
+export function JobDetails({ job }: { job: OwnJob }) {
   const tasks = tasksOf(job);
   return (
     <>
@@ -71,22 +141,13 @@ export function JobDetails({ job }: { job: OwnJob }) {
         )}
       </dl>
       {job.reason !== null && <p>{job.reason}</p>}
+      <p class="commands">
+        <Command words={`berth log ${job.id}`} />
+        {!isOver(job) && <Command words={`berth cancel ${job.id}`} />}
+      </p>
       <section>
         <h3>What it has printed, the last 200 lines</h3>
-        {tasks !== null ? (
-          <p class="nothing">
-            It is an array of {tasks}: <code>berth log {job.id}</code> shows what they have printed.
-          </p>
-        ) : log === null ? (
-          <p class="nothing">Asking …</p>
-        ) : log === "" ? (
-          <p class="nothing">Nothing yet.</p>
-        ) : (
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-          <pre class="log" tabIndex={0}>
-            {log}
-          </pre>
-        )}
+        {tasks !== null ? <Tasks job={job} /> : <Log job={job} />}
       </section>
     </>
   );

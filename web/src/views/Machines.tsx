@@ -136,7 +136,7 @@ export function Machines() {
         <Machine key={name} name={name} place={place} />
       ))}
       {shown.value.length === 0 && (
-        <p class="nothing">{isNarrowed.value ? "No GPU is so." : "No machine is known."}</p>
+        <p class="nothing">{isNarrowed.value ? "No GPU matches this filter." : "No machine is known."}</p>
       )}
     </section>
   );

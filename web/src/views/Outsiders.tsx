@@ -1,4 +1,5 @@
 import { fleet, isOne } from "../fleet";
+import { isOutsiderShown } from "../narrowing";
 import { type OutsiderView, userOf } from "../state";
 import { gib } from "../words";
 import { Age } from "./Age";
@@ -7,13 +8,14 @@ import { Glyph } from "./Glyph";
 
 export function Outsiders() {
   const all = fleet.value.outsiders;
-  const { shown, more } = useFold("outsiders", all, 5);
+  const { shown, more } = useFold("outsiders", all.filter(isOutsiderShown), 5);
   if (all.length === 0) return null;
   return (
     <section aria-labelledby="outsiders">
       <h2 id="outsiders">
-        Without a lease <span class="count">{all.length}</span>
+        Outsiders <span class="count">{all.length}</span>
       </h2>
+      <p class="nothing">They compute on a GPU and have no lease.</p>
       <ul class="waiters">
         {shown.map((each) => (
           <Outsider key={`${each.on.key} ${each.process.pid}`} view={each} />

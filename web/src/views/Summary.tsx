@@ -1,8 +1,11 @@
-import { fleet, overview } from "../fleet";
-import { quick } from "../narrowing";
+import { nextEnd, nextSentence, ownSentence, queueSentence, wasteSentence } from "../answers";
+import { slowNow } from "../clock";
+import { fleet, hostView, isOne, order, overview } from "../fleet";
+import { me, setMe } from "../me";
+import { kStateWords, quick, setQuick } from "../narrowing";
 import type { DeviceState } from "../state";
 import { eitherOf, shortModel, spelled } from "../words";
-import { Glyph, kStateWords } from "./Glyph";
+import { Glyph } from "./Glyph";
 
 /// "3 × A100-80 free on two hosts", and in one line what has none.
 function Models() {
@@ -33,7 +36,7 @@ function Models() {
 const kAlwaysShown: readonly DeviceState[] = ["free", "leased", "idle"];
 const kShownIfAny: readonly DeviceState[] = ["kept", "outsider", "hidden", "draining", "closed", "trouble"];
 const kChipWords: Partial<Record<DeviceState, string>> = {
-  outsider: "without a lease",
+  outsider: "outsiders",
   leased: "in use",
   trouble: "in trouble",
 };
@@ -54,7 +57,7 @@ function Chip({ state, words, count }: { state: DeviceState; words: string; coun
       aria-pressed={isOn}
       title={kTitles[state]}
       onClick={() => {
-        quick.value = isOn ? null : { state };
+        setQuick(isOn ? null : { state });
       }}
     >
       <Glyph state={state} />
@@ -69,18 +72,59 @@ function goToWaiting(): void {
   heading?.focus({ preventScroll: true });
 }
 
+/// Where the one who looks is; the server does not know who that is.
+function Own() {
+  const names = fleet.value.users.map((each) => each.user);
+  const name = me.value;
+  return (
+    <li class="own">
+      {name !== null && <span>{ownSentence(name, fleet.value, isOne.value)} </span>}
+      <label>
+        {name === null ? "Where are you? " : "You: "}
+        <select
+          value={name ?? ""}
+          onChange={(event) => setMe(event.currentTarget.value || null)}
+          aria-label="Your name"
+        >
+          <option value="">choose your name</option>
+          {[...new Set(name === null ? names : [name, ...names])].sort().map((each) => (
+            <option key={each} value={each}>
+              {each}
+            </option>
+          ))}
+        </select>
+      </label>
+    </li>
+  );
+}
+
+/// The answers to the first questions, a sentence each.
+function Answers() {
+  void slowNow.value;
+  const views = order.value.map((name) => hostView(name).peek());
+  return (
+    <ul class="answers">
+      <li>{nextSentence(nextEnd(views), fleet.value, isOne.value)}</li>
+      <li>{queueSentence(fleet.value.waiters)}</li>
+      <li>{wasteSentence(views, isOne.value)}</li>
+      <Own />
+    </ul>
+  );
+}
+
 export function Summary() {
   if (!overview.value) return null;
   const { counts, devices, down, free, waiters } = fleet.value;
   const count = (state: DeviceState) => (counts.get(state) ?? 0) + (state === "trouble" ? down : 0);
   const chips = [...kAlwaysShown, ...kShownIfAny.filter((state) => count(state) > 0)];
   return (
-    <section class="summary" aria-label="Summary">
+    <section class="summary" aria-label="Answers">
       <p class="figure">
         <b class={free === 0 ? "zero" : ""}>{free.toLocaleString("en")}</b> of {devices.toLocaleString("en")}{" "}
         free
       </p>
       <Models />
+      <Answers />
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for what is sent */}
       <div class="chips" role="group" aria-label="Show only the GPUs that are">
         {chips.map((state) => (

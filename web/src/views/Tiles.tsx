@@ -1,9 +1,9 @@
-import { subject } from "../details";
-import { isShown } from "../narrowing";
+import { openDevice } from "../details";
+import { isShown, kStateWords } from "../narrowing";
 import type { DeviceView, HostView } from "../state";
 import { memoryShare, userOf, useShare } from "../state";
 import { gib, percent } from "../words";
-import { Glyph, kStateWords } from "./Glyph";
+import { Glyph } from "./Glyph";
 import { Meter } from "./Meter";
 
 /// Who has it, else what it is.
@@ -17,7 +17,7 @@ function nameOf(view: DeviceView, word: string): string {
   const { device, state } = view;
   const who = word === kStateWords[state] ? "" : `, ${word}`;
   const memory = `${gib(device.memory.used_bytes)} of ${gib(device.memory.total_bytes)} GiB`;
-  return `GPU ${device.label}: ${kStateWords[state]}${who}, use ${percent(device.utilization_percent)}, ${memory}`;
+  return `GPU ${device.label}: ${kStateWords[state]}${who}, load ${percent(device.utilization_percent)}, ${memory}`;
 }
 
 /// One that is not asked for leaves its place empty.
@@ -37,9 +37,7 @@ function Tile({ view, isFirst }: { view: DeviceView; isFirst: boolean }) {
         title={name}
         aria-haspopup="dialog"
         tabIndex={isFirst ? 0 : -1}
-        onClick={() => {
-          subject.value = { kind: "device", host: view.host, key: view.key };
-        }}
+        onClick={() => openDevice(view.host, view.key)}
       >
         <Glyph state={view.state} />
         <span class="word">{word}</span>

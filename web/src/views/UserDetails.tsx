@@ -1,5 +1,5 @@
 import { subject } from "../details";
-import { quick } from "../narrowing";
+import { setQuick } from "../narrowing";
 import type { UserView } from "../state";
 import { usage } from "../usage";
 import { counted, hours } from "../words";
@@ -40,7 +40,7 @@ export function UserDetails({ user, view }: { user: string; view: UserView | und
         <button
           type="button"
           onClick={() => {
-            quick.value = { user };
+            setQuick({ user });
             subject.value = null;
           }}
         >

@@ -3,6 +3,7 @@ import { isWaiterShown } from "../narrowing";
 import { userOf, type WaiterView } from "../state";
 import { counted, gib } from "../words";
 import { Age } from "./Age";
+import { Command, shortId } from "./Copy";
 import { useFold } from "./fold";
 import { Moment } from "./Moment";
 
@@ -31,7 +32,7 @@ export function Waiting() {
   return (
     <section aria-labelledby="waiting">
       <h2 id="waiting" tabIndex={-1}>
-        Waiting {all.length > 0 && <span class="count">{all.length}</span>}
+        Queue {all.length > 0 && <span class="count">{all.length}</span>}
       </h2>
       {all.length === 0 && <p class="nothing">Nobody waits.</p>}
       <ol class="waiters">
@@ -66,6 +67,7 @@ function Waiter({ view }: { view: WaiterView }) {
       <span class="why" title={reasonOf(view)}>
         {reasonOf(view)}
       </span>
+      <Command words={`berth cancel ${shortId(waiter.id)}`} />
       {(waiter.note || waiter.command) && (
         <span class="what">
           {waiter.note && <q>{waiter.note}</q>}{" "}

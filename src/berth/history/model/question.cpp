@@ -35,6 +35,16 @@ Result<void> read_since(const Parameters& parameters, std::int64_t& since_s) {
   return {};
 }
 
+Result<void> read_points(const Parameters& parameters, std::int64_t& points) {
+  const auto given = parameters.find("points");
+  if (given == parameters.end()) return {};
+  const auto number = number_from_text<std::int64_t>(given->second);
+  if (!number || *number < 2 || *number > kMostPoints)
+    return fail(ErrorCode::usage, fmt::format("points: must be a number from 2 to {}", kMostPoints));
+  points = *number;
+  return {};
+}
+
 }  // namespace
 
 Result<DeviceQuestion> device_question(const Parameters& parameters) {
@@ -46,12 +56,7 @@ Result<DeviceQuestion> device_question(const Parameters& parameters) {
     return fail(ErrorCode::usage, "device: must be the UUID of a device, as in /api/v1/snapshot");
   question.uuid = device->second;
   BERTH_DO(read_since(parameters, question.since_s));
-  if (const auto points = parameters.find("points"); points != parameters.end()) {
-    const auto number = number_from_text<std::int64_t>(points->second);
-    if (!number || *number < 2 || *number > kMostPoints)
-      return fail(ErrorCode::usage, fmt::format("points: must be a number from 2 to {}", kMostPoints));
-    question.points = *number;
-  }
+  BERTH_DO(read_points(parameters, question.points));
   return question;
 }
 
@@ -68,9 +73,11 @@ Result<UsageQuestion> usage_question(const Parameters& parameters) {
 }
 
 Result<LeasesQuestion> leases_question(const Parameters& parameters) {
-  if (auto checked = check_names(parameters, {"since"}); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_names(parameters, {"since", "points"}); !checked)
+    return std::unexpected(checked.error());
   LeasesQuestion question;
   BERTH_DO(read_since(parameters, question.since_s));
+  BERTH_DO(read_points(parameters, question.points));
   return question;
 }
 

@@ -36,10 +36,11 @@ Result<UsageQuestion> usage_question(const Parameters& parameters);
 /// The question which leases there were.
 struct LeasesQuestion {
   std::int64_t since_s = 30LL * 24 * 3600;
+  std::int64_t points = 0;  ///< with the loads, in so many steps at most; 0: without
 
   bool operator==(const LeasesQuestion&) const = default;
 };
-/// Reads `since`. Error: `usage`, with what is allowed.
+/// Reads `since` and `points`. Error: `usage`, with what is allowed.
 Result<LeasesQuestion> leases_question(const Parameters& parameters);
 
 }  // namespace berth::history

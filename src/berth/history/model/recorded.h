@@ -41,6 +41,9 @@ struct RecordedLeases {
   std::int64_t to_s = 0;
   std::vector<std::string> devices{};   ///< UUIDs of the devices that were seen in the span
   std::vector<RecordedLease> leases{};  ///< in any order
+  /// If they were asked for: the load of each device in percent, in steps of this length from from_s on.
+  std::int64_t step_s = 0;
+  std::vector<std::vector<Reading<int>>> loads{};
 
   bool operator==(const RecordedLeases&) const = default;
 };

@@ -304,5 +304,27 @@ TEST_CASE("of the loads as many are kept as a screen could show") {
   CHECK(has(reader.screen(), "▇▇▇▇▇▇▇▇▇▇▇▇  leased"));
 }
 
+TEST_CASE("the hours stand behind the queue, fold, and copy a command for their GPU alone") {
+  TopSight sight = busy();
+  CHECK_FALSE(has(shown(sight, {}), "HOURS"));
+  sight.hours = [](const Style& style, bool) {
+    return std::vector<TopHours>{{"", {{"1 of 4 GPUs is free"}}}, {"2", {{std::string(style.width, '=')}}}};
+  };
+  TopView view;
+  const TopScreen screen = shown(sight, view, {80, 40});
+  const std::size_t title = line_with(screen, "HOURS");
+  CHECK(title > line_with(screen, "QUEUE"));
+  CHECK(text_of(screen.rows[title + 2]) == std::string(80, '='));
+  CHECK(has(screen, "1 of 4 GPUs is free"));
+  view.at = {TopSection::hours, "gpu1", "2"};
+  CHECK(press(view, {KeyName::character, U'c'}, shown(sight, view, {80, 40}), sight).words.front() ==
+        "berth run --devices 2 -- COMMAND");
+  view.at.name = "#1";
+  CHECK(press(view, {KeyName::character, U'c'}, shown(sight, view, {80, 40}), sight).kind ==
+        TopDeed::Kind::nothing);
+  press(view, {KeyName::character, U'6'}, screen, sight);
+  CHECK_FALSE(has(shown(sight, view), "1 of 4 GPUs is free"));
+}
+
 }  // namespace
 }  // namespace berth::view::top_test

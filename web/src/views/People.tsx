@@ -1,17 +1,16 @@
 import { Jobs } from "./Jobs";
 import { Outsiders } from "./Outsiders";
-import { OwnJobs } from "./OwnJobs";
 import { Users } from "./Users";
 import { Waiting } from "./Waiting";
 
-export function Rail() {
+/// Who waits, what runs, and whose it is.
+export function People() {
   return (
-    <aside class="rail" aria-label="People">
+    <div class="people">
       <Waiting />
       <Jobs />
-      <OwnJobs />
       <Users />
       <Outsiders />
-    </aside>
+    </div>
   );
 }

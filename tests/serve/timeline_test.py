@@ -1,0 +1,123 @@
+"""The hours of each GPU: `berth timeline`, an agent and a hub tell the same."""
+
+import json
+
+import pytest
+from agent import Agent
+from fake_agent import answering
+from hub import Hub
+from jobs import eventually, holder, waiter
+from schemas import checked, checked_document
+
+
+def bars(document: dict, gpu: int) -> list[tuple]:
+    """Kind, end and how long it lasts from now on."""
+    return [
+        (bar["kind"], bar["end"], bar["until_s"] - document["now_s"]) for bar in document["rows"][gpu]["bars"]
+    ]
+
+
+def test_leases_reservations_and_the_past_are_one_value_for_the_command_and_for_http(in_order):
+    machine = in_order("2xH100")
+    agent = Agent(machine, "--history", machine.directory / "history.db")
+    url = f"http://127.0.0.1:{agent.port}"
+    former = holder(machine, "-n", "2", "--note", "before")
+    eventually(lambda: len(agent.json("/api/v1/past-leases?since=1h")["leases"]) == 1)
+    former.ends()
+    lease = holder(machine, "-n", "2", "--time", "2h")
+    waiting = waiter(machine, "-n", "1", "--time", "1h")
+
+    def told() -> dict:
+        """Once the history knows that the first lease is over."""
+        document = checked_document(agent.json("/api/v1/timeline"), "timeline")
+        return len(document["rows"][0]["bars"]) == 3 and document["queue"] and document
+
+    document = eventually(told, seconds=90)
+    assert document["step_s"] > 0
+    assert [bar["end"] for bar in document["rows"][1]["bars"]][:2] == ["over", "limit"]
+    assert document["rows"][0]["loads"]
+    (first,) = document["queue"]
+    (queued,) = agent.json("/api/v1/queue")["waiters"]
+    assert first["starts_at_s"] == queued["starts_at_s"] == document["next"]["at_s"]
+    uuids = [row["uuid"] for row in document["rows"]]
+    assert queued["starts_on"] == [uuids[0]]
+    over, held, reserved = document["rows"][0]["bars"]
+    assert (over["kind"], held["kind"], reserved["kind"]) == ("lease", "lease", "reservation")
+    assert reserved["from_s"] == first["starts_at_s"]
+    assert reserved["until_s"] == reserved["from_s"] + 3600
+
+    own = checked(machine.berth("timeline", "--json", "--url", url), "timeline")
+    assert own["rows"][0]["bars"][1:] == document["rows"][0]["bars"][1:]
+    assert [bar["user"] for bar in own["rows"][0]["bars"]] == [
+        bar["user"] for bar in document["rows"][0]["bars"]
+    ]
+    assert (own["queue"], own["next"], own["step_s"]) == (
+        document["queue"],
+        document["next"],
+        document["step_s"],
+    )
+
+    hub = Hub(machine, f"far={url}")
+    hub.sees("far")
+    forwarded = checked_document(hub.json("/api/v1/hosts/far/timeline"), "timeline")
+    assert forwarded["rows"][0]["bars"][1:] == document["rows"][0]["bars"][1:]
+    assert agent.json(f"/api/v1/hosts/{agent.json('/api/v1/health')['hostname']}/timeline")["rows"]
+    for job in (lease, waiting):
+        job.may_end()
+    for job in (lease, waiting):
+        job.ends()
+
+
+def test_without_a_history_the_rest_is_told_and_a_sentence_says_what_is_missing(machine):
+    job = holder(machine, "-n", "1")
+    agent = Agent(machine, "--no-history")
+    document = checked_document(agent.json("/api/v1/timeline"), "timeline")
+    assert document["step_s"] == 0 and bars(document, 0) == [("lease", "open", 6 * 3600)]
+    answer = machine.berth("timeline", "--url", f"http://127.0.0.1:{agent.port}")
+    assert answer.status == 0
+    assert "no history is kept here" in answer.err
+    assert "The past is not known" in answer.out
+    job.ends()
+
+
+def test_a_hub_takes_no_hours_that_are_none_and_names_who_does_not_tell_them(machine, fake, document):
+    silly = fake(answering(json.dumps(document)))
+    hub = Hub(machine, f"silly={silly.url}", "own=self", "gone=http://127.0.0.1:1")
+    hub.sees("silly")
+    silly.reply = answering('{"kind": "berth-timeline", "version": 1, "from_s": 3, "now_s": 2, "to_s": 1}')
+    status, _, text = hub.get("/api/v1/hosts/silly/timeline")
+    assert status == 502 and "must be between the ends" in text
+    assert hub.get("/api/v1/hosts/gone/timeline")[0] == 502
+    assert hub.get("/api/v1/hosts/nobody/timeline")[0] == 404
+    # The page asks for those of the hub's own machine without a name.
+    status, _, text = hub.get("/api/v1/hosts/own/timeline")
+    assert status == 404 and "there is /api/v1/timeline" in text
+    assert checked_document(hub.json("/api/v1/timeline"), "timeline")["rows"]
+
+
+@pytest.mark.parametrize("hours", ["0", "73", "x", "-1"])
+def test_how_many_hours_there_may_be_is_said(machine, hours):
+    answer = machine.berth("timeline", f"--hours={hours}")
+    assert answer.status == 2
+    assert "must be a number from 1 to 72" in answer.err
+
+
+def test_loads_come_only_to_those_who_ask_for_them(machine):
+    """A Berth that does not know them asks for none, and its reader would take no list of lists."""
+    agent = Agent(machine, "--history", machine.directory / "history.db")
+    without = agent.json("/api/v1/past-leases?since=1h")
+    assert "loads" not in without and "step_s" not in without
+    checked_document(without, "past-leases")
+    assert agent.get("/api/v1/past-leases?points=1")[0] == 400
+    eventually(lambda: agent.json("/api/v1/past-leases?since=1h&points=10")["devices"])
+    checked_document(agent.json("/api/v1/past-leases?since=1h&points=10"), "past-leases")
+
+
+def test_plain_characters_alone_are_enough(machine):
+    job = holder(machine, "-n", "1", "--time", "2h")
+    answer = machine.berth("timeline", "--ascii")
+    assert answer.status == 0
+    assert answer.out.isascii()
+    assert "=====" in answer.out
+    assert len(answer.out.splitlines()) <= 24
+    job.ends()
