@@ -176,6 +176,25 @@ void parse_unsupported(Table& table, Device& device) {
   }
 }
 
+void parse_accounting(Table& table, Problems& problems, Device& device) {
+  table.set("accounting", device.accounting);
+  for (const toml::table* source : table.tables("accounted")) {
+    Table entry(*source, problems, "[[device.accounted]]");
+    Accounted process;
+    if (auto pid = entry.integer("pid", 1, UINT32_MAX))
+      process.pid = *pid;
+    else
+      entry.wrong("[[device.accounted]] needs \"pid\"");
+    entry.set("utilization", process.utilization, 100);
+    entry.set("memory_utilization", process.memory_utilization, 100);
+    parse_mib(entry, "peak_mib", process.peak_bytes);
+    entry.set("started_us", process.started_us, INT64_MAX);
+    entry.set("lasted_ms", process.lasted_ms, INT64_MAX);
+    entry.finish();
+    device.accounted.push_back(process);
+  }
+}
+
 std::optional<Model> parse_model(Table& table) {
   const std::optional<std::string> key = table.text("model");
   if (!key) {
@@ -196,6 +215,7 @@ void parse_body(Table& table, Problems& problems, const Generation& generation, 
   parse_unsupported(table, device);
   parse_instances(table, generation, device);
   parse_processes(table, problems, device);
+  parse_accounting(table, problems, device);
 }
 
 }  // namespace

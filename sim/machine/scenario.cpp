@@ -12,6 +12,7 @@ struct ReadingName {
 };
 
 constexpr ReadingName kReadings[] = {
+    {"accounting", Reading::accounting},
     {"bar1", Reading::bar1},
     {"clocks", Reading::clocks},
     {"compute_capability", Reading::compute_capability},

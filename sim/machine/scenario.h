@@ -17,6 +17,7 @@ inline constexpr std::uint64_t kMiB = 1024 * 1024;
 
 /// What `unsupported = [...]` can name; such a reading is answered with NOT_SUPPORTED.
 enum class Reading : unsigned {
+  accounting,
   bar1,
   clocks,
   compute_capability,
@@ -66,6 +67,16 @@ struct Process {
   int slot = -1;  // of the MIG instance, -1 for the whole device
   unsigned sm_percent = 0;
   bool operator==(const Process&) const = default;
+};
+
+/// A process that has ended, as the driver's accounting remembers it.
+struct Accounted {
+  std::int64_t pid = 0;
+  unsigned utilization = 0;
+  unsigned memory_utilization = 0;
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t started_us = 0;  // since the epoch
+  std::uint64_t lasted_ms = 0;
 };
 
 struct Instance {
@@ -142,6 +153,8 @@ struct Device {
   bool mig_enabled = false;
   std::vector<Instance> instances;
   std::vector<Process> processes;
+  bool accounting = false;
+  std::vector<Accounted> accounted;  // the one that ended last, last
   std::vector<Link> links;
 
   [[nodiscard]] bool supports(Reading reading) const {

@@ -126,6 +126,14 @@ struct FieldValue {
 };
 static_assert(sizeof(FieldValue) == 40);
 
+struct AccountingStats {
+  std::uint32_t utilization, memory_utilization;
+  std::uint64_t peak_bytes, time_ms, started_us;
+  std::uint32_t runs;
+  std::uint32_t reserved[5];
+};
+static_assert(sizeof(AccountingStats) == 56);
+
 struct EventData {
   Handle device;
   std::uint64_t type, data;

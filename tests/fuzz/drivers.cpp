@@ -87,6 +87,13 @@ nvml::Return speak_processes(nvml::Handle, unsigned* count, void* to) {
   return outcome();
 }
 
+nvml::Return speak_pids(nvml::Handle, unsigned* count, unsigned* to) {
+  const unsigned room = *count;
+  *count = take<unsigned char>() == 255 ? take<unsigned>() : take<unsigned char>() % 70U;
+  if (to != nullptr && *count <= room) fill(to, *count * sizeof *to);
+  return outcome();
+}
+
 nvml::Return speak_fields(nvml::Handle, int count, nvml::FieldValue* to) {
   fill(to, static_cast<std::size_t>(count) * sizeof *to);
   return outcome();
@@ -132,7 +139,9 @@ nvml::Library library() {
                all.performance_state, all.throttle_reasons, all.remapped_rows, all.ecc_errors,
                all.retired_pending, all.plain_readings[0].entry, all.plain_readings[1].entry, all.mig_mode,
                all.mig_slots, all.mig_handle, all.gpu_instance, all.compute_instance, all.common_ancestor,
-               all.nvlink_state, all.nvlink_remote_type, all.nvlink_remote, all.p2p_status);
+               all.nvlink_state, all.nvlink_remote_type, all.nvlink_remote, all.p2p_status,
+               all.accounting_mode, all.accounting_stats);
+  set(all.accounting_pids, speak_pids);
   return all;
 }
 

@@ -167,3 +167,35 @@ def test_nvitop_sees_mig_instances(machine):
         "NVIDIA A100-SXM4-40GB MIG 3g.20gb 20224 1 0",
         "NVIDIA A100-SXM4-40GB MIG 2g.10gb 9984 3 0",
     ]
+
+
+ACCOUNTING = """
+import json, pynvml as n
+n.nvmlInit()
+h = n.nvmlDeviceGetHandleByIndex(0)
+def told(pid):
+    try: s = n.nvmlDeviceGetAccountingStats(h, pid)
+    except n.NVMLError as e: return e.value
+    return [s.gpuUtilization, s.maxMemoryUsage >> 20, s.time, s.startTime, s.isRunning]
+try: pids = n.nvmlDeviceGetAccountingPids(h)
+except n.NVMLError as e: pids = e.value
+print(json.dumps({"mode": n.nvmlDeviceGetAccountingMode(h), "pids": pids, "ended": told(4000001), "lives": told(LIVES), "none": told(9)}))
+"""
+
+
+def test_the_official_bindings_read_the_accounting(machine, sleeper):
+    pid = sleeper().pid
+    scenario = (
+        '[[device]]\nmodel = "A100"\naccounting = ON\n'
+        "[[device.accounted]]\npid = 4000001\nutilization = 80\npeak_mib = 3072\nstarted_us = 7\nlasted_ms = 900\n"
+        f"[[device.process]]\npid = {pid}\nused_mib = 500\nsm = 40\n"
+    )
+    program = ACCOUNTING.replace("LIVES", str(pid))
+    told = json.loads(machine.write(scenario.replace("ON", "true")).python(program).stdout)
+    assert told["mode"] == 1 and sorted(told["pids"]) == sorted([4000001, pid])
+    assert told["ended"] == [80, 3072, 900, 7, 0]
+    use, peak, lasted_ms, started_us, runs = told["lives"]
+    assert (use, peak, lasted_ms, runs) == (40, 500, 0, 1) and started_us > 0
+    assert told["none"] == 6
+    told = json.loads(machine.write(scenario.replace("ON", "false")).python(program).stdout)
+    assert (told["mode"], told["pids"], told["ended"]) == (0, 3, 3)

@@ -82,7 +82,11 @@ class Adopt : public command::Command {
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
     command::Output answer = answer_for(session.domain(), *lease);
-    return supervise::Kept{std::move(*lease), std::move(answer)};
+    supervise::Kept kept{std::move(*lease), std::move(answer)};
+    BERTH_LET(const auto times, supervise::sampling_times());
+    kept.sampling = std::make_unique<supervise::RunSampling>(kept.lease, session.domain(),
+                                                             options_.request.source, times);
+    return kept;
   }
 
   // The devices that it computes on, now or not at all. Error: there are none; it has a lease.

@@ -15,6 +15,7 @@ std::unique_ptr<command::Command> make_job_runner();
 }  // namespace berth::jobs
 namespace berth::supervise {
 std::unique_ptr<command::Command> make_compliance();
+std::unique_ptr<command::Command> make_sampler();
 std::unique_ptr<command::Command> make_until_used();
 }  // namespace berth::supervise
 
@@ -155,6 +156,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"__envoy", "", "", {}, true, hosts::make_envoy},
     {"__terminal", "", "", {}, false, hosts::make_terminal_keeper},
     {"__conduct", "", "", {}, true, supervise::make_compliance},
+    {"__sample", "", "", {}, false, supervise::make_sampler},
     {"__leases", "", "", {}, false, make_leases},
     {"__jobs", "", "", {}, false, jobs::make_job_runner},
     {"__job", "", "", {}, true, jobs::make_task_run},

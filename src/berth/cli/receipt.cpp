@@ -17,8 +17,9 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kReceiptAbout =
-    "Shows what became of your runs: how long each waited and ran, how it ended, on which GPUs, and how much "
-    "energy they took by the counter of the card. Without a word it shows a line for each program: how often "
+    "Shows what became of your runs: how long each waited and ran, how it ended, on which GPUs, how much "
+    "memory of a GPU it had at most, how busy the GPUs were, and how much energy they took. Without a word "
+    "it shows a line for each program: how often "
     "it ran, and half of its runs took at most how long. The runs are those of `berth run`, of shells, and "
     "of "
     "jobs; if your home serves several machines, those of all of them. The record is yours alone.\n"

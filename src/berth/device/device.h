@@ -60,6 +60,18 @@ struct Process {
   bool operator==(const Process&) const = default;
 };
 
+/// A process, also one that has ended, as the driver's accounting tells of it.
+struct AccountedProcess {
+  std::uint32_t pid = 0;
+  bool runs = false;                    ///< it has not ended
+  Reading<unsigned> use_percent{};      ///< share of its life in which a kernel ran on the device
+  Reading<std::uint64_t> peak_bytes{};  ///< the most memory that it ever had
+  std::int64_t started_us = 0;          ///< since the epoch
+  std::uint64_t lasted_ms = 0;          ///< 0 while it runs
+
+  bool operator==(const AccountedProcess&) const = default;
+};
+
 /// The place of a MIG instance in its GPU.
 struct MigPlacement {
   std::string parent_uuid;
@@ -121,6 +133,8 @@ struct Device {
   Health health;
 
   Reading<std::vector<Process>> processes;  ///< absent: unknown, which is not "none"
+  /// For receipts. Absent: the accounting is off, which it is unless root switches it on.
+  Reading<std::vector<AccountedProcess>> accounted;
 
   bool operator==(const Device&) const = default;
 };

@@ -30,10 +30,12 @@ enum class ReadingKind : std::uint32_t {
   modes = 1U << 15,   ///< persistence, display, performance state, throttling, PCIe link
   driver = 1U << 16,  ///< versions of the driver and of CUDA
   known_topology =
-      1U << 17,       ///< topology if it was read before on this boot, without asking the driver for it
-  host = 1U << 18,    ///< what the machine is called; the kernel is asked, and no driver
-  xid = 1U << 19,     ///< the kernel's log is read
-  energy = 1U << 20,  ///< comes with the health, where that is read too
+      1U << 17,           ///< topology if it was read before on this boot, without asking the driver for it
+  host = 1U << 18,        ///< what the machine is called; the kernel is asked, and no driver
+  xid = 1U << 19,         ///< the kernel's log is read
+  energy = 1U << 20,      ///< comes with the health, where that is read too
+  accounting = 1U << 21,  ///< processes that have ended, from the driver
+  throttle = 1U << 22,    ///< of the modes, the throttling alone
 };
 
 /// A set of ReadingKind. UUID, index and state are always read.

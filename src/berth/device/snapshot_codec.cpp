@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kSnapshotKind = "berth-snapshot";
 constexpr std::string_view kEnergy = "energy_mj";
+constexpr std::string_view kAccounted = "accounted";
+constexpr std::string_view kAccountingIsOn = "accounting";
 constexpr unsigned kSnapshotVersion = 1;
 
 void write_process(RecordWriter& record, const Process& process) {
@@ -33,6 +35,8 @@ class Assembly {
       visit_process(snapshot_.devices.back().processes->back(), field);
     } else if (section == "topology") {
       topology_line(field);
+    } else if (section == kAccounted) {
+      visit_accounted(snapshot_.devices.back().accounted->back(), field);
     } else if (section == "note" && field.key() == "text") {
       snapshot_.notes.emplace_back(field.value());
     } else if (section == "user") {
@@ -55,14 +59,20 @@ class Assembly {
     } else if (section == "topology") {
       snapshot_.topology.emplace();
     } else if (section == "process") {
-      if (snapshot_.devices.empty()) {
-        field.refuse();
-        snapshot_.devices.emplace_back();
-      }
-      auto& processes = snapshot_.devices.back().processes;
-      if (!processes) processes.emplace();
-      processes->emplace_back();
+      begin_entry(&Device::processes, field);
+    } else if (section == kAccounted) {
+      begin_entry(&Device::accounted, field);
     }
+  }
+
+  void begin_entry(auto Device::* list, FieldReader& field) {
+    if (snapshot_.devices.empty()) {
+      field.refuse();
+      snapshot_.devices.emplace_back();
+    }
+    auto& entries = snapshot_.devices.back().*list;
+    if (!entries) entries.emplace();
+    entries->emplace_back();
   }
 
   void device_line(FieldReader& field) {
@@ -76,6 +86,8 @@ class Assembly {
       field.take(device.energy_mj);
     } else if (const DeviceReading* row = find_reading(field.key(), next_reading_)) {
       with_value(*row, device, [&field](auto& value) { field.take(value); });
+    } else if (field.key() == kAccountingIsOn) {
+      device.accounted.emplace();
     }
   }
 
@@ -123,9 +135,16 @@ void SnapshotWriter::device(const Device& device) {
     with_value(row, device, [&](const auto& value) { field(row.name, value); });
   field(kEnergy, device.energy_mj);
   if (device.mig) visit_mig(*device.mig, FieldWriter(record_));
-  if (!device.processes) return;
-  record_.field("processes_known", 1);
-  for (const Process& process : *device.processes) write_process(record_, process);
+  if (device.accounted) record_.field(kAccountingIsOn, 1);
+  if (device.processes) {
+    record_.field("processes_known", 1);
+    for (const Process& process : *device.processes) write_process(record_, process);
+  }
+  if (!device.accounted) return;
+  for (const AccountedProcess& process : *device.accounted) {
+    record_.section(kAccounted);
+    visit_accounted(process, FieldWriter(record_));
+  }
 }
 
 void SnapshotWriter::user(std::uint32_t uid, std::string_view name) {

@@ -41,4 +41,14 @@ void visit_process(ProcessType& process, Visit&& visit) {
   visit("container", process.container);
 }
 
+template <class ProcessType, class Visit>
+void visit_accounted(ProcessType& process, Visit&& visit) {
+  visit("pid", process.pid);
+  visit("runs", process.runs);
+  visit("use_percent", process.use_percent);
+  visit("peak_bytes", process.peak_bytes);
+  visit("started_us", process.started_us);
+  visit("lasted_ms", process.lasted_ms);
+}
+
 }  // namespace berth

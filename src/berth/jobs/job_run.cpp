@@ -172,7 +172,7 @@ class TaskRun {
     hooks.after_end = [this](const sys::JobEnding& ending, const std::optional<Receipt>& receipt) {
       // The notice of an array is about all of its tasks.
       if (receipt && !id_.index) used_ = view::receipt_sentence(*receipt);
-      if (receipt) energy_mj_ = energy_mj_of(*receipt);
+      if (receipt) figures_ = figures_of(*receipt);
       after_end(ending);
     };
     hooks.left_behind = [this](const std::string& processes) { tell_of_left(spool_, id_, job_, processes); };
@@ -204,7 +204,7 @@ class TaskRun {
     look_at_output();
     const auto standing = spool_.standing(id_);
     happen(task_run::CommandEnded{ending.exit_status, ending.signal, !spool_.has_room(), missing_bytes_,
-                                  standing ? std::optional(*standing) : std::nullopt, energy_mj_});
+                                  standing ? std::optional(*standing) : std::nullopt, figures_});
   }
 
   Clock::time_point look_at_output() {
@@ -238,8 +238,8 @@ class TaskRun {
   task_run::State state_{};
   Result<int> status_ = kNotNow;  ///< with which this process ends
   Result<void> may_start_ = fail(ErrorCode::failure, "nothing says that the task may start");
-  std::string used_;                             ///< what it had and used, in words
-  Reading<std::uint64_t> energy_mj_;             ///< what its GPUs took
+  std::string used_;  ///< what it had and used, in words
+  RunFigures figures_;
   std::vector<std::string> less_than_in_shell_;  ///< what the command should get, and cannot
   Clock::time_point next_tenant_look_{};
   std::optional<OutputBound> bound_;

@@ -30,10 +30,11 @@ bool keeps_namespaces(pid_t pid) {
   return sys::process_command(pid) == kPause || sys::process_name(pid) == kPausedPodman;
 }
 
-bool serves_jobs(pid_t pid) {
+bool serves_berth(pid_t pid) {
   const std::string command = sys::process_command(pid);
   return command.find(" __jobs /") != std::string::npos || command.find(" __job /") != std::string::npos ||
-         command.find(" __notify") != std::string::npos;
+         command.find(" __notify") != std::string::npos ||
+         command.find(" __sample --") != std::string::npos || command.find(" __probe ") != std::string::npos;
 }
 
 std::vector<pid_t> left_below(pid_t holder) {

@@ -16,10 +16,10 @@ inline constexpr const char* kLeftBehindName = "berth __left";
 /// computes nothing and stays for ever, so it holds no lease.
 bool keeps_namespaces(pid_t pid);
 
-/// Whether this process is a runner of jobs, runs a task for one, or sends a notice. The descendants of such
-/// a process do not belong to the lease in which the job was submitted, though they may descend from its
-/// holder.
-bool serves_jobs(pid_t pid);
+/// Whether this process is a runner of jobs, runs a task for one, sends a notice, or looks at the GPUs for
+/// Berth. Such a process and its descendants do not belong to the lease in which it was started, though they
+/// may descend from its holder.
+bool serves_berth(pid_t pid);
 
 /// What the command of this `berth run` or job has started and left behind, whatever it has closed: whoever
 /// waits for them is their parent, which everybody may see. Empty: its command has not ended, or has left

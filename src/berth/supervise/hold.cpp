@@ -24,6 +24,8 @@
 #include "berth/base/units.h"
 #include "berth/supervise/lease_clock.h"
 #include "berth/supervise/release_call.h"
+#include "berth/supervise/run_receipt.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/process_identity.h"
@@ -141,14 +143,32 @@ bool warn_or_end(LeaseClock& clock, const Kept& kept) {
   return true;
 }
 
+// As poll(2) wants it.
+int milliseconds_until(const std::optional<RunSampling::Time>& moment) {
+  if (!moment) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*moment - std::chrono::steady_clock::now());
+  return static_cast<int>(std::max(left, 0ms).count());
+}
+
+// Nobody but its user ends it before its time, and what ran in it ended by itself.
+void leave_receipt(const Kept& kept) {
+  const auto lasted = sys::milliseconds_since_boot() - granted_at(kept.lease.ticket());
+  const CommandEnd end{std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0)), {0, 0}};
+  keep_receipt(receipt_of(kept.lease, end, kept.sampling->samples(), read_at_end(kept.sampling->source())),
+               "");
+}
+
 // Gives why it ends.
 std::string wait_for_end(const Ends& ends, LeaseClock& clock, Kept& kept) {
   for (;;) {
     start_clock(ends, clock.left());
+    const int patience = kept.sampling ? milliseconds_until(kept.sampling->next()) : -1;
     std::array<pollfd, 3> ready{{{ends.process.get(), POLLIN, 0},  // -1 is passed over
                                  {ends.clock.get(), POLLIN, 0},
                                  {ends.signals.get(), POLLIN, 0}}};
-    if (::poll(ready.data(), ready.size(), -1) < 0) continue;
+    const int came = ::poll(ready.data(), ready.size(), patience);
+    if (kept.sampling) kept.sampling->go_on();
+    if (came <= 0) continue;
     if (ready[2].revents != 0) return tell_who_released(ends.signals, kept);
     if (ready[0].revents != 0) return "ended with its process";
     if (warn_or_end(clock, kept)) return fmt::format("has ended: {}", time_is_over(clock));
@@ -184,6 +204,7 @@ Result<command::Output> keep(Ends ends, const std::function<Result<Kept>()>& tak
   kept.lease.end_watch();
   tell_others(kept, NoticeEvent::start, "began on GPU " + kept.lease.labels());
   const std::string end = wait_for_end(ends, clock, kept);
+  if (kept.sampling) leave_receipt(kept);
   kept.lease.release();
   tell_others(kept, NoticeEvent::end, end);
   if (kept.clears_variables) ask_to_look(ends.process);

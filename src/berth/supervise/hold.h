@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "berth/command/command.h"
 #include "berth/jobs/model/notice.h"
 #include "berth/lease/acquire.h"
+#include "berth/supervise/run_sampling.h"
 
 namespace berth::supervise {
 
@@ -24,6 +26,8 @@ struct Kept {
   std::optional<pid_t> told = {};  ///< the process on whose terminal to say that the time is over
   /// Sends notices about the lease, without waiting for them; empty: nobody wants any.
   std::function<void(NoticeEvent event, const std::string& words)> tell_others = {};
+  /// Samples of the lease, which then leaves a receipt; null: it leaves none.
+  std::unique_ptr<RunSampling> sampling = {};
   bool clears_variables = false;  ///< that process looks itself whether the lease has ended, also on SIGURG
 };
 

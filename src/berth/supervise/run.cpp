@@ -32,6 +32,7 @@
 #include "berth/supervise/preemption_watch.h"
 #include "berth/supervise/release_call.h"
 #include "berth/supervise/run_receipt.h"
+#include "berth/supervise/run_sampling.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/process_identity.h"
@@ -71,6 +72,7 @@ class Run {
     BERTH_LET(const auto session, open_session(environment_, options_.lease.request));
     idle_leftovers_s_ = session.policy().idle_leftovers_s;
     time_grace_ = std::chrono::seconds(session.policy().time_grace_s);
+    BERTH_LET(sampling_, sampling_times());
     leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                view::request_in_words(options_.lease.request.request)};
     words.origin = options_.lease.origin;
@@ -174,6 +176,7 @@ class Run {
     PreemptionWatch watch(session, lease);
     ComplianceCheck check(lease.ticket().id, options_.lease.request.source, options_.first_look,
                           !options_.shell);
+    RunSampling sampling(lease, session.domain(), options_.lease.request.source, sampling_);
     std::optional<sys::JobEnding> ending;
     const auto all_of_job = [&] {
       check.end();
@@ -181,24 +184,28 @@ class Run {
       none_of_it.insert(none_of_it.end(), check.ended().begin(), check.ended().end());
       return left_behind(none_of_it);
     };
-    while (!(ending =
-                 job->wait(earlier(earlier(check.next(), next_look()), earlier(end.next(), watch.next()))))) {
+    const auto next = [&] {
+      return earlier(earlier(earlier(check.next(), sampling.next()), next_look()),
+                     earlier(end.next(), watch.next()));
+    };
+    while (!(ending = job->wait(next()))) {
       handle_release_call(*job, lease, end, all_of_job);
       end_for_waiter(watch, lease, end, all_of_job);
       if (const auto sentence = check.go_on()) command::print_message(*sentence);
+      sampling.go_on();
       go_on(end, all_of_job);
     }
     const Moment lasted = sys::milliseconds_since_boot() - begun;
     check.end();
-    const Receipt receipt = receipt_of(lease, {std::chrono::milliseconds(lasted), *ending, end.has_asked()},
-                                       [&] { return read_machine(); });
-    // A program that hears of the end may ask for the receipt.
-    const std::string missing = keep_receipt(receipt);
-    if (options_.hooks.after_end) options_.hooks.after_end(*ending, receipt);
     others.insert(others.end(), check.ended().begin(), check.ended().end());
     end.command_has_ended([&] { return left_behind(others); });
     // It may have been asked and have ended at once.
     handle_release_call(*job, lease, end, [&] { return left_behind(others); });
+    const Receipt receipt = receipt_of(lease, {std::chrono::milliseconds(lasted), *ending, end.has_asked()},
+                                       sampling.samples(), read_at_end(options_.lease.request.source));
+    // A program that hears of the end may ask for the receipt.
+    const std::string missing = keep_receipt(receipt, named_receipt_file());
+    if (options_.hooks.after_end) options_.hooks.after_end(*ending, receipt);
     // While the lease lasts: whoever gets the devices next is to know.
     session.domain().store->note_outcome({receipt.fingerprint, begun, lasted,
                                           end.has_asked() ? Ending::by_others : ending_of(*ending),
@@ -210,15 +217,6 @@ class Run {
     if (options_.hooks.at_last) options_.hooks.at_last();
     if (ending->signal != 0 && !is_requeued()) sys::end_like(*ending);
     return ending->exit_status;
-  }
-
-  // nullopt: the driver does not answer.
-  std::optional<Snapshot> read_machine() const {
-    auto source = environment_.source(options_.lease.request.source);
-    auto snapshot = source ? (*source)->read(ReadingKind::health | ReadingKind::energy | ReadingKind::driver)
-                           : std::unexpected(source.error());
-    environment_.end_probe();
-    return snapshot ? std::optional(*std::move(snapshot)) : std::nullopt;
   }
 
   void tell_receipt(const Receipt& receipt, const std::string& missing) const {
@@ -357,7 +355,7 @@ class Run {
   static std::vector<pid_t> left_behind(std::vector<pid_t> others) {
     std::vector<pid_t> left = sys::process_descendants(::getpid());
     std::ranges::copy_if(left, std::back_inserter(others), [](pid_t pid) {
-      return leasing::serves_jobs(pid) || leasing::keeps_namespaces(pid);
+      return leasing::serves_berth(pid) || leasing::keeps_namespaces(pid);
     });
     for (const pid_t other : others) {
       const std::vector<pid_t> below = sys::process_descendants(other);
@@ -389,6 +387,7 @@ class Run {
   std::optional<std::string> released_by_;        ///< who, and why
   std::optional<std::int64_t> idle_leftovers_s_;  ///< of the site
   std::chrono::seconds time_grace_{};             ///< likewise
+  std::optional<SamplingTimes> sampling_;
 };
 
 }  // namespace

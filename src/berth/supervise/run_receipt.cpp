@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "berth/command/environment.h"
 #include "berth/jobs/model/job.h"
 #include "berth/lease/receipt_files.h"
+#include "berth/source/probe_source.h"
 #include "berth/supervise/noted_end.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
@@ -30,6 +32,9 @@ using namespace std::chrono_literals;
 constexpr auto kWorthAsking = 10s;
 // A disk that works is faster by far. What comes later is lost.
 constexpr auto kPatienceWithDisk = 1s;
+// The driver is awake, since the command has just used it.
+constexpr auto kPatienceWithDriver = 2s;
+constexpr unsigned kHundred = 100;
 
 // The counter begins anew when the driver is loaded. A part of a card has none of its own.
 Reading<std::uint64_t> energy_between(const Device& before, const Snapshot& later) {
@@ -57,9 +62,68 @@ std::string write_file(const std::string& path, const std::string& text) {
                      written.error().message);
 }
 
+// Rounded up: what was seen once is not nothing.
+unsigned percent_of(unsigned part, unsigned whole) {
+  return (kHundred * part + whole - 1) / whole;
+}
+
+void take_samples(Receipt& receipt, const RunSamples& samples) {
+  receipt.sampled_every_ms = static_cast<std::uint64_t>(samples.every_ms);
+  receipt.strangers = samples.strangers;
+  for (DeviceReceipt& device : receipt.devices) {
+    const auto found = std::ranges::find(samples.devices, device.uuid, &DeviceSamples::uuid);
+    if (found == samples.devices.end()) continue;
+    device.peak_bytes = found->peak_bytes;
+    if (found->use_samples > 0) device.use_percent = static_cast<unsigned>(found->used / found->use_samples);
+    if (found->throttle_samples > 0)
+      device.throttled_percent = percent_of(found->throttled_samples, found->throttle_samples);
+  }
+}
+
+// Better than samples: it misses nothing.
+void take_accounting(Receipt& receipt, const Snapshot& later, std::chrono::milliseconds lasted) {
+  const auto ended = std::chrono::duration_cast<std::chrono::microseconds>(sys::wall_now());
+  const auto begun = ended - lasted;
+  std::vector<std::uint32_t> strangers;
+  for (const Stranger& stranger : receipt.strangers) strangers.push_back(stranger.pid);
+  for (DeviceReceipt& device : receipt.devices) {
+    const Device* after = find_device(later, device.uuid);
+    if (after == nullptr || after->mig || !after->accounted) continue;
+    const AccountedUse use = accounted_use(*after->accounted, strangers, begun.count(), ended.count());
+    if (use.peak_bytes) device.peak_bytes = use.peak_bytes;
+    if (use.use_percent) device.use_percent = use.use_percent;
+    receipt.is_accounted = receipt.is_accounted || use.peak_bytes.has_value();
+  }
+}
+
 }  // namespace
 
-Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end, const ReadMachine& read) {
+ReadMachine read_at_end(source::SourceKind kind) {
+  return [kind]() -> std::optional<Snapshot> {
+    const auto promise = std::make_shared<std::promise<std::optional<Snapshot>>>();
+    auto told = promise->get_future();
+    const auto read = [promise, kind, options = command::probe_options()] {
+      std::optional<Snapshot> answer;
+      if (auto source = source::ProbeSource::start(options)) {
+        source->set_kind(kind);
+        auto snapshot = source->read(ReadingKind::health | ReadingKind::energy | ReadingKind::driver |
+                                     ReadingKind::accounting);
+        if (snapshot) answer = *std::move(snapshot);
+      }
+      promise->set_value(std::move(answer));
+    };
+    try {
+      sys::begin_detached(read);
+    } catch (const std::system_error&) {
+      return std::nullopt;
+    }
+    if (told.wait_for(kPatienceWithDriver) != std::future_status::ready) return std::nullopt;
+    return told.get();
+  };
+}
+
+Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
+                   const std::optional<RunSamples>& samples, const ReadMachine& read) {
   const Ticket& ticket = lease.ticket();
   Receipt receipt;
   receipt.lease = ticket.id;
@@ -85,14 +149,19 @@ Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end, const
         receipt.devices.emplace_back(DeviceReceipt{label(*device), device->uuid, device->name});
     if (later) each.energy_mj = energy_between(*device, *later);
   }
+  if (samples) take_samples(receipt, *samples);
+  if (later) take_accounting(receipt, *later, end.lasted);
   return receipt;
 }
 
-std::string keep_receipt(const Receipt& receipt) {
+std::string named_receipt_file() {
+  return std::string(command::variable("BERTH_RECEIPT"));
+}
+
+std::string keep_receipt(const Receipt& receipt, const std::string& file) {
   const auto promise = std::make_shared<std::promise<std::string>>();
   auto told = promise->get_future();
-  const auto keep = [promise, receipt, folder = leasing::receipt_folder(),
-                     path = std::string(command::variable("BERTH_RECEIPT"))] {
+  const auto keep = [promise, receipt, folder = leasing::receipt_folder(), path = file] {
     if (folder) leasing::note_receipt(*folder, receipt);
     promise->set_value(write_file(path, view::receipts_json({receipt}, view::Layout::lines)));
   };

@@ -52,7 +52,7 @@ std::string lasted(const TaskStanding& standing, const Style& style) {
 }
 
 constexpr std::size_t kShown = 200;
-constexpr std::size_t kFieldsOfTask = 29;
+constexpr std::size_t kFieldsOfTask = 31;
 constexpr std::size_t kColumns = 10;
 
 // In a pipe, too, people look for a line a job; JSON has all of it.
@@ -118,7 +118,9 @@ Json task_json(const ListedTask& task) {
   add("ended_s", nullable(standing.ended_s));
   add("exit_status", nullable(standing.exit_status));
   add("signal", nullable(standing.signal));
-  add("energy_mj", nullable(standing.energy_mj));
+  add("energy_mj", nullable(standing.figures.energy_mj));
+  add("peak_bytes", nullable(standing.figures.peak_bytes));
+  add("use_percent", nullable(standing.figures.use_percent));
   add("devices", standing.devices);
   add("starts", standing.starts);
   add("reason", text_or_null(standing.reason));
@@ -171,7 +173,9 @@ ListedTask task_from(const JsonReader& json) {
   standing.ended_s = json.maybe_time("ended_s");
   standing.exit_status = json.maybe<int>("exit_status");
   standing.signal = json.maybe<int>("signal");
-  standing.energy_mj = json.maybe<std::uint64_t>("energy_mj");
+  standing.figures.energy_mj = json.maybe<std::uint64_t>("energy_mj");
+  standing.figures.peak_bytes = json.maybe<std::uint64_t>("peak_bytes");
+  standing.figures.use_percent = json.maybe<unsigned>("use_percent");
   standing.devices = json.texts("devices");
   standing.starts = json.number<unsigned>("starts");
   standing.reason = json.text("reason");
@@ -346,13 +350,20 @@ Row job_row(const ListedTask& task, const Style& style) {
 
 namespace {
 
-// Before the command. Where no card has a counter there is no such column.
-void add_energy(std::vector<Column>& columns, std::vector<Row>& rows, const std::vector<ListedTask>& tasks) {
-  const auto tells = [](const ListedTask& task) { return task.standing.energy_mj.has_value(); };
-  if (std::ranges::none_of(tasks, tells)) return;
-  columns.insert(columns.end() - 1, {"ENERGY", Align::right, 0, 3});
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    rows[i].insert(rows[i].end() - 1, {energy_text(tasks[i].standing.energy_mj)});
+// Before the command. Where no run tells a figure there is no such column.
+void add_figures(std::vector<Column>& columns, std::vector<Row>& rows, const std::vector<ListedTask>& tasks) {
+  const auto add = [&](std::string_view title, unsigned drop_order, auto figure, auto text) {
+    const auto tells = [&](const ListedTask& task) { return (task.standing.figures.*figure).has_value(); };
+    if (std::ranges::none_of(tasks, tells)) return;
+    columns.insert(columns.end() - 1, {title, Align::right, 0, drop_order});
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i].insert(rows[i].end() - 1, {text(tasks[i].standing.figures.*figure)});
+  };
+  add("PEAK", 4, &RunFigures::peak_bytes,
+      [](const auto& bytes) { return bytes ? bytes_for_people(*bytes) : std::string(kUnknown); });
+  add("USE", 5, &RunFigures::use_percent,
+      [](const auto& percent) { return percent ? fmt::format("{} %", *percent) : std::string(kUnknown); });
+  add("ENERGY", 3, &RunFigures::energy_mj, energy_text);
 }
 
 }  // namespace
@@ -364,7 +375,7 @@ std::string jobs_table(const std::vector<ListedTask>& tasks, const Style& style,
   rows.reserve(tasks.size());
   for (const ListedTask& task : tasks) rows.push_back(job_row(task, style));
   std::vector<Column> columns = job_columns();
-  add_energy(columns, rows, tasks);
+  add_figures(columns, rows, tasks);
   const std::string reasons = reasons_of(tasks, style, told_s);
   std::string text = table(std::move(columns), std::move(rows), style);
   return reasons.empty() ? text : text + "\n" + reasons;
@@ -380,7 +391,7 @@ std::string jobs_table(const JobsOfHosts& jobs, const Style& style, std::string_
       rows.push_back(job_row(task, style));
       rows.back().insert(rows.back().begin(), {printable(task.host)});
     }
-    add_energy(columns, rows, jobs.tasks);
+    add_figures(columns, rows, jobs.tasks);
     text = table(std::move(columns), std::move(rows), style);
   }
   std::string notes = reasons_of(jobs.tasks, style, 0);

@@ -8,6 +8,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
+#include "berth/view/device_json.h"
 #include "berth/view/json_value.h"
 
 namespace berth::view {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr double kMillijoulesInWh = 3.6e6;
 constexpr double kWhInKwh = 1000;
+constexpr std::size_t kShownCommand = 40;
 
 std::string span_text(std::int64_t milliseconds) {
   return duration_for_people(std::chrono::milliseconds(milliseconds));
@@ -45,7 +47,45 @@ Json device_json_of(const DeviceReceipt& device) {
   return {{"label", device.label},
           {"uuid", device.uuid},
           {"name", device.model},
-          {"energy_mj", nullable(device.energy_mj)}};
+          {"energy_mj", nullable(device.energy_mj)},
+          {"peak_bytes", nullable(device.peak_bytes)},
+          {"use_percent", nullable(device.use_percent)},
+          {"throttled_percent", nullable(device.throttled_percent)}};
+}
+
+Json stranger_json(const Stranger& stranger) {
+  return {{"device", stranger.device},
+          {"pid", stranger.pid},
+          {"user", text_or_null(stranger.user)},
+          {"command", text_or_null(stranger.command)},
+          {"seen_ms", stranger.seen_ms}};
+}
+
+// Where the peak is from: a sample may miss what is shorter.
+std::string bound_of(const Receipt& receipt) {
+  if (receipt.is_accounted || !receipt.sampled_every_ms) return {};
+  return fmt::format(" of samples every {}", span_text(static_cast<std::int64_t>(*receipt.sampled_every_ms)));
+}
+
+std::string percent_text(const Reading<unsigned>& percent) {
+  return percent ? fmt::format("{} %", *percent) : std::string(kUnknown);
+}
+
+// "pid 812 of ann on GPU 0 for 3 s (python x.py)".
+std::string stranger_text(const Stranger& stranger) {
+  std::string text = fmt::format("pid {}", stranger.pid);
+  if (!stranger.user.empty()) text += fmt::format(" of {}", printable(stranger.user));
+  text += fmt::format(" on GPU {} for {}", printable(stranger.device), span_text(stranger.seen_ms));
+  if (!stranger.command.empty())
+    text += fmt::format(" ({})", cut(printable(stranger.command), kShownCommand));
+  return text;
+}
+
+std::string strangers_text(const Receipt& receipt) {
+  std::string text;
+  for (const Stranger& stranger : receipt.strangers)
+    text += (text.empty() ? "" : ", ") + stranger_text(stranger);
+  return text;
 }
 
 Json receipt_json_of(const Receipt& receipt) {
@@ -62,8 +102,14 @@ Json receipt_json_of(const Receipt& receipt) {
                {"promised_bytes", receipt.promise_bytes == 0 ? Json(nullptr) : Json(receipt.promise_bytes)},
                {"driver_version", receipt.driver.empty() ? Json(nullptr) : Json(receipt.driver)},
                {"energy_mj", nullable(energy_mj_of(receipt))},
-               {"devices", Json::array()}};
+               {"peak_bytes", nullable(peak_bytes_of(receipt))},
+               {"use_percent", nullable(use_percent_of(receipt))},
+               {"accounted", receipt.is_accounted},
+               {"sampled_every_ms", nullable(receipt.sampled_every_ms)},
+               {"devices", Json::array()},
+               {"strangers", receipt.sampled_every_ms ? Json(Json::array()) : Json(nullptr)}};
   for (const DeviceReceipt& device : receipt.devices) json["devices"].push_back(device_json_of(device));
+  for (const Stranger& stranger : receipt.strangers) json["strangers"].push_back(stranger_json(stranger));
   return json;
 }
 
@@ -80,12 +126,28 @@ std::string receipt_sentence(const Receipt& receipt) {
   std::string sentence = fmt::format("ran {} on GPU {}", span_text(receipt.lasted_ms), labels_of(receipt));
   if (receipt.waited_ms >= 1000)
     sentence += fmt::format(", after a wait of {}", span_text(receipt.waited_ms));
-  if (const auto energy = energy_mj_of(receipt)) sentence += fmt::format("; {}", energy_text(energy));
+  std::string figures;
+  const auto add = [&figures](const std::string& figure) {
+    figures += (figures.empty() ? "; " : ", ") + figure;
+  };
+  if (const auto peak = peak_bytes_of(receipt))
+    add(fmt::format("peak {}{}", bytes_for_people(*peak), bound_of(receipt)));
+  if (const auto use = use_percent_of(receipt)) add(fmt::format("use {}", percent_text(use)));
+  if (throttled_percent_of(receipt).value_or(0) > 0)
+    add(fmt::format("throttled {}", percent_text(throttled_percent_of(receipt))));
+  if (const auto energy = energy_mj_of(receipt)) add(energy_text(energy));
+  sentence += figures;
+  if (!receipt.strangers.empty())
+    sentence += fmt::format("; others computed there too: {}", strangers_text(receipt));
   return sentence;
 }
 
 std::string receipt_text(const Receipt& receipt, const Style& style) {
-  const std::array<std::pair<std::string_view, std::string>, 8> lines{
+  const auto peak = peak_bytes_of(receipt);
+  const std::string peak_text =
+      peak ? fmt::format("{}{}", bytes_for_people(*peak), bound_of(receipt)) : std::string(kUnknown);
+  const std::string others = receipt.sampled_every_ms ? "none seen" : std::string(kUnknown);
+  const std::array<std::pair<std::string_view, std::string>, 12> lines{
       {{"run", receipt.job.empty()
                    ? fmt::format("lease {}", to_text(receipt.lease))
                    : fmt::format("job {} (lease {})", printable(receipt.job), to_text(receipt.lease))},
@@ -97,6 +159,10 @@ std::string receipt_text(const Receipt& receipt, const Style& style) {
         fmt::format(
             "{} ({}{})", labels_of(receipt), models_of(receipt),
             receipt.promise_bytes == 0 ? "" : ", a share of " + bytes_for_people(receipt.promise_bytes))},
+       {"memory", peak_text},
+       {"use", percent_text(use_percent_of(receipt))},
+       {"slowed", percent_text(throttled_percent_of(receipt))},
+       {"others", receipt.strangers.empty() ? others : strangers_text(receipt)},
        {"energy", energy_text(energy_mj_of(receipt))},
        {"driver", receipt.driver.empty() ? std::string(kUnknown) : printable(receipt.driver)}}};
   std::string text;
@@ -111,12 +177,14 @@ std::string program_runs_table(const std::vector<ProgramRuns>& programs, const S
                     {std::to_string(program.runs)},
                     {std::to_string(program.badly), program.badly == 0 ? Tone::faint : Tone::plain},
                     {span_text(program.median_ms)},
+                    {program.peak_bytes ? bytes_for_people(*program.peak_bytes) : std::string(kUnknown)},
                     {energy_text(program.energy_mj)},
                     {clock_time(program.last_s, style)}});
   return table({{"PROGRAM", Align::left, 12},
                 {"RUNS", Align::right},
                 {"FAILED", Align::right, 0, 2},
                 {"TIME", Align::right},
+                {"PEAK", Align::right, 0, 3},
                 {"ENERGY", Align::right},
                 {"LAST", Align::left, 0, 1}},
                std::move(rows), style);

@@ -9,7 +9,8 @@
 
 namespace berth::view {
 
-/// "ran 2 h on GPU 0, after a wait of 3 min; 214 Wh": what a user who sits there reads at the end.
+/// "ran 2 h on GPU 0, after a wait of 3 min; peak 31 GiB of samples every 10 s, use 87 %, 214 Wh": what a
+/// user who sits there reads at the end.
 std::string receipt_sentence(const Receipt& receipt);
 
 /// All that is known of a run, a line each.
@@ -18,7 +19,7 @@ std::string receipt_text(const Receipt& receipt, const Style& style);
 /// "214 Wh"; "12 kWh" for much; kUnknown if it is not known.
 std::string energy_text(const Reading<std::uint64_t>& energy_mj);
 
-/// A line a program: "train.py  14  2 h  214 Wh".
+/// A line a program: "train.py  14  2 h  31 GiB  214 Wh".
 std::string program_runs_table(const std::vector<ProgramRuns>& programs, const Style& style);
 
 /// docs/schema/receipt.json.

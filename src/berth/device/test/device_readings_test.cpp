@@ -29,7 +29,7 @@ std::vector<std::string> members_of(const std::string& type) {
     const std::string kind = parts[1];
     if (kind == "Memory" || kind == "Health") {
       for (const std::string& name : members_of(kind)) names.push_back(name);
-    } else if (kind != "std::optional<MigPlacement>" && kind != "Reading<std::vector<Process>>" &&
+    } else if (kind != "std::optional<MigPlacement>" && !kind.starts_with("Reading<std::vector<") &&
                parts[2] != "energy_mj") {
       names.push_back(parts[2]);
     }

@@ -51,6 +51,10 @@ Device arbitrary_device() {
     device.processes.emplace(*rc::gen::inRange<std::size_t>(0, 3));
     for (Process& process : *device.processes) visit_process(process, Fill{});
   }
+  if (*rc::gen::arbitrary<bool>()) {
+    device.accounted.emplace(*rc::gen::inRange<std::size_t>(0, 3));
+    for (AccountedProcess& process : *device.accounted) visit_accounted(process, Fill{});
+  }
   return device;
 }
 

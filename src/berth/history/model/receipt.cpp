@@ -25,6 +25,9 @@ void fields_of_device(DeviceType& device, Fields& field) {
   field("uuid", device.uuid);
   field("model", device.model);
   field("energy_mj", device.energy_mj);
+  field("peak_bytes", device.peak_bytes);
+  field("use_percent", device.use_percent);
+  field("throttled_percent", device.throttled_percent);
 }
 
 template <class ReceiptType, class Fields>
@@ -43,6 +46,8 @@ void fields_of_receipt(ReceiptType& receipt, Fields& field) {
   field("signal", receipt.signal);
   field("promise", receipt.promise_bytes);
   field("driver", receipt.driver);
+  field("sampled_every_ms", receipt.sampled_every_ms);
+  field("accounted", receipt.is_accounted);
 }
 
 std::optional<Receipt> whole_receipt(std::string line) {
@@ -50,6 +55,10 @@ std::optional<Receipt> whole_receipt(std::string line) {
   Receipt receipt;
   const auto read = read_fields(line, kReceiptKind, kReceiptVersion, [&](FieldReader& field) {
     if (field.section().empty()) return fields_of_receipt(receipt, field);
+    if (field.section() == kStranger) {
+      if (field.begins()) receipt.strangers.emplace_back();
+      fields_of_stranger(receipt.strangers.back(), field);
+    }
     if (field.section() != kReceiptDevice) return;
     if (field.begins()) receipt.devices.emplace_back();
     fields_of_device(receipt.devices.back(), field);
@@ -100,6 +109,32 @@ Reading<std::uint64_t> energy_mj_of(const Receipt& receipt) {
   return sum;
 }
 
+Reading<std::uint64_t> peak_bytes_of(const Receipt& receipt) {
+  Reading<std::uint64_t> highest;
+  for (const DeviceReceipt& device : receipt.devices) highest = std::max(highest, device.peak_bytes);
+  return highest;
+}
+
+Reading<unsigned> use_percent_of(const Receipt& receipt) {
+  unsigned sum = 0;
+  unsigned told = 0;
+  for (const DeviceReceipt& device : receipt.devices) {
+    sum += device.use_percent.value_or(0);
+    told += device.use_percent ? 1 : 0;
+  }
+  return told == 0 ? std::nullopt : Reading<unsigned>(sum / told);
+}
+
+Reading<unsigned> throttled_percent_of(const Receipt& receipt) {
+  Reading<unsigned> highest;
+  for (const DeviceReceipt& device : receipt.devices) highest = std::max(highest, device.throttled_percent);
+  return highest;
+}
+
+RunFigures figures_of(const Receipt& receipt) {
+  return {energy_mj_of(receipt), peak_bytes_of(receipt), use_percent_of(receipt)};
+}
+
 std::string encode_receipt(const Receipt& receipt) {
   RecordWriter record(kReceiptKind, kReceiptVersion);
   FieldWriter field(record, kLongestCommand);
@@ -107,6 +142,10 @@ std::string encode_receipt(const Receipt& receipt) {
   for (const DeviceReceipt& device : receipt.devices) {
     record.section(kReceiptDevice);
     fields_of_device(device, field);
+  }
+  for (const Stranger& stranger : receipt.strangers) {
+    record.section(kStranger);
+    fields_of_stranger(stranger, field);
   }
   std::string line = std::move(record).finish();
   std::ranges::replace(line, '\t', ' ');
@@ -186,6 +225,7 @@ std::vector<ProgramRuns> runs_by_program(std::span<const Receipt> receipts) {
     for (const Receipt* run : runs) {
       lasted.push_back(run->lasted_ms);
       if (run->ending == Ending::badly) ++program.badly;
+      program.peak_bytes = std::max(program.peak_bytes, peak_bytes_of(*run));
       if (const auto energy = energy_mj_of(*run)) program.energy_mj = program.energy_mj.value_or(0) + *energy;
     }
     program.median_ms = median(std::move(lasted));

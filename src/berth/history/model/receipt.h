@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/history/model/run_samples.h"
+#include "berth/jobs/model/job.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/outcomes.h"
 
@@ -19,6 +21,10 @@ struct DeviceReceipt {
   std::string uuid;
   std::string model;
   Reading<std::uint64_t> energy_mj{};  ///< by the counter of the card; of a share or a MIG instance not known
+  /// The most memory in use, of a share by its processes.
+  Reading<std::uint64_t> peak_bytes{};
+  Reading<unsigned> use_percent{};        ///< share of the time in which a kernel ran; not known likewise
+  Reading<unsigned> throttled_percent{};  ///< share of the samples in which the clocks were slowed; likewise
 
   bool operator==(const DeviceReceipt&) const = default;
 };
@@ -39,13 +45,27 @@ struct Receipt {
   std::optional<int> signal{};      ///< the signal that killed it
   std::uint64_t promise_bytes = 0;  ///< of a share: memory that was promised on each device; 0: whole devices
   std::string driver{};             ///< its version
+  /// Figures that no counter has are of samples, which came so often. nullopt: there are none.
+  Reading<std::uint64_t> sampled_every_ms{};
+  bool is_accounted = false;  ///< peak and use are exact: of the driver's accounting
   std::vector<DeviceReceipt> devices{};
+  std::vector<Stranger> strangers{};  ///< as far as samples saw them
 
   bool operator==(const Receipt&) const = default;
 };
 
 /// On all of its devices together; absent if one of them does not tell.
 Reading<std::uint64_t> energy_mj_of(const Receipt& receipt);
+
+/// The highest of its devices; absent if none tells.
+Reading<std::uint64_t> peak_bytes_of(const Receipt& receipt);
+/// The mean of its devices that tell.
+Reading<unsigned> use_percent_of(const Receipt& receipt);
+/// The highest of its devices.
+Reading<unsigned> throttled_percent_of(const Receipt& receipt);
+
+/// What a job keeps of it.
+RunFigures figures_of(const Receipt& receipt);
 
 /// A line of a user's record of runs, with its end of line:
 ///
@@ -90,10 +110,11 @@ EarlierRuns earlier_runs(std::span<const Receipt> receipts, std::uint32_t uid, s
 struct ProgramRuns {
   std::string program;
   std::size_t runs = 0;
-  std::size_t badly = 0;               ///< so many of them ended badly
-  std::int64_t median_ms = 0;          ///< of how long they lasted
-  std::int64_t last_s = 0;             ///< when the newest of them ended
-  Reading<std::uint64_t> energy_mj{};  ///< of all runs that tell it
+  std::size_t badly = 0;                ///< so many of them ended badly
+  std::int64_t median_ms = 0;           ///< of how long they lasted
+  std::int64_t last_s = 0;              ///< when the newest of them ended
+  Reading<std::uint64_t> energy_mj{};   ///< of all runs that tell it
+  Reading<std::uint64_t> peak_bytes{};  ///< the highest of all runs
 
   bool operator==(const ProgramRuns&) const = default;
 };

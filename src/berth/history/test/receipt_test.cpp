@@ -36,6 +36,12 @@ TEST_CASE("what was written of a run is read as it was, a line each") {
   killed.signal = 9;
   killed.ending = Ending::by_others;
   killed.promise_bytes = 5;
+  killed.sampled_every_ms = 10'000;
+  killed.is_accounted = true;
+  killed.devices[0].peak_bytes = 7;
+  killed.devices[0].use_percent = 0;
+  killed.devices[1].throttled_percent = 4;
+  killed.strangers = {{"1", 812, "bob", "python x.py", 3000}};
   const std::vector<Receipt> runs{run_of("python train.py", 130), killed};
   std::string text;
   for (const Receipt& run : runs) {
@@ -63,6 +69,19 @@ TEST_CASE("a newer writer's keys are ignored, and lines of another version skipp
   REQUIRE(read.size() == 2);
   CHECK(read[0] == run_of("a", 3));
   CHECK(read[1].command == "c");
+}
+
+TEST_CASE("a run has the highest peak of its devices, their mean use, and what is not told is not nothing") {
+  Receipt run = run_of("a", 3);
+  CHECK(figures_of(run) == RunFigures{});
+  run.devices[0].peak_bytes = 7;
+  run.devices[1].peak_bytes = 9;
+  run.devices[0].use_percent = 40;
+  run.devices[0].throttled_percent = 0;
+  CHECK(figures_of(run) == RunFigures{std::nullopt, 9, 40});
+  run.devices[1].use_percent = 80;
+  CHECK(use_percent_of(run) == 60U);
+  CHECK(throttled_percent_of(run) == 0U);
 }
 
 TEST_CASE("a line that is torn at any byte spoils no other") {

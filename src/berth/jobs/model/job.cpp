@@ -113,7 +113,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       task.phase = TaskPhase::running;
       task.started_s = event.at_s;
       task.ended_s.reset();
-      task.energy_mj.reset();
+      task.figures = {};
       task.devices = event.devices;
       task.rerun = event.rerun;
       task.reason.clear();
@@ -123,7 +123,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       if (task.phase == TaskPhase::cancelled) break;
       task.phase = task.asked_to_end ? TaskPhase::cancelled : TaskPhase::ended;
       task.ended_s = event.at_s;
-      task.energy_mj = event.energy_mj;
+      task.figures = event.figures;
       task.exit_status = event.exit_status;
       task.signal = event.signal;
       if (!task.asked_to_end || !event.reason.empty()) task.reason = event.reason;
@@ -222,7 +222,9 @@ TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
     all.in_queue = all.in_queue || (task.in_queue && all.phase == TaskPhase::waiting);
     all.starts += task.starts;
     all.cut_bytes += task.cut_bytes;
-    if (task.energy_mj) all.energy_mj = all.energy_mj.value_or(0) + *task.energy_mj;
+    if (task.figures.energy_mj)
+      all.figures.energy_mj = all.figures.energy_mj.value_or(0) + *task.figures.energy_mj;
+    all.figures.peak_bytes = std::max(all.figures.peak_bytes, task.figures.peak_bytes);
     if (task.started_s && (!all.started_s || *task.started_s < *all.started_s))
       all.started_s = task.started_s;
     if (is_over(all) && task.ended_s && (!all.ended_s || *task.ended_s > *all.ended_s))

@@ -125,6 +125,15 @@ enum class TaskEventKind {
 };
 std::string_view to_text(TaskEventKind kind);
 
+/// What the GPUs of a run tell of it; each is absent where it is not known.
+struct RunFigures {
+  std::optional<std::uint64_t> energy_mj{};   ///< of all of them
+  std::optional<std::uint64_t> peak_bytes{};  ///< of the one with the most memory in use
+  std::optional<unsigned> use_percent{};      ///< the mean share of the time in which a kernel ran
+
+  bool operator==(const RunFigures&) const = default;
+};
+
 /// One event of a task. The step says which fields count.
 struct TaskEvent {
   TaskEventKind kind = TaskEventKind::taken;
@@ -139,7 +148,7 @@ struct TaskEvent {
   std::optional<int> signal{};               ///< ended: the signal that killed it
   std::string reason;                        ///< put off, or ended without having started
   std::optional<std::uint64_t> cut_bytes{};  ///< output cut: how many bytes are missing in all
-  std::optional<std::uint64_t> energy_mj{};  ///< ended: what its GPUs took
+  RunFigures figures{};                      ///< ended
 
   bool operator==(const TaskEvent&) const = default;
 };
@@ -181,8 +190,8 @@ struct TaskStanding {
   std::string reason;           ///< why it was put off, or ended without having started
   std::string not_told;         ///< why a notice about it could not be sent
   std::uint64_t cut_bytes = 0;  ///< how many bytes of its output are missing in the file
-  /// What its GPUs took in its last run, as far as they tell it; of an array, of those of its tasks that do.
-  std::optional<std::uint64_t> energy_mj{};
+  /// Of its last run. Of an array: the energy of those of its tasks that tell it, and the highest peak.
+  RunFigures figures{};
   bool left_behind = false;  ///< it is over, and processes of it still have its lock, and so its GPUs
   /// When its last event was, by the wall clock and by the clock of a boot; "" for the boot: never.
   std::int64_t last_s = 0;

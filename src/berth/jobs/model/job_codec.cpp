@@ -79,7 +79,9 @@ void fields_of_event(EventType& event, Fields& field) {
   field("signal", event.signal);
   field("reason", event.reason);
   field("cut_bytes", event.cut_bytes);
-  field("energy_mj", event.energy_mj);
+  field("energy_mj", event.figures.energy_mj);
+  field("peak_bytes", event.figures.peak_bytes);
+  field("use_percent", event.figures.use_percent);
 }
 
 // nullopt: it cannot be read, or lacks its end.

@@ -163,7 +163,7 @@ class TaskRules {
     if ((ended.signal != 0 || ended.exit_status != 0) && ended.disk_is_full)
       end.reason = "when it ended, the disk that its output is on was full";
     if (!preempted.empty()) end.reason = preempted;
-    end.energy_mj = ended.energy_mj;
+    end.figures = ended.figures;
     events.push_back(std::move(end));
     // A run that was ended for somebody else did not end by itself, and costs no try.
     if (!preempted.empty()) {

@@ -104,9 +104,9 @@ struct CommandEnded {
   int exit_status = 0;
   int signal = 0;  ///< that killed it; 0: none
   bool disk_is_full = false;
-  std::uint64_t missing_bytes = 0;           ///< as OutputMissing
-  std::optional<TaskStanding> standing{};    ///< before its end is written; nullopt: it cannot be read
-  std::optional<std::uint64_t> energy_mj{};  ///< that its GPUs took; nullopt: not known
+  std::uint64_t missing_bytes = 0;         ///< as OutputMissing
+  std::optional<TaskStanding> standing{};  ///< before its end is written; nullopt: it cannot be read
+  RunFigures figures{};
 };
 /// It left the queue without its GPUs, or it is not known how its command ended.
 struct Failed {

@@ -78,7 +78,7 @@ TEST_CASE("events are read as they were appended, one after another") {
   started.rerun = true;
   TaskEvent late = ended(0);
   late.reason = "[started]\nwhole=1";
-  late.energy_mj = 0;
+  late.figures = {0, 1, 100};
   const std::vector<TaskEvent> all{taken,
                                    started,
                                    event(TaskEventKind::cancelled),
@@ -356,16 +356,20 @@ TEST_CASE("what makes no array is refused") {
 
 TEST_CASE("a task has the energy of its last run, and an array that of its tasks that tell it") {
   TaskEvent measured = ended(0);
-  measured.energy_mj = 7;
+  measured.figures.energy_mj = 7;
   const auto told = after({event(TaskEventKind::started), measured});
-  CHECK(told.energy_mj == 7U);
-  CHECK_FALSE(after({event(TaskEventKind::started), measured, event(TaskEventKind::again)}).energy_mj);
+  CHECK(told.figures.energy_mj == 7U);
+  CHECK_FALSE(
+      after({event(TaskEventKind::started), measured, event(TaskEventKind::again)}).figures.energy_mj);
   CHECK_FALSE(after({event(TaskEventKind::started), measured, event(TaskEventKind::again),
                      event(TaskEventKind::started), ended(0)})
-                  .energy_mj);
+                  .figures.energy_mj);
   const auto silent = after({event(TaskEventKind::started), ended(0)});
-  CHECK(standing_of_all(std::vector{told, silent, told}).energy_mj == 14U);
-  CHECK_FALSE(standing_of_all(std::vector{silent}).energy_mj);
+  CHECK(standing_of_all(std::vector{told, silent, told}).figures.energy_mj == 14U);
+  CHECK_FALSE(standing_of_all(std::vector{silent}).figures.energy_mj);
+  auto higher = told;
+  higher.figures = {std::nullopt, 9, 50};
+  CHECK(standing_of_all(std::vector{higher, told}).figures == RunFigures{7, 9, std::nullopt});
 }
 
 TEST_CASE("an array stands as its tasks do") {

@@ -89,6 +89,17 @@ struct Pci {
 };
 static_assert(sizeof(Pci) == 68 && offsetof(Pci, domain) == 16 && offsetof(Pci, bus_id) == 36);
 
+struct AccountingStats {
+  std::uint32_t gpu_percent;
+  std::uint32_t memory_percent;
+  std::uint64_t peak_bytes;
+  std::uint64_t lasted_ms;  ///< 0 while it runs
+  std::uint64_t started_us;
+  std::uint32_t runs;
+  std::array<std::uint32_t, 5> reserved;
+};
+static_assert(sizeof(AccountingStats) == 56 && offsetof(AccountingStats, runs) == 32);
+
 /// One value of nvmlDeviceGetFieldValues. Whether it is there, it says itself.
 struct FieldValue {
   std::uint32_t field{};

@@ -135,7 +135,6 @@ void read_modes(Questions& questions) {
   device.display_active = questions.flag(library.display_active);
   device.performance_state = questions.number(library.performance_state);
   if (device.performance_state >= kUnknownPerformanceState) device.performance_state.reset();
-  device.throttle_reasons = questions.number(library.throttle_reasons);
 }
 
 /// Values that are asked for together, in one call.
@@ -203,6 +202,38 @@ void read_health(Questions& questions, bool with_energy) {
   }
 }
 
+/// The list may grow between the question for its length and that for its entries.
+std::vector<unsigned> accounted_pids(Questions& questions) {
+  constexpr unsigned kRoomForMore = 64;
+  constexpr unsigned kMostProcesses = 1 << 14;
+  unsigned count = 0;
+  if (questions.ask(questions.library().accounting_pids, &count, static_cast<unsigned*>(nullptr)) ||
+      questions.last() != kInsufficientSize)
+    return {};
+  count = std::min(count, kMostProcesses) + kRoomForMore;
+  std::vector<unsigned> pids(count);
+  if (!questions.ask(questions.library().accounting_pids, &count, pids.data())) return {};
+  pids.resize(std::min<std::size_t>(count, pids.size()));
+  return pids;
+}
+
+void read_accounting(Questions& questions) {
+  Device& device = questions.device();
+  if (questions.flag(questions.library().accounting_mode) != true) return;
+  device.accounted.emplace();
+  for (const unsigned pid : accounted_pids(questions)) {
+    AccountingStats stats{};
+    if (!questions.ask(questions.library().accounting_stats, pid, &stats)) continue;
+    AccountedProcess& process = device.accounted->emplace_back();
+    process.pid = pid;
+    process.runs = stats.runs != 0;
+    if (stats.gpu_percent != kAbsent32) process.use_percent = stats.gpu_percent;
+    process.peak_bytes = present(stats.peak_bytes);
+    process.started_us = static_cast<std::int64_t>(stats.started_us);
+    process.lasted_ms = stats.lasted_ms;
+  }
+}
+
 void read_compute_mode(Questions& questions) {
   const auto mode = questions.number(questions.library().compute_mode);
   if (mode && *mode <= static_cast<unsigned>(ComputeMode::exclusive_process)) {
@@ -246,10 +277,13 @@ void read_board(Questions& questions, ReadingSet readings) {
   }
   if (readings.has(ReadingKind::fan)) device.fan_percent = questions.number(library.fan);
   if (readings.has(ReadingKind::modes)) read_modes(questions);
+  if (readings.has(ReadingKind::modes) || readings.has(ReadingKind::throttle))
+    device.throttle_reasons = questions.number(library.throttle_reasons);
   for (Library::PlainReading& plain : library.plain_readings) {
     if (readings.has(plain.asked_with)) device.*plain.member = questions.number(plain.entry);
   }
   if (readings.has(ReadingKind::health)) read_health(questions, readings.has(ReadingKind::energy));
+  if (readings.has(ReadingKind::accounting)) read_accounting(questions);
 }
 
 void read_utilization(Questions& questions) {
@@ -282,6 +316,7 @@ std::optional<Device> read_instance(Questions& parent, unsigned slot, ReadingSet
   instance.name.clear();
   instance.mig_enabled.reset();
   instance.memory = {};
+  instance.accounted.reset();
   Questions questions(library, handle, instance);
   if (!questions.note(outcome)) {
     if (questions.answers()) {

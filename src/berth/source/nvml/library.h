@@ -107,6 +107,10 @@ class Library {
   OfDevice<U*, void*> mps_processes_v2{{"nvmlDeviceGetMPSComputeRunningProcesses_v2"}};
   OfDevice<U*, void*> mps_processes{{"nvmlDeviceGetMPSComputeRunningProcesses"}};
 
+  OfDevice<U*> accounting_mode{{"nvmlDeviceGetAccountingMode"}};
+  OfDevice<U*, U*> accounting_pids{{"nvmlDeviceGetAccountingPids"}};
+  OfDevice<U, AccountingStats*> accounting_stats{{"nvmlDeviceGetAccountingStats"}};
+
   OfDevice<U*, U*> mig_mode{{"nvmlDeviceGetMigMode"}};
   OfDevice<U*> mig_slots{{"nvmlDeviceGetMaxMigDeviceCount"}};
   OfDevice<U, Handle*> mig_handle{{"nvmlDeviceGetMigDeviceHandleByIndex"}};

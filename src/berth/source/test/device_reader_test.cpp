@@ -51,6 +51,33 @@ Return compute_mode(Handle device, unsigned* mode) {
   return FakeDriver::enter("compute_mode", device);
 }
 
+unsigned g_accounting = 1;
+
+Return accounting_mode(Handle, unsigned* mode) {
+  *mode = g_accounting;
+  return kSuccess;
+}
+Return accounting_pids(Handle, unsigned* count, unsigned* pids) {
+  const bool fits = *count >= 2;
+  *count = 2;
+  if (!fits) return kInsufficientSize;
+  pids[0] = 7;
+  pids[1] = 8;
+  return kSuccess;
+}
+// The ring has gone on meanwhile.
+Return accounting_stats(Handle, unsigned pid, AccountingStats* stats) {
+  if (pid != 7) return kNotFound;
+  *stats = {.gpu_percent = 80,
+            .memory_percent = 20,
+            .peak_bytes = 500,
+            .lasted_ms = 9000,
+            .started_us = 4,
+            .runs = 0,
+            .reserved = {}};
+  return kSuccess;
+}
+
 struct Gpu {
   FakeDriver driver{{{.uuid = "GPU-0"}, {.uuid = "GPU-1"}}};
 
@@ -207,6 +234,20 @@ Return ecc_errors(Handle device, unsigned, unsigned, std::uint64_t* errors) {
 Return retired_pending(Handle device, unsigned* pending) {
   *pending = 1;
   return FakeDriver::enter("retired_pending", device);
+}
+
+TEST_CASE("processes that have ended are told where the accounting is on, and else are not known") {
+  Gpu gpu;
+  gpu.driver.set("nvmlDeviceGetAccountingMode", accounting_mode);
+  gpu.driver.set("nvmlDeviceGetAccountingPids", accounting_pids);
+  gpu.driver.set("nvmlDeviceGetAccountingStats", accounting_stats);
+  g_accounting = 1;
+  const auto told = gpu.read(ReadingKind::accounting).accounted;
+  REQUIRE(told);
+  CHECK(*told == std::vector{AccountedProcess{7, false, 80, 500, 4, 9000}});
+  CHECK_FALSE(gpu.read(ReadingKind::health).accounted);
+  g_accounting = 0;
+  CHECK_FALSE(gpu.read(ReadingKind::accounting).accounted);
 }
 
 TEST_CASE("the health of a device comes in one call") {

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "berth/base/error.h"
+#include "berth/history/model/run_samples.h"
+#include "berth/lease/acquire.h"
+#include "berth/lease/domain.h"
+#include "berth/source/source.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::supervise {
+
+/// When a run is sampled.
+struct SamplingTimes {
+  std::chrono::milliseconds every{};
+  std::chrono::milliseconds after{};  ///< the start of the command; runs that end before have no samples
+};
+
+/// After BERTH_SAMPLE (a time between two samples, or never), else every ten seconds. The first sample comes
+/// after six times as long. nullopt: never. Error: `usage`.
+Result<std::optional<SamplingTimes>> sampling_times();
+
+/// Has a run sampled by the sampler of this user and machine (sampler.h), which it starts if there is none.
+/// It never waits for the sampler: what has been seen lies in memory that both have. Whatever fails, there
+/// are no samples.
+class RunSampling {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// `domain`: in which the lease was granted.
+  RunSampling(const leasing::HeldLease& lease, const leasing::Domain& domain, source::SourceKind source,
+              std::optional<SamplingTimes> times);
+  RunSampling(const RunSampling&) = delete;
+  RunSampling& operator=(const RunSampling&) = delete;
+
+  /// Where the machine is read.
+  source::SourceKind source() const { return source_; }
+  /// The latest moment at which to call `go_on`; nullopt: never again.
+  std::optional<Time> next() const { return next_; }
+  /// Begins, if that is due.
+  void go_on();
+  /// What has been seen until now. nullopt: nothing.
+  std::optional<RunSamples> samples() const;
+
+ private:
+  void begin();
+
+  SampledLease lease_;
+  std::string machine_;  ///< the path of its lease directory
+  source::SourceKind source_;
+  std::optional<Time> next_;
+  int tries_ = 0;
+  sys::Descriptor sampler_;  ///< open as long as the run wants samples
+  sys::Descriptor seen_;
+};
+
+}  // namespace berth::supervise

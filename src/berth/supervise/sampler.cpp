@@ -1,0 +1,307 @@
+#include "berth/supervise/sampler.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "berth/base/version.h"
+#include "berth/command/command.h"
+#include "berth/command/environment.h"
+#include "berth/command/request_options.h"
+#include "berth/history/model/run_samples.h"
+#include "berth/lease/attribution.h"
+#include "berth/lease/lease_wire.h"
+#include "berth/store/memory_store.h"
+#include "berth/sys/child.h"
+#include "berth/sys/file.h"
+#include "berth/sys/limits.h"
+#include "berth/sys/message.h"
+#include "berth/sys/process_identity.h"
+
+namespace berth::supervise {
+namespace {
+
+using namespace std::chrono_literals;
+using SamplerClock = std::chrono::steady_clock;
+
+// A run that has just come is looked at soon, but a hundred that come together are looked at once.
+constexpr auto kSoon = 1s;
+// Longer than the start of a process takes.
+constexpr auto kWaitsForFirstRun = 10s;
+constexpr std::size_t kMostWishBytes = 64UL << 10U;
+
+const ReadingSet kSampledReadings = ReadingKind::memory | ReadingKind::processes | ReadingKind::utilization |
+                                    ReadingKind::throttle | ReadingKind::mig;
+
+struct SocketName {
+  sockaddr_un address{};
+  socklen_t length = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+};
+
+// Another Berth may have other words. nullopt: there is no such directory.
+std::optional<SocketName> name_of_sampler(const std::string& path, source::SourceKind source) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  const std::string text = fmt::format("berth-sampler {} {}:{} {} {}", ::geteuid(), status.st_dev,
+                                       status.st_ino, source::to_text(source), version());
+  SocketName name;
+  name.address.sun_family = AF_UNIX;
+  // The first byte is 0: no file.
+  const std::size_t length = std::min(text.size(), sizeof name.address.sun_path - 1);
+  std::memcpy(name.address.sun_path + 1, text.data(), length);
+  name.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  return name;
+}
+
+sys::Descriptor new_socket() {
+  return sys::Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+// The process at the other end, if it is of this user.
+std::optional<pid_t> own_peer(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::geteuid())
+    return std::nullopt;
+  return peer.pid;
+}
+
+sys::Descriptor connect_to(const SocketName& name) {
+  sys::Descriptor socket = new_socket();
+  if (!socket || ::connect(socket.get(), name.get(), name.length) != 0 || !own_peer(socket.get())) return {};
+  return socket;
+}
+
+// It is there as soon as its socket is: the child takes what has come meanwhile.
+void start_sampler(const SocketName& name, source::SourceKind source) {
+  const sys::Descriptor socket = new_socket();
+  if (!socket || ::bind(socket.get(), name.get(), name.length) != 0 || ::listen(socket.get(), SOMAXCONN) != 0)
+    return;
+  const auto program = command::program_path();
+  if (!program) return;
+  // The child is left alone.
+  (void)sys::Child::spawn({.program = *program,
+                           .arguments = {"__sample", fmt::format("--source={}", source::to_text(source))},
+                           .input = socket.get()});
+}
+
+/// A run that wants samples.
+struct SampledRun {
+  sys::Descriptor connection;
+  sys::Descriptor seen{};  ///< empty: its wish has not come yet
+  std::string wish{};      ///< as far as it has come
+  SampledLease lease{};
+  Ticket ticket{};  ///< as attribution wants it
+  RunSamples samples{};
+};
+
+class Sampler {
+ public:
+  Sampler(command::Environment& environment, source::SourceKind source)
+      : environment_(environment), source_(source) {}
+
+  void go() {
+    next_look_ = SamplerClock::now() + kWaitsForFirstRun;
+    for (;;) {
+      wait();
+      take_runs();
+      take_wishes();
+      if (runs_.empty() && (had_run_ || SamplerClock::now() >= next_look_)) return;
+      if (SamplerClock::now() >= next_look_ && !runs_.empty()) look();
+    }
+  }
+
+ private:
+  void wait() {
+    std::vector<pollfd> ready{{STDIN_FILENO, POLLIN, 0}};
+    for (const auto& run : runs_) ready.push_back({run->connection.get(), POLLIN, 0});
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_look_ - SamplerClock::now());
+    ::poll(ready.data(), ready.size(), static_cast<int>(std::max(left, 0ms).count()));
+  }
+
+  void take_runs() {
+    for (;;) {
+      sys::Descriptor connection(::accept4(STDIN_FILENO, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!connection) return;
+      const auto peer = own_peer(connection.get());
+      if (!peer) continue;
+      had_run_ = true;
+      auto run = std::make_unique<SampledRun>(SampledRun{.connection = std::move(connection)});
+      run->ticket.pid = static_cast<std::uint32_t>(*peer);
+      if (const auto stat = sys::process_stat(*peer)) run->ticket.pid_start_ticks = stat->start_ticks;
+      runs_.push_back(std::move(run));
+    }
+  }
+
+  void take_wishes() {
+    std::erase_if(runs_, [this](const auto& run) { return !is_there(*run); });
+  }
+
+  // False: the run is over, or says what no run says.
+  bool is_there(SampledRun& run) {
+    auto received = sys::receive_message(run.connection.get());
+    if (!received || received->ended) return false;
+    if (has_begun(run)) return received->text.empty();
+    run.wish += received->text;
+    if (!received->descriptors.empty()) run.seen = std::move(received->descriptors.front());
+    if (leasing::first_record(run.wish) == 0) return run.wish.size() < kMostWishBytes;
+    const auto lease = decode_sampled_lease(run.wish);
+    if (!lease || !run.seen || lease->every_ms <= 0) return false;
+    begin(run, *lease);
+    return true;
+  }
+
+  static bool has_begun(const SampledRun& run) { return run.lease.every_ms > 0; }
+
+  void begin(SampledRun& run, const SampledLease& lease) {
+    run.lease = lease;
+    run.samples.every_ms = lease.every_ms;
+    run.ticket.id = lease.lease;
+    run.ticket.phase = TicketPhase::granted;
+    run.ticket.uid = ::geteuid();
+    run.ticket.devices = lease.devices;
+    run.ticket.shared = lease.shared;
+    run.ticket.job_pid = lease.job_pid;
+    run.ticket.job_start_ticks = lease.job_start_ticks;
+    // A process that was nobody's, or is of a lease around this one, may be this run's.
+    std::erase_if(of_processes_,
+                  [&](const auto& each) { return leasing::names_lease(lease.path, each.second); });
+    std::erase_if(known_, [this](std::uint32_t pid) { return !of_processes_.contains(pid); });
+    const auto soon = last_look_ + std::min<SamplerClock::duration>(kSoon, every());
+    next_look_ = std::min(next_look_, std::max(soon, SamplerClock::now()));
+  }
+
+  SamplerClock::duration every() const {
+    std::int64_t least_ms = std::numeric_limits<std::int64_t>::max();
+    for (const auto& run : runs_) {
+      if (has_begun(*run)) least_ms = std::min(least_ms, run->lease.every_ms);
+    }
+    return least_ms == std::numeric_limits<std::int64_t>::max() ? SamplerClock::duration(kWaitsForFirstRun)
+                                                                : std::chrono::milliseconds(least_ms);
+  }
+
+  void look() {
+    last_look_ = SamplerClock::now();
+    next_look_ = last_look_ + every();
+    auto source = environment_.source(source_);
+    const auto snapshot = source ? (*source)->read(kSampledReadings) : std::unexpected(source.error());
+    // The look took its time, and a driver that hangs takes much.
+    next_look_ = std::max(next_look_, SamplerClock::now());
+    if (!snapshot) return;
+    attribute(*snapshot);
+    const DescribeProcess describe = [](std::uint32_t pid) {
+      const auto owner = sys::process_owner(static_cast<pid_t>(pid));
+      return std::pair(owner ? sys::user_name(*owner) : std::string(),
+                       sys::process_command(static_cast<pid_t>(pid)));
+    };
+    for (const auto& run : runs_) {
+      if (!has_begun(*run)) continue;
+      add_sample(run->samples, run->lease, *snapshot, of_processes_, describe);
+      const std::string text = encode_run_samples(run->samples);
+      (void)::pwrite(run->seen.get(), text.data(), text.size(), 0);
+    }
+  }
+
+  // To whom a process belongs is asked once: that is a walk through /proc.
+  void attribute(const Snapshot& snapshot) {
+    Snapshot news;
+    std::set<std::uint32_t> there;
+    for (const Device& device : snapshot.devices) {
+      if (!device.processes) continue;
+      Device& copy = news.devices.emplace_back();
+      copy.uuid = device.uuid;
+      copy.processes.emplace();
+      for (const Process& process : *device.processes) {
+        there.insert(process.pid);
+        if (!known_.contains(process.pid)) copy.processes->push_back(process);
+      }
+    }
+    std::erase_if(of_processes_, [&](const auto& each) { return !there.contains(each.first); });
+    Ledger ledger;
+    for (const auto& run : runs_) {
+      if (has_begun(*run)) ledger.tickets.push_back(run->ticket);
+    }
+    store::MemoryStore store(std::make_shared<store::MemoryBooks>());
+    for (const auto& [pid, lease] :
+         leasing::attribute(news, ledger, store, leasing::system_processes()).leases)
+      add_process(pid, lease);
+    known_ = std::move(there);
+  }
+
+  // A process in a lease inside of another belongs to both.
+  void add_process(std::uint32_t pid, TicketId lease) {
+    of_processes_.emplace(pid, lease);
+    const auto inner = std::ranges::find(runs_, lease, [](const auto& run) { return run->lease.lease; });
+    if (inner == runs_.end()) return;
+    for (const auto& run : runs_) {
+      if (run->lease.lease != lease && leasing::names_lease((*inner)->lease.path, run->lease.lease))
+        of_processes_.emplace(pid, run->lease.lease);
+    }
+  }
+
+  command::Environment& environment_;
+  source::SourceKind source_;
+  std::vector<std::unique_ptr<SampledRun>> runs_;
+  bool had_run_ = false;
+  SamplerClock::time_point last_look_{};
+  SamplerClock::time_point next_look_{};
+  std::set<std::uint32_t> known_;  ///< processes that were on a device at the last look
+  std::multimap<std::uint32_t, TicketId> of_processes_;
+};
+
+class SamplerCommand : public command::Command {
+ public:
+  command::Syntax syntax() override {
+    command::Syntax syntax;
+    syntax.options.push_back(command::source_option(source_));
+    return syntax;
+  }
+  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+    int listens = 0;
+    socklen_t length = sizeof listens;
+    if (::getsockopt(STDIN_FILENO, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens == 0)
+      return fail(ErrorCode::usage, "__sample is for Berth itself: it looks at the GPUs of runs");
+    // Nobody shall have to wait for this process to unmount a disk.
+    (void)::chdir("/");
+    sys::raise_limits();
+    Sampler(environment, source_).go();
+    return command::Output{};
+  }
+
+ private:
+  source::SourceKind source_ = source::SourceKind::kAutomatic;
+};
+
+}  // namespace
+
+sys::Descriptor connect_to_sampler(const std::string& path, source::SourceKind source) {
+  const auto name = name_of_sampler(path, source);
+  if (!name) return {};
+  if (sys::Descriptor connection = connect_to(*name)) return connection;
+  start_sampler(*name, source);
+  return connect_to(*name);
+}
+
+std::unique_ptr<command::Command> make_sampler() {
+  return std::make_unique<SamplerCommand>();
+}
+
+}  // namespace berth::supervise

@@ -1,0 +1,267 @@
+"""What is seen of a run while it runs: peak memory, use, throttling, and who else was on its GPUs."""
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from clock import Clock
+from jobs import eventually
+from lease_jobs import leases
+from schemas import checked_document
+from simulated_machine import DEADLINE_S
+from submitted import submit, wait_for
+
+GIB = 1 << 30
+OFTEN = {"BERTH_SAMPLE": "100ms"}
+# The memory of the context comes on top.
+USES_A_GIBIBYTE = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+context, address, device = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_int()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+assert cuda.cuCtxCreate_v2(ctypes.byref(context), 0, device) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 30)) == 0
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+BUSY = '[[device]]\nmodel = "A100"\ncontext_mib = 0\nutilization = 50\n'
+SLOWED = 'throttle = ["sw_power_cap"]\n'
+
+
+def start(machine, *options, env=OFTEN):
+    run = machine.start_berth(
+        "run", *options, "--", "python3", "-c", USES_A_GIBIBYTE, env=env, stdin=subprocess.PIPE
+    )
+    assert run.stdout.readline() == "ready\n", run.stderr.read()
+    return run
+
+
+def end(run) -> str:
+    _, err = run.communicate("\n", timeout=DEADLINE_S)
+    assert run.returncode == 0, err
+    return err
+
+
+def seen(run) -> int:
+    """How many samples of this run there are."""
+    for descriptor in pathlib.Path(f"/proc/{run.pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            if "berth-samples" in os.readlink(descriptor):
+                found = re.search(r"^samples=(\d+)$", descriptor.read_text(), re.M)
+                return int(found[1]) if found else 0
+    return 0
+
+
+def sampled(run, times=2):
+    eventually(lambda: seen(run) >= times)
+    return run
+
+
+def all_samples(machine) -> str:
+    text = ""
+    for pid in machine.inhabitants():
+        with contextlib.suppress(OSError):
+            for descriptor in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    if "berth-samples" in os.readlink(descriptor):
+                        text += descriptor.read_text()
+    return text
+
+
+def opened(pid) -> set[str]:
+    names = set()
+    for descriptor in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            names.add(os.readlink(descriptor))
+    return names
+
+
+def samplers(machine) -> list[int]:
+    found = []
+    for pid in machine.inhabitants():
+        with contextlib.suppress(OSError):
+            if b"__sample" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
+def kept(machine, *words) -> dict:
+    answer = machine.berth("receipt", "--json", *words)
+    assert answer.status == 0, answer.err
+    (run,) = checked_document(answer.json, "receipt")["runs"]
+    return run
+
+
+def test_a_run_has_the_peak_and_the_use_of_its_samples(make_machine):
+    machine = make_machine(BUSY + SLOWED)
+    end(sampled(start(machine)))
+    run = kept(machine)
+    (device,) = run["devices"]
+    assert device["peak_bytes"] == run["peak_bytes"] == GIB
+    assert device["use_percent"] == run["use_percent"] == 50
+    assert device["throttled_percent"] == 100
+    assert run["sampled_every_ms"] == 100 and run["accounted"] is False and run["strangers"] == []
+    text = machine.berth("receipt", run["lease"]).out
+    assert "1 GiB of samples every 100 ms" in text and re.search(r"others +none seen", text)
+
+
+def test_a_share_has_its_own_memory_and_no_use(make_machine):
+    machine = make_machine(BUSY)
+    one, other = (start(machine, "--memory", "2G") for _ in range(2))
+    sampled(one)
+    end(one)
+    run = kept(machine)
+    assert run["peak_bytes"] == GIB and run["use_percent"] is None
+    end(other)
+
+
+def test_who_else_computes_on_a_whole_gpu_is_named(make_machine):
+    machine = make_machine(BUSY)
+    with subprocess.Popen(["sleep", "1000"]) as stranger:
+        run = start(machine)
+        machine.change(f"{BUSY}[[device.process]]\npid = {stranger.pid}\nused_mib = 512\n")
+        at = seen(run)
+        sampled(run, at + 3)
+        end(run)
+        stranger.kill()
+    told = kept(machine)
+    (other,) = told["strangers"]
+    assert other["pid"] == stranger.pid and other["device"] == "0" and other["command"] == "sleep 1000"
+    assert other["seen_ms"] >= 200
+    assert told["peak_bytes"] == GIB, "the memory of others is not the run's"
+    assert f"pid {stranger.pid}" in machine.berth("receipt", told["lease"]).out
+
+
+def test_what_runs_inside_of_a_lease_is_of_the_lease_around_it(make_machine):
+    machine = make_machine(BUSY)
+    inner = f"exec {machine.program} run -- python3 -c '{USES_A_GIBIBYTE}'"
+    run = machine.start_berth("run", "--", "sh", "-c", inner, env=OFTEN, stdin=subprocess.PIPE)
+    assert run.stdout.readline() == "ready\n"
+    sampled(run, 8)
+    end(run)
+    for told in checked_document(machine.berth("receipt", "--json").json, "receipt")["runs"]:
+        assert told["strangers"] in ([], None)
+
+
+def test_runs_of_a_user_share_a_sampler_and_it_ends_with_the_last(machine):
+    runs = [sampled(start(machine)) for _ in range(3)]
+    (sampler,) = samplers(machine)
+    held = {name for name in opened(runs[0].pid) if name.startswith(str(machine.leases))}
+    assert held and not held & opened(sampler)
+    for run in runs[:2]:
+        end(run)
+    sampled(runs[2], seen(runs[2]) + 1)
+    assert samplers(machine) == [sampler]
+    runs[2].kill()
+    eventually(lambda: samplers(machine) == [])
+
+
+def test_a_sampler_that_is_killed_takes_nothing_that_was_seen(make_machine):
+    machine = make_machine(BUSY)
+    run = sampled(start(machine))
+    (sampler,) = samplers(machine)
+    os.kill(sampler, signal.SIGKILL)
+    end(run)
+    assert kept(machine)["peak_bytes"] == GIB
+
+
+@pytest.mark.parametrize("env", [{}, {"BERTH_SAMPLE": "never"}], ids=["short", "never"])
+def test_a_run_that_is_over_soon_or_wants_no_samples_has_none(machine, env):
+    run = start(machine, env=env)
+    assert samplers(machine) == []
+    end(run)
+    told = kept(machine)
+    assert told["sampled_every_ms"] is None and told["peak_bytes"] is None and told["strangers"] is None
+
+
+def test_a_time_that_is_none_is_refused(machine):
+    answer = machine.berth("run", "--", "true", env={"BERTH_SAMPLE": "often"})
+    assert answer.status == 2 and "BERTH_SAMPLE (a time, or never)" in answer.err
+    assert machine.berth("run", "--", "true", env={"BERTH_SAMPLE": "0s"}).status == 2
+
+
+def test_the_accounting_of_the_driver_is_better_than_samples(make_machine):
+    machine = make_machine(BUSY + "accounting = true\n")
+    clock = Clock(machine)
+    run = sampled(start(machine, env=OFTEN | clock.env))
+    ended = f"""{BUSY}accounting = true
+[[device.accounted]]
+pid = 4000001
+utilization = 80
+peak_mib = 3072
+started_us = {int((time.time() - 1800) * 1e6)}
+lasted_ms = 900_000
+[[device.accounted]]
+pid = 4000002
+utilization = 100
+peak_mib = 5000
+started_us = {int((time.time() - 7200) * 1e6)}
+lasted_ms = 900_000
+"""
+    machine.change(ended)
+    clock.set(0, 3600)
+    end(run)
+    told = kept(machine)
+    assert told["accounted"] is True
+    assert told["peak_bytes"] >= 3 * GIB and told["peak_bytes"] < 5000 << 20
+    # 80 % of a quarter of the hour, and what the last process did.
+    assert 15 <= told["use_percent"] <= 25
+    assert "of samples" not in machine.berth("receipt", told["lease"]).out
+
+
+def test_a_job_tells_its_peak_and_its_use(make_machine):
+    machine = make_machine(BUSY)
+    ready, go_on = machine.directory / "ready", machine.directory / "go"
+    script = f"touch {ready}; until [ -e {go_on} ]; do sleep 0.02; done"
+    number = submit(machine, "--", "sh", "-c", script, env=OFTEN)
+    eventually(ready.exists)
+    assert "PEAK" not in machine.berth("jobs").out
+    eventually(lambda: samplers(machine))
+    eventually(lambda: "peak_bytes" in all_samples(machine))
+    go_on.touch()
+    told = wait_for(machine, number, "ended")
+    assert told["peak_bytes"] == 0 and told["use_percent"] == 50
+    heads, line = machine.berth("jobs").out.splitlines()
+    assert heads.split()[-3:] == ["PEAK", "USE", "COMMAND"] and " 50 % " in line
+
+
+def test_a_driver_that_hangs_at_the_end_holds_neither_the_user_nor_the_lease(make_machine):
+    powered = BUSY + "power_w = 100\n"
+    machine = make_machine(powered)
+    clock = Clock(machine)
+    run = start(machine, env=clock.env)
+    machine.change(f'{powered}[[fault]]\ncall = "nvmlDeviceGetFieldValues"\nhang = true\n')
+    clock.set(0, 3600)
+    end(run)
+    assert leases(machine) == []
+    assert kept(machine)["energy_mj"] is None
+
+
+def test_a_run_that_was_asked_to_end_and_ended_at_once_did_not_end_badly(machine):
+    run = machine.start_berth("run", "--", "sh", "-c", "echo $$; exec sleep 1000")
+    command = int(run.stdout.readline())
+    os.kill(run.pid, signal.SIGSTOP)
+    os.kill(run.pid, signal.SIGTERM)
+    os.kill(command, signal.SIGKILL)
+    os.kill(run.pid, signal.SIGCONT)
+    run.communicate(timeout=DEADLINE_S)
+    assert kept(machine)["ending"] == "by_others"
+
+
+def test_a_process_that_was_adopted_leaves_a_receipt_too(make_machine):
+    machine = make_machine(BUSY)
+    uses = machine.start("python3", "-c", USES_A_GIBIBYTE, stdin=subprocess.PIPE)
+    assert uses.stdout.readline() == "ready\n"
+    answer = machine.berth("adopt", str(uses.pid), env=OFTEN)
+    assert answer.status == 0, answer.err
+    eventually(lambda: re.search(r"^samples=[2-9]", all_samples(machine), re.M))
+    end(uses)
+    eventually(lambda: leases(machine) == [])
+    told = kept(machine)
+    assert told["peak_bytes"] == GIB and told["strangers"] == [] and told["use_percent"] == 50
