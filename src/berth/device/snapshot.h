@@ -34,6 +34,8 @@ enum class ReadingKind : std::uint32_t {
   host = 1U << 18,    ///< what the machine is called; the kernel is asked, and no driver
   xid = 1U << 19,     ///< the kernel's log is read
   energy = 1U << 20,  ///< comes with the health, where that is read too
+  /// Xids that the driver reports as events, to whoever looks again and again with one probe.
+  xid_events = 1U << 21,
 };
 
 /// A set of ReadingKind. UUID, index and state are always read.

@@ -117,7 +117,7 @@ class Run {
     for (const std::string& note : leasing::notes_on(lease)) command::print_message(note);
     sys::JobCommand command;
     command.words = fill_in(lease);
-    JobMask mask = lease_environment(domain, lease, options_.lease.request.uuids);
+    JobMask mask = lease_environment(domain, lease, options_.lease.request);
     command.environment = std::move(mask.variables);
     command.unset = std::move(mask.unset);
     tell_what_it_has(command, lease);
@@ -172,7 +172,7 @@ class Run {
     end.command_is(job->pid(), options_.shell);
     lease.end_watch();
     PreemptionWatch watch(session, lease);
-    ComplianceCheck check(lease.ticket().id, options_.lease.request.source, options_.first_look,
+    ComplianceCheck check(lease.ticket(), options_.lease.request.source, options_.first_look,
                           !options_.shell);
     std::optional<sys::JobEnding> ending;
     const auto all_of_job = [&] {
@@ -185,7 +185,7 @@ class Run {
                  job->wait(earlier(earlier(check.next(), next_look()), earlier(end.next(), watch.next()))))) {
       handle_release_call(*job, lease, end, all_of_job);
       end_for_waiter(watch, lease, end, all_of_job);
-      if (const auto sentence = check.go_on()) command::print_message(*sentence);
+      if (const auto remark = check.go_on()) tell(*remark);
       go_on(end, all_of_job);
     }
     const Moment lasted = sys::milliseconds_since_boot() - begun;
@@ -210,6 +210,12 @@ class Run {
     if (options_.hooks.at_last) options_.hooks.at_last();
     if (ending->signal != 0 && !is_requeued()) sys::end_like(*ending);
     return ending->exit_status;
+  }
+
+  void tell(const ComplianceRemark& remark) const {
+    command::print_message(remark.is_overrun ? fmt::format("look at the job: {}", remark.words)
+                                             : remark.words);
+    if (remark.is_overrun && options_.hooks.overruns) options_.hooks.overruns(remark.words);
   }
 
   // nullopt: the driver does not answer.
