@@ -21,6 +21,7 @@ order       which of those that fit: "auto", "index", "random", "best-fit", "wor
 memory      a share: this much memory on a device that others may share; "20GiB", or bytes
             from 1 MiB up
 shared      company is welcome, whether or not memory is promised
+mps_percent where MPS runs: at most this many percent of a device's processors are used
 devices     only among these: indices, UUIDs, or both in a list; exclude: none of these
 name        the model's name has this in it
 free, total at least this much memory; "20G", or bytes from 1 MiB up

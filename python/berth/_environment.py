@@ -65,6 +65,9 @@ class Layer:
         self.is_block = False
 
 
+# Its numbers count in the mask of one lease. Where the process sees the devices of two, they would be others.
+_LIMIT_BY_NUMBER = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
+
 # A process has one environment: these lie in it upon one another, the innermost last.
 _layers: list[Layer] = []
 # Those that this thread, or this task of asyncio, is inside of.
@@ -142,6 +145,7 @@ def enter(layer: Layer) -> None:
     """May be left from the middle of it."""
     if (beside := _beside()) and beside[0].mask == layer.mask:
         layer.group = beside[0].group
+        layer.values[_LIMIT_BY_NUMBER] = None
     layer.before = {name: os.environ.get(name) for name in layer.values}
     layer.group.add(layer)
     _layers.append(layer)

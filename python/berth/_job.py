@@ -223,6 +223,8 @@ def submit(
     rerun     a task that was cut off (kill -9, a reboot) is run again
     yield_    the job ends if a request that does not yield waits for its devices: True, or the time between SIGTERM
               and SIGKILL, such as "2m"; requeue: then it waits and runs again
+    mps_percent
+              where MPS runs: at most this many percent of a device's processors are used
     notify    who is told when it ends, fails, or its time is up soon: "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL",
               "json:URL", "cmd:COMMAND", or several in a list
     where     a condition on the devices, such as "name~A100 and free>=20G"; memory: a share of a device; free: at least

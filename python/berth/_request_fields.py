@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         power: Size
         temp: Size
         seed: int
+        mps_percent: int
 
     class JobFilters(TypedDict, total=False):
         devices: Selectors
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         shared: bool
         order: str
         seed: int
+        mps_percent: int
 
 
 # For each argument: the option that it stands for, how its value is written, and the least number.
@@ -57,6 +59,7 @@ ARGUMENTS = {
     "order": ("order", "text", 0),
     "seed": ("seed", "number", 0),
     "time": ("time", "time", 0),
+    "mps_percent": ("mps-percent", "number", 1),
 }
 JOB_ARGUMENTS = {
     "gpus": ("count", "number", 1),
@@ -75,5 +78,6 @@ JOB_ARGUMENTS = {
     "order": ("order", "text", 0),
     "seed": ("seed", "number", 0),
     "time": ("time", "time", 0),
+    "mps_percent": ("mps-percent", "number", 1),
     "yield_": ("yield", "grace", 0),
 }

@@ -160,6 +160,14 @@ void parse_health(Table& table, Device& device) {
   if (auto action =
           table.one_of("recovery_action", {"none", "reset", "reboot", "drain_p2p", "drain_and_reset"}))
     device.recovery_action = *action;
+  if (const toml::array* numbers = table.array("xid_events"))
+    for (const toml::node& node : *numbers) {
+      const auto number = node.value<std::int64_t>();
+      if (number && *number > 0 && *number < 1000)
+        device.xid_events.push_back(static_cast<unsigned>(*number));
+      else
+        table.wrong(node, "an Xid is a number from 1 to 999");
+    }
   if (auto result = table.integer("handle_result", 0, 999)) device.handle_result = static_cast<int>(*result);
 }
 

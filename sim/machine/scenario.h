@@ -145,6 +145,7 @@ struct Device {
   unsigned retired_double = 0;
   bool retired_pending = false;
   unsigned recovery_action = 0;
+  std::vector<unsigned> xid_events;  // in their order; more may come
 
   bool lost = false;
   int handle_result = 0;          // what the handle look-up answers

@@ -1,8 +1,10 @@
-// Event sets that never have an event, but wait as long as they are told: a double that returned at once
-// would make its clients spin. And the generic field values.
+// Event sets, which have what the scenario adds to `xid_events` after a client has registered, and otherwise
+// wait as long as they are told: a double that returned at once would make its clients spin. And the generic
+// field values.
 #include <time.h>
 
 #include <cerrno>
+#include <map>
 
 #include "nvml/call.h"
 
@@ -11,10 +13,30 @@ namespace {
 
 constexpr std::uintptr_t kEventSetMark = 0x53494D4500000001;
 constexpr std::uint64_t kSupportedEvents = 0x1B;  // ECC, Xid, clock changes
+constexpr std::uint64_t kXidEvent = 8;
 
-Code wait(const char* name, Handle set, void* data, unsigned timeout_ms) {
+// How many of the Xids of each device its client has had, by index. Only registered devices are there.
+std::map<unsigned, std::size_t>& taken() {
+  static auto& counts = *new std::map<unsigned, std::size_t>();
+  return counts;
+}
+
+// Leaves what only the newer form of the struct has.
+bool take_xid(const Scenario& scenario, EventData& event) {
+  for (auto& [index, count] : taken()) {
+    if (index >= scenario.devices.size() || count >= scenario.devices[index].xid_events.size()) continue;
+    event.device = handle_of(index, -1);
+    event.type = kXidEvent;
+    event.data = scenario.devices[index].xid_events[count++];
+    return true;
+  }
+  return false;
+}
+
+Code wait(const char* name, Handle set, EventData* data, unsigned timeout_ms) {
   Code code = on_system(name, [&](World& world) {
     if (data == nullptr || set != reinterpret_cast<Handle>(kEventSetMark)) return kInvalidArgument;
+    if (take_xid(world.scenario(), *data)) return kSuccess;
     for (const Device& device : world.scenario().devices)
       if (device.lost) return kGpuLost;
     return kTimeout;
@@ -96,6 +118,7 @@ SIM_EXPORT Code nvmlDeviceGetFieldValues(Handle handle, int count, FieldValue* v
 SIM_EXPORT Code nvmlEventSetCreate(Handle* out) {
   return on_system(__func__, [&](World&) {
     if (out == nullptr) return kInvalidArgument;
+    taken().clear();
     *out = reinterpret_cast<Handle>(kEventSetMark);
     return kSuccess;
   });
@@ -112,17 +135,21 @@ SIM_EXPORT Code nvmlDeviceGetSupportedEventTypes(Handle handle, std::uint64_t* o
 }
 
 SIM_EXPORT Code nvmlDeviceRegisterEvents(Handle handle, std::uint64_t mask, Handle set) {
-  return on_reading(__func__, handle, Reading::events, [&](const Target&) {
+  return on_reading(__func__, handle, Reading::events, [&](const Target& target) {
     if (set != reinterpret_cast<Handle>(kEventSetMark)) return kInvalidArgument;
-    return (mask & ~kSupportedEvents) != 0 ? kNotSupported : kSuccess;
+    if ((mask & ~kSupportedEvents) != 0) return kNotSupported;
+    if ((mask & kXidEvent) != 0) taken().emplace(target.index, target.device.xid_events.size());
+    return kSuccess;
   });
 }
 
-SIM_EXPORT Code nvmlEventSetWait(Handle set, void* data, unsigned timeout_ms) {
+SIM_EXPORT Code nvmlEventSetWait(Handle set, EventData* data, unsigned timeout_ms) {
   return wait(__func__, set, data, timeout_ms);
 }
-SIM_EXPORT Code nvmlEventSetWait_v2(Handle set, void* data, unsigned timeout_ms) {
-  return wait(__func__, set, data, timeout_ms);
+SIM_EXPORT Code nvmlEventSetWait_v2(Handle set, EventData* data, unsigned timeout_ms) {
+  const Code code = wait(__func__, set, data, timeout_ms);
+  if (code == kSuccess) data->gpu_instance = data->compute_instance = ~0U;
+  return code;
 }
 
 }  // namespace berth::sim

@@ -97,6 +97,7 @@ std::string reading_elements(const Card& card) {
   const Device& device = *card.device;
   const bool memory = device.supports(Reading::memory);
   const bool utilization = device.supports(Reading::utilization) && !device.mig_enabled;
+  const bool remapped = device.supports(Reading::remapped);
   return element(2, "fan_speed",
                  or_na(device.supports(Reading::fan), std::to_string(device.fan_percent) + " %")) +
          element(2, "performance_state", "P" + std::to_string(device.pstate)) + "\t\t<fb_memory_usage>\n" +
@@ -104,7 +105,10 @@ std::string reading_elements(const Card& card) {
          element(3, "reserved", or_na(memory, mib(card.reserved_mib))) +
          element(3, "used", or_na(memory, mib(card.used_mib))) +
          element(3, "free", or_na(memory, mib(card.free_mib))) +
-         "\t\t</fb_memory_usage>\n\t\t<utilization>\n" +
+         "\t\t</fb_memory_usage>\n\t\t<remapped_rows>\n" +
+         element(3, "remapped_row_pending", or_na(remapped, device.remap_pending ? "Yes" : "No")) +
+         element(3, "remapped_row_failure", or_na(remapped, device.remap_failure ? "Yes" : "No")) +
+         "\t\t</remapped_rows>\n\t\t<utilization>\n" +
          element(3, "gpu_util", or_na(utilization, std::to_string(device.utilization) + " %")) +
          element(3, "memory_util", or_na(utilization, std::to_string(device.memory_utilization) + " %")) +
          "\t\t</utilization>\n\t\t<temperature>\n" +

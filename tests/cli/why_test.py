@@ -95,6 +95,12 @@ def test_a_gpu_that_asks_for_a_reset_is_not_given_and_the_reason_says_what_to_do
     # What the driver says now counts: after the reset it is as the others.
     machine.change(SICK.replace('"reset"', '"none"').replace("true", "false", 1).replace("= 7", "= 0"))
     assert machine.berth("pick").out == "0\n"
+    # It falls again. A counter that has gone back says nothing, and a driver that contradicts itself is believed
+    # where it refuses.
+    machine.change(SICK.replace("= 7", "= 0"))
+    assert machine.berth("pick").out == "3\n"
+    machine.change(SICK.replace('"reset"', '"none"\nremap_failure = true'))
+    assert machine.berth("pick").out == "3\n"
 
 
 @pytest.mark.parametrize("source", ["nvml", "nvidia-smi"])
@@ -103,6 +109,12 @@ def test_what_the_driver_asks_for_is_read_from_either_source(make_machine, sourc
     answer = machine.berth("list", "--json", "--source", source).json
     actions = [device["health"]["recovery_action"] for device in answer["devices"]]
     assert actions == ["reset", "drain_and_reset", "none", "none"]
+    remap = [
+        (device["health"]["row_remap_pending"], device["health"]["row_remap_failed"])
+        for device in answer["devices"]
+    ]
+    assert remap == [(True, False), (False, False), (False, True), (False, False)]
+    assert machine.berth("pick", "--source", source).out == "3\n"
 
 
 def test_a_gpu_with_errors_is_taken_after_the_others_and_says_so(make_machine):

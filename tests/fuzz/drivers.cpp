@@ -19,7 +19,7 @@ const ReadingSet kAll = [] {
        {ReadingKind::name, ReadingKind::pci, ReadingKind::capability, ReadingKind::mig, ReadingKind::driver,
         ReadingKind::memory, ReadingKind::utilization, ReadingKind::power, ReadingKind::temperature,
         ReadingKind::clocks, ReadingKind::fan, ReadingKind::modes, ReadingKind::health,
-        ReadingKind::processes, ReadingKind::compute_mode, ReadingKind::topology})
+        ReadingKind::processes, ReadingKind::compute_mode, ReadingKind::topology, ReadingKind::xid_events})
     all = all | kind;
   return all;
 }();
@@ -53,7 +53,8 @@ void tell(T) {}  // what a caller gives, the driver does not change
 
 template <class T>
 void tell(T* to) {
-  if constexpr (!std::is_same_v<T, nvml::OpaqueDevice>) *to = take<T>();
+  if constexpr (!std::is_same_v<T, nvml::OpaqueDevice> && !std::is_same_v<T, nvml::OpaqueEventSet>)
+    *to = take<T>();
 }
 
 /// Any function of the library: what it was given room for it fills with the input.
@@ -137,10 +138,11 @@ nvml::Library library() {
                all.memory, all.utilization, all.temperature_v, all.temperature, all.power, all.power_limit,
                all.clock, all.fan, all.compute_mode, all.persistence, all.display_active,
                all.performance_state, all.throttle_reasons, all.remapped_rows, all.ecc_errors,
-               all.retired_pending, all.plain_readings[0].entry, all.plain_readings[1].entry, all.mig_mode,
-               all.mig_slots, all.mig_handle, all.gpu_instance, all.compute_instance, all.common_ancestor,
-               all.nvlink_state, all.nvlink_remote_type, all.nvlink_remote, all.p2p_status,
-               all.accounting_mode, all.accounting_stats);
+               all.retired_pending, all.create_event_set, all.register_events, all.wait_for_event,
+               all.plain_readings[0].entry, all.plain_readings[1].entry, all.mig_mode, all.mig_slots,
+               all.mig_handle, all.gpu_instance, all.compute_instance, all.common_ancestor, all.nvlink_state,
+               all.nvlink_remote_type, all.nvlink_remote, all.p2p_status, all.accounting_mode,
+               all.accounting_stats);
   set(all.accounting_pids, speak_pids);
   return all;
 }

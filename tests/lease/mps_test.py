@@ -53,6 +53,24 @@ def test_a_share_has_its_promise_as_the_limit_that_mps_obeys(served):
     assert answer.out == "none\n"
 
 
+def test_a_job_asks_for_a_part_of_the_processors(served):
+    says = ("sh", "-c", 'echo "${CUDA_MPS_ACTIVE_THREAD_PERCENTAGE-none}"')
+    assert served.berth("run", "--mps-percent", "30", "--memory", "1G", "--", *says).out == "30\n"
+    assert served.berth("run", "--mps-percent", "100", "--", *says).out == "100\n"
+    assert served.berth("run", "--", *says).out == "none\n"
+    # Whoever has set it is not overruled.
+    mine = {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "50"}
+    assert served.berth("run", "--", *says, env=mine).out == "50\n"
+    assert served.berth("run", "--mps-percent", "20", "--", *says, env=mine).out == "20\n"
+    claimed = served.berth("claim", "--mps-percent", "40", "--memory", "1G", "--json").json
+    assert claimed["environment"]["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "40"
+    assert claimed["environment"]["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] == "0=1024M"
+    assert served.berth("release", claimed["lease"]).status == 0
+    for wrong in ("0", "101", "x"):
+        answer = served.berth("run", "--mps-percent", wrong, "--", "true")
+        assert (answer.status, answer.out) == (2, "") and "--mps-percent" in answer.err
+
+
 def test_doctor_says_what_mps_and_its_absence_mean(served):
     said = " ".join(served.berth("doctor").out.split())
     assert "MPS: its server is on GPUs 0, 2" in said

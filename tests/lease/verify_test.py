@@ -154,13 +154,28 @@ def test_run_says_once_that_its_job_strays(machine):
 
 def test_run_says_once_that_its_job_uses_more_than_its_share(machine):
     # A context alone takes more.
-    greedy = job(machine, f"{KEEPS} 0", "--memory", "100M", env={"BERTH_VERIFY": "1s"})
+    told = machine.directory / "told"
+    notify = ("--notify", f'cmd:echo "$BERTH_EVENT|$BERTH_MESSAGE" >> {told}')
+    greedy = job(machine, f"{KEEPS} 0", "--memory", "100M", *notify, env={"BERTH_VERIFY": "1s"})
     line = greedy.stderr.readline()
     assert line.startswith("berth: look at the job: it uses ")
     assert "on GPU 0, and its share is 100 MiB: the other jobs there may run out of memory" in line
+    eventually(lambda: told.exists() and told.read_text().endswith("\n"))
+    assert told.read_text() == "share|" + line.removeprefix("berth: look at the job: ")
     greedy.send_signal(signal.SIGTERM)
     assert greedy.wait(DEADLINE_S) == -signal.SIGTERM
     assert greedy.stderr.read() == ""
+
+
+def test_a_share_is_looked_at_until_it_is_seen_to_be_overrun(machine):
+    # The first two looks are over when it begins to compute.
+    late = machine.start_berth("run", "--memory", "100M", "--", "bash", "-c", f"read line; exec {KEEPS} 0",
+                           stdin=subprocess.PIPE, start_new_session=True,
+                           env={"BERTH_VERIFY": "0s"})  # fmt: skip
+    assert "nothing of it computes on any GPU at this moment" in late.stderr.readline()
+    late.stdin.write("\n")
+    late.stdin.flush()
+    assert late.stderr.readline().startswith("berth: look at the job: it uses ")
 
 
 def test_run_says_once_that_its_job_uses_nothing(machine):

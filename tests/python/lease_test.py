@@ -160,6 +160,37 @@ def test_two_shares_of_one_gpu_are_one_gpu_of_the_process(make_machine):
     assert host.says(code) == ["0 cuda:0 cuda:0", "0 cuda:0"]
 
 
+def test_a_share_is_bounded_where_mps_runs_until_another_lease_is_beside_it(make_machine):
+    host = Host(make_machine("2xH100"))
+    code = """
+    def bounds():
+        names = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+        return [os.environ.get(name) for name in names]
+    os.environ["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = "90"
+    with berth.lease(memory="20G", mps_percent=30) as lease:
+        say(bounds(), lease.variables["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"])
+        say(bounds())
+    say(bounds())
+    a = berth.lease(memory="20G", devices="0")
+    say(bounds())
+    b = berth.lease(memory="10G", devices="1")
+    say(bounds())  # the numbers of two masks are not those of one
+    b.release()
+    say(bounds())
+    a.release()
+    say(bounds())
+    """
+    assert host.says(code) == [
+        "['0=20480M', '30'] 30",
+        "['0=20480M', '30']",
+        "[None, '90']",
+        "['0=20480M', '90']",
+        "[None, '90']",
+        "['0=20480M', '90']",
+        "[None, '90']",
+    ]
+
+
 def test_a_mask_of_before_bounds_each_of_them(eight):
     code = """
     a = berth.lease()

@@ -34,7 +34,7 @@ def comparable(snapshot) -> list:
     """The devices, without what only one source can say and in the units of the coarser one."""
     devices = []
     for device in snapshot.devices:
-        row = {k: v for k, v in device.items() if not k.startswith("row_remap") and k != "energy_mj"}
+        row = {k: v for k, v in device.items() if k != "energy_mj"}
         for key in ("total_bytes", "used_bytes", "free_bytes", "reserved_bytes"):
             if key in row:
                 row[key] = whole_mib(row[key])

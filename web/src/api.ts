@@ -32,12 +32,22 @@ export interface Process {
   lease: string | null;
 }
 
+/// A user whose requests pass a device over.
+export interface PassedOver {
+  uid: number;
+  user: string | null;
+  until_s: number | null;
+  reason: string | null;
+}
+
 export interface Device extends Readings {
   label: string;
   processes: Process[] | null;
   leases: string[];
   idle: boolean | null;
   idle_since_s: number | null;
+  /// An agent that is too old does not tell it.
+  passed_over?: PassedOver[];
   verdict: Verdict | null;
 }
 

@@ -67,8 +67,10 @@ function stateOf(device: Device): DeviceState {
   return kOfClause[device.verdict.clause ?? ""] ?? "closed";
 }
 
-function warningsOf({ health }: Device): string[] {
+function warningsOf({ health, passed_over }: Device): string[] {
   const warnings = [];
+  if (passed_over && passed_over.length > 0)
+    warnings.push(`passed over for ${passed_over.map(userOf).join(", ")}`);
   const action = health.recovery_action;
   if (action !== null && action !== undefined && action !== "none")
     warnings.push(`recovery: ${action.replaceAll("_", " ")}`);

@@ -88,7 +88,8 @@ class Lease {
   /// The devices as they were when they were granted, in index order.
   const std::vector<Device>& devices() const;
   /// The variables, names and values, that show a job these devices and no others: CUDA_VISIBLE_DEVICES and
-  /// CUDA_DEVICE_ORDER, or ROCR_VISIBLE_DEVICES.
+  /// CUDA_DEVICE_ORDER, or ROCR_VISIBLE_DEVICES. Of a share also what bounds it under MPS:
+  /// CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
   const std::vector<std::pair<std::string, std::string>>& variables() const;
   /// The variables that a job on these devices must not have, because ROCm would choose among the devices by
   /// them: HIP_VISIBLE_DEVICES and the like.

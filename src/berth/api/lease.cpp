@@ -32,14 +32,17 @@ constexpr std::chrono::seconds kEndsWithin{5};
 }  // namespace
 
 struct Lease::Body {
-  Body(leasing::LeaseGranted granted, const Snapshot& snapshot, std::vector<sys::Descriptor> descriptors)
+  Body(leasing::LeaseGranted granted, const Request& request, const Snapshot& snapshot,
+       std::vector<sys::Descriptor> descriptors)
       : held({granted.directory, store::DirectoryOrigin::environment}, granted.id, std::move(descriptors)),
         id(to_text(granted.id)),
         path(std::move(granted.path)),
         devices(api::devices_among(granted.uuids, snapshot)),
         mask(job_mask(granted.uuids, snapshot)),
         ordinals(berth::ordinals(granted.uuids, snapshot, leasing::inherited_masks())),
-        notes(std::move(granted.notes)) {}
+        notes(std::move(granted.notes)) {
+    bound_job(mask, granted.uuids.size(), request);
+  }
 
   store::HandedLease held;
   std::string id;
@@ -84,8 +87,11 @@ void Lease::release() {
 }
 
 struct LeaseWait::Body {
-  Body(sys::Child started, sys::Descriptor ours, std::string named)
-      : helper(std::move(started)), socket(std::move(ours)), program(std::move(named)) {}
+  Body(sys::Child started, sys::Descriptor ours, std::string named, Request wanted)
+      : helper(std::move(started)),
+        socket(std::move(ours)),
+        program(std::move(named)),
+        request(std::move(wanted)) {}
   ~Body() { cancel(); }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
@@ -98,6 +104,7 @@ struct LeaseWait::Body {
   sys::Child helper;
   sys::Descriptor socket;  ///< empty once the answer is there
   std::string program;
+  Request request;
   pid_t asker = ::getpid();
   std::string text;
   std::vector<sys::Descriptor> descriptors;
@@ -126,7 +133,7 @@ Result<LeaseWait> LeaseWait::start(const Request& request, const LeaseTerms& ter
                               terms.mask == MaskUse::ignore, terms.variables, terms.beside};
   // If the helper has ended already, this shows when its answer is read.
   (void)sys::send_message(ours.get(), leasing::encode(ask));
-  return LeaseWait(std::make_unique<Body>(std::move(*helper), std::move(ours), std::move(*program)));
+  return LeaseWait(std::make_unique<Body>(std::move(*helper), std::move(ours), std::move(*program), request));
 }
 
 int LeaseWait::descriptor() const {
@@ -176,7 +183,7 @@ Result<void> LeaseWait::Body::grant(leasing::LeaseGranted granted) {
                 "of open files reached?)");
   // Until it has ended it holds the lease too, and giving up this one would end nothing.
   helper.wait(kEndsWithin);
-  lease = Lease(std::make_unique<Lease::Body>(std::move(granted), snapshot, std::move(descriptors)));
+  lease = Lease(std::make_unique<Lease::Body>(std::move(granted), request, snapshot, std::move(descriptors)));
   socket.close();
   return {};
 }

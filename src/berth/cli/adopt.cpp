@@ -116,7 +116,7 @@ class Adopt : public command::Command {
   }
 
   command::Output answer_for(const leasing::Domain& domain, const leasing::HeldLease& lease) const {
-    const auto variables = supervise::lease_environment(domain, lease, false).variables;
+    const auto variables = supervise::lease_environment(domain, lease, options_.request).variables;
     if (json_)
       return command::Output{
           .out =

@@ -198,7 +198,7 @@ class Claim : public command::Command {
 
   // A claim beside this one has to know what the mask was before both.
   JobMask claim_environment(const leasing::Domain& domain, const leasing::HeldLease& lease) const {
-    JobMask mask = supervise::lease_environment(domain, lease, lease_.request.uuids);
+    JobMask mask = supervise::lease_environment(domain, lease, lease_.request);
     for (const auto& [name, value] : domain.masks)
       mask.variables.insert(mask.variables.end() - 1, {std::string(leasing::kOuterMask) + name, value});
     return mask;

@@ -17,6 +17,7 @@
 #include "berth/lease/directory_health.h"
 #include "berth/lease/domain.h"
 #include "berth/lease/left_behind.h"
+#include "berth/lease/passed_over_told.h"
 #include "berth/lease/site_file.h"
 #include "berth/lease/site_health.h"
 #include "berth/source/device_files.h"
@@ -153,6 +154,7 @@ class Doctor : public command::Command {
       const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
       add(findings,
           view::device_findings(*read, files ? files->policy : SitePolicy(), leasing::inherited_masks()));
+      add(findings, leasing::examine_passed_over(*read));
       add(findings, leasing::examine_cuda(*read, environment.access(kind_), command::own_environment()));
     }
     const std::vector<Vendor> here = read ? view::vendors_in(*read) : std::vector<Vendor>{};

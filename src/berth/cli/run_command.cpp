@@ -151,6 +151,7 @@ class RunCommand : public command::Command {
     hooks.time_is_short = [tell_of](std::int64_t left_s) {
       tell_of(NoticeEvent::time, jobs::time_in_words(left_s));
     };
+    hooks.overruns = [tell_of](const std::string& how) { tell_of(NoticeEvent::share, how); };
     hooks.left_behind = [tell_of](const std::string& processes) {
       tell_of(NoticeEvent::left,
               fmt::format("has ended, and processes that it started still hold its lease: {}", processes));

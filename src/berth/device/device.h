@@ -88,7 +88,7 @@ struct Health {
   Reading<std::uint64_t> ecc_uncorrected;  ///< since the driver was loaded
   Reading<bool> retired_pages_pending;
   std::string recovery_action;  ///< "none", "reset" … (health.h), or a number of the driver; "": not told
-  Reading<unsigned> last_xid;   ///< in the kernel's log (xid.h); 0: none
+  Reading<unsigned> last_xid;   ///< in the kernel's log (xid.h), else as an event; 0: none
 
   bool operator==(const Health&) const = default;
 };

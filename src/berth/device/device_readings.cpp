@@ -247,7 +247,8 @@ constexpr std::array kReadings{
                   .on_mig = kNotOnMig,
                   .metric = "device_last_xid",
                   .help = "The last Xid of the device in the log of the kernel, but an Xid of an application "
-                          "only if there is no other; 0 if there is none. Often only root may read the log."},
+                          "only if there is no other; 0 if there is none. Often only root may read the log. "
+                          "Else an agent tells an Xid that came while it looked."},
 };
 
 // A record has all of them in one section.

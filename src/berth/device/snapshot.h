@@ -36,6 +36,8 @@ enum class ReadingKind : std::uint32_t {
   energy = 1U << 20,      ///< comes with the health, where that is read too
   accounting = 1U << 21,  ///< processes that have ended, from the driver
   throttle = 1U << 22,    ///< of the modes, the throttling alone
+  /// Xids that the driver reports as events, to whoever looks again and again with one probe.
+  xid_events = 1U << 23,
 };
 
 /// A set of ReadingKind. UUID, index and state are always read.

@@ -43,6 +43,7 @@ constexpr std::array kVendors{
            .container_help = "docker run --gpus all",
            .module = "nvidia",
            .share_limit_variable = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+           .processor_limit_variable = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
            .one_version = true,
            .log_pattern = "xid",
            .device_files = kNvidiaFiles},

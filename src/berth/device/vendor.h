@@ -40,6 +40,8 @@ struct Vendor {
   /// The variable that bounds the memory of a job on a device that it shares: 0=1024M,1=1024M, by the
   /// numbers that the job's mask gives its devices. "": there is none.
   std::string_view share_limit_variable{};
+  /// The variable that bounds how many percent of a device's processors a job uses. "": there is none.
+  std::string_view processor_limit_variable{};
   bool one_version = false;        ///< the library must have the same version as the module
   std::string_view log_pattern{};  ///< what the driver writes into the kernel's log if it fails
   /// Files below /dev that a job opens; "#" at the end stands for a number.

@@ -127,12 +127,15 @@ std::vector<SeenXid> xids_in(std::string_view log) {
   return seen;
 }
 
+unsigned more_telling_xid(unsigned earlier, unsigned later) {
+  return earlier == 0 || !is_of_application(later) || is_of_application(earlier) ? later : earlier;
+}
+
 unsigned telling_xid(const std::vector<SeenXid>& seen, const Device& device) {
   const std::string_view card = std::string_view(device.pci_bus_id).substr(0, device.pci_bus_id.rfind('.'));
   unsigned telling = 0;
   for (const SeenXid& xid : seen) {
-    if (card.empty() || xid.pci != card) continue;
-    if (telling == 0 || !is_of_application(xid.number) || is_of_application(telling)) telling = xid.number;
+    if (!card.empty() && xid.pci == card) telling = more_telling_xid(telling, xid.number);
   }
   return telling;
 }

@@ -46,8 +46,11 @@ struct SeenXid {
 /// itself count: everybody who may write to the log can write there what looks like one.
 std::vector<SeenXid> xids_in(std::string_view log);
 
-/// The Xid that says most of the device: the last one, but none of an application's if there is another. 0:
-/// there is none.
+/// Which of two says more of a device: the later one, but none of an application's if the other is not. 0:
+/// none.
+unsigned more_telling_xid(unsigned earlier, unsigned later);
+
+/// The Xid that says most of the device. 0: there is none.
 unsigned telling_xid(const std::vector<SeenXid>& seen, const Device& device);
 
 }  // namespace berth

@@ -176,6 +176,7 @@ class TaskRun {
       after_end(ending);
     };
     hooks.left_behind = [this](const std::string& processes) { tell_of_left(spool_, id_, job_, processes); };
+    hooks.overruns = [this](const std::string& words) { tell_of_overrun(spool_, id_, job_, words); };
     hooks.at_last = [this] { tell_runner(); };
     hooks.look = [this] {
       look_for_tenant();

@@ -199,13 +199,13 @@ void add_notify_options(command::Syntax& syntax, std::string_view group, NoticeW
        "notify-on",
        "LIST",
        "when to tell: start, end, fail, time (nearly over), left (ended, and something of it still has "
-       "its GPU); default all but start",
+       "its GPU), share (uses more than its --memory); default all but start",
        {},
        [&wish](std::string_view value) -> Result<void> {
          wish.events.clear();
          for (const std::string_view part : parts_at(value, ',')) {
            if (!is_notice_event(part))
-             return fail(ErrorCode::usage, "must be some of start,end,fail,time,left");
+             return fail(ErrorCode::usage, "must be some of start,end,fail,time,left,share");
            wish.events.emplace_back(part);
          }
          return {};
@@ -280,6 +280,12 @@ void tell_of_left(const JobSpool& spool, TaskId id, const Job& job, const std::s
   send_of_job(spool, job,
               {NoticeEvent::left, std::to_string(id.job), job.name, subject_of(id, job),
                view::left_in_words(id, processes)},
+              id.job);
+}
+
+void tell_of_overrun(const JobSpool& spool, TaskId id, const Job& job, const std::string& words) {
+  if (!job.notify.wants(NoticeEvent::share) || !spool.claim(id.job, "told-share")) return;
+  send_of_job(spool, job, {NoticeEvent::share, std::to_string(id.job), job.name, subject_of(id, job), words},
               id.job);
 }
 

@@ -43,6 +43,8 @@ void tell_of_start(const JobSpool& spool, std::uint64_t number, const Job& job, 
 /// Sends the notice that a task has ended and these processes, in words, still have its GPUs; once for each
 /// job.
 void tell_of_left(const JobSpool& spool, TaskId id, const Job& job, const std::string& processes);
+/// Sends the notice that a task uses more of a GPU than its share, in words; once for each job.
+void tell_of_overrun(const JobSpool& spool, TaskId id, const Job& job, const std::string& words);
 /// "its time is over in 5 min, then it gets SIGTERM".
 std::string time_in_words(std::int64_t left_s);
 /// "job 12 (train)".

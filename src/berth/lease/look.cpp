@@ -8,6 +8,7 @@
 
 #include "berth/lease/attribution.h"
 #include "berth/lease/locks_of_originals.h"
+#include "berth/lease/passed_over_told.h"
 #include "berth/queue/gap.h"
 #include "berth/store/device_locks.h"
 #include "berth/sys/clock.h"
@@ -111,7 +112,7 @@ void note_limits_of_waiters(const LookOptions& options, World& world) {
   }
 }
 
-void note_passed_over(store::LeaseStore& store, World& world) {
+void note_passed_over(store::LeaseStore& store, bool only_looks, World& world) {
   const std::vector<UserRuns> outcomes = store.outcomes();
   if (outcomes.empty()) return;
   Facts& facts = world.facts;
@@ -120,6 +121,8 @@ void note_passed_over(store::LeaseStore& store, World& world) {
     facts.bad_runs = bad_runs_in_a_row(*own, world.looked_at);
   for (auto& [uuid, passed] : facts.passed_over)
     passed.until_text = sys::wall_text(facts.booted_at_s + passed.until / 1000);
+  if (only_looks)
+    facts.passed_over_for = told_passed_over(outcomes, world.ledger, facts.snapshot, world.looked_at);
 }
 
 }  // namespace
@@ -226,7 +229,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   world.looked_at = sys::milliseconds_since_boot();
   facts.booted_at_s = sys::booted_at_s();
   // Commands say which programs still live: before others' are shortened.
-  note_passed_over(store, world);
+  note_passed_over(store, !options.requester, world);
   tell_commands(facts, world.ledger, ::getuid());
   if (options.books == store::Extent::everything)
     world.stopped = stopped_waiters(world.ledger, *options.processes);

@@ -34,10 +34,19 @@ void check_names(const Allowances& limits, Findings& findings) {
   }
 }
 
-/// A selector that is misspelt, or that is of a card that was taken out.
+/// Devices that nobody gets, and a selector that is misspelt, or that is of a card that was taken out.
 void check_excluded(const SitePolicy& policy, const Snapshot& snapshot, Findings& findings) {
   for (const ExcludedDevice& each : policy.excluded) {
-    if (!devices_named(each.selector, snapshot).empty()) continue;
+    const auto named = devices_named(each.selector, snapshot);
+    for (const std::size_t position : named) {
+      const Device& device = snapshot.devices[position];
+      findings.push_back({view::Level::pass, "GPU " + label(device),
+                          fmt::format("excluded by the site{}{}: nobody gets it, until the rule is taken out "
+                                      "of the site file, or root says `berth include {}`",
+                                      each.reason.empty() ? "" : ": ", each.reason, label(device)),
+                          ""});
+    }
+    if (!named.empty()) continue;
     findings.push_back(
         {view::Level::warn, "site file",
          fmt::format("[[excluded]] names device {}, and this machine has no such GPU", each.selector),

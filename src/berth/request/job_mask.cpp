@@ -72,15 +72,19 @@ JobMask job_mask(const std::vector<std::string>& uuids, const Snapshot& snapshot
   return mask;
 }
 
-void bound_share(JobMask& mask, std::size_t devices, std::uint64_t promise_bytes) {
-  const std::string_view name = vendor_named(mask.vendor).share_limit_variable;
-  if (name.empty() || promise_bytes == 0) return;
-  constexpr std::uint64_t kMiB = 1ULL << 20U;
-  const std::uint64_t mebibytes = promise_bytes / kMiB + (promise_bytes % kMiB == 0 ? 0 : 1);
-  std::string value;
-  for (std::size_t i = 0; i < devices; ++i)
-    value += fmt::format("{}{}={}M", value.empty() ? "" : ",", i, mebibytes);
-  mask.variables.emplace_back(name, std::move(value));
+void bound_job(JobMask& mask, std::size_t devices, const Request& request) {
+  const Vendor vendor = vendor_named(mask.vendor);
+  if (const auto bytes = request.shared ? request.promise_bytes : 0;
+      bytes > 0 && !vendor.share_limit_variable.empty()) {
+    constexpr std::uint64_t kMiB = 1ULL << 20U;
+    const std::uint64_t mebibytes = bytes / kMiB + (bytes % kMiB == 0 ? 0 : 1);
+    std::string value;
+    for (std::size_t i = 0; i < devices; ++i)
+      value += fmt::format("{}{}={}M", value.empty() ? "" : ",", i, mebibytes);
+    mask.variables.emplace_back(vendor.share_limit_variable, std::move(value));
+  }
+  if (request.mps_percent > 0 && !vendor.processor_limit_variable.empty())
+    mask.variables.emplace_back(vendor.processor_limit_variable, std::to_string(request.mps_percent));
 }
 
 std::optional<std::string> numbering_note(const JobMask& mask, const Snapshot& snapshot,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "berth/request/mask.h"
+#include "berth/request/request.h"
 
 namespace berth {
 
@@ -27,9 +28,10 @@ struct JobMask {
 /// indices all the same. REQUIRES: the devices are of one vendor.
 JobMask job_mask(const std::vector<std::string>& uuids, const Snapshot& snapshot, bool by_uuid = false);
 
-/// Adds what bounds the memory of a job that has so many devices in part, where the vendor has such a
-/// variable. Only CUDA under MPS obeys it, so it promises nothing to the neighbours.
-void bound_share(JobMask& mask, std::size_t devices, std::uint64_t promise_bytes);
+/// Adds what bounds the job of this request, which has got so many devices: the memory of its share of each,
+/// and the part of their processors that it asked for, where the vendor has such variables. Only CUDA under
+/// MPS obeys them, so they promise nothing to the neighbours.
+void bound_job(JobMask& mask, std::size_t devices, const Request& request);
 
 /// Whether the runtime of the device's vendor accepts the device's UUID in a mask.
 bool fits_mask(const Device& device);

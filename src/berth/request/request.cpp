@@ -117,6 +117,7 @@ Result<void> check(const Request& request) {
     return fail(ErrorCode::usage, "memory can be promised only on a shared device, not on a whole one");
   }
   if (request.time_s) BERTH_DO(check_time(*request.time_s));
+  if (request.mps_percent > 100) return fail(ErrorCode::usage, "--mps-percent is at most 100");
   if (request.yield_s) BERTH_DO(check_yield(*request.yield_s));
   for (const std::string& device : request.devices) {
     for (const std::string& excluded : request.exclude) {

@@ -56,6 +56,9 @@ struct Request {
   /// `--yield`: the request waits behind requests that do not yield, and its lease ends for them, with this
   /// time between SIGTERM and SIGKILL. nullopt: it does not yield.
   std::optional<std::int64_t> yield_s{};
+  /// `--mps-percent`: the job uses at most so much of a GPU's processors, where MPS serves it. 0: the request
+  /// does not say.
+  unsigned mps_percent = 0;
   /// The asking process computes on the device already, so no waiting request could have it: this request
   /// waits behind nobody.
   bool adopts_running_process = false;

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <thread>
@@ -30,6 +31,7 @@ constexpr std::chrono::seconds kFirst{60};
 // Later than most programs take to load what they compute on.
 constexpr int kSecondIsLater = 10;
 constexpr std::chrono::seconds kHearAgain{1};
+constexpr std::chrono::seconds kLeastPeriod{1};
 
 // Far longer than the start of a process takes, in the middle of which nobody can be stopped.
 constexpr int kLooksForStop = 100;
@@ -93,9 +95,13 @@ Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless
   return std::chrono::seconds(*seconds);
 }
 
-ComplianceCheck::ComplianceCheck(TicketId lease, source::SourceKind source,
+ComplianceCheck::ComplianceCheck(const Ticket& lease, source::SourceKind source,
                                  std::optional<std::chrono::seconds> first, bool expects_use)
-    : lease_(lease), source_(source), first_(first.value_or(kFirst)), expects_use_(expects_use) {
+    : lease_(lease.id),
+      source_(source),
+      first_(first.value_or(kFirst)),
+      expects_use_(expects_use),
+      may_overrun_(first && lease.promise_bytes > 0) {
   const Time now = Clock::now();
   if (first) due_ = {now + *first * kSecondIsLater, now + *first};
 }
@@ -106,7 +112,7 @@ std::optional<ComplianceCheck::Time> ComplianceCheck::next() const {
   return due_.empty() ? std::nullopt : std::optional(due_.back());
 }
 
-std::optional<std::string> ComplianceCheck::go_on() {
+std::optional<ComplianceRemark> ComplianceCheck::go_on() {
   if (!look_) {
     if (!due_.empty() && Clock::now() >= due_.back()) begin();
     return std::nullopt;
@@ -115,7 +121,16 @@ std::optional<std::string> ComplianceCheck::go_on() {
   const ssize_t length = ::read(answer_.get(), text.data(), text.size());
   if (length < 0) return std::nullopt;
   look_.reset();
-  return judged({text.data(), static_cast<std::size_t>(length)});
+  auto remark = judged({text.data(), static_cast<std::size_t>(length)});
+  look_later();
+  return remark;
+}
+
+void ComplianceCheck::look_later() {
+  if (!due_.empty() || !may_overrun_) return;
+  // All looks after the first two are about this.
+  expects_use_ = false;
+  due_ = {Clock::now() + std::max(first_, kLeastPeriod) * kSecondIsLater};
 }
 
 void ComplianceCheck::begin() {
@@ -131,19 +146,20 @@ void ComplianceCheck::begin() {
   if (auto child = sys::Child::spawn(command)) look_ = std::move(*child);
 }
 
-std::optional<std::string> ComplianceCheck::judged(std::string_view answer) {
+std::optional<ComplianceRemark> ComplianceCheck::judged(std::string_view answer) {
   const std::size_t line = answer.find('\n');
   const std::string_view compliance = answer.substr(0, line);
   const std::string_view sentence = line == std::string_view::npos ? "" : answer.substr(line + 1);
   if (compliance == to_text(Compliance::strays)) {
     due_.clear();
-    return fmt::format("look at the job: {}", sentence);
+    may_overrun_ = false;
+    return ComplianceRemark{fmt::format("look at the job: {}", sentence)};
   }
-  if (compliance == kOverruns && !std::exchange(told_overrun_, true))
-    return fmt::format("look at the job: {}", sentence);
+  if (compliance == kOverruns && std::exchange(may_overrun_, false))
+    return ComplianceRemark{std::string(sentence), true};
   if (compliance != to_text(Compliance::idle) || !expects_use_ || !due_.empty()) return std::nullopt;
-  return fmt::format("{} after the start of the job: {}",
-                     duration_for_people((first_ * kSecondIsLater).count()), sentence);
+  return ComplianceRemark{fmt::format("{} after the start of the job: {}",
+                                      duration_for_people((first_ * kSecondIsLater).count()), sentence)};
 }
 
 void ComplianceCheck::end() {

@@ -18,25 +18,34 @@ namespace berth::supervise {
 /// after a minute. nullopt: never. Error: `usage`.
 Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless = Unitless::refused);
 
+/// What a look has found, for the user.
+struct ComplianceRemark {
+  std::string words;        ///< a sentence
+  bool is_overrun = false;  ///< the job uses more of a device than it was promised
+
+  bool operator==(const ComplianceRemark&) const = default;
+};
+
 /// Looks twice, while a command runs, whether it computes on the devices that were leased for it. If it does
-/// not, or uses more of a share than was promised, says so once. Each look is a process of its own, and we
-/// never wait for it, because the driver may hang.
+/// not, or uses more of a share than was promised, says so once. A job with a share can begin to do so at any
+/// time, so the looks at it go on until one has found it. Each look is a process of its own, and we never
+/// wait for it, because the driver may hang.
 class ComplianceCheck {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   /// Looks when `first` has passed, and again after ten times as long; nullopt: never. `expects_use`: also
   /// says so if nothing computes on any device.
-  ComplianceCheck(TicketId lease, source::SourceKind source, std::optional<std::chrono::seconds> first,
+  ComplianceCheck(const Ticket& lease, source::SourceKind source, std::optional<std::chrono::seconds> first,
                   bool expects_use);
   ComplianceCheck(const ComplianceCheck&) = delete;
   ComplianceCheck& operator=(const ComplianceCheck&) = delete;
 
   /// The latest moment at which to call `go_on`; nullopt: never again.
   std::optional<Time> next() const;
-  /// Begins a look that is due, or reads what a look has found. Never waits. Gives a sentence for the user,
-  /// if there is something to say.
-  std::optional<std::string> go_on();
+  /// Begins a look that is due, or reads what a look has found. Never waits. nullopt: there is nothing to
+  /// say.
+  std::optional<ComplianceRemark> go_on();
   /// Ends a look under way.
   void end();
   /// Processes of looks that were told to end, which may take a while. They do not belong to the command.
@@ -44,13 +53,14 @@ class ComplianceCheck {
 
  private:
   void begin();
-  std::optional<std::string> judged(std::string_view answer);
+  std::optional<ComplianceRemark> judged(std::string_view answer);
+  void look_later();
 
   TicketId lease_;
   source::SourceKind source_;
   std::chrono::seconds first_;
   bool expects_use_;
-  bool told_overrun_ = false;
+  bool may_overrun_;       ///< its devices are shares, and it was not seen to use more
   std::vector<Time> due_;  ///< of the looks still to come, the next one last
   std::optional<sys::Child> look_;
   sys::Descriptor answer_;

@@ -62,6 +62,7 @@ void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
                               return {};
                             }});
   syntax.options.push_back(lease_option("time", options.request.request));
+  syntax.options.push_back(lease_option("mps-percent", options.request.request));
   syntax.options.push_back(note_option(kLeaseGroup, options.note));
 }
 
@@ -99,11 +100,12 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   return lease;
 }
 
-JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLease& lease, bool uuids) {
-  JobMask mask = job_mask(lease.ticket().devices, lease.world().facts.snapshot, uuids);
+JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLease& lease,
+                          const command::RequestOptions& asked) {
   const Ticket& ticket = lease.ticket();
-  if (ticket.shared) bound_share(mask, ticket.devices.size(), ticket.promise_bytes);
-  mask.variables.emplace_back("BERTH_LEASE", domain.path_of(lease.ticket().id));
+  JobMask mask = job_mask(ticket.devices, lease.world().facts.snapshot, asked.uuids);
+  bound_job(mask, ticket.devices.size(), asked.request);
+  mask.variables.emplace_back("BERTH_LEASE", domain.path_of(ticket.id));
   return mask;
 }
 

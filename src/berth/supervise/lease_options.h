@@ -52,7 +52,8 @@ Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& option
 Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
                                       const leasing::TicketWords& words);
 
-/// The variables of Berth in the environment of a job in this lease.
-JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLease& lease, bool uuids);
+/// The variables of Berth in the environment of a job in this lease, which was asked for with these options.
+JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLease& lease,
+                          const command::RequestOptions& asked);
 
 }  // namespace berth::supervise

@@ -119,7 +119,7 @@ class Run {
     for (const std::string& note : leasing::notes_on(lease)) command::print_message(note);
     sys::JobCommand command;
     command.words = fill_in(lease);
-    JobMask mask = lease_environment(domain, lease, options_.lease.request.uuids);
+    JobMask mask = lease_environment(domain, lease, options_.lease.request);
     command.environment = std::move(mask.variables);
     command.unset = std::move(mask.unset);
     tell_what_it_has(command, lease);
@@ -174,7 +174,7 @@ class Run {
     end.command_is(job->pid(), options_.shell);
     lease.end_watch();
     PreemptionWatch watch(session, lease);
-    ComplianceCheck check(lease.ticket().id, options_.lease.request.source, options_.first_look,
+    ComplianceCheck check(lease.ticket(), options_.lease.request.source, options_.first_look,
                           !options_.shell);
     RunSampling sampling(lease, session.domain(), options_.lease.request.source, sampling_);
     std::optional<sys::JobEnding> ending;
@@ -191,7 +191,7 @@ class Run {
     while (!(ending = job->wait(next()))) {
       handle_release_call(*job, lease, end, all_of_job);
       end_for_waiter(watch, lease, end, all_of_job);
-      if (const auto sentence = check.go_on()) command::print_message(*sentence);
+      if (const auto remark = check.go_on()) tell(*remark);
       sampling.go_on();
       go_on(end, all_of_job);
     }
@@ -217,6 +217,12 @@ class Run {
     if (options_.hooks.at_last) options_.hooks.at_last();
     if (ending->signal != 0 && !is_requeued()) sys::end_like(*ending);
     return ending->exit_status;
+  }
+
+  void tell(const ComplianceRemark& remark) const {
+    command::print_message(remark.is_overrun ? fmt::format("look at the job: {}", remark.words)
+                                             : remark.words);
+    if (remark.is_overrun && options_.hooks.overruns) options_.hooks.overruns(remark.words);
   }
 
   void tell_receipt(const Receipt& receipt, const std::string& missing) const {

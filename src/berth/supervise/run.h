@@ -32,6 +32,8 @@ struct RunHooks {
   std::function<void(const std::string&)> left_behind;
   /// Everything is done, and this process is about to end.
   std::function<void()> at_last;
+  /// The command uses more of a device than its share; the sentence says how much.
+  std::function<void(const std::string&)> overruns;
   /// The time of the lease is over in this many seconds.
   std::function<void(std::int64_t)> time_is_short;
   /// Called again and again while any process of the command lives; returns the latest moment for the next

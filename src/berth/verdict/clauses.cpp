@@ -266,24 +266,10 @@ Objection compute_mode(const Case& subject) {
   return failure;
 }
 
-/// "GPU 1", or "another GPU" if it is not there any more.
-std::string gpu_in_words(const std::string& uuid, const Snapshot& snapshot) {
-  const Device* device = find_device(snapshot, uuid);
-  return device == nullptr ? "another GPU" : fmt::format("GPU {}", label(*device));
-}
-
 Objection not_passed_over(const Case& subject) {
   if (subject.passed_over == nullptr) return std::nullopt;
-  const PassedOver& passed = *subject.passed_over;
-  if (passed.no_cuda)
-    return because(fmt::format("passed over until {}: CUDA did not start on it{}; `berth doctor` says why",
-                               passed.until_text, passed.by_others ? " for two users" : ""));
-  return because(
-      fmt::format("passed over until {}: the last {} runs on it{} ended badly within {}, and the same "
-                  "program lives on {}",
-                  passed.until_text, kBadRuns, passed.by_others ? " of each of two users" : "",
-                  duration_for_people(std::max<std::int64_t>(1, (passed.longest + 999) / 1000)),
-                  gpu_in_words(passed.lives_on, subject.facts.snapshot)));
+  return because(fmt::format("passed over until {}: {}", subject.passed_over->until_text,
+                             why_passed_over(*subject.passed_over, subject.facts.snapshot)));
 }
 
 Objection thresholds(const Case& subject) {

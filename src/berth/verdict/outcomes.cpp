@@ -9,8 +9,11 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
+#include "berth/base/units.h"
 
 namespace berth {
 namespace {
@@ -301,6 +304,38 @@ Indices on_card_of(const Device& device, const Snapshot& snapshot, Numbers& numb
   return indices;
 }
 
+/// A device that root includes again is included for all; one that a user includes, for that user.
+std::vector<PastRun> included_for(std::uint32_t uid, const std::vector<UserRuns>& outcomes) {
+  std::vector<PastRun> included;
+  for (const UserRuns& user : outcomes) {
+    if (user.uid != 0 && user.uid != uid) continue;
+    std::ranges::copy_if(user.runs, std::back_inserter(included),
+                         [](const PastRun& outcome) { return outcome.ending == Ending::included; });
+  }
+  return included;
+}
+
+/// The devices that the runs of this user speak against.
+std::map<std::string, PassedOver> judged_by(const UserRuns& user, const std::vector<PastRun>& included,
+                                            const Ledger& ledger, const Snapshot& snapshot, Moment now) {
+  std::map<std::string, PassedOver> found;
+  const std::set<std::string_view> doubtful = worth_judging(user);
+  const bool is_any_split =
+      std::ranges::any_of(snapshot.devices, [](const Device& device) { return device.mig.has_value(); });
+  if (doubtful.empty() && !is_any_split) return found;
+  Numbers numbers;
+  const Runs runs(user, included, ledger, now, numbers);
+  for (const Device& device : snapshot.devices) {
+    // Of MIG instances, those of one card count together.
+    if (!device.mig && !doubtful.contains(device.uuid)) continue;
+    auto judged = runs.judge({numbers.of(device.uuid)}, numbers);
+    if (const Indices card = on_card_of(device, snapshot, numbers); !judged && !card.empty())
+      judged = runs.judge(card, numbers);
+    if (judged) found.emplace(device.uuid, *std::move(judged));
+  }
+  return found;
+}
+
 }  // namespace
 
 std::uint64_t fingerprint_of(std::uint32_t uid, std::string_view command) {
@@ -334,33 +369,15 @@ bool read_value(std::string_view text, Ending& ending) {
 
 std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outcomes, const Ledger& ledger,
                                               const Snapshot& snapshot, std::uint32_t asker, Moment now) {
-  // A device that root includes again is included for all; one that the asking user includes, for that user.
-  std::vector<PastRun> for_all;
-  for (const UserRuns& user : outcomes) {
-    if (user.uid != 0 && user.uid != asker) continue;
-    std::ranges::copy_if(user.runs, std::back_inserter(for_all),
-                         [](const PastRun& outcome) { return outcome.ending == Ending::included; });
-  }
-  const bool is_any_split =
-      std::ranges::any_of(snapshot.devices, [](const Device& device) { return device.mig.has_value(); });
+  const std::vector<PastRun> included = included_for(asker, outcomes);
   std::map<std::string, PassedOver> found;
   std::map<std::string, std::vector<PassedOver>> by_others;
   for (const UserRuns& user : outcomes) {
-    const std::set<std::string_view> doubtful = worth_judging(user);
-    if (doubtful.empty() && !is_any_split) continue;
-    Numbers numbers;
-    const Runs runs(user, for_all, ledger, now, numbers);
-    for (const Device& device : snapshot.devices) {
-      // Of MIG instances, those of one card count together.
-      if (!device.mig && !doubtful.contains(device.uuid)) continue;
-      auto judged = runs.judge({numbers.of(device.uuid)}, numbers);
-      if (const Indices card = on_card_of(device, snapshot, numbers); !judged && !card.empty())
-        judged = runs.judge(card, numbers);
-      if (!judged) continue;
+    for (auto& [uuid, judged] : judged_by(user, included, ledger, snapshot, now)) {
       if (user.uid == asker)
-        found.emplace(device.uuid, *judged);
+        found.emplace(uuid, judged);
       else
-        by_others[device.uuid].push_back(*judged);
+        by_others[uuid].push_back(judged);
     }
   }
   constexpr std::size_t kAgree = 2;
@@ -372,6 +389,28 @@ std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outco
     found.emplace(uuid, said[kAgree - 1]);
   }
   return found;
+}
+
+std::map<std::uint32_t, std::map<std::string, PassedOver>> passed_over_by_users(
+    const std::vector<UserRuns>& outcomes, const Ledger& ledger, const Snapshot& snapshot, Moment now) {
+  std::map<std::uint32_t, std::map<std::string, PassedOver>> found;
+  for (const UserRuns& user : outcomes) {
+    if (auto judged = judged_by(user, included_for(user.uid, outcomes), ledger, snapshot, now);
+        !judged.empty())
+      found.emplace(user.uid, std::move(judged));
+  }
+  return found;
+}
+
+std::string why_passed_over(const PassedOver& passed, const Snapshot& snapshot) {
+  if (passed.no_cuda)
+    return fmt::format("CUDA did not start on it{}; `berth doctor` says why",
+                       passed.by_others ? " for two users" : "");
+  const Device* elsewhere = find_device(snapshot, passed.lives_on);
+  return fmt::format("the last {} runs on it{} ended badly within {}, and the same program lives on {}",
+                     kBadRuns, passed.by_others ? " of each of two users" : "",
+                     duration_for_people(std::max<std::int64_t>(1, (passed.longest + 999) / 1000)),
+                     elsewhere == nullptr ? "another GPU" : fmt::format("GPU {}", label(*elsewhere)));
 }
 
 std::map<std::string, unsigned> bad_runs_in_a_row(const UserRuns& own, Moment now) {

@@ -68,6 +68,16 @@ struct PassedOver {
   bool operator==(const PassedOver&) const = default;
 };
 
+/// The user for whom a device is passed over, as it is told to others.
+struct PassedOverFor {
+  std::uint32_t uid = 0;
+  std::string user{};        ///< "": not known
+  std::int64_t until_s = 0;  ///< seconds since the epoch
+  std::string reason{};      ///< as why_passed_over
+
+  bool operator==(const PassedOverFor&) const = default;
+};
+
 /// How often runs have to end badly, one after the other, and how soon.
 inline constexpr std::size_t kBadRuns = 3;
 inline constexpr Moment kEndsSoon = 60'000;
@@ -90,6 +100,14 @@ inline constexpr Moment kLongestPassing = 24LL * 3'600'000;
 /// leases are the runs that still live.
 std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outcomes, const Ledger& ledger,
                                               const Snapshot& snapshot, std::uint32_t asker, Moment now);
+
+/// For each user, the devices that this user's own runs speak against, as passed_over finds them, by UUID.
+std::map<std::uint32_t, std::map<std::string, PassedOver>> passed_over_by_users(
+    const std::vector<UserRuns>& outcomes, const Ledger& ledger, const Snapshot& snapshot, Moment now);
+
+/// Why, without until when: "the last 3 runs on it ended badly within 2 s, and the same program lives on GPU
+/// 1".
+std::string why_passed_over(const PassedOver& passed, const Snapshot& snapshot);
 
 /// How many of a user's last runs on a device ended badly, one after the other, the last of them within ten
 /// minutes; by UUID, and only where it is one or more. That CUDA did not start counts as one, however long

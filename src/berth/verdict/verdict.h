@@ -96,6 +96,9 @@ struct Facts {
   /// By UUID. A request for which only such devices remain gets them all the same.
   std::map<std::string, PassedOver> passed_over{};
   std::map<std::string, unsigned> bad_runs{};  ///< by UUID, as bad_runs_in_a_row
+  /// By UUID, for which users their own runs speak against the device. Only where the machine is looked at,
+  /// and nothing asked for.
+  std::map<std::string, std::vector<PassedOverFor>> passed_over_for{};
   std::int64_t booted_at_s = 0;  ///< when the boot clock began, in seconds since the epoch; 0: not known
 };
 

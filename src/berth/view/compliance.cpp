@@ -93,8 +93,7 @@ std::string overrun_sentence(const Overrun& overrun, const Ticket& lease) {
   const auto [used, promised] = bytes_side_by_side(overrun.used_bytes, lease.promise_bytes);
   return fmt::format(
       "it uses {} on GPU {}, and its share is {}: the other jobs there may run out of memory; ask for more "
-      "with "
-      "--memory",
+      "with --memory",
       used, label(*overrun.device), promised);
 }
 

@@ -90,6 +90,19 @@ Json culprit_json(const Culprit& culprit) {
           {"note", text_or_null(culprit.note)}};
 }
 
+/// For whom it is passed over.
+Json passed_over_json(const Device& device, const Facts& facts) {
+  Json list = Json::array();
+  const auto found = facts.passed_over_for.find(device.uuid);
+  if (found == facts.passed_over_for.end()) return list;
+  for (const PassedOverFor& each : found->second)
+    list.push_back({{"uid", each.uid},
+                    {"user", text_or_null(each.user)},
+                    {"until_s", seconds_or_null(each.until_s)},
+                    {"reason", text_or_null(each.reason)}});
+  return list;
+}
+
 }  // namespace
 
 Json text_or_null(std::string_view text) {
@@ -130,6 +143,7 @@ Json device_json(const Device& device, const Verdict* verdict, const Listing& li
   const std::vector<const Ticket*> holding = leases_holding(device, leases);
   json["idle"] = nullable(is_idle(device, holding, listing.facts));
   json["idle_since_s"] = nullable(listing.idle.since(device, holding));
+  json["passed_over"] = passed_over_json(device, listing.facts);
   json["verdict"] = verdict == nullptr ? Json(nullptr) : verdict_json(*verdict);
   return json;
 }

@@ -215,6 +215,10 @@ void read_devices(const JsonReader& json, HostReport& report) {
     const Device& device = report.facts.snapshot.devices.emplace_back(read_device(each, report));
     if (!device.uuid.empty()) uuids.take(device.uuid, each, "uuid");
     idle_since.push_back(each.reading_time("idle_since_s"));
+    each.each("passed_over", [&](const JsonReader& one) {
+      report.facts.passed_over_for[device.uuid].push_back(
+          {one.number<std::uint32_t>("uid"), one.text("user"), one.time("until_s"), one.text("reason")});
+    });
     const auto verdict = each.maybe_object("verdict");
     // Each has one but those that are split, which stand for nothing.
     if (verdict && is_split(device)) each.mark("verdict", "is of a GPU that is split");

@@ -13,6 +13,15 @@ double gauge_of(std::size_t count) {
   return static_cast<double>(count);
 }
 
+std::map<Clause, std::size_t> refused_devices(const Host& host) {
+  std::map<Clause, std::size_t> counts;
+  if (!host.report) return counts;
+  for (const Verdict& verdict : host.report->verdicts) {
+    if (verdict.failed) ++counts[*verdict.failed];
+  }
+  return counts;
+}
+
 }  // namespace
 
 /// Cards of one name with different memory are one series: Prometheus takes no second one.
@@ -34,6 +43,20 @@ std::string hub_metrics(const Hosts& hosts, const PollCounts& polls) {
   for (const auto& host : hosts) {
     writer.sample({{"host", host->name}},
                   host->seen_s ? std::optional(static_cast<double>(*host->seen_s)) : std::nullopt);
+  }
+  writer.metric("hub_refused_devices", "gauge",
+                "Devices of the host that no request for one whole device could have, by the first condition "
+                "that fails.");
+  for (const auto& host : hosts) {
+    for (const auto& [clause, count] : refused_devices(*host))
+      writer.sample({{"host", host->name}, {"clause", std::string(to_text(clause))}}, gauge_of(count));
+  }
+  writer.metric("hub_passed_over_devices", "gauge",
+                "Devices of the host that some user's requests pass over, because this user's runs on them "
+                "died and live elsewhere.");
+  for (const auto& host : hosts) {
+    if (host->report)
+      writer.sample({{"host", host->name}}, gauge_of(host->report->facts.passed_over_for.size()));
   }
   const Totals totals = totals_of(hosts);
   writer.metric("hub_devices", "gauge", "Devices of the model on all hosts.");

@@ -99,6 +99,24 @@ void write_verdicts(MetricWriter& writer, const Listing& listing) {
     if (const Device* device = find_device(listing.facts.snapshot, verdict.uuid))
       writer.sample(key_of(*device), verdict.free() ? 1 : 0);
   }
+  writer.metric("device_refused", "gauge",
+                "Whether no request for one whole device could have it now; the label says why: the first "
+                "condition that fails.");
+  for (const Verdict& verdict : listing.verdicts) {
+    const Device* device = find_device(listing.facts.snapshot, verdict.uuid);
+    if (device == nullptr || verdict.free()) continue;
+    MetricLabels labels = key_of(*device);
+    labels.emplace_back("clause", to_text(*verdict.failed));
+    writer.sample(labels, 1);
+  }
+  writer.metric(
+      "device_passed_over_users", "gauge",
+      "Users whose requests pass the device over, because their runs on it died and live elsewhere.");
+  for (const Device& device : listing.facts.snapshot.devices) {
+    const auto users = listing.facts.passed_over_for.find(device.uuid);
+    const bool is_known = users != listing.facts.passed_over_for.end();
+    writer.sample(key_of(device), is_known ? static_cast<double>(users->second.size()) : 0);
+  }
   writer.metric("device_memory_grantable_bytes", "gauge",
                 "Memory that a new lease could be promised: what is neither promised to others nor in use.");
   for (const Verdict& verdict : listing.verdicts) {

@@ -140,6 +140,29 @@ function Processes({ processes }: { processes: readonly Process[] | null }) {
   );
 }
 
+function PassedOver({ view }: { view: DeviceView }) {
+  const users = view.device.passed_over ?? [];
+  if (users.length === 0) return null;
+  return (
+    <section>
+      <h3>Passed over</h3>
+      <ul class="waiters">
+        {users.map((each) => (
+          <li key={each.uid}>
+            <span class="line">
+              <b>{userOf(each)}</b>
+              <span class="end">
+                <Moment word="until" at={each.until_s} />
+              </span>
+            </span>
+            {each.reason}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 export function DeviceDetails({ view, host }: { view: DeviceView; host: HostView }) {
   const { device, state } = view;
   const word = kStateWords[state];
@@ -163,6 +186,7 @@ export function DeviceDetails({ view, host }: { view: DeviceView; host: HostView
         </p>
       )}
       <Leases view={view} />
+      <PassedOver view={view} />
       <Facts view={view} />
       {device.uuid && (
         <DeviceHistory

@@ -62,6 +62,25 @@ TEST_CASE("a lease is ours until it is released, and says what to set") {
   CHECK(lease(*request(2)).has_value());
 }
 
+TEST_CASE("the variables of a share bound it where MPS runs") {
+  const SimulatedMachine machine;
+  Request share = *request(2);
+  share.shared = true;
+  share.promise_bytes = 10ULL << 30;
+  share.mps_percent = 30;
+  const auto held = lease(share);
+  if (!held) FAIL(held.error().message);
+  const auto value_of = [&](const std::string& name) -> std::string {
+    for (const auto& [known, value] : held->variables()) {
+      if (known == name) return value;
+    }
+    return "";
+  };
+  CHECK(value_of("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT") == "0=10240M,1=10240M");
+  CHECK(value_of("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE") == "30");
+  CHECK(held->variables().front().first == "CUDA_VISIBLE_DEVICES");
+}
+
 TEST_CASE("a fork of the host holds the lease, and a program that it starts does not") {
   const SimulatedMachine machine;
   auto both = lease(*request(2));

@@ -10,7 +10,7 @@
 namespace berth {
 namespace {
 
-constexpr std::array<std::string_view, 5> kEvents{"start", "end", "fail", "time", "left"};
+constexpr std::array<std::string_view, 6> kEvents{"start", "end", "fail", "time", "left", "share"};
 constexpr std::array<std::string_view, 5> kWays{"cmd", "mail", "ntfy", "slack", "json"};
 
 bool is_url(std::string_view text) {

@@ -11,10 +11,11 @@ namespace berth {
 /// The events that a user can be told of.
 enum class NoticeEvent {
   start,
-  end,   ///< with status 0
-  fail,  ///< it ended otherwise, was cut off, or can never begin
-  time,  ///< its time is over soon
-  left,  ///< it has ended, and what it started still has its GPUs
+  end,    ///< with status 0
+  fail,   ///< it ended otherwise, was cut off, or can never begin
+  time,   ///< its time is over soon
+  left,   ///< it has ended, and what it started still has its GPUs
+  share,  ///< it uses more of a GPU than its share
 };
 std::string_view to_text(NoticeEvent event);
 bool is_notice_event(std::string_view text);

@@ -66,17 +66,26 @@ TEST_CASE("a vendor that is not known has its name, and its devices no mask") {
   CHECK(vendor_of(snapshot.devices[0]).maker == "acme");
 }
 
-TEST_CASE("a share is bounded in CUDA by its promise, by the numbers of its mask") {
-  JobMask mask;
-  mask.vendor = "nvidia";
-  bound_share(mask, 2, (10ULL << 30) + 1);
-  CHECK(mask.variables == std::vector<std::pair<std::string, std::string>>{
-                              {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=10241M,1=10241M"}});
-  mask.variables.clear();
-  bound_share(mask, 1, 0);
-  mask.vendor = "amd";
-  bound_share(mask, 1, 10ULL << 30);
-  CHECK(mask.variables.empty());
+TEST_CASE(
+    "a job is bounded in CUDA by its share, by the numbers of its mask, and by the percent that it asks") {
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+  const auto bounds = [](const char* vendor, std::uint64_t promise_bytes, unsigned percent) {
+    Request request;
+    request.shared = promise_bytes > 0;
+    request.promise_bytes = promise_bytes;
+    request.mps_percent = percent;
+    JobMask mask;
+    mask.vendor = vendor;
+    bound_job(mask, 2, request);
+    return mask.variables;
+  };
+  constexpr std::uint64_t kPromise = (10ULL << 30) + 1;
+  const Variables memory{{"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=10241M,1=10241M"}};
+  CHECK(bounds("nvidia", kPromise, 0) == memory);
+  CHECK(bounds("nvidia", 0, 30) == Variables{{"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "30"}});
+  CHECK(bounds("nvidia", kPromise, 30).size() == 2);
+  CHECK(bounds("nvidia", 0, 0).empty());
+  CHECK(bounds("amd", kPromise, 30).empty());
 }
 
 }  // namespace

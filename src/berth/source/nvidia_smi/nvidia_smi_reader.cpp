@@ -97,9 +97,13 @@ std::vector<Device> join_report(std::vector<Device> devices, const std::vector<R
   std::vector<Device> joined;
   for (Device& device : devices) {
     joined.push_back(std::move(device));
+    const auto gpu = std::ranges::find(report, joined.back().uuid, &ReportedGpu::uuid);
+    if (gpu == report.end() || gpu->uuid.empty()) continue;
+    if (readings.has(ReadingKind::health)) {
+      joined.back().health.row_remap_pending = gpu->row_remap_pending;
+      joined.back().health.row_remap_failed = gpu->row_remap_failed;
+    }
     const Device parent = joined.back();
-    const auto gpu = std::ranges::find(report, parent.uuid, &ReportedGpu::uuid);
-    if (gpu == report.end() || parent.uuid.empty()) continue;
     if (parent.mig_enabled != true) {
       if (readings.has(ReadingKind::processes)) joined.back().processes = processes_on(*gpu, nullptr);
       continue;

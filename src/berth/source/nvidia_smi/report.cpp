@@ -35,6 +35,13 @@ Reading<unsigned> unsigned_number(std::string_view text) {
   return number_from_text<unsigned>(text);
 }
 
+/// "N/A" where the GPU has no such thing.
+Reading<bool> yes_or_no(std::string_view text) {
+  if (text == "Yes") return true;
+  if (text == "No") return false;
+  return std::nullopt;
+}
+
 /// "512 MiB".
 Reading<std::uint64_t> amount(std::string_view text) {
   const auto value = number_from_text<std::uint64_t>(text.substr(0, text.find(' ')));
@@ -95,7 +102,10 @@ std::string_view between(std::string_view text, std::string_view before, std::st
 std::vector<ReportedGpu> parse_report(std::string_view xml) {
   std::vector<ReportedGpu> gpus;
   while (const auto gpu = next_element(xml, "gpu")) {
+    const std::string_view rows = element(*gpu, "remapped_rows");
     gpus.push_back({.uuid = std::string(element(*gpu, "uuid")),
+                    .row_remap_pending = yes_or_no(element(rows, "remapped_row_pending")),
+                    .row_remap_failed = yes_or_no(element(rows, "remapped_row_failure")),
                     .processes = parse_processes(*gpu),
                     .instances = parse_instances(*gpu)});
   }

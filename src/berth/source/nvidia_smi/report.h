@@ -24,6 +24,8 @@ struct ReportedInstance {
 /// processes listed, and processes with the MIG instance that they are on.
 struct ReportedGpu {
   std::string uuid;
+  Reading<bool> row_remap_pending;
+  Reading<bool> row_remap_failed;
   Reading<std::vector<ReportedProcess>> processes;
   std::vector<ReportedInstance> instances;
 };

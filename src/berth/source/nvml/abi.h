@@ -123,6 +123,21 @@ enum Field : std::uint32_t {
 };
 enum FieldType : std::uint32_t { kUnsigned32 = 1, kUnsignedLong = 2, kUnsigned64 = 3 };
 
+/// A set of events that a client waits for.
+struct OpaqueEventSet;
+using EventSet = OpaqueEventSet*;
+
+struct Event {
+  Handle device;
+  std::uint64_t type;
+  std::uint64_t data;  ///< of an Xid: its number
+  std::uint32_t gpu_instance;
+  std::uint32_t compute_instance;
+};
+static_assert(sizeof(Event) == 32 && offsetof(Event, data) == 16);
+
+inline constexpr std::uint64_t kXidEvent = 8;
+
 /// One entry of a process list, as far as all its forms agree. See process_list.h.
 struct ProcessEntry1 {
   std::uint32_t pid;

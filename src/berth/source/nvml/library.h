@@ -85,6 +85,11 @@ class Library {
   OfDevice<U, U, std::uint64_t*> ecc_errors{{"nvmlDeviceGetTotalEccErrors"}};
   OfDevice<U*> retired_pending{{"nvmlDeviceGetRetiredPagesPendingStatus"}};
 
+  Entry<EventSet*> create_event_set{{"nvmlEventSetCreate"}};
+  OfDevice<std::uint64_t, EventSet> register_events{{"nvmlDeviceRegisterEvents"}};
+  // The older form fills less of the same struct.
+  Entry<EventSet, Event*, U> wait_for_event{{"nvmlEventSetWait_v2", "nvmlEventSetWait"}};
+
   /// A reading that is one number of a GPU as the driver tells it, and nothing more.
   struct PlainReading {
     ReadingKind asked_with;

@@ -38,6 +38,7 @@ Result<void> NvmlReader::start_again() {
   library_->call(library_->shutdown);
   started_ = false;
   start_again_ = false;
+  events_.forget();
   return prepare();
 }
 
@@ -82,15 +83,19 @@ Result<void> NvmlReader::read(const source::ReadRequest& request, source::Sink& 
   }
   sink.head(head);
 
+  const bool with_events = readings.has(ReadingKind::xid_events);
+  if (with_events) events_.take(*library_);
   const source::Xids xids(readings);
   source::ProcessDescriber describer(names_);
   std::vector<Device> gpus;
   for (unsigned index = 0; index < count; ++index) {
     sink.begin({.kind = Stage::Kind::device, .index = index, .count = count});
+    if (with_events) events_.watch(*library_, index);
     std::vector<Device> devices = read_device(*library_, index, xids.needed(readings));
     for (Device& device : devices) {
       if (readings.has(ReadingKind::process_details)) describer.describe(device);
       xids.note(device);
+      events_.note(device);
       sink.device(device);
     }
     gpus.push_back(std::move(devices.front()));

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "berth/source/nvml/library.h"
+#include "berth/source/nvml/xid_events.h"
 #include "berth/source/proc/user_names.h"
 #include "berth/source/reader.h"
 
@@ -34,6 +35,7 @@ class NvmlReader : public source::Reader {
   /// Access to all devices went away (a container after `systemctl daemon-reload`): only a new start may
   /// bring it back.
   bool start_again_ = false;
+  XidEvents events_;
   source::UserNames names_;
 };
 

@@ -97,6 +97,9 @@ constexpr const char* kReport = R"(<?xml version="1.0" ?>
 	<attached_gpus>2</attached_gpus>
 	<gpu id="00000000:01:00.0">
 		<uuid>GPU-1</uuid>
+		<remapped_rows><remapped_row_corr>0</remapped_row_corr><remapped_row_unc>1</remapped_row_unc>
+			<remapped_row_pending>Yes</remapped_row_pending><remapped_row_failure>No</remapped_row_failure>
+		</remapped_rows>
 		<processes>
 			<process_info><gpu_instance_id>N/A</gpu_instance_id><compute_instance_id>N/A</compute_instance_id>
 				<pid>7</pid><type>C+G</type><process_name>a &amp; b</process_name><used_memory>512 MiB</used_memory>
@@ -111,6 +114,7 @@ constexpr const char* kReport = R"(<?xml version="1.0" ?>
 			<fb_memory_usage><total>4864 MiB</total><reserved>0 MiB</reserved><used>12 MiB</used><free>4852 MiB</free>
 			</fb_memory_usage></mig_device></mig_devices>
 		<uuid>GPU-2</uuid>
+		<remapped_rows><remapped_row_pending>N/A</remapped_row_pending></remapped_rows>
 		<processes>
 			<process_info><gpu_instance_id>5</gpu_instance_id><compute_instance_id>0</compute_instance_id><pid>9</pid>
 				<type>C</type><used_memory>10 MiB</used_memory></process_info>
@@ -148,6 +152,19 @@ TEST_CASE("the report gives processes with their kind, and instances with their 
   CHECK(joined[2].memory.total_bytes == std::uint64_t{4864} << 20U);
   REQUIRE(joined[2].processes->size() == 1);
   CHECK(joined[2].processes->at(0).pid == 9);
+}
+
+TEST_CASE("the report tells of memory that is to be remapped, where it was asked and a card has that") {
+  std::vector<Device> devices(2);
+  devices[0].uuid = "GPU-1";
+  devices[1].uuid = "GPU-2";
+  const auto joined = join_report(devices, parse_report(kReport), {}, ReadingKind::health);
+  CHECK(joined[0].health.row_remap_pending == true);
+  CHECK(joined[0].health.row_remap_failed == false);
+  CHECK_FALSE(joined[1].health.row_remap_pending);
+  CHECK_FALSE(joined[1].health.row_remap_failed);
+  CHECK_FALSE(
+      join_report(devices, parse_report(kReport), {}, ReadingKind::processes)[0].health.row_remap_pending);
 }
 
 TEST_CASE("a report that is cut off, empty or no report leaves the processes unknown") {

@@ -340,6 +340,26 @@ TEST_CASE("one's own runs count for oneself, and those of others where two agree
         "");
 }
 
+TEST_CASE("whoever looks at the machine is told for whom a device is passed over, and why") {
+  UserRuns bob{kBob, {}};
+  for (const Moment at_s : {100, 102, 104})
+    bob.runs.push_back(outcome_of({at_s, 0, "a.py", 1, kBadly}, kBob));
+  bob.runs.push_back(outcome_of({106, 1, "a.py", 9, kWell}, kBob));
+  const UserRuns carol{kCarol, {outcome_of({120, 0, "", 0, kIncluded}, kCarol)}};
+  UserRuns root{0, {}};
+  const Snapshot snapshot = machine(4).snapshot;
+  const auto found = passed_over_by_users({bob, carol, root}, {}, snapshot, 130 * kS);
+  REQUIRE(found.size() == 1);
+  REQUIRE(found.contains(kBob));
+  const auto& [uuid, passed] = *found.at(kBob).begin();
+  CHECK(uuid == uuid_of(0));
+  CHECK(why_passed_over(passed, snapshot) ==
+        "the last 3 runs on it ended badly within 1 s, and the same program lives on GPU 1");
+  CHECK(why_passed_over({.no_cuda = true}, snapshot) == "CUDA did not start on it; `berth doctor` says why");
+  root.runs.push_back(outcome_of({120, 0, "", 0, kIncluded}, 0));
+  CHECK(passed_over_by_users({bob, carol, root}, {}, snapshot, 130 * kS).empty());
+}
+
 TEST_CASE("of a MIG instance its own runs are judged, and those of its whole GPU") {
   Snapshot snapshot;
   for (unsigned index = 0; index < 4; ++index) {
