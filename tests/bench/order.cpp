@@ -232,6 +232,7 @@ class Queue {
                 .bytes = job.shared ? 1U : 0U,
                 .length = job.length,
                 .since = one.since,
+                .longest_wait = rules_.longest_wait_s,
                 .yields = job.yields};
       if (one.expected) {
         wish.expected = one.expected->expected_s;
@@ -243,8 +244,7 @@ class Queue {
       wish.passed_over = world_.most_gpus != 0 && own + job.devices > world_.most_gpus;
       wishes.push_back(wish);
     }
-    for (const std::size_t at : queue_order(wishes, has, now_, rules_.longest_wait_s))
-      queue.wishes.push_back(wishes[at]);
+    for (const std::size_t at : queue_order(wishes, has, now_)) queue.wishes.push_back(wishes[at]);
     return queue;
   }
 

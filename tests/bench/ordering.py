@@ -269,8 +269,8 @@ AGAIN_WORDS = (
     " nine of ten earlier runs took. The job that came first has its turn first once it has waited for 21 days."
     f" The jobs: {AGAIN_SEEDS} × {JOBS:,} runs of 160 scripts, each with a run time of its own from the same trace, whose"
     " runs differ by a log-normal factor of sigma 0.6; 15 % crash within ten minutes. The function is the one that"
-    " decides in the real queue; the real queue does not use this order yet. `berth simulate --expect` replays your"
-    " own jobs with it."
+    " decides in the real queue, which has this order where the site file says `expect`. `berth simulate --expect`"
+    " replays your own jobs with it."
 )
 
 

@@ -38,8 +38,9 @@ class Chaos:
         # The order of the line and its gaps are rules of the site: each round has other ones.
         order = "fair" if seed // 2 % 2 == 0 else "fifo"
         backfill = "true" if seed // 4 % 4 > 0 else "false"
+        expect = ("none", "limits", "none", "runs")[seed // 16 % 4]
         (lab.directory / "site.toml").write_text(
-            f'order = "{order}"\nbackfill = {backfill}\nassumed_time = "2s"\n'
+            f'order = "{order}"\nbackfill = {backfill}\nassumed_time = "2s"\nexpect = "{expect}"\n'
         )
         # A bare flock on a file that somebody removes is lost to everybody, so a run has the one or the other.
         self.removes_files = seed % 2 == 0

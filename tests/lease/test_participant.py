@@ -81,6 +81,23 @@ def test_nobody_who_keeps_the_fair_order_goes_past_it_as_it_waits_for_all_who_ca
     last.starts()
 
 
+def test_nobody_goes_past_it_by_being_short_and_it_waits_for_all_who_came_before(one):
+    (one.directory / "site.toml").write_text('expect = "limits"\n')
+    holding = holder(one)
+    large = waiter(one, "--time", "10h")
+    other = participant(one)
+    quick, quicker = waiter(one, "--time", "1m"), waiter(one, "--time", "1m")
+    assert queue(one) == [large.pid, other.pid, quick.pid, quicker.pid]
+    holding.ends()
+    large.starts()
+    large.ends()
+    has_it(other, one)
+    ends(other)
+    for each in (quick, quicker):
+        each.starts()
+        each.ends()
+
+
 def test_it_waits_its_turn_among_the_others_and_they_wait_for_it(one):
     holding = holder(one)
     first = waiter(one)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -73,6 +74,10 @@ class FieldWriter {
   void time(std::string_view key, std::int64_t seconds) const { put(key, seconds); }
   void hint(std::string_view key, const std::optional<std::int64_t>& value, std::int64_t,
             std::int64_t) const {
+    (*this)(key, value);
+  }
+  void clamped(std::string_view key, const std::optional<std::int64_t>& value, std::int64_t,
+               std::int64_t) const {
     (*this)(key, value);
   }
 
@@ -166,6 +171,15 @@ class FieldReader {
     taken_ = true;
     value = number_from_text<std::int64_t>(line_.value);
     if (value && (*value < least || *value > most)) value.reset();
+  }
+
+  /// An estimate that must not count as absent: out of its bounds it is the nearer one, and what is no number
+  /// is the upper one.
+  void clamped(std::string_view key, std::optional<std::int64_t>& value, std::int64_t least,
+               std::int64_t most) {
+    if (taken_ || key != line_.key) return;
+    taken_ = true;
+    value = std::clamp(number_from_text<std::int64_t>(line_.value).value_or(most), least, most);
   }
 
   /// The line is refused: its value is not valid.

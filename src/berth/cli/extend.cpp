@@ -69,6 +69,15 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
         fmt::format("whether somebody would start later cannot be said: {}", world.error().message));
     return {};
   }
+  if (const auto passed = passed_by_its_limit(world->ledger, world->stopped, lease.id)) {
+    const Ticket* waiter = find_ticket(world->ledger, *passed);
+    return fail(
+        ErrorCode::not_now,
+        fmt::format("{} waits, and asked before you. Your request went first because its time limit is "
+                    "short, so the lease {} ends at its time. Save your work before, and ask for GPUs "
+                    "again",
+                    waiter == nullptr ? "somebody" : name_of(*waiter), short_name(world->ledger, lease.id)));
+  }
   const auto delayed =
       delayed_by_extension(world->ledger, world->facts, world->looked_at, world->stopped, lease.id, time_s);
   if (!delayed) return {};

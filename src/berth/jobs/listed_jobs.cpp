@@ -16,6 +16,7 @@
 #include "berth/lease/release.h"
 #include "berth/queue/plan.h"
 #include "berth/queue/standing.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
 #include "berth/view/waiting.h"
@@ -148,6 +149,7 @@ void say_behind_whom(std::vector<view::ListedTask>& tasks) {
   auto books = domain ? domain->store->look() : std::unexpected(domain.error());
   if (!books) return;
   leasing::name_users(books->ledger);
+  const Moment now = sys::milliseconds_since_boot();
   for (view::ListedTask& task : tasks) {
     if (!stands(task)) continue;
     const auto is_its = [&](const Ticket& ticket) {
@@ -156,7 +158,7 @@ void say_behind_whom(std::vector<view::ListedTask>& tasks) {
     };
     const auto ticket = std::ranges::find_if(books->ledger.tickets, is_its);
     if (ticket == books->ledger.tickets.end()) continue;
-    const auto before = rivals_before(*ticket, books->ledger);
+    const auto before = rivals_before(*ticket, books->ledger, now);
     Standing standing{.ticket = *ticket, .position = before.size() + 1};
     if (!before.empty()) standing.behind = *before.back();
     task.standing.reason = before.empty() ? "first in line; `berth queue` says for which GPUs it waits"

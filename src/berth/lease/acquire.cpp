@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "berth/lease/earlier_runs.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"
@@ -55,6 +56,7 @@ class Acquirer {
         state_(begin(request, patience)) {
     options_.also |= readings_in_case_of_choice(request) | ReadingKind::energy;
     if (words.host) options_.requester = words.host;
+    if (options_.policy.queue.expect == Expect::runs) earlier_runs_.emplace(words.command);
   }
 
   Result<Acquired> run() {
@@ -353,7 +355,8 @@ class Acquirer {
     std::set<TicketId> stopped;
     const Ticket* mine = find_ticket(ledger, me);
     if (mine == nullptr) return stopped;
-    for (const auto& line : {rivals_before(*mine, ledger), guards_before(*mine, ledger)}) {
+    const Moment boot = sys::milliseconds_since_boot();
+    for (const auto& line : {rivals_before(*mine, ledger, boot), guards_before(*mine, ledger)}) {
       for (const Ticket* rival : std::views::reverse(line)) {
         if (!is_stopped_now(*rival, looked_at)) break;
         stopped.insert(rival->id);
@@ -375,7 +378,7 @@ class Acquirer {
     return stopped;
   }
 
-  Ticket draft(const std::vector<std::string>& candidates) const {
+  Ticket draft(const std::vector<std::string>& candidates) {
     Ticket draft = ticket_for(state_.request);
     draft.pid = words_.host.value_or(static_cast<std::uint32_t>(::getpid()));
     if (const auto stat = sys::process_stat(static_cast<pid_t>(draft.pid)))
@@ -393,6 +396,9 @@ class Acquirer {
     draft.slurm_job = words_.slurm_job;
     draft.origin = words_.origin;
     if (traits_of(options_.policy.queue.order).numbers) draft.fair_number = 0;  // the store knows which
+    if (earlier_runs_) lasted_s_ = earlier_runs_->lasted_s();
+    earlier_runs_.reset();
+    note_expectation(draft, lasted_s_, options_.policy.queue, words_.limit_holds);
     draft.candidates = candidates;
     draft.command = words_.command;
     draft.note = words_.note;
@@ -403,6 +409,8 @@ class Acquirer {
   const SourceAccess& source_;
   store::LeaseStore& store_;
   const TicketWords& words_;
+  std::optional<EarlierRunsReading> earlier_runs_;  ///< until it joins
+  std::vector<Moment> lasted_s_;
   const OnWait& on_wait_;
   LookOptions options_;
   State state_;

@@ -11,6 +11,7 @@
 #include "berth/lease/look.h"
 #include "berth/lease/safe_gpu_lock.h"
 #include "berth/queue/acquisition.h"
+#include "berth/queue/expectation.h"
 #include "berth/queue/standing.h"
 #include "berth/store/lease_store.h"
 
@@ -26,6 +27,8 @@ struct TicketWords {
   std::uint32_t slurm_job = 0;             ///< if kept: the job of Slurm that it is for; 0: none
   std::string origin = {};                 ///< as of a ticket
   std::optional<std::uint32_t> host = {};  ///< the process that this one asks for, and hands the lease to
+  /// Whether Berth ends what runs in the lease when its time limit is over.
+  LimitHolds limit_holds = LimitHolds::no;
   /// Leases that the asking process has, and keeps while it waits.
   std::vector<TicketId> beside = {};
 };

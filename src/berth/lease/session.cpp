@@ -346,6 +346,9 @@ Result<Refusal> Session::refuse(const Request& request, Refused refused, const P
     world.stopped = stopped_waiters(world.ledger, system_processes());
     Ticket mine = newcomer(request, {}, world.ledger, world.facts);
     mine.id = refused.standing.ticket.id;
+    mine.expected_s = refused.standing.ticket.expected_s;
+    mine.likely_s = refused.standing.ticket.likely_s;
+    mine.longest_wait_s = refused.standing.ticket.longest_wait_s;
     verdicts = behind_the_queue(std::move(verdicts), mine, world.ledger, world.facts, world.stopped,
                                 world.looked_at);
     standing = std::move(refused.standing);

@@ -173,6 +173,24 @@ Result<void> read_order(Page& page, std::string_view key, const toml::node& node
   return {};
 }
 
+Result<void> read_expect(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_DO(is_for_all(page, key, node));
+  BERTH_LET(const auto text, text_of(page, node, key));
+  const auto expect = expect_from_text(text);
+  if (!expect) return wrong(page, node, fmt::format("{} {}", key, expect.error().message));
+  page.policy.queue.expect = *expect;
+  return {};
+}
+
+Result<void> read_longest_wait(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_DO(is_for_all(page, key, node));
+  BERTH_LET(const auto seconds, read_seconds(page, key, node, std::nullopt));
+  if (seconds < kLeastLongestWaitS)
+    return wrong(page, node, fmt::format("{} must be at least {}", key, time_for_people(kLeastLongestWaitS)));
+  page.policy.queue.longest_wait_s = seconds;
+  return {};
+}
+
 Result<void> read_tenant_gpus(Page& page, std::string_view key, const toml::node& node) {
   const auto* number = node.as_integer();
   if (number == nullptr || number->get() < 1 || number->get() > kMostTenantGpus)
@@ -639,6 +657,8 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"idle_leftovers", read_idle_leftovers},
                                            {"idle_leases", read_idle_leases},
                                            {"order", read_order},
+                                           {"expect", read_expect},
+                                           {"longest_wait", read_longest_wait},
                                            {"backfill", read_backfill},
                                            {"assumed_time", read_assumed_time},
                                            {"time", read_most_time},

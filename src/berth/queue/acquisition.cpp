@@ -8,6 +8,7 @@
 
 #include "berth/base/units.h"
 #include "berth/queue/host_queue.h"
+#include "berth/queue/queue_order.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/verdict/limits.h"
 
@@ -39,13 +40,13 @@ constexpr milliseconds kFirstDeafness = 20ms;
 constexpr milliseconds kGateMoment = 2s;
 
 // A device that is reserved may be lent until then to a request that gives it back in time, or be given to a
-// later user who has less.
+// later request whose turn is first.
 bool lets_others_pass(const State& state) {
   return state.facts.policy.queue.lets_others_pass();
 }
 
-bool is_in_fair_order(const State& state) {
-  return state.standing.ticket.fair_number.has_value();
+bool may_go_past(const State& state) {
+  return berth::may_go_past(state.standing.ticket);
 }
 
 const Behind* behind(const State& state) {
@@ -229,10 +230,11 @@ Result<void> see_how_it_stands(State& state) {
   Standing& standing = state.standing;
   BERTH_LET(standing.verdicts, judge(state.request, state.ledger, state.facts));
   standing.limited = why_held_off(state.request, state.ledger, state.facts).value_or("");
-  const auto before = rivals_before(standing.ticket, state.ledger, state.passed_over);
+  const auto before = rivals_before(standing.ticket, state.ledger, state.judged_at, state.passed_over);
   standing.position = 1 + before.size() + state.ledger.unread;
   standing.behind.reset();
-  if (behind(state) != nullptr && !before.empty()) standing.behind = *before.back();
+  const bool is_first_to_watch = standing.ticket.expected_s && !is_held_back(state);
+  if ((behind(state) != nullptr || is_first_to_watch) && !before.empty()) standing.behind = *before.back();
   standing.ticket.held_back = is_held_back(state);
   standing.starts_at_s.reset();
   standing.fills_gap_until_s.reset();
@@ -389,7 +391,7 @@ Action on(State& state, milliseconds now, const Named& names) {
   // A ticket that has just joined frees nothing for earlier ones.
   const bool has_news = std::exchange(state.may_free_others, false) || behind(state) == nullptr;
   if (has_news && lets_others_pass(state) && is_any_unleased(state.ledger, state.facts.snapshot))
-    return ReadQueue{is_in_fair_order(state)};
+    return ReadQueue{may_go_past(state)};
   return sleep(state, now);
 }
 
@@ -451,10 +453,10 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
     if (kept || tick.leases_changed) return look_anew(state);
   }
   const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
-  // In the fair order nobody tells us when one whose turn is before ours gives up.
-  const bool has_to_look = tick.leases_changed || is_in_fair_order(state);
+  // Nobody tells us when one whose turn is before ours gives up, or that time has changed whose turn it is.
+  const bool has_to_look = tick.leases_changed || may_go_past(state);
   // Nor does anybody else tell the one whose turn comes by that.
-  if (is_in_fair_order(state) && looks_for_itself) state.may_free_others = true;
+  if (may_go_past(state) && looks_for_itself) state.may_free_others = true;
   if (state.is_pausing || (has_to_look && looks_for_itself)) return look_anew(state);
   if (me != nullptr && watches_original(state, *me)) return look_anew(state);
   const bool is_order_new =
@@ -495,22 +497,31 @@ bool is_counted_in_queue(const State& state) {
          state.facts.limits->now.waiting;
 }
 
+// A ticket that goes by run times lists later ones too. Behind whom it sleeps, these do not change.
+bool are_all_unread_later(const State& state) {
+  const Ticket& mine = state.standing.ticket;
+  return mine.expected_s && !mine.yield_s && mine.id < state.judged.first_unread;
+}
+
 // Whether those whose tickets were not read could change the answer. They could not if too little is free
 // whoever waits, or those who came before all of them leave too little; and if the rival to sleep behind is
 // nearer than they are, and looks after every device that we wait for.
 bool depends_on_unread(const State& state) {
   if (state.judged.unread == 0) return false;
+  if (is_counted_in_queue(state) || state.standing.ticket.fair_number) return true;
+  if (const auto* blocked = std::get_if<Blocked>(&state.plan))
+    return blocked->held_back || !are_all_unread_later(state);
   const Behind* me = behind(state);
-  if (is_counted_in_queue(state) || is_in_fair_order(state) || me == nullptr) return true;
-  return me->rival < state.judged.first_unread || !me->unguarded.empty() ||
-         (!me->in_the_way.empty() && !me->front_suffices);
+  if (me == nullptr) return true;
+  const bool is_nearer_unread = me->rival < state.judged.first_unread && !are_all_unread_later(state);
+  return is_nearer_unread || !me->unguarded.empty() || (!me->in_the_way.empty() && !me->front_suffices);
 }
 
 // A ticket that knows its rival asks who came first: mostly they take what is free.
 ReadOn read_on(const State& state) {
   const Behind* me = behind(state);
-  const bool front = me != nullptr && state.judged.first_unread < me->rival && me->unguarded.empty() &&
-                     !is_in_fair_order(state);
+  const bool front =
+      me != nullptr && state.judged.first_unread < me->rival && me->unguarded.empty() && !may_go_past(state);
   return {lets_others_pass(state) || is_counted_in_queue(state), front};
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "berth/request/request.h"
+
 namespace berth {
 namespace {
 
 constexpr Moment kLeast = 600;
-constexpr Moment kLeastLimit = 60;
-constexpr Moment kMost = 86'400;
 // Of which nothing is known. With less, requests that give an honest limit wait longer than those that give
 // none; with more, the longest waits are longer (docs/benchmarks.md, row 14).
 constexpr Moment kUnknown = 6 * 3600;
@@ -27,14 +27,50 @@ Moment quantile(std::span<const Moment> lasted, std::size_t most, std::size_t pe
 }  // namespace
 
 std::optional<Expectation> expectation_of(std::optional<Moment> limit_s, std::span<const Moment> lasted,
-                                          const QueueRules& rules) {
+                                          const QueueRules& rules, LimitHolds holds) {
   if (rules.expect == Expect::none) return std::nullopt;
   if (rules.expect == Expect::limits) lasted = {};
-  if (lasted.empty()) return Expectation{limit_s ? std::clamp(*limit_s, kLeastLimit, kMost) : kUnknown};
+  if (lasted.empty()) {
+    const bool counts = limit_s && (holds == LimitHolds::yes || rules.expect == Expect::runs);
+    if (!counts) return Expectation{kUnknown};
+    return Expectation{
+        std::clamp(*limit_s, holds == LimitHolds::yes ? kLeastExpectedS : kLeast, kMostExpectedS)};
+  }
   const Moment median = quantile(lasted, kRunsOfMedian, 50);
-  Expectation expectation{std::clamp(std::min(median, limit_s.value_or(median)), kLeast, kMost)};
-  if (!limit_s) expectation.likely_s = kMargin * quantile(lasted, kRunsOfQuantile, 90);
+  Expectation expectation{std::clamp(std::min(median, limit_s.value_or(median)), kLeast, kMostExpectedS)};
+  if (!limit_s)
+    expectation.likely_s = std::min(kMargin * quantile(lasted, kRunsOfQuantile, 90), kLongestTimeS);
   return expectation;
+}
+
+std::string_view to_text(ExpectedBy by) {
+  switch (by) {
+    case ExpectedBy::limit:
+      return "limit";
+    case ExpectedBy::runs:
+      return "runs";
+    case ExpectedBy::nothing:
+      break;
+  }
+  return "nothing";
+}
+
+ExpectedBy expected_by(const Ticket& ticket) {
+  const auto is_limit = [&](Moment least) {
+    return ticket.expected_s == std::clamp(*ticket.time_s, least, kMostExpectedS);
+  };
+  if (ticket.time_s && (is_limit(kLeastExpectedS) || is_limit(kLeast))) return ExpectedBy::limit;
+  const bool by_runs = ticket.likely_s || (ticket.time_s && ticket.expected_s != kUnknown);
+  return by_runs ? ExpectedBy::runs : ExpectedBy::nothing;
+}
+
+void note_expectation(Ticket& draft, std::span<const Moment> lasted, const QueueRules& rules,
+                      LimitHolds holds) {
+  const auto expectation = expectation_of(draft.time_s, lasted, rules, holds);
+  if (!expectation) return;
+  draft.expected_s = expectation->expected_s;
+  draft.likely_s = expectation->likely_s;
+  draft.longest_wait_s = rules.longest_wait_s;
 }
 
 }  // namespace berth

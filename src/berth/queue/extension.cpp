@@ -37,4 +37,18 @@ std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& f
   return std::nullopt;
 }
 
+std::optional<TicketId> passed_by_its_limit(const Ledger& ledger, const std::set<TicketId>& passed_over,
+                                            TicketId lease) {
+  const Ticket* held = find_ticket(ledger, lease);
+  if (held == nullptr || !held->time_s || !held->expected_s) return std::nullopt;
+  const auto was_passed = [&](const Ticket& other) {
+    const auto could_use = [&](const std::string& uuid) { return is_candidate(other, uuid); };
+    return other.phase == TicketPhase::waiting && other.expected_s && !other.yield_s && !other.held_back &&
+           !passed_over.contains(other.id) && other.id < lease &&
+           std::ranges::any_of(held->devices, could_use);
+  };
+  const auto found = std::ranges::find_if(ledger.tickets, was_passed);
+  return found == ledger.tickets.end() ? std::nullopt : std::optional(found->id);
+}
+
 }  // namespace berth

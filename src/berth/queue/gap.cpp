@@ -6,6 +6,7 @@
 #include <limits>
 #include <ranges>
 
+#include "berth/queue/expectation.h"
 #include "berth/queue/queue_order.h"
 #include "berth/verdict/clauses.h"
 
@@ -41,7 +42,8 @@ std::vector<TicketId> Gap::owners(const Verdict& verdict) const {
 
 std::vector<const Gap::Kept*> Gap::in_the_way_of(const Verdict& verdict) const {
   const auto at = std::ranges::find(queue_.uuids, verdict.uuid) - queue_.uuids.begin();
-  const Wish wish{.id = mine_.id, .length = longest_stay(mine_, policy_)};
+  Wish wish = wish_of(mine_, false);
+  wish.length = longest_stay(mine_, policy_);
   const auto held =
       holds_of(queue_.state, wish, StartsNow{{static_cast<std::size_t>(at)}}, policy_.queue).front();
   std::vector<const Kept*> found;
@@ -57,6 +59,8 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates, con
   ticket.id = TicketId{std::numeric_limits<std::uint64_t>::max()};
   ticket.uid = facts.asker_uid;
   if (traits_of(facts.policy.queue.order).numbers) ticket.fair_number = next_fair_number(ticket.uid, ledger);
+  // Its command is not known, and it has not waited: so it comes behind all that go by their run times.
+  note_expectation(ticket, {}, facts.policy.queue);
   ticket.candidates = std::move(candidates);
   return ticket;
 }

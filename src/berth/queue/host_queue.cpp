@@ -43,16 +43,9 @@ class HostQueueBuilder {
   }
 
   void add(const Ticket& ticket, bool passed_over) {
-    queue_.state.wishes.push_back({.id = ticket.id,
-                                   .uid = ticket.uid,
-                                   .candidates = set_of(ticket.candidates),
-                                   .count = ticket.count,
-                                   .shared = ticket.shared,
-                                   .bytes = ticket.promise_bytes,
-                                   .length = length_of(ticket),
-                                   .yields = ticket.yield_s.has_value(),
-                                   .fair_number = ticket.fair_number,
-                                   .passed_over = passed_over});
+    Wish& wish = queue_.state.wishes.emplace_back(wish_of(ticket, passed_over));
+    wish.candidates = set_of(ticket.candidates);
+    wish.length = length_of(ticket);
   }
 
   HostQueue result() && { return std::move(queue_); }
@@ -77,8 +70,8 @@ class HostQueueBuilder {
   Hold of_lease(const Ticket& lease, std::size_t place, bool whole) const {
     const Moment now = queue_.state.now;
     // Of a second alone, its end: the job may have as long as that.
-    const Moment end =
-        expected_end(granted_at(lease, kSecond - 1), length_of(lease), now, facts_.policy.queue, kSecond);
+    const Moment end = expected_end(granted_at(lease, kSecond - 1), length_of(lease), now,
+                                    facts_.policy.queue, kSecond, likely_of(lease));
     Hold hold{place, 0, end, whole, lease.promise_bytes, lease.id};
     if (!lease.yield_s) return hold;
     hold.leaves = lease.ending ? Leaves::anyhow : Leaves::when_asked;
@@ -98,6 +91,11 @@ class HostQueueBuilder {
     const auto longest = longest_stay(ticket, facts_.policy);
     if (!longest || lengths_ == Lengths::longest) return longest;
     return *longest - to_end(facts_.policy);
+  }
+
+  // People are told what time limits alone say.
+  std::optional<Moment> likely_of(const Ticket& ticket) const {
+    return lengths_ == Lengths::longest ? wish_of(ticket, false).likely : std::nullopt;
   }
 
   void hold(const Hold& hold) { queue_.state.holds.push_back(hold); }
@@ -129,7 +127,7 @@ class HostQueueBuilder {
 HostQueue make_host_queue(const Ledger& ledger, const Facts& facts, Moment now,
                           const std::set<TicketId>& passed_over, const Ticket* before, Lengths lengths) {
   HostQueueBuilder builder(ledger, facts, now, lengths);
-  for (const Ticket* ticket : waiting_in_order(ledger, passed_over, before)) {
+  for (const Ticket* ticket : waiting_in_order(ledger, passed_over, now, before)) {
     if (before != nullptr && ticket->id == before->id) break;
     builder.add(*ticket, ticket->held_back || passed_over.contains(ticket->id));
   }

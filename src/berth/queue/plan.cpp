@@ -55,7 +55,7 @@ std::optional<Ledger> those_in_front(const Ledger& ledger, const Ticket& mine) {
   front.ended = ledger.ended;
   for (const Ticket& ticket : ledger.tickets) {
     const bool waits = ticket.phase == TicketPhase::waiting;
-    if (waits && ticket.fair_number) return std::nullopt;
+    if (waits && may_go_past(ticket)) return std::nullopt;
     if (!waits || ticket.id == mine.id || ticket.id < ledger.first_unread) front.tickets.push_back(ticket);
   }
   return front;
@@ -86,10 +86,10 @@ Behind behind_one_of(const Ticket& mine, const std::vector<const Ticket*>& rival
 
 }  // namespace
 
-std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
+std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger, Moment now,
                                          const std::set<TicketId>& passed_over) {
   std::vector<const Ticket*> rivals;
-  for (const Ticket* other : waiting_in_order(ledger, passed_over, &mine)) {
+  for (const Ticket* other : waiting_in_order(ledger, passed_over, now, &mine)) {
     if (other->id == mine.id) break;
     if (counts_as_waiting(*other, passed_over) && are_rivals(mine, *other)) rivals.push_back(other);
   }
@@ -116,13 +116,18 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
   BERTH_LET(auto verdicts, judge(request, ledger, facts));
   const std::vector<const Ticket*> rivals = request.adopts_running_process
                                                 ? std::vector<const Ticket*>{}
-                                                : rivals_before(*mine, ledger, passed_over);
+                                                : rivals_before(*mine, ledger, now, passed_over);
   std::vector<Verdict> free = free_for(*mine, verdicts);
   const bool is_enough = free.size() >= request.count;
   if (!is_enough) free = free_for(*mine, as_others_see(request, ledger, facts));
   const bool would_be_enough = free.size() >= request.count;
   // Until a lease of its own user ends, or its hours do, it cannot start, whatever else falls free.
   const bool over = why_held_off(request, ledger, facts).has_value();
+  if (!would_be_enough && !over && mine->expected_s && !request.adopts_running_process) {
+    const std::vector<const Ticket*> guarding = guards_before(*mine, ledger, passed_over);
+    if (guarding.empty()) return Blocked{std::move(verdicts)};
+    return behind_one_of(*mine, rivals, guarding);
+  }
   if (rivals.empty() && !is_enough) return Blocked{std::move(verdicts), would_be_enough || over};
   if (rivals.empty()) return Granted{choose(request, free, facts.snapshot)};
   const bool backfill = facts.policy.queue.backfill;

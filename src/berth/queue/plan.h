@@ -32,7 +32,7 @@ struct Granted {
 
   bool operator==(const Granted&) const = default;
 };
-/// No rival keeps me from starting. Too few devices are free, or my own conditions or limits hold me back.
+/// No rival keeps me from starting now. Too few devices are free, or my own conditions or limits hold me back.
 struct Blocked {
   std::vector<Verdict> verdicts;
   bool held_back = false;  ///< my own conditions or limits do, so that others pass me over
@@ -43,11 +43,11 @@ using Plan = std::variant<Behind, Granted, Blocked>;
 
 /// My waiting rivals whose turn is before mine, in the order of their turns. Those `passed_over` and those
 /// held back are left out.
-std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger,
+std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger, Moment now,
                                          const std::set<TicketId>& passed_over = {});
 
 /// My waiting rivals that came before me, in the order of coming. I may sleep behind one of these, since none
-/// of them sleeps behind me. If nobody keeps the fair order, they are the same as those of `rivals_before`.
+/// of them sleeps behind me. If all keep the order of coming, they are the same as those of `rivals_before`.
 std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledger,
                                          const std::set<TicketId>& passed_over = {});
 
@@ -58,7 +58,9 @@ std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledge
 /// `schedule` gives them, now or from a moment on; without backfill, every device that they could be given. I
 /// may take what is free beside that. Tickets that are `passed_over` or held back (Ticket::held_back) count
 /// as if they did not wait, and keep their place. Passed over are tickets whose process is stopped: no event
-/// would end a wait for them.
+/// would end a wait for them. If I am expected to last for some time and too little is free for me, the order
+/// of coming decides, whosever turn is first: I sleep behind who came before me, who rings me; or I am blocked
+/// by the devices, and ring others.
 ///
 /// The ledger may leave some of the queue out. If too little is free for me even without rivals, it is enough
 /// that the ledger has the nearest tickets. If the first tickets of the queue leave me too little, it is

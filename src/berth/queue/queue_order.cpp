@@ -5,26 +5,28 @@
 #include <numeric>
 #include <ranges>
 
+#include "berth/queue/host_queue.h"
+
 namespace berth {
 namespace {
 
 using Indices = std::vector<std::size_t>;
 
-constexpr Moment kLongestAge = 10LL * 365 * 86'400 * 1000;
+constexpr Moment kLongestAge = 10LL * 365 * 86'400 * kSecond;
 // The product of an age and a run time needs more than 64 bits.
 __extension__ using Wide = unsigned __int128;
 
 /// Of wishes of one kind, those that yield or those that do not.
 class FairOrder {
  public:
-  FairOrder(std::span<const Wish> wishes, std::map<std::uint32_t, std::uint64_t> has, Moment now,
-            Moment longest_wait)
-      : wishes_(wishes), has_(std::move(has)), now_(now), longest_wait_(longest_wait) {}
+  FairOrder(std::span<const Wish> wishes, std::map<std::uint32_t, std::uint64_t> has, Moment now)
+      : wishes_(wishes), has_(std::move(has)), now_(now) {}
 
   void sort(std::span<std::size_t> indices) {
     const auto oldest =
         std::ranges::find_if(indices, [&](std::size_t at) { return !wishes_[at].passed_over; });
-    if (oldest != indices.end() && wishes_[*oldest].expected && waited(*oldest) >= longest_wait_)
+    if (oldest != indices.end() && wishes_[*oldest].expected &&
+        waited(*oldest) >= wishes_[*oldest].longest_wait)
       first_ = *oldest;
     while (!indices.empty()) {
       const auto run = indices.first(length_of_run(indices));
@@ -90,9 +92,12 @@ class FairOrder {
   std::span<const Wish> wishes_;
   std::map<std::uint32_t, std::uint64_t> has_;
   Moment now_;
-  Moment longest_wait_;
   std::optional<std::size_t> first_;  ///< comes first of its run, whatever the others are like
 };
+
+Moment in_moments(std::int64_t seconds) {
+  return seconds * kSecond;
+}
 
 GpusByUser gpus_by_user(const Ledger& ledger) {
   GpusByUser has;
@@ -129,19 +134,35 @@ std::int64_t next_fair_number(std::uint32_t uid, const Ledger& ledger) {
   return next_fair_number(uid, others);
 }
 
-Indices queue_order(std::span<const Wish> wishes, const GpusByUser& has, Moment now, Moment longest_wait) {
+Indices queue_order(std::span<const Wish> wishes, const GpusByUser& has, Moment now) {
   Indices indices(wishes.size());
   std::iota(indices.begin(), indices.end(), 0);
   const auto yielding = std::ranges::stable_partition(indices, std::logical_not{},
                                                       [&](std::size_t at) { return wishes[at].yields; });
   const auto firm = static_cast<std::size_t>(yielding.begin() - indices.begin());
-  FairOrder(wishes, has.firmly, now, longest_wait).sort(std::span(indices).first(firm));
-  FairOrder(wishes, has.in_all, now, longest_wait).sort(std::span(indices).subspan(firm));
+  FairOrder(wishes, has.firmly, now).sort(std::span(indices).first(firm));
+  FairOrder(wishes, has.in_all, now).sort(std::span(indices).subspan(firm));
   return indices;
 }
 
+// By the id, which is chosen in the gate by the boot clock: the wall clock of `joined_s` can be set.
+Wish wish_of(const Ticket& ticket, bool passed_over) {
+  return {.id = ticket.id,
+          .uid = ticket.uid,
+          .count = ticket.count,
+          .shared = ticket.shared,
+          .bytes = ticket.promise_bytes,
+          .likely = ticket.likely_s.transform(in_moments),
+          .expected = ticket.expected_s.transform(in_moments),
+          .since = joined_at(ticket),
+          .longest_wait = ticket.longest_wait_s.transform(in_moments).value_or(kNever),
+          .yields = ticket.yield_s.has_value(),
+          .fair_number = ticket.fair_number,
+          .passed_over = passed_over};
+}
+
 std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set<TicketId>& passed_over,
-                                            const Ticket* one_more) {
+                                            Moment now, const Ticket* one_more) {
   std::vector<const Ticket*> waiting;
   for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase == TicketPhase::waiting) waiting.push_back(&ticket);
@@ -150,17 +171,10 @@ std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set
   if (one_more != nullptr && std::ranges::none_of(waiting, is_it)) waiting.push_back(one_more);
   std::ranges::sort(waiting, {}, &Ticket::id);
   std::vector<Wish> wishes;
-  for (const Ticket* ticket : waiting) {
-    wishes.push_back({.id = ticket->id,
-                      .uid = ticket->uid,
-                      .count = ticket->count,
-                      .yields = ticket->yield_s.has_value(),
-                      .fair_number = ticket->fair_number,
-                      .passed_over = ticket->held_back || passed_over.contains(ticket->id)});
-  }
+  for (const Ticket* ticket : waiting)
+    wishes.push_back(wish_of(*ticket, ticket->held_back || passed_over.contains(ticket->id)));
   std::vector<const Ticket*> queue;
-  for (const std::size_t at : queue_order(wishes, gpus_by_user(ledger), 0, kNever))
-    queue.push_back(waiting[at]);
+  for (const std::size_t at : queue_order(wishes, gpus_by_user(ledger), now)) queue.push_back(waiting[at]);
   return queue;
 }
 

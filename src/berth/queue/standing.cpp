@@ -63,7 +63,7 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const 
   const auto starts = expected_starts(ledger, facts, now, stopped);
   std::vector<Standing> queue;
   std::vector<const Ticket*> in_the_way;
-  for (const Ticket* ticket : waiting_in_order(ledger, stopped)) {
+  for (const Ticket* ticket : waiting_in_order(ledger, stopped, now)) {
     const bool is_stopped = stopped.contains(ticket->id);
     const bool is_wanted = only == nullptr || only->contains(ticket->id);
     const std::size_t before = in_the_way.size();
@@ -131,6 +131,9 @@ void note_start(Standing& standing, const std::vector<const Ticket*>& before,
 std::string in_one_line(const Standing& standing) {
   const std::int64_t waited_s = standing.waited.count();
   const std::string elapsed = waited_s > 0 ? " for " + duration_for_people(waited_s) : std::string();
+  // Others may come before it at any time, and it before others.
+  if (standing.behind && standing.ticket.expected_s)
+    return fmt::format("{} before you now{}, {}", standing.position - 1, elapsed, standing.reason);
   if (!standing.behind) return fmt::format("first in line{}; {}", elapsed, standing.reason);
   return fmt::format("no. {} in line{}, {}", standing.position, elapsed, standing.reason);
 }

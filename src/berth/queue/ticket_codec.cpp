@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/record_fields.h"
+#include "berth/queue/expectation.h"
 #include "berth/queue/queue_order.h"
 #include "berth/request/request.h"
 
@@ -29,7 +30,7 @@ constexpr std::size_t kExtensionsBytes = 112;
 // The longest text of its words that is written, or kept of what others wrote.
 constexpr std::size_t kMostWords = 512;
 // A ticket that waits, without its words, with the longest of every number and the candidate "*".
-constexpr std::size_t kLongestWaitingBytes = 427;
+constexpr std::size_t kLongestWaitingBytes = 485;
 static_assert(kLongestWaitingBytes + kGrantBytes + kDeviceBytes * kMostDevices + kExtensionsBytes <=
               kTicketMaxBytes);
 
@@ -56,7 +57,15 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   if (kReads || ticket.shared) field("promise_bytes", ticket.promise_bytes);
   field.hint("time", ticket.time_s, 1, kLongestTimeS);
   field.hint("yield", ticket.yield_s, 1, kLongestYieldS);
-  field.hint("turn", ticket.fair_number, 0, kLastFairNumber);
+  // A program that does not know the order by response ratio waits in the order of coming, then, and for a
+  // ticket without `turn`: else it would rank this one by its fair order alone, and each might wait for the
+  // other.
+  if (kReads || !ticket.expected_s) field.hint("turn", ticket.fair_number, 0, kLastFairNumber);
+  if (kReads || ticket.expected_s) field.hint("user_turn", ticket.fair_number, 0, kLastFairNumber);
+  // Absent would mean that nobody may go past it.
+  field.clamped("expected", ticket.expected_s, kLeastExpectedS, kMostExpectedS);
+  field.hint("likely", ticket.likely_s, kLeastExpectedS, kLongestTimeS);
+  field.hint("longest_wait", ticket.longest_wait_s, kLeastLongestWaitS, kLongestTimeS);
   field("asked_at", ticket.origin);
   field("request", ticket.request);
   field("command", ticket.command);

@@ -29,6 +29,7 @@ class QueueReplay : public Replayer {
               .count = job.devices,
               .length = job.length,
               .since = job.arrival,
+              .longest_wait = rules().longest_wait_s,
               .fair_number = number_of(at)};
     if (const auto expected = expectation(at)) {
       wish.expected = expected->expected_s;
@@ -61,8 +62,7 @@ class QueueReplay : public Replayer {
       has.firmly[uid_of(each.job)] += workload().jobs[each.job].devices;
     }
     std::vector<Wish> queue;
-    for (const std::size_t at : queue_order(queue_.wishes, has, now(), rules().longest_wait_s))
-      queue.push_back(queue_.wishes[at]);
+    for (const std::size_t at : queue_order(queue_.wishes, has, now())) queue.push_back(queue_.wishes[at]);
     queue_.wishes = std::move(queue);
   }
 

@@ -103,7 +103,7 @@ DirectoryTicket::DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory
       warn_(std::move(warn)),
       ticket_(draft),
       locks_(directory_->devices.get()),
-      earlier_rivals_(*directory_, draft.yield_s || draft.fair_number) {
+      earlier_rivals_(*directory_, draft.yield_s || may_go_past(draft)) {
   ticket_.phase = TicketPhase::waiting;
   ticket_.uid = ::geteuid();
   ticket_.devices.clear();
@@ -320,7 +320,7 @@ Result<void> DirectoryTicket::become_waiting() {
   ticket_.granted_boot_s.reset();
   ticket_.granted_boot_ms.reset();
   locks_.unlock();
-  if (!ticket_.yield_s && !ticket_.fair_number)
+  if (!ticket_.yield_s && !may_go_past(ticket_))
     std::erase_if(before.ids, [this](TicketId id) { return ticket_.id < id; });
   earlier_rivals_.note(std::move(before.ids), before.newest);
   // Until it is written, whoever reads it believes the name. It was longer before, and whoever meets its rest

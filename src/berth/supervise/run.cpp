@@ -76,6 +76,7 @@ class Run {
     leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                view::request_in_words(options_.lease.request.request)};
     words.origin = options_.lease.origin;
+    if (!options_.exec) words.limit_holds = LimitHolds::yes;
     for (;;) {
       BERTH_LET(const auto status, run_once(session, words));
       if (!is_requeued()) return status;

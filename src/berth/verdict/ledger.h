@@ -63,6 +63,14 @@ struct Ticket {
   /// The ticket keeps the fair order, with this number (src/berth/queue/queue_order.h). nullopt: it keeps the
   /// order of coming.
   std::optional<std::int64_t> fair_number{};
+  /// The ticket keeps the order by response ratio (src/berth/queue/queue_order.h): for how long it is
+  /// expected to have its devices. Not its time limit, and nothing ends by it. nullopt: it does not know that
+  /// order.
+  std::optional<std::int64_t> expected_s{};
+  /// Without a time limit: for how long devices are kept for it. nullopt: for what the site assumes.
+  std::optional<std::int64_t> likely_s{};
+  /// With expected_s: having waited so long, it has its turn first if it came first. nullopt: never by that.
+  std::optional<std::int64_t> longest_wait_s{};
   /// Of a lease: the time of its grant by the boot clock, in whole seconds. nullopt: the program that wrote
   /// the ticket does not say it.
   std::optional<std::int64_t> granted_boot_s{};

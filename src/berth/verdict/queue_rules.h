@@ -39,6 +39,9 @@ enum class Expect {
 std::string_view to_text(Expect expect);                 ///< "none"
 Result<Expect> expect_from_text(std::string_view text);  ///< Error: `usage`, what it must be
 
+/// A shorter one would make the order that of coming.
+inline constexpr Moment kLeastLongestWaitS = 86'400;
+
 /// The rules of a site for its line.
 struct QueueRules {
   Moment assumed_s = 3600;  ///< how long a request without a time limit is assumed to last

@@ -180,15 +180,20 @@ std::string remedy_for_mask(const Why& why, const Style& style) {
          "\n";
 }
 
-std::string in_queue(const Why& why, const Style& style) {
-  Standing standing = told(*why.standing, why.snapshot, style);
+/// Of a request that is not in the queue: it has not waited, and has no place yet that could move.
+Standing newcomers(Standing standing) {
   standing.waited = {};
+  standing.ticket.expected_s.reset();
+  return standing;
+}
+
+std::string in_queue(const Why& why, const Style& style) {
+  Standing standing = told(newcomers(*why.standing), why.snapshot, style);
   return fmt::format("; earlier requests come first: you would be {}", in_one_line(standing));
 }
 
 std::string position_in_queue(const Why& why, const Style& style) {
-  Standing standing = told(*why.standing, why.snapshot, style);
-  standing.waited = {};
+  Standing standing = told(newcomers(*why.standing), why.snapshot, style);
   return fmt::format("If you asked now, you would be {}.", in_one_line(standing));
 }
 

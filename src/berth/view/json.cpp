@@ -5,6 +5,7 @@
 #include <array>
 
 #include "berth/base/text_match.h"
+#include "berth/queue/expectation.h"
 #include "berth/queue/standing.h"
 #include "berth/request/request_fields.h"
 #include "berth/view/device_json.h"
@@ -103,6 +104,10 @@ std::string queue_json(const std::vector<Standing>& waiters, const std::vector<U
     row["held_back"] = waiter.ticket.held_back;
     row["fills_gap_until_s"] = nullable(waiter.fills_gap_until_s);
     row["reason"] = waiter.reason;
+    if (waiter.ticket.expected_s) {
+      row["expected_s"] = *waiter.ticket.expected_s;
+      row["expected_by"] = to_text(expected_by(waiter.ticket));
+    }
     json["waiters"].push_back(std::move(row));
   }
   json["unlisted"] = unlisted_json(unlisted, {{"waiting", &Unlisted::waiting}});

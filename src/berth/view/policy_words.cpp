@@ -80,6 +80,11 @@ std::string policy_in_words(const SitePolicy& policy) {
                       time_for_people(policy.queue.assumed_s));
   if (const std::string_view rule = traits_of(policy.queue.order).rule; !rule.empty())
     text += fmt::format("; {}", rule);
+  if (policy.queue.expect != Expect::none)
+    text +=
+        fmt::format("; who has waited longest for its length comes first, by {}, and after {} who came first",
+                    policy.queue.expect == Expect::limits ? "time limits" : "time limits and earlier runs",
+                    time_for_people(policy.queue.longest_wait_s));
   text += policy.queue.backfill ? "; later jobs fill gaps" : "; no job starts before an earlier rival";
   text += limits_in_words(policy.limits.always, "");
   for (const HourlyAllowances& each : policy.limits.hours)

@@ -6,6 +6,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
+#include "berth/queue/expectation.h"
 #include "berth/view/explain.h"
 
 namespace berth::view {
@@ -44,9 +45,19 @@ std::string what_is_missing(const std::vector<Verdict>& verdicts, std::uint64_t 
   return fmt::format("{} of {} free{}{}{}", free, possible, wanted, busy.empty() ? "" : "; ", busy);
 }
 
-}  // namespace
+std::string_view source(const Ticket& ticket) {
+  switch (expected_by(ticket)) {
+    case ExpectedBy::limit:
+      return "its time limit";
+    case ExpectedBy::runs:
+      return "earlier runs";
+    case ExpectedBy::nothing:
+      break;
+  }
+  return "nothing is known of it";
+}
 
-std::string reason(const Standing& standing, const Snapshot& snapshot, const Style& style) {
+std::string why_not_yet(const Standing& standing, const Snapshot& snapshot, const Style& style) {
   if (standing.stopped) return "stopped: the others pass it over until it goes on";
   if (!standing.hindrance.empty())
     return fmt::format("it keeps its place until its GPUs can be used again: {}", standing.hindrance);
@@ -75,6 +86,16 @@ std::string reason(const Standing& standing, const Snapshot& snapshot, const Sty
   return free >= standing.ticket.count
              ? with_missing("it starts in a moment, unless conditions of its own keep it")
              : missing;
+}
+
+}  // namespace
+
+std::string reason(const Standing& standing, const Snapshot& snapshot, const Style& style) {
+  std::string text = why_not_yet(standing, snapshot, style);
+  if (const auto& expected_s = standing.ticket.expected_s)
+    text += fmt::format("{}expected to take {} ({})", text.empty() ? "" : "; ",
+                        duration_for_people(*expected_s), source(standing.ticket));
+  return text;
 }
 
 Standing told(Standing standing, const Snapshot& snapshot, const Style& style) {

@@ -164,7 +164,7 @@ void LabOpenings::rank_by_fair_number(const GpusByUser& has) {
                       .count = each->gpus,
                       .fair_number = each->fair_number,
                       .passed_over = absent_.contains(each->home)});
-  for (const std::size_t at : queue_order(wishes, has, 0, kNever)) ranks_.emplace(came[at], ranks_.size());
+  for (const std::size_t at : queue_order(wishes, has, 0)) ranks_.emplace(came[at], ranks_.size());
 }
 
 // Of the requests of one user only as many stand on hosts as may start beside each other: a host would grant

@@ -182,7 +182,7 @@ std::vector<LabTicket> in_turn(const std::vector<LabTicket>& came, const Homes& 
                       .fair_number = each.fair_number,
                       .passed_over = absent.contains(each.home)});
   std::vector<LabTicket> ranked;
-  for (const std::size_t at : queue_order(wishes, has, 0, kNever)) {
+  for (const std::size_t at : queue_order(wishes, has, 0)) {
     ranked.push_back(came[at]);
     ranked.back().order = ranked.size();
   }

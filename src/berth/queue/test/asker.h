@@ -61,7 +61,7 @@ class Asker {
 
   // The decision under the gate, by the books as they are now.
   Result<Decision> decides() {
-    Judgement judged = decide(state_, {ledger(), TicketId{kMe}, stopped, changes_now});
+    Judgement judged = decide(state_, {ledger(), TicketId{kMe}, stopped, changes_now, boot});
     state_ = std::move(judged.state);
     return judged.decision;
   }
@@ -117,6 +117,7 @@ class Asker {
   bool far_back = false;
   std::int64_t changes_before = 1;
   std::int64_t changes_now = 1;
+  Moment boot = 0;
 
  private:
   Ledger all() const {

@@ -24,7 +24,7 @@ Wish wish_of(std::uint32_t uid, unsigned count = 1) {
 Ids ordered(std::vector<Wish> wishes, const GpusByUser& has = {}) {
   for (std::size_t at = 0; at < wishes.size(); ++at) wishes[at].id = TicketId{at + 1};
   Ids ids;
-  for (const std::size_t at : queue_order(wishes, has, 0, kNever)) ids.push_back(wishes[at].id.value);
+  for (const std::size_t at : queue_order(wishes, has, 0)) ids.push_back(wishes[at].id.value);
   return ids;
 }
 
@@ -87,7 +87,7 @@ GpusByUser any_gpus() {
 TEST_CASE("each has one turn, a user's own wishes of a kind keep their order, and nobody goes past the old") {
   CHECK(rc::check([] {
     const std::vector<Wish> wishes = any_wishes();
-    const std::vector<std::size_t> order = queue_order(wishes, any_gpus(), 0, kNever);
+    const std::vector<std::size_t> order = queue_order(wishes, any_gpus(), 0);
     std::vector<std::size_t> sorted = order;
     std::ranges::sort(sorted);
     for (std::size_t at = 0; at < wishes.size(); ++at) RC_ASSERT(sorted[at] == at);
@@ -111,7 +111,7 @@ TEST_CASE("of two users who ask for one GPU each, neither is ever two ahead of t
       wishes.push_back(wish_of(*rc::gen::inRange(1U, 3U)));
     std::map<std::uint32_t, std::ptrdiff_t> all, had;
     for (const Wish& wish : wishes) ++all[wish.uid];
-    for (const std::size_t at : queue_order(wishes, {}, 0, kNever)) {
+    for (const std::size_t at : queue_order(wishes, {}, 0)) {
       ++had[wishes[at].uid];
       const bool both_wait = had[kAda] < all[kAda] && had[kBob] < all[kBob];
       RC_ASSERT(!both_wait || std::abs(had[kAda] - had[kBob]) <= 1);
@@ -148,8 +148,9 @@ Wish aged(Moment waited, Moment expected, unsigned count = 1) {
 
 Ids ordered_by_ratio(std::vector<Wish> wishes, Moment longest_wait = kNoLongest, Moment now = kNow,
                      const GpusByUser& has = {}) {
+  for (Wish& wish : wishes) wish.longest_wait = longest_wait;
   Ids ids;
-  for (const std::size_t at : queue_order(wishes, has, now, longest_wait)) ids.push_back(at + 1);
+  for (const std::size_t at : queue_order(wishes, has, now)) ids.push_back(at + 1);
   return ids;
 }
 
