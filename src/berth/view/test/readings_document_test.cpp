@@ -150,8 +150,9 @@ Json& schema_of_part(Json& schema, std::string_view part) {
 }
 
 /// What else a device has in JSON.
-constexpr std::array<std::string_view, 9> kOthers{"label",  "memory", "health",       "mig",    "processes",
-                                                  "leases", "idle",   "idle_since_s", "verdict"};
+constexpr std::array<std::string_view, 10> kOthers{"label",       "memory", "health", "mig",
+                                                   "processes",   "leases", "idle",   "idle_since_s",
+                                                   "passed_over", "verdict"};
 
 /// The schema with the readings of the table in place of those that it has.
 std::string listing_schema(const std::string& text) {
