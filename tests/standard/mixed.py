@@ -2,8 +2,9 @@
 """The clients of docs/standard.md and Berth, mixed on a few GPUs, killed and stopped at random while the lock files
 are replaced, for as many rounds as asked. A round is a command that had a GPU.
 
-The job of the chaos run binds names that only one can have, so two on a GPU show themselves. And the rounds tell how
-often a client was ahead of a request of Berth that already waited."""
+Each command takes a lock of its own that only one can have, so two on a GPU show themselves. So do the names that the
+job of the chaos run binds, if two are there for longer. And the rounds tell how often a client was ahead of a request
+of Berth that already waited."""
 
 import argparse
 import collections
@@ -76,7 +77,10 @@ class Mixed:
         index = self.random.randrange(GPUS)
         form = self.random.choice(["plain", "plain", "fork", "daemon", "exec", "signal"])
         wanted = 1 if how == "share" else PARTS
-        note = f'echo "had {name} $$ {index} ${{EPOCHREALTIME/[.,]/}} 0${{BERTH_LEASE-}}" >>"$0"'
+        # Above the lock's own descriptor: of a process that is killed the kernel closes this one first.
+        alone = f"{self.machine.directory}/alone{index}"
+        note = f'exec 250>>"{alone}"; flock -n -{"s" if wanted == 1 else "x"} 250'
+        note += f' || echo "OVERLAP $$ {index}" >>"$0"; echo "had {name} $$ {index} ${{EPOCHREALTIME/[.,]/}} 0${{BERTH_LEASE-}}" >>"$0"'
         note += f'; export CUDA_VISIBLE_DEVICES={index}; exec "$@"'
         job = [self.machine.build / "chaos_job", self.machine.directory.name, PARTS, self.log, wanted]
         command = ["bash", "-c", note, self.log, *job, self.random.randint(2, LONGEST_MS), form]
