@@ -44,9 +44,11 @@ struct Row {
   AccountingStats stats{};
 };
 
-// A number that came twice is told of its last process alone.
+// A number that came twice is told of its last process alone. Where the accounting is off the list is empty:
+// a driver of R580 says so, and not that it does not support it, as its documentation has it.
 std::vector<Row> rows_of(const Target& target) {
   std::vector<Row> rows;
+  if (!target.device.accounting) return rows;
   const auto add = [&rows](std::int64_t pid, const AccountingStats& stats) {
     const auto number = static_cast<std::uint32_t>(pid);
     std::erase_if(rows, [number](const Row& row) { return row.pid == number; });
@@ -58,11 +60,11 @@ std::vector<Row> rows_of(const Target& target) {
   return rows;
 }
 
-// body: (const Target&) -> Code, where the accounting is on
+// body: (const Target&) -> Code
 template <typename Body>
 Code on_accounting(const char* name, Handle handle, Body body) {
   return on_reading(name, handle, Reading::accounting, [&](const Target& target) {
-    return target.device.accounting && !target.device.mig_enabled ? body(target) : kNotSupported;
+    return target.device.mig_enabled ? kNotSupported : body(target);
   });
 }
 
@@ -81,7 +83,8 @@ SIM_EXPORT Code nvmlDeviceGetAccountingPids(Handle handle, unsigned* count, unsi
   return on_accounting(__func__, handle, [&](const Target& target) {
     if (count == nullptr) return kInvalidArgument;
     const std::vector<Row> rows = rows_of(target);
-    const bool fits = rows.size() <= *count;
+    // Without room R580 says that it needs some, also for an empty list.
+    const bool fits = *count > 0 && rows.size() <= *count;
     *count = static_cast<unsigned>(rows.size());
     if (!fits) return kInsufficientSize;
     if (!rows.empty() && pids == nullptr) return kInvalidArgument;

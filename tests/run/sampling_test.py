@@ -10,7 +10,7 @@ import time
 
 import pytest
 from clock import Clock
-from jobs import eventually
+from jobs import eventually, state
 from lease_jobs import leases
 from schemas import checked_document
 from simulated_machine import DEADLINE_S
@@ -244,14 +244,18 @@ def test_a_driver_that_hangs_at_the_end_holds_neither_the_user_nor_the_lease(mak
 
 
 def test_a_run_that_was_asked_to_end_and_ended_at_once_did_not_end_badly(machine):
-    run = machine.start_berth("run", "--", "sh", "-c", "echo $$; exec sleep 1000")
+    run = machine.start_berth("run", "--", "sh", "-c", "echo $$; read line; exit 3", stdin=subprocess.PIPE)
     command = int(run.stdout.readline())
     os.kill(run.pid, signal.SIGSTOP)
+    eventually(lambda: state(run.pid) == "T")
     os.kill(run.pid, signal.SIGTERM)
-    os.kill(command, signal.SIGKILL)
+    run.stdin.write("\n")
+    run.stdin.flush()
+    eventually(lambda: state(command) == "Z")
     os.kill(run.pid, signal.SIGCONT)
     run.communicate(timeout=DEADLINE_S)
-    assert kept(machine)["ending"] == "by_others"
+    told = kept(machine)
+    assert told["exit_status"] == 3 and told["ending"] == "by_others"
 
 
 def test_a_process_that_was_adopted_leaves_a_receipt_too(make_machine):

@@ -104,6 +104,7 @@ ReadMachine read_at_end(source::SourceKind kind) {
     auto told = promise->get_future();
     const auto read = [promise, kind, options = command::probe_options()] {
       std::optional<Snapshot> answer;
+      // The probe has ended before the answer is told: this process may end at once.
       if (auto source = source::ProbeSource::start(options)) {
         source->set_kind(kind);
         auto snapshot = source->read(ReadingKind::health | ReadingKind::energy | ReadingKind::driver |
