@@ -57,7 +57,9 @@ def in_columns(text: str, was: str, becomes: str) -> str:
     if was.isdigit():
         return re.sub(rf"\b{was}\b", " " * room + becomes, text)
     return re.sub(
-        rf"\b{was}\b(  )?", lambda found: becomes + (" " * room + found[1] if found[1] else ""), text
+        rf"(?:\b|(?<=\x1b\[\d\dm)){was}\b(  )?",
+        lambda found: becomes + (" " * room + found[1] if found[1] else ""),
+        text,
     )
 
 
@@ -65,7 +67,7 @@ def made_up(shown: str, pids: dict[int, int]) -> str:
     """The same with users, pids and ages such as a lab has, so that the picture changes only with the program."""
     lines = []
     for line in shown.splitlines():
-        theirs = "outsider" in line
+        theirs = "outsider" in line or "no lease" in line
         line = in_columns(line, getpass.getuser(), "bob" if theirs else "ada")
         line = re.sub(r"\b\d s\b", "3 h" if theirs else "2 h", line)
         for pid, told in pids.items():
@@ -126,6 +128,9 @@ def test_the_picture_of_top_shows_what_the_program_paints(busy, make_screen):  #
     if os.environ.get("BERTH_WRITE_PICTURES"):
         lines = re.sub(r"\d\d:\d\d:\d\d", "14:02:05", screen.coloured()).replace(socket.gethostname(), "gpu1")
         lines = lines.replace(re.search(r"lease ([0-9a-f]{6})", lines)[1], "c2d3e4")
+        # The hours around that time.
+        hours = iter(["08:02", "11:02", "14:02", "17:02", "20:02"])
+        lines = re.sub(r"(?<![\d:])\d\d:\d\d(?![\d:])", lambda _: next(hours), lines)
         PICTURE_OF_TOP.write_text(picture(made_up(lines, pids), "What berth top shows on a terminal"))
     there = text_of(PICTURE_OF_TOP.read_text())
     # Where the columns stand differs with the users and pids; what they are does not.
