@@ -201,15 +201,16 @@ class Run {
     others.insert(others.end(), check.ended().begin(), check.ended().end());
     end.command_has_ended([&] { return left_behind(others); });
     // It may have been asked and have ended at once.
-    handle_release_call(*job, lease, end, [&] { return left_behind(others); });
-    const Receipt receipt = receipt_of(lease, {std::chrono::milliseconds(lasted), *ending, end.has_asked()},
+    const bool was_called = handle_release_call(*job, lease, end, [&] { return left_behind(others); });
+    const bool was_asked = end.has_asked() || was_called;
+    const Receipt receipt = receipt_of(lease, {std::chrono::milliseconds(lasted), *ending, was_asked},
                                        sampling.samples(), read_at_end(options_.lease.request.source));
     // A program that hears of the end may ask for the receipt.
     const std::string missing = keep_receipt(receipt, named_receipt_file());
     if (options_.hooks.after_end) options_.hooks.after_end(*ending, receipt);
     // While the lease lasts: whoever gets the devices next is to know.
     session.domain().store->note_outcome({receipt.fingerprint, begun, lasted,
-                                          end.has_asked() ? Ending::by_others : ending_of(*ending),
+                                          was_asked ? Ending::by_others : ending_of(*ending),
                                           lease.ticket().devices});
     if (wait_for_leftovers(*job, lease, others, end, watch)) lease.release();
     tell_receipt(receipt, missing);
@@ -250,16 +251,17 @@ class Run {
     end.yield(*why, std::chrono::seconds(*lease.ticket().yield_s), job);
   }
 
-  // Asks the job to end, if another process has sent SIGTERM to this one.
-  void handle_release_call(sys::JobProcess& job, leasing::HeldLease& lease, EndOfJob& end,
+  // Asks the job to end, if another process has sent SIGTERM to this one. False: none has.
+  bool handle_release_call(sys::JobProcess& job, leasing::HeldLease& lease, EndOfJob& end,
                            const EndOfJob::Processes& processes) {
     const auto call = job.take_call();
-    if (!call) return;
+    if (!call) return false;
     note_release(*call, lease);
     if (call->is_cancel)
       end.cancel(processes);
     else
       end.release(processes);
+    return true;
   }
 
   void note_release(const sys::EndCall& call, leasing::HeldLease& lease) {

@@ -65,6 +65,18 @@ EndCall call_of(const siginfo_t& info) {
   return {.sender = {info.si_uid, info.si_pid}, .is_cancel = is_cancel(info)};
 }
 
+// Both may have come before this process looked: it was asked, and its command has ended.
+std::optional<EndCall> pending_call(pid_t command) {
+  sigset_t asks;
+  ::sigemptyset(&asks);
+  ::sigaddset(&asks, SIGTERM);
+  siginfo_t info{};
+  const timespec at_once{};
+  if (::sigtimedwait(&asks, &info, &at_once) != SIGTERM || !is_for_us_alone(info, command))
+    return std::nullopt;
+  return call_of(info);
+}
+
 // As the kernel does for a leader that ends. We are one of them, and hold the signal back.
 void hang_up_group() {
   ::kill(0, SIGHUP);
@@ -241,7 +253,10 @@ std::optional<JobEnding> JobProcess::collect() {
 std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_clock::time_point> until) {
   const sigset_t set = signals_to_hold();
   for (;;) {
-    if (const auto ending = collect()) return ending;
+    if (const auto ending = collect()) {
+      if (const auto call = pending_call(pid_)) call_ = call;
+      return ending;
+    }
     const auto left = until ? time_left(*until) : std::nullopt;
     if (until && !left) return std::nullopt;
     siginfo_t info{};
