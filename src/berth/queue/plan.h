@@ -32,7 +32,8 @@ struct Granted {
 
   bool operator==(const Granted&) const = default;
 };
-/// No rival keeps me from starting now. Too few devices are free, or my own conditions or limits hold me back.
+/// No rival keeps me from starting now. Too few devices are free, or my own conditions or limits hold me
+/// back.
 struct Blocked {
   std::vector<Verdict> verdicts;
   bool held_back = false;  ///< my own conditions or limits do, so that others pass me over
@@ -59,8 +60,8 @@ std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledge
 /// may take what is free beside that. Tickets that are `passed_over` or held back (Ticket::held_back) count
 /// as if they did not wait, and keep their place. Passed over are tickets whose process is stopped: no event
 /// would end a wait for them. If I am expected to last for some time and too little is free for me, the order
-/// of coming decides, whosever turn is first: I sleep behind who came before me, who rings me; or I am blocked
-/// by the devices, and ring others.
+/// of coming decides, whosever turn is first: I sleep behind who came before me, who rings me; or I am
+/// blocked by the devices, and ring others.
 ///
 /// The ledger may leave some of the queue out. If too little is free for me even without rivals, it is enough
 /// that the ledger has the nearest tickets. If the first tickets of the queue leave me too little, it is

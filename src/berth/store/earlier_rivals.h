@@ -15,10 +15,11 @@ namespace berth::store {
 ///
 /// All names are noted at the join, and none later. So if a ticket with an earlier id appears later, it is
 /// forged, and overtakes nobody, unless its file was read here before: it was granted, and is back. Only if
-/// later tickets can have their turn before this one (it yields, or may_go_past), later names are noted too. The tickets themselves are read from the nearest on, and only as far as a decision needs. That
-/// is seldom far, because a ticket behind a rival need not know who is before that rival. If something is
-/// free, the first tickets of the queue are read too, until they have taken it. So neither a join nor a
-/// hand-over costs more in a longer queue, unless the order is fair, or a ticket far back starts.
+/// later tickets can have their turn before this one (it yields, or may_go_past), later names are noted too.
+/// The tickets themselves are read from the nearest on, and only as far as a decision needs. That is seldom
+/// far, because a ticket behind a rival need not know who is before that rival. If something is free, the
+/// first tickets of the queue are read too, until they have taken it. So neither a join nor a hand-over costs
+/// more in a longer queue, unless the order is fair, or a ticket far back starts.
 ///
 /// Functions that change this object are called with the gate held, unless they say otherwise.
 class EarlierRivals {

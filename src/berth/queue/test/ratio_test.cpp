@@ -109,8 +109,8 @@ TEST_CASE("having waited for its longest time, the one that came first has its t
 
 TEST_CASE("a clock that was set back changes no turn: the age is that of the boot clock") {
   Ticket large = waits(1000, kDay), quick = waits(10, 60);
-  large.joined_s = 2'000'000'000;
-  quick.joined_s = 1;
+  large.joined_s = 1;
+  quick.joined_s = 2'000'000'000;
   CHECK(planned({lease(1, uuid_of(1)), large, quick}, quick) == Plan(Granted{{{uuid_of(0)}, {}}}));
 }
 
