@@ -20,8 +20,8 @@ HUNG_S = 6  # for a check that hangs in any case
 PYTHON = "/usr/bin/python3"
 
 # The rows that two H100 without MIG, of one model, cannot show.
-HIDDEN = "wake lost cgroup module reload integrated pids accounting mps mig hang".split()
-SHOWN = "symbols memory uuids order entries draining handover lease receipt trial shares energy health xid smi nvlink nvswitch times".split()
+HIDDEN = "wake lost cgroup module reload integrated pids mps mig hang".split()
+SHOWN = "symbols memory uuids order entries draining handover lease receipt trial shares accounting energy health xid smi nvlink nvswitch times".split()
 
 
 def dev(*words):

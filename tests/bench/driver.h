@@ -27,9 +27,9 @@ struct FieldValue {
   unsigned long long value;
 };
 
-enum { kMostFields = 6 };
+enum { kMostFields = 5 };
 /// What the driver knows of a card's health.
-static const unsigned kHealth[kMostFields] = {4, 31, 83, 144, 145, 230};
+static const unsigned kHealth[kMostFields] = {4, 31, 144, 145, 230};
 
 static inline void ask_for_health(Return (*field_values)(Device, int, struct FieldValue*), Device device) {
   struct FieldValue values[kMostFields] = {{0}};

@@ -22,6 +22,8 @@ def served(make_machine):
 
 def test_the_server_of_mps_is_no_outsider_and_shares_work_in_exclusive_mode(served):
     assert served.berth("pick", "-n", "3").out == "0,1,2\n"
+    row = next(line for line in served.berth("list", "-l").out.splitlines() if line.endswith("infinity"))
+    assert "MPS" in row and "outsider" not in row
     first = holder(served, "--memory", "10G", "--devices", "0")
     second = holder(served, "--memory", "10G", "--devices", "0")
     alone = holder(served, "--memory", "10G", "--devices", "1")

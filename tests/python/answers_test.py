@@ -13,7 +13,8 @@ def test_a_snapshot_has_every_name_that_the_json_has(host):
         "verdict",
         "idle",
         "idle_since_s",
-    }  # of leases, not of the machine
+        "passed_over",
+    }  # of leases and runs, not of the machine
     code = """
     for device in berth.devices():
         say([name for name in sys.argv[1:] if not hasattr(device, name)])

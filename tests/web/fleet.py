@@ -197,6 +197,7 @@ class Machine:
                 "ecc_uncorrected": 0,
             },
             "processes": [process] if kind in ("leased", "outsider") else [],
+            "passed_over": [],
             "leases": held,
             "idle": (kind == "idle") if held else None,
             "idle_since_s": NOW_S - chance.randrange(600, 40_000) if kind == "idle" else None,

@@ -226,6 +226,7 @@ std::string device_table(const Listing& listing, bool with_work, const Style& st
 /// Which lease a process on a device belongs to, or why none.
 Cell place_of(const Listing& listing, const Device& device, const Process& process) {
   if (process.kind == ProcessKind::graphics) return {"graphics"};
+  if (is_of_mps(process)) return {"MPS"};
   const auto known = listing.facts.process_leases.find(process.pid);
   if (known == listing.facts.process_leases.end())
     return process.ending.value_or(false) ? Cell{"ending"} : Cell{"outsider", Tone::foreign};

@@ -141,9 +141,11 @@ void read_modes(Questions& questions) {
 template <std::size_t count>
 class FieldValues {
  public:
-  FieldValues(Questions& questions, const std::array<Field, count>& fields) : questions_(questions) {
-    for (std::size_t i = 0; i < count; ++i) values_[i].field = fields[i];
-    told_ = questions.ask(questions.library().field_values, static_cast<int>(count), values_.data());
+  /// Asks for the first `asked` of them.
+  FieldValues(Questions& questions, const std::array<Field, count>& fields, std::size_t asked)
+      : questions_(questions) {
+    for (std::size_t i = 0; i < asked; ++i) values_[i].field = fields[i];
+    told_ = questions.ask(questions.library().field_values, static_cast<int>(asked), values_.data());
   }
 
   /// nullopt: the driver or the device does not have it.
@@ -173,8 +175,10 @@ class FieldValues {
 void read_health(Questions& questions, bool with_energy) {
   Library& library = questions.library();
   Health& health = questions.device().health;
-  FieldValues<6> values(questions, {kUncorrectedSinceLoad, kRetiredPending, kEnergySinceLoad, kRemapPending,
-                                    kRemapFailed, kRecoveryAction});
+  // The energy comes last: it alone takes an H100 4 to 7 ms, the others together 3.
+  constexpr std::array<Field, 6> kFields{kUncorrectedSinceLoad, kRetiredPending, kRemapPending,
+                                         kRemapFailed,          kRecoveryAction, kEnergySinceLoad};
+  FieldValues<kFields.size()> values(questions, kFields, kFields.size() - (with_energy ? 0 : 1));
   health.row_remap_pending = values.flag(kRemapPending);
   health.row_remap_failed = values.flag(kRemapFailed);
   health.ecc_uncorrected = values.number(kUncorrectedSinceLoad);

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <set>
+
 #include "fake_driver.h"
 
 namespace berth::nvml::device_reader_test {
@@ -208,12 +211,15 @@ TEST_CASE_FIXTURE(Gpu, "numbers that no card has are not taken for numbers") {
 
 /// What the driver tells of each field; what is not in it, it does not know.
 std::map<std::uint32_t, FieldValue> g_fields;
+std::set<std::uint32_t> g_asked;  ///< of the last call
 
 Return field_values(Handle device, int count, FieldValue* values) {
   const Return outcome = FakeDriver::enter("field_values", device);
+  g_asked.clear();
   for (int i = 0; i < count; ++i) {
     const auto known = g_fields.find(values[i].field);
     const std::uint32_t field = values[i].field;
+    g_asked.insert(field);
     values[i] = known == g_fields.end() ? FieldValue{.result = kNotSupported} : known->second;
     values[i].field = field;
   }
@@ -275,7 +281,10 @@ TEST_CASE("the health of a device comes in one call") {
   CHECK(gpu.driver.calls == std::map<std::string, int>{{"nvmlDeviceGetHandleByIndex_v2", 1},
                                                        {"nvmlDeviceGetUUID", 1},
                                                        {"field_values", 1}});
+  CHECK(g_asked.contains(83));
+  // The energy takes the driver longer than all else together.
   CHECK_FALSE(gpu.read(ReadingKind::health).energy_mj);
+  CHECK(g_asked == std::set<std::uint32_t>{4, 31, 144, 145, 230});
   g_fields[230] = told(42);
   CHECK(gpu.read(ReadingKind::health).health.recovery_action == "42");
   // A number of a kind that it never was is none.
