@@ -88,7 +88,7 @@ TEST_CASE("the text has each value of the machine, of an instance and of a proce
   device.mig = MigPlacement{"GPU-1", 2, 4, 5};
   device.memory.total_bytes = 6;
   device.health.row_remap_failed = false;
-  device.processes = {{7, ProcessKind::graphics, 8, 9, 10, 11, "ada", "train.py", "c0ffee"}};
+  device.processes = {{7, ProcessKind::graphics, 8, 9, 10, 11, true, "ada", "train.py", "c0ffee"}};
   snapshot.topology = Topology{{"a"}, {{50, 1}}};
   snapshot.notes = {"a note"};
   const std::string text = encode_snapshot(snapshot);
@@ -96,8 +96,9 @@ TEST_CASE("the text has each value of the machine, of an instance and of a proce
         "berth-snapshot 1\ntaken_at_ns=-1\nsource=nvml\ndriver_version=550\ncuda_version=12040\nreadings=1\n"
         "stale_reason=old\n[device]\nindex=3\nuuid=MIG-1\ntotal_bytes=6\nrow_remap_failed=0\n"
         "mig_parent_uuid=GPU-1\nmig_slot=2\nmig_gpu_instance=4\nmig_compute_instance=5\nprocesses_known=1\n"
-        "[process]\npid=7\nkind=graphics\nused_bytes=8\nuid=9\nstart_ticks=10\nstarted_at_s=11\nuser=ada\n"
-        "command=train.py\ncontainer=c0ffee\n[topology]\nuuid=a\nlink=50 1\n[note]\ntext=a note\nend\n");
+        "[process]\npid=7\nkind=graphics\nused_bytes=8\nuid=9\nstart_ticks=10\nstarted_at_s=11\nending=1\n"
+        "user=ada\ncommand=train.py\ncontainer=c0ffee\n[topology]\nuuid=a\nlink=50 1\n[note]\ntext=a "
+        "note\nend\n");
   const auto decoded = decode_snapshot(text);
   REQUIRE(decoded);
   CHECK(*decoded == snapshot);
