@@ -516,7 +516,7 @@ def test_history_and_usage_are_asked_of_the_agents(make_machine, fake, document)
             "silly: its answer: what came is not a document of this Berth's",
         ),
         (f"/api/v1/hosts/none/{asked}", 404, "no host has this name"),
-        ("/api/v1/hosts/far/leases", 404, "of a host there is"),
+        ("/api/v1/hosts/far/leases", 404, "of a host there are"),
         ("/api/v1/hosts/far/history?since=x", 400, "device"),
         ("/api/v1/usage?by=colour", 400, "by"),
     ):
