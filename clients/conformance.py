@@ -90,6 +90,10 @@ class Started:
     def command(self) -> int:
         return int(self.mark.read_text())
 
+    def has(self, variable: str) -> bool:
+        """Whether the command has it. Not while it becomes another program."""
+        return variable in pathlib.Path(f"/proc/{self.command()}/environ").read_text().split("\0")
+
     def begins(self) -> "Started":
         end = time.monotonic() + PATIENCE_S
         while not self.has_begun():
@@ -178,13 +182,13 @@ class Folder:
         eventually(lambda: self.held() == "", "the lock stays when nobody is left")
 
     @contextlib.contextmanager
-    def ticket(self, part: str, text: str, name="00000000000003e8"):
-        """A live ticket, which is dead in the end and still there."""
+    def ticket(self, part: str, text: str, name="00000000000003e8", lock=fcntl.F_WRLCK):
+        """A live ticket, which is dead in the end and still there. With a lock for reading it is dead all along."""
         with open(os.open(self.directory / part / name, os.O_RDWR | os.O_CREAT, 0o644), "w") as file:
             os.fchmod(file.fileno(), 0o1644)
             file.write(text)
             file.flush()
-            fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 2, 0))
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", lock, os.SEEK_SET, 0, 2, 0))
             yield
 
     @contextlib.contextmanager
@@ -205,6 +209,8 @@ def takes(here: Folder):
     before = here.names()
     mine = here.start().begins()
     assert here.held() == "whole", "its command runs, and the GPU is not locked"
+    if not here.program.queues:
+        eventually(lambda: mine.has(f"CUDA_VISIBLE_DEVICES={here.gpu}"), "its command may see other GPUs")
     mine.ends()
     here.is_free()
     if not here.program.queues:
@@ -314,12 +320,16 @@ def lets_the_queue_go_first(here: Folder):
     waiting = None
     with here.ticket("queue", "berth-ticket 9\n"):
         here.start().fails("somebody waits in the queue")
+        if here.program.can("share"):
+            here.start("share").fails("somebody waits in the queue")
         if here.program.can("wait"):
             waiting = here.start("wait")
             waiting.is_quiet("somebody waits in the queue")
-    here.start(uuid=here.second).begins()
+    here.start(uuid=here.second).begins().ends()
     if waiting:
         waiting.begins()
+    with here.ticket("queue", "berth-ticket 1\n", lock=fcntl.F_RDLCK):
+        here.start(uuid=here.second).begins()
 
 
 def makes_no_file(here: Folder):
@@ -364,6 +374,8 @@ def has_what_its_lease_has(here: Folder):
     with here.lock(here.file(here.gpu)), here.lock(here.file(here.second)):
         with here.ticket("leases", text, "00000000000003e9"):
             here.start(**lease).begins()
+            if here.program.can("share"):
+                here.start("share", **lease).begins()
             here.start(uuid=here.second, **lease).fails("the lease does not have this GPU")
         here.start(**lease).fails("the lease has ended")
 
@@ -424,8 +436,10 @@ def try_all(program: Program, other: Program, uuids=tuple(UUIDS)) -> dict:
     """Of each check that applies what is wrong."""
     os.umask(0o022)
     checks = [check for check in CHECKS if applies(check, program)]
-    with concurrent.futures.ThreadPoolExecutor(len(checks)) as pool:
-        return dict(zip(checks, pool.map(lambda check: try_one(check, program, other, list(uuids)), checks)))
+    # In a process each: a program that one thread starts would have the locks of another until it has begun.
+    with concurrent.futures.ProcessPoolExecutor(len(checks)) as pool:
+        tries = [pool.submit(try_one, check, program, other, list(uuids)) for check in checks]
+        return {check: one.result() for check, one in zip(checks, tries)}
 
 
 def main() -> int:
