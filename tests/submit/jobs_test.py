@@ -273,13 +273,14 @@ def test_what_ignores_sigterm_is_killed_after_the_grace_and_cancelled_is_said_th
         os.kill(pid, signal.SIGSTOP)
     answer = machine.berth("cancel", "--wait", "0s", number, env=env)
     assert answer.status == 124 and "this still runs: " in answer.err
-    assert machine.berth("forget", number).status == 1
+    if stopped:
+        assert machine.berth("forget", number).status == 1
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
-    assert (
-        machine.berth("cancel", "--wait", f"{DEADLINE_S}s", number, env=env).out
-        == f"cancelled job {number}\n"
-    )
+    answer = machine.berth("cancel", "--wait", f"{DEADLINE_S}s", number, env=env)
+    # On a slow machine the grace is over before this asks.
+    is_over = f"job {number} is over already (cancelled)" in answer.err
+    assert is_over or answer.out == f"cancelled job {number}\n"
     assert processes(machine)["job"] == []
     assert job(machine, number)["state"] == "cancelled"
 
