@@ -160,12 +160,11 @@ std::string describe(const Process& process, const Culprit& culprit) {
   return text;
 }
 
-/// The first process that has ended and is still listed. The driver takes a moment to end its contexts, and
-/// its lease may be over by then.
+/// The first process that has ended and is still listed. Its lease may be over by then.
 Objection no_process_ends(const Case& subject) {
   if (!subject.device.processes) return std::nullopt;
   const auto ending = std::ranges::find_if(*subject.device.processes, [&](const Process& process) {
-    return process.ending.value_or(false) && lease_of(process, subject.leases, subject.facts) == nullptr;
+    return is_leaving(process, subject.leases, subject.facts);
   });
   if (ending == subject.device.processes->end()) return std::nullopt;
   Failure failure;

@@ -82,10 +82,21 @@ const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>&
   return lease == leases.end() ? nullptr : *lease;
 }
 
+namespace {
+
+bool lacks_lease(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
+  return process.kind != ProcessKind::graphics && lease_of(process, leases, facts) == nullptr &&
+         !facts.own_processes.contains(process.pid) && !is_ignored(process, facts.policy);
+}
+
+}  // namespace
+
 bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
-  return process.kind != ProcessKind::graphics && !process.ending.value_or(false) &&
-         lease_of(process, leases, facts) == nullptr && !facts.own_processes.contains(process.pid) &&
-         !is_ignored(process, facts.policy);
+  return !process.ending.value_or(false) && lacks_lease(process, leases, facts);
+}
+
+bool is_leaving(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
+  return process.ending.value_or(false) && lacks_lease(process, leases, facts);
 }
 
 bool trusts_leases(const Device& device, const Facts& facts) {

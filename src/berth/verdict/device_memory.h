@@ -31,6 +31,9 @@ bool is_ignored(const Process& process, const SitePolicy& policy);
 /// site does not ignore it.
 bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
 
+/// Whether it would be an outsider if it had not ended. The driver takes a moment to end its contexts.
+bool is_leaving(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
+
 /// Whether the site says that leases, and memory in use, decide about this device where the driver does not
 /// tell who uses it.
 bool trusts_leases(const Device& device, const Facts& facts);

@@ -392,6 +392,12 @@ TEST_CASE("what does not stand in the way") {
                      f.policy.ignored_programs = {"python"};
                      add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
                    }},
+           Allowed{"such a program that has ended and is still listed",
+                   [](Request&, Ledger&, Facts& f) {
+                     f.policy.ignored_programs = {"python"};
+                     add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
+                     f.snapshot.devices[0].processes->back().ending = true;
+                   }},
            Allowed{"a user whom the site does not count",
                    [](Request&, Ledger&, Facts& f) {
                      f.policy.ignored_users = {"bob"};
