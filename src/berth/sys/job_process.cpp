@@ -65,27 +65,33 @@ EndCall call_of(const siginfo_t& info) {
   return {.sender = {info.si_uid, info.si_pid}, .is_cancel = is_cancel(info)};
 }
 
-// Both may have come before this process looked: it was asked, and its command has ended.
-std::optional<EndCall> pending_call(pid_t command) {
-  sigset_t asks;
-  ::sigemptyset(&asks);
-  ::sigaddset(&asks, SIGTERM);
+std::optional<siginfo_t> pending(int signal) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, signal);
   siginfo_t info{};
   const timespec at_once{};
-  if (::sigtimedwait(&asks, &info, &at_once) != SIGTERM || !is_for_us_alone(info, command))
-    return std::nullopt;
-  return call_of(info);
+  return ::sigtimedwait(&set, &info, &at_once) == signal ? std::optional(info) : std::nullopt;
+}
+
+// Both may have come before this process looked: it was asked, and its command has ended.
+std::optional<EndCall> pending_call(pid_t command) {
+  const auto info = pending(SIGTERM);
+  if (!info || !is_for_us_alone(*info, command)) return std::nullopt;
+  return call_of(*info);
+}
+
+// As `pending_call`. Left pending, it would end this process before it has told how the command ended.
+bool is_hang_up_pending() {
+  const auto info = pending(SIGHUP);
+  return info && is_hang_up_of_leader(SIGHUP, *info);
 }
 
 // As the kernel does for a leader that ends. We are one of them, and hold the signal back.
 void hang_up_group() {
   ::kill(0, SIGHUP);
   ::kill(0, SIGCONT);
-  sigset_t own;
-  ::sigemptyset(&own);
-  ::sigaddset(&own, SIGHUP);
-  const timespec at_once{};
-  ::sigtimedwait(&own, nullptr, &at_once);
+  pending(SIGHUP);
 }
 
 // The signals of Ctrl-Z, and those for a job in the background that uses the terminal.
@@ -237,7 +243,7 @@ std::optional<JobEnding> JobProcess::collect() {
   int status = 0;
   for (pid_t one = 0; (one = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
     if (one != pid_) continue;
-    if (hung_up_ && !WIFSTOPPED(status)) hang_up_group();
+    if (!WIFSTOPPED(status) && (is_hang_up_pending() || hung_up_)) hang_up_group();
     if (WIFEXITED(status)) return JobEnding{WEXITSTATUS(status), 0};
     if (WIFSIGNALED(status)) return JobEnding{0, WTERMSIG(status)};
     // The shell that started us shall see its job stopped. Whoever stops the command by SIGSTOP continues it
