@@ -1,5 +1,6 @@
 """`berth usage`: whom it asks, and what it says when nobody answers."""
 
+import getpass
 import subprocess
 
 import pytest
@@ -56,6 +57,37 @@ def test_a_file_is_read_when_no_agent_has_it(machine, used, file):
     assert "an agent has it; ask that one, without --file" in refusal(machine.berth("usage", "--file", file))
     used.ends()
     assert checked(machine.berth("usage", "--json", "--file", file), "usage")["rows"][0]["leases"] == 1
+
+
+def test_a_letter_is_the_same_of_an_agent_and_of_its_file(machine, used, file):
+    """But for the GPUs' health, of which no history tells."""
+    of_agent = machine.berth("usage", "--letter", "--url", used.url)
+    assert of_agent.status == 0 and of_agent.err == ""
+    head, _, leased, *rest = of_agent.out.splitlines()
+    assert head.startswith("GPUs of ") and leased.startswith("2 GPUs were leased for ")
+    assert any(line.startswith("1 request waited for ") for line in rest)
+    assert "No GPU is sick now." in rest
+    (row,) = [line.split() for line in rest if line.startswith(getpass.getuser())]
+    assert row[1] == "1"
+    assert all(len(line) <= 80 for line in of_agent.out.splitlines())
+    used.ends()
+    of_file = machine.berth("usage", "--letter", "--file", file)
+    assert of_file.status == 0
+    assert "2 GPUs were leased for " in of_file.out and "no agent was asked" in of_file.out
+
+
+def test_a_letter_names_a_sick_gpu(make_machine):
+    machine = make_machine(
+        '[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nlost = true\n'
+    )
+    agent = Agent(machine)
+    answer = machine.berth("usage", "--letter", "--url", f"http://127.0.0.1:{agent.port}")
+    assert "Sick now:\n  GPU 1: " in answer.out, answer
+
+
+@pytest.mark.parametrize("words", [["--json"], ["--by", "job"], ["--anywhere"]])
+def test_a_letter_is_of_one_machine_and_text(machine, words):
+    assert "--letter is " in refusal(machine.berth("usage", "--letter", *words))
 
 
 def test_a_token_is_asked_for_and_given(machine, tmp_path):

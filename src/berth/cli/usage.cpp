@@ -41,6 +41,9 @@ class Usage : public command::Command {
 
  private:
   Result<command::Output> usage_of_hosts() const {
+    if (options_.letter)
+      return fail(ErrorCode::usage,
+                  "--letter is about one machine: without --anywhere, or with --url for its agent");
     if (!options_.asking.url.empty() || !options_.file.empty())
       return fail(ErrorCode::usage, "--anywhere excludes --url, --hub and --file");
     UsageBy by{};
@@ -107,6 +110,13 @@ command::Syntax usage_syntax(UsageOptions& options) {
        {"user", "device", "job"},
        command::store_text(options.by)},
       {"Options", 0, "json", "", "as JSON (docs/schema/usage.json)", {}, command::raise_flag(options.json)},
+      {"Options",
+       0,
+       "letter",
+       "",
+       "as a page of text for a mail, of one machine: hours leased and idle, waits, memory, sick GPUs",
+       {},
+       command::raise_flag(options.letter)},
       text("url", "URL", "ask this agent or hub: https://node01:8420", options.asking.url),
       text("hub", "URL", "the same", options.asking.url),
       text("file", "FILE", "read this history; no agent may have it", options.file),

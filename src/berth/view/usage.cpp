@@ -118,13 +118,7 @@ std::string what_it_is_about(const Usage& usage, const Style& style) {
 /// The subject of the table, and what is missing in it.
 std::string notes_on(const Usage& usage, const Style& style) {
   std::string text = usage.to_s == 0 ? fmt::format("{}\n", kNoHostTells) : what_it_is_about(usage, style);
-  if (usage.unwatched_s >= kWorthTelling) {
-    text += fmt::format(
-        "Nobody looked for {} of it: what was used then is not known, and leases that\nbegan and ended then "
-        "are not "
-        "counted.\n",
-        duration_for_people(usage.unwatched_s));
-  }
+  text += unwatched_text(usage);
   for (const std::string& host : usage.missing) text += fmt::format("{} is not in it\n", printable(host));
   return text;
 }
@@ -160,6 +154,14 @@ Result<Usage> usage_from_json(std::string_view text) {
   document.each("rows", [&](const JsonReader& row) { usage.rows.push_back(usage_row_from(row, usage.by)); });
   if (!fault.empty()) return fail(ErrorCode::failure, fault);
   return usage;
+}
+
+std::string unwatched_text(const Usage& usage) {
+  if (usage.unwatched_s < kWorthTelling) return {};
+  return fmt::format(
+      "Nobody looked for {} of it: what was used then is not known, and leases that\nbegan and ended then "
+      "are not counted.\n",
+      duration_for_people(usage.unwatched_s));
 }
 
 std::string usage_table(const Usage& usage, const Style& style) {

@@ -22,6 +22,9 @@ Result<Usage> usage_from_json(std::string_view text);
 /// The last line says what time the table is about, and what is missing in it.
 std::string usage_table(const Usage& usage, const Style& style);
 
+/// What is missing in it because no agent looked. "": next to nothing.
+std::string unwatched_text(const Usage& usage);
+
 /// docs/schema/history.json.
 std::string device_history_json(const DeviceHistory& history, Layout layout);
 /// Reads it back into values, without trusting its writer. Error: `failure`, with the value that is not
