@@ -10,6 +10,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/view/table.h"
+#include "berth/view/usage.h"
 
 namespace berth::history {
 namespace {
