@@ -111,6 +111,62 @@ def test_a_run_has_the_peak_and_the_use_of_its_samples(make_machine):
     assert "1 GiB of samples every 100 ms" in text and re.search(r"others +none seen", text)
 
 
+def clean(machine, meanwhile=lambda: None) -> dict:
+    run = sampled(start(machine, "--clean"))
+    meanwhile()
+    at = seen(run)
+    sampled(run, at + 3)
+    end(run)
+    return kept(machine)
+
+
+def test_a_run_on_a_clean_gpu_says_so(make_machine):
+    machine = make_machine(BUSY)
+    # The first look is at the start of the command, and the next one would be long after its end.
+    end(sampled(start(machine, "--clean", env={"BERTH_SAMPLE": "60s"}), 1))
+    told = kept(machine)
+    assert told["clean"] is True and told["strangers"] == []
+
+
+def test_a_run_whose_clocks_were_slowed_for_two_samples_was_not_clean(make_machine):
+    machine = make_machine(BUSY)
+    assert clean(machine, lambda: machine.change(BUSY + SLOWED))["clean"] is False
+
+
+def test_a_run_beside_a_stranger_was_not_clean(make_machine):
+    machine = make_machine(BUSY)
+    with subprocess.Popen(["sleep", "1000"]) as stranger:
+        beside = f"{BUSY}[[device.process]]\npid = {stranger.pid}\nused_mib = 512\n"
+        told = clean(machine, lambda: machine.change(beside))
+        stranger.kill()
+    assert told["clean"] is False
+    assert re.search("^clean +no$", machine.berth("receipt", told["lease"]).out, re.M)
+
+
+def test_whether_a_run_was_clean_is_not_known_without_the_option(make_machine):
+    machine = make_machine(BUSY)
+    end(sampled(start(machine)))
+    assert kept(machine)["clean"] is None
+
+
+def test_a_gpu_is_clean_only_without_programs_that_the_site_ignores(make_machine):
+    machine = make_machine(BUSY)
+    with subprocess.Popen(["sleep", "1000"]) as ignored:
+        machine.change(f"{BUSY}[[device.process]]\npid = {ignored.pid}\nused_mib = 512\n")
+        (machine.directory / "site.toml").write_text('ignored_programs = ["sleep"]\n')
+        assert machine.berth("run", "--no-wait", "--", "true").status == 0
+        answer = machine.berth("run", "--no-wait", "--clean", "--", "true")
+        ignored.kill()
+    assert answer.status == 75
+    assert "without a lease by" in answer.err and "without --clean" in answer.err
+
+
+@pytest.mark.parametrize("words", [["--memory", "1G"], ["--shared"], ["--processes", "1"]])
+def test_nobody_else_is_on_a_clean_gpu(machine, words):
+    answer = machine.berth("run", "--clean", *words, "--", "true")
+    assert answer.status == 2 and "--clean is a GPU on which nobody else computes" in answer.err
+
+
 def test_a_share_has_its_own_memory_and_no_use(make_machine):
     machine = make_machine(BUSY)
     one, other = (start(machine, "--memory", "2G") for _ in range(2))

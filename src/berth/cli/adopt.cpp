@@ -83,7 +83,7 @@ class Adopt : public command::Command {
     if (!lease) return std::unexpected(lease.error());
     command::Output answer = answer_for(session.domain(), *lease);
     supervise::Kept kept{std::move(*lease), std::move(answer)};
-    BERTH_LET(const auto times, supervise::sampling_times());
+    BERTH_LET(const auto times, supervise::sampling_times(false));
     kept.sampling = std::make_unique<supervise::RunSampling>(kept.lease, session.domain(),
                                                              options_.request.source, times);
     return kept;

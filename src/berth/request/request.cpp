@@ -116,6 +116,10 @@ Result<void> check(const Request& request) {
   if (request.promise_bytes > 0 && !request.shared) {
     return fail(ErrorCode::usage, "memory can be promised only on a shared device, not on a whole one");
   }
+  if (request.clean && (request.shared || request.allowed_processes > 0))
+    return fail(
+        ErrorCode::usage,
+        "--clean is a GPU on which nobody else computes: leave out --memory, --shared and --processes");
   if (request.time_s) BERTH_DO(check_time(*request.time_s));
   if (request.mps_percent > 100) return fail(ErrorCode::usage, "--mps-percent is at most 100");
   if (request.yield_s) BERTH_DO(check_yield(*request.yield_s));

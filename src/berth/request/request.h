@@ -59,6 +59,9 @@ struct Request {
   /// `--mps-percent`: the job uses at most so much of a GPU's processors, where MPS serves it. 0: the request
   /// does not say.
   unsigned mps_percent = 0;
+  /// `--clean`: a whole GPU on which nobody else computes, whatever the site ignores; and the run is looked
+  /// at from its start on, so that its receipt can say whether it stayed so.
+  bool clean = false;
   /// The asking process computes on the device already, so no waiting request could have it: this request
   /// waits behind nobody.
   bool adopts_running_process = false;

@@ -72,7 +72,7 @@ class Run {
     BERTH_LET(const auto session, open_session(environment_, options_.lease.request));
     idle_leftovers_s_ = session.policy().idle_leftovers_s;
     time_grace_ = std::chrono::seconds(session.policy().time_grace_s);
-    BERTH_LET(sampling_, sampling_times());
+    BERTH_LET(sampling_, sampling_times(options_.lease.request.request.clean));
     leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                view::request_in_words(options_.lease.request.request)};
     words.origin = options_.lease.origin;
@@ -178,6 +178,7 @@ class Run {
     ComplianceCheck check(lease.ticket(), options_.lease.request.source, options_.first_look,
                           !options_.shell);
     RunSampling sampling(lease, session.domain(), options_.lease.request.source, sampling_);
+    sampling.go_on();
     std::optional<sys::JobEnding> ending;
     const auto all_of_job = [&] {
       check.end();

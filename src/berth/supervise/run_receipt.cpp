@@ -150,7 +150,10 @@ Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
         receipt.devices.emplace_back(DeviceReceipt{label(*device), device->uuid, device->name});
     if (later) each.energy_mj = energy_between(*device, *later);
   }
-  if (samples) take_samples(receipt, *samples);
+  if (samples) {
+    take_samples(receipt, *samples);
+    receipt.clean = is_clean(receipt, *samples);
+  }
   if (later) take_accounting(receipt, *later, end.lasted);
   return receipt;
 }

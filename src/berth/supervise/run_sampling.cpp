@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kSampleEvery = 10s;
+constexpr auto kCleanSampleEvery = 1s;
 constexpr int kFirstAfter = 6;
 constexpr std::size_t kMostSampleBytes = 64UL << 10U;
 // A sampler that was about to end when this run came, or that could not begin.
@@ -31,10 +32,10 @@ std::optional<std::chrono::milliseconds> milliseconds_from_text(std::string_view
 
 }  // namespace
 
-Result<std::optional<SamplingTimes>> sampling_times() {
+Result<std::optional<SamplingTimes>> sampling_times(bool clean) {
   const std::string_view set = sys::variable("BERTH_SAMPLE");
   if (set == "never") return std::nullopt;
-  std::chrono::milliseconds every = kSampleEvery;
+  std::chrono::milliseconds every = clean ? kCleanSampleEvery : kSampleEvery;
   if (const auto told = milliseconds_from_text(set)) {
     every = *told;
   } else if (!set.empty()) {
@@ -43,7 +44,7 @@ Result<std::optional<SamplingTimes>> sampling_times() {
     if (*seconds == 0) return fail(ErrorCode::usage, "BERTH_SAMPLE: the shortest time is 1ms");
     every = std::chrono::seconds(*seconds);
   }
-  return SamplingTimes{every, every * kFirstAfter};
+  return SamplingTimes{every, clean ? 0ms : every * kFirstAfter};
 }
 
 RunSampling::RunSampling(const leasing::HeldLease& lease, const leasing::Domain& domain,

@@ -184,14 +184,17 @@ Objection not_draining(const Case& subject) {
 }
 
 Objection no_outsider(const Case& subject) {
-  if (!subject.device.processes && trusts_leases(subject.device, subject.facts)) return std::nullopt;
+  const bool must_know = subject.request.clean;
+  if (!subject.device.processes && !must_know && trusts_leases(subject.device, subject.facts))
+    return std::nullopt;
   if (!subject.device.processes)
     return because(
         "its processes are not available, so nobody can say that it is idle: `berth doctor` says more");
+  const auto counts = must_know ? is_stranger : is_outsider;
   Failure failure;
   std::string described;
   for (const Process& process : *subject.device.processes) {
-    if (!is_outsider(process, subject.leases, subject.facts)) continue;
+    if (!counts(process, subject.leases, subject.facts)) continue;
     failure.culprits.push_back(culprit_of(process, subject.facts));
     constexpr std::size_t kDescribed = 3;
     if (failure.culprits.size() > kDescribed) continue;

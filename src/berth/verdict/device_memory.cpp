@@ -86,17 +86,22 @@ namespace {
 
 bool lacks_lease(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
   return process.kind != ProcessKind::graphics && lease_of(process, leases, facts) == nullptr &&
-         !facts.own_processes.contains(process.pid) && !is_ignored(process, facts.policy);
+         !facts.own_processes.contains(process.pid) && !is_of_mps(process);
 }
 
 }  // namespace
 
-bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
+bool is_stranger(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
   return !process.ending.value_or(false) && lacks_lease(process, leases, facts);
 }
 
+bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
+  return is_stranger(process, leases, facts) && !is_ignored(process, facts.policy);
+}
+
 bool is_leaving(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
-  return process.ending.value_or(false) && lacks_lease(process, leases, facts);
+  return process.ending.value_or(false) && lacks_lease(process, leases, facts) &&
+         !is_ignored(process, facts.policy);
 }
 
 bool trusts_leases(const Device& device, const Facts& facts) {

@@ -88,6 +88,11 @@ std::string strangers_text(const Receipt& receipt) {
   return text;
 }
 
+std::string clean_text(const Receipt& receipt) {
+  if (!receipt.clean) return std::string(kUnknown);
+  return *receipt.clean ? "yes: nobody else computed, and the clocks were not slowed" : "no";
+}
+
 Json receipt_json_of(const Receipt& receipt) {
   Json json = {{"lease", to_text(receipt.lease)},
                {"job", receipt.job.empty() ? Json(nullptr) : Json(receipt.job)},
@@ -106,6 +111,7 @@ Json receipt_json_of(const Receipt& receipt) {
                {"use_percent", nullable(use_percent_of(receipt))},
                {"accounted", receipt.is_accounted},
                {"sampled_every_ms", nullable(receipt.sampled_every_ms)},
+               {"clean", nullable(receipt.clean)},
                {"devices", Json::array()},
                {"strangers", receipt.sampled_every_ms ? Json(Json::array()) : Json(nullptr)}};
   for (const DeviceReceipt& device : receipt.devices) json["devices"].push_back(device_json_of(device));
@@ -136,6 +142,7 @@ std::string receipt_sentence(const Receipt& receipt) {
   if (throttled_percent_of(receipt).value_or(0) > 0)
     add(fmt::format("throttled {}", percent_text(throttled_percent_of(receipt))));
   if (const auto energy = energy_mj_of(receipt)) add(energy_text(energy));
+  if (receipt.clean) add(*receipt.clean ? "clean" : "not clean");
   sentence += figures;
   if (!receipt.strangers.empty())
     sentence += fmt::format("; others computed there too: {}", strangers_text(receipt));
@@ -147,7 +154,7 @@ std::string receipt_text(const Receipt& receipt, const Style& style) {
   const std::string peak_text =
       peak ? fmt::format("{}{}", bytes_for_people(*peak), bound_of(receipt)) : std::string(kUnknown);
   const std::string others = receipt.sampled_every_ms ? "none seen" : std::string(kUnknown);
-  const std::array<std::pair<std::string_view, std::string>, 12> lines{
+  const std::array<std::pair<std::string_view, std::string>, 13> lines{
       {{"run", receipt.job.empty()
                    ? fmt::format("lease {}", to_text(receipt.lease))
                    : fmt::format("job {} (lease {})", printable(receipt.job), to_text(receipt.lease))},
@@ -163,6 +170,7 @@ std::string receipt_text(const Receipt& receipt, const Style& style) {
        {"use", percent_text(use_percent_of(receipt))},
        {"slowed", percent_text(throttled_percent_of(receipt))},
        {"others", receipt.strangers.empty() ? others : strangers_text(receipt)},
+       {"clean", clean_text(receipt)},
        {"energy", energy_text(energy_mj_of(receipt))},
        {"driver", receipt.driver.empty() ? std::string(kUnknown) : printable(receipt.driver)}}};
   std::string text;

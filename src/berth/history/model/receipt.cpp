@@ -47,6 +47,7 @@ void fields_of_receipt(ReceiptType& receipt, Fields& field) {
   field("promise", receipt.promise_bytes);
   field("driver", receipt.driver);
   field("sampled_every_ms", receipt.sampled_every_ms);
+  field("clean", receipt.clean);
   field("accounted", receipt.is_accounted);
 }
 
@@ -129,6 +130,16 @@ Reading<unsigned> throttled_percent_of(const Receipt& receipt) {
   Reading<unsigned> highest;
   for (const DeviceReceipt& device : receipt.devices) highest = std::max(highest, device.throttled_percent);
   return highest;
+}
+
+Reading<bool> is_clean(const Receipt& receipt, const RunSamples& samples) {
+  // The first and the last look are a part of the interval away from begin and end, and a look takes its time.
+  constexpr std::int64_t kMissed = 2;
+  if (!receipt.strangers.empty() || throttled_percent_of(receipt).value_or(0) > 0) return false;
+  const bool all_tell = std::ranges::all_of(
+      receipt.devices, [](const DeviceReceipt& device) { return device.throttled_percent.has_value(); });
+  const bool are_all_there = (samples.samples + kMissed) * samples.every_ms >= receipt.lasted_ms;
+  return samples.samples > 0 && all_tell && are_all_there ? Reading<bool>(true) : std::nullopt;
 }
 
 RunFigures figures_of(const Receipt& receipt) {

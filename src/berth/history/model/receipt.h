@@ -47,6 +47,7 @@ struct Receipt {
   std::string driver{};             ///< its version
   /// Figures that no counter has are of samples, which came so often. nullopt: there are none.
   Reading<std::uint64_t> sampled_every_ms{};
+  Reading<bool> clean{};      ///< as is_clean
   bool is_accounted = false;  ///< peak and use are exact: of the driver's accounting
   std::vector<DeviceReceipt> devices{};
   std::vector<Stranger> strangers{};  ///< as far as samples saw them
@@ -63,6 +64,10 @@ Reading<std::uint64_t> peak_bytes_of(const Receipt& receipt);
 Reading<unsigned> use_percent_of(const Receipt& receipt);
 /// The highest of its devices.
 Reading<unsigned> throttled_percent_of(const Receipt& receipt);
+
+/// Whether nobody else computed on its devices, and none was slowed, as far as samples can say. Absent: not
+/// known, as of a share, of which no device tells, or where samples are missing.
+Reading<bool> is_clean(const Receipt& receipt, const RunSamples& samples);
 
 /// What a job keeps of it.
 RunFigures figures_of(const Receipt& receipt);

@@ -38,6 +38,7 @@ TEST_CASE("what was written of a run is read as it was, a line each") {
   killed.promise_bytes = 5;
   killed.sampled_every_ms = 10'000;
   killed.is_accounted = true;
+  killed.clean = false;
   killed.devices[0].peak_bytes = 7;
   killed.devices[0].use_percent = 0;
   killed.devices[1].throttled_percent = 4;
@@ -82,6 +83,26 @@ TEST_CASE("a run has the highest peak of its devices, their mean use, and what i
   run.devices[1].use_percent = 80;
   CHECK(use_percent_of(run) == 60U);
   CHECK(throttled_percent_of(run) == 0U);
+}
+
+TEST_CASE("a run was clean if every look was there, and none saw a stranger or slowed clocks") {
+  Receipt run = run_of("python time.py", 1);
+  for (DeviceReceipt& device : run.devices) device.throttled_percent = 0;
+  const RunSamples all{.every_ms = 1000, .samples = 58};
+  CHECK(is_clean(run, all) == true);
+  // The sampler began late, was killed, or saw nothing.
+  CHECK(is_clean(run, {.every_ms = 1000, .samples = 57}) == std::nullopt);
+  CHECK(is_clean(run, {.every_ms = 1000}) == std::nullopt);
+  Receipt slowed = run;
+  slowed.devices[1].throttled_percent = 1;
+  CHECK(is_clean(slowed, all) == false);
+  Receipt visited = run;
+  visited.strangers = {{"1", 812, "bob", "python x.py", 1000}};
+  CHECK(is_clean(visited, all) == false);
+  CHECK(is_clean(visited, {.every_ms = 1000, .samples = 1}) == false);
+  // A share, a MIG instance, and a card that does not tell.
+  run.devices[0].throttled_percent.reset();
+  CHECK(is_clean(run, all) == std::nullopt);
 }
 
 TEST_CASE("a line that is torn at any byte spoils no other") {

@@ -392,6 +392,13 @@ TEST_CASE("what does not stand in the way") {
                      f.policy.ignored_programs = {"python"};
                      add_process(f.snapshot.devices[0], process(9, 3 * kGiB));
                    }},
+           Allowed{"the server of MPS, where nobody else may compute",
+                   [](Request& r, Ledger&, Facts& f) {
+                     r.clean = true;
+                     Process server = process(9, 28 * kMiB);
+                     server.command = "nvidia-cuda-mps-server";
+                     add_process(f.snapshot.devices[0], server);
+                   }},
            Allowed{"such a program that has ended and is still listed",
                    [](Request&, Ledger&, Facts& f) {
                      f.policy.ignored_programs = {"python"};
