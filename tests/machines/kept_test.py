@@ -14,13 +14,16 @@ from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
 
 OTHER_UID = 12345
-# A Berth that tells who looks at `folder` that it was called, and then does nothing for ever: once, if that is wanted.
+# A Berth that says in its folder that it was called. Where `hold` is there, it says what that has and is then silent for
+# ever, once. `hold-next` is that of the call after the next.
 HELD = """#!/bin/sh
+echo called >>@FOLDER@/calls
 if mv @FOLDER@/hold @FOLDER@/held 2>/dev/null; then
   [ -s @FOLDER@/held ] && cat @FOLDER@/held
   touch @FOLDER@/holds
   exec sleep 1000
 fi
+mv @FOLDER@/hold-next @FOLDER@/hold 2>/dev/null
 exec @BERTH@ "$@"
 """
 
@@ -48,6 +51,10 @@ class Kept:
         look = self.machines.start("list", "--anywhere", "--hosts", host.name)
         eventually((host.folder / "holds").exists, PATIENCE_S)
         return look
+
+    def hello(self) -> str:
+        """What an envoy of gpu1 says first."""
+        return f"berth-envoy 1\nversion={self.gpu1.machine.berth('version').out.split()[1]}\nend\n"
 
     def sockets(self) -> list[pathlib.Path]:
         return sorted(self.folder.iterdir()) if self.folder.is_dir() else []
@@ -86,8 +93,12 @@ def test_what_looks_next_has_the_connection_of_what_looked_first(kept):
     for _ in range(3):
         kept.look()
         assert [len(host.sessions()) for host in (kept.gpu1, kept.gpu2)] == [1, 1]
+    for words in (("why", "-n", "1"), ("queue",), ("jobs",), ("list", "--json")):
+        answer = kept.machines.run(words[0], "--anywhere", "--hosts", "gpu1,gpu2", *words[1:])
+        assert (answer.returncode, answer.stderr) == (0, ""), words
+        assert [len(host.sessions()) for host in (kept.gpu1, kept.gpu2)] == [1, 1]
     assert len(kept.sockets()) == 2 and kept.folder.stat().st_mode & 0o777 == 0o700
-    assert kept.gpu1.envoys() == []
+    eventually(lambda: kept.gpu1.envoys() == [])
 
 
 def test_a_kept_connection_that_has_ended_is_made_again(kept):
@@ -101,8 +112,7 @@ def test_a_kept_connection_that_has_ended_is_made_again(kept):
 @pytest.mark.parametrize("has_greeted", [False, True])
 def test_a_look_whose_connection_is_killed_asks_again(kept, has_greeted):
     kept.look("gpu1")
-    version = kept.gpu1.machine.berth("version").out.split()[1]
-    look = kept.start_to_look(kept.gpu1, f"berth-envoy 1\nversion={version}\nend\n" if has_greeted else "")
+    look = kept.start_to_look(kept.gpu1, kept.hello() if has_greeted else "")
     kept.kill_masters()
     out, err = look.communicate(timeout=PATIENCE_S)
     assert (look.returncode, err) == (0, "") and "down" not in out
@@ -163,14 +173,35 @@ def test_a_call_that_changes_something_is_made_over_a_connection_of_its_own(kept
     assert holder.wait(timeout=PATIENCE_S) != 0
 
 
+def test_such_a_call_is_not_made_again_if_its_connection_is_lost(kept):
+    holder = kept.gpu1.machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert holder.stdout.readline() == "ready\n"
+    kept.look("gpu1")
+    (lease,) = kept.gpu1.tickets()
+    calls = kept.gpu1.folder / "calls"
+    calls.unlink()
+    (kept.gpu1.folder / "hold-next").write_text(kept.hello())
+    call = kept.machines.start("release", "--anywhere", "--hosts", "gpu1", lease)
+    eventually((kept.gpu1.folder / "holds").exists, PATIENCE_S)
+    for pid in kept.gpu1.sessions():
+        os.kill(pid, signal.SIGKILL)
+    _, err = call.communicate(timeout=PATIENCE_S)
+    assert call.returncode != 0 and "the connection is lost" in err
+    assert calls.read_text().count("called") == 2 and kept.gpu1.tickets() == [lease]
+
+
 def test_what_others_have_left_is_swept(kept):
     kept.look("gpu1")
     stale = kept.folder / "0123456789abcdef"
+    crashed = kept.folder / "0123456789abcdef.QmSyE0dPJ1xbLk3M"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(crashed))
+    os.utime(crashed, (0, 0))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(stale))
         listener.listen()
         kept.look("gpu2")
-        assert stale.exists()
+        assert stale.exists() and not crashed.exists()
     for at in set(kept.sockets()) - {stale}:
         kept.ask_master(at, "exit")
     kept.look()

@@ -97,7 +97,7 @@ Result<void> Channel::ask_settings() {
 void Channel::take_settings() {
   asks_settings_ = false;
   shared_ = kept_connection(std::exchange(output_, ""), program_.kept_folder, sys::host_name());
-  was_kept_ = shared_ && ::access(shared_->socket.c_str(), F_OK) == 0;
+  was_kept_ = shared_ && is_there(*shared_);
   // Here a login follows, beside which this is nothing.
   if (shared_ && !was_kept_) sweep_kept(program_.kept_folder);
   if (const auto started = start(); !started) errors_ = started.error().message;

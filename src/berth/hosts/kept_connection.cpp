@@ -15,7 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
+#include <ctime>
 #include <memory>
 #include <span>
 
@@ -83,15 +83,23 @@ std::string folder_below(const std::string& above, std::string_view name) {
   return is_for_user_alone(folder) ? folder : "";
 }
 
-// False: nobody listens there. Nothing else is taken for that.
-bool is_listened_at(const std::string& path) {
+// 0: somebody listens there; else why not, as errno has it.
+int error_of_connecting(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return true;
+  if (path.size() >= sizeof address.sun_path) return ENAMETOOLONG;
   path.copy(address.sun_path, path.size());
   const sys::Descriptor asker(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return !asker || ::connect(asker.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
-         errno != ECONNREFUSED;
+  if (!asker) return errno;
+  return ::connect(asker.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+}
+
+// ssh gives a socket that it makes a name with a dot, and listens a moment later. A crash leaves that name.
+bool is_being_made(const std::string& path, std::string_view name) {
+  constexpr std::time_t kMoment = 60;
+  struct stat found{};
+  return name.contains('.') && (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode) ||
+                                found.st_mtime > std::time(nullptr) - kMoment);
 }
 
 }  // namespace
@@ -126,15 +134,18 @@ std::string folder_of_kept() {
   return folder_below(above, "ssh");
 }
 
+bool is_there(const KeptConnection& kept) {
+  const int error = error_of_connecting(kept.socket);
+  return error == 0 || error == EAGAIN;  // many ask at once
+}
+
 void sweep_kept(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
   if (!open) return;
   while (const dirent* entry = ::readdir(open.get())) {
-    // A name with a dot is being made, and nobody listens yet.
     const std::string_view name(entry->d_name);
-    if (name.contains('.')) continue;
     const std::string path = fmt::format("{}/{}", folder, name);
-    if (!is_listened_at(path)) ::unlink(path.c_str());
+    if (!is_being_made(path, name) && error_of_connecting(path) == ECONNREFUSED) ::unlink(path.c_str());
   }
 }
 

@@ -9,8 +9,8 @@ namespace berth::hosts {
 
 /// A connection that ssh keeps for later requests of this user to the same host.
 struct KeptConnection {
-  std::string socket;                ///< of the ssh that keeps it
-  std::vector<std::string> options;  ///< for ssh: each is the value of an -o
+  std::string socket{};                ///< of the ssh that keeps it
+  std::vector<std::string> options{};  ///< for ssh: each is the value of an -o
 
   bool operator==(const KeptConnection&) const = default;
 };
@@ -25,6 +25,9 @@ std::optional<KeptConnection> kept_connection(std::string_view settings, const s
 /// The folder for the sockets: $XDG_RUNTIME_DIR/berth, or without that variable ~/.local/state/berth/ssh. It
 /// is made where it is missing. "": there is none that this user alone can open.
 std::string folder_of_kept();
+
+/// Whether an ssh keeps it now.
+bool is_there(const KeptConnection& kept);
 
 /// Removes the sockets in the folder at which no ssh listens any more.
 void sweep_kept(const std::string& folder);
