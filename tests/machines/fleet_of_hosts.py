@@ -138,6 +138,8 @@ class Machines:
             "LC_ALL": "C.UTF-8",
             "TZ": "UTC",
             "TERM": "xterm",
+            # There is none, so no connection is kept, and each of a test is made and ended in it.
+            "XDG_RUNTIME_DIR": str(folder / "no-runtime"),
             "BERTH_SITE_FILE": str(self.site),
             "BERTH_SSH": " ".join(map(str, self.ssh_words())),
         }

@@ -8,6 +8,7 @@
 #include "berth/command/environment.h"
 #include "berth/hosts/ask_hosts.h"
 #include "berth/hosts/hub_hosts.h"
+#include "berth/hosts/kept_connection.h"
 #include "berth/lease/site_file.h"
 #include "berth/view/host_report.h"
 #include "berth/view/hosts_json.h"
@@ -70,7 +71,12 @@ Result<std::string> lab_store_socket() {
 }
 
 SshProgram ssh_of_environment() {
-  return ssh_program(command::variable("BERTH_SSH"));
+  SshProgram ssh = ssh_program(command::variable("BERTH_SSH"));
+  const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+  // Another program may have no such settings, and do something else when it is asked for them.
+  if (files && files->policy.connection == Connection::kept && ssh.words.front() == "ssh")
+    ssh.kept_folder = folder_of_kept();
+  return ssh;
 }
 
 Hosts look_at_hosts(const std::vector<LabHost>& hosts) {

@@ -78,6 +78,13 @@ std::string name_in_lab(const LabHost& host) {
   return host.name.substr(host.name.rfind('@') + 1);
 }
 
+// A command there hangs on no connection that another command has too.
+SshProgram ssh_alone() {
+  SshProgram ssh = ssh_of_environment();
+  ssh.kept_folder.clear();
+  return ssh;
+}
+
 /// The lab queue, where the site has one.
 struct LabQueueAccess {
   std::string socket;  ///< of the agent that keeps it; "": there is none
@@ -91,6 +98,7 @@ class Caller {
         request_(options.run.lease.request.request),
         hosts_(std::move(hosts)),
         token_(std::move(token)),
+        ssh_(ssh_alone()),
         terminal_(::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1),
         report_(view::request_in_words(request_), names_of(hosts_), options.run.quiet),
         untold_(hosts_.size()),
@@ -219,7 +227,7 @@ class Caller {
   }
 
   void open_channel(std::size_t i) {
-    auto channel = Channel::open(hosts_[i], ssh_of_environment(), terminal_);
+    auto channel = Channel::open(hosts_[i], ssh_, terminal_);
     if (channel)
       channels_[i] = std::make_unique<Channel>(*std::move(channel));
     else
@@ -562,6 +570,7 @@ class Caller {
   const Request& request_;
   std::vector<LabHost> hosts_;
   std::string token_;
+  SshProgram ssh_;
   bool terminal_;  ///< the command gets one
   HostQueuesReport report_;
   std::vector<std::optional<Standing>> untold_;   ///< of each host, the last

@@ -55,6 +55,8 @@ class Round {
     Channel& channel = *channels_[i];
     while (auto message = channel.next_message())
       if (!take(channel, std::move(*message), i)) return settle(i);
+    // Nothing that is asked here changes anything there, so it can be asked again.
+    if (channel.has_ended() && channel.is_shared() && channel.connect_alone()) return;
     if (channel.has_ended()) {
       answers_[i] = std::unexpected(channel.why_ended());
       settle(i);

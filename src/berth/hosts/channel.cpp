@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "berth/base/printable.h"
+#include "berth/sys/file.h"
 #include "berth/sys/quiet_write.h"
 #include "berth/sys/system_error.h"
 #include "berth/sys/terminal.h"
@@ -33,6 +34,8 @@ constexpr std::size_t kMostErrors = 64U << 10U;
 constexpr std::size_t kPiece = 64U << 10U;
 // In which an ssh whose streams are closed ends by itself.
 constexpr auto kPatienceForEnd = 2s;
+// In which an envoy speaks over a connection that was there already. Its network may be gone.
+constexpr auto kPatienceForKept = 5s;
 // Many that an ssh server has turned away at the same moment do not come back at the same moment.
 constexpr unsigned kTriesAgain = 3;
 constexpr std::chrono::duration<int, std::milli> kSoonest = 200ms;
@@ -74,12 +77,46 @@ void never_block(const sys::Descriptor& descriptor) {
 
 Result<Channel> Channel::open(LabHost host, const SshProgram& ssh, bool terminal) {
   Channel channel(std::move(host), ssh, terminal);
-  BERTH_DO(channel.start());
+  BERTH_DO(!terminal && !ssh.kept_folder.empty() ? channel.ask_settings() : channel.start());
   return channel;
 }
 
+Result<void> Channel::ask_settings() {
+  sys::Command command = ssh_settings(program_, host_);
+  BERTH_LET(auto out, make_pipe());
+  command.output = out.write.get();
+  BERTH_LET(auto child, sys::Child::spawn(command));
+  ssh_.emplace(std::move(child));
+  from_ = std::move(out.read);
+  never_block(from_);
+  asks_settings_ = true;
+  return {};
+}
+
+// A user's settings may name no such host, and then ssh says so when it connects.
+void Channel::take_settings() {
+  asks_settings_ = false;
+  shared_ = kept_connection(std::exchange(output_, ""), program_.kept_folder, sys::host_name());
+  was_kept_ = shared_ && is_there(*shared_);
+  // Here a login follows, beside which this is nothing.
+  if (shared_ && !was_kept_) sweep_kept(program_.kept_folder);
+  if (const auto started = start(); !started) errors_ = started.error().message;
+}
+
+Result<void> Channel::connect_alone() {
+  if (ssh_ && !greeted_) ssh_->kill(SIGTERM);
+  asks_settings_ = greeted_ = answered_ = let_go_ = false;
+  shared_.reset();
+  next_try_.reset();
+  tries_ = 0;
+  for (std::string* text : {&to_send_, &output_, &errors_}) text->clear();
+  for (sys::Descriptor* each : {&to_, &from_, &errors_from_}) each->close();
+  return start();
+}
+
 Result<void> Channel::start() {
-  sys::Command command = ssh_command(program_, host_, terminal_);
+  sys::Command command = shared_ ? ssh_command(program_, host_, terminal_, shared_->options)
+                                 : ssh_command(program_, host_, terminal_);
   BERTH_LET(auto errors, make_pipe());
   BERTH_LET(auto out, terminal_ ? make_terminal() : make_pipe());
   Pipe in;
@@ -115,6 +152,7 @@ void Channel::let_go() {
 }
 
 std::optional<Result<EnvoyMessage>> Channel::next_message() {
+  if (asks_settings_) return std::nullopt;
   if (!greeted_) {
     const std::size_t hello = find_hello(output_);
     if (hello == std::string::npos) {
@@ -153,9 +191,14 @@ const sys::Ending& Channel::await_end() {
 // Its streams have ended. Before the greeting nothing has begun at the other end.
 void Channel::take_end() {
   to_.close();
-  if (greeted_ || let_go_ || tries_ > kTriesAgain) return;
+  if (greeted_ || let_go_) return;
+  if (asks_settings_) return take_settings();
   const sys::Ending& ending = await_end();
-  if (!is_turned_away(ending, errors_)) return;
+  if (shared_ && may_do_better_alone(ending, errors_)) {
+    if (const auto started = connect_alone(); !started) errors_ = started.error().message;
+    return;
+  }
+  if (tries_ > kTriesAgain || !is_turned_away(ending, errors_)) return;
   // std::random_device asks for glibc 2.36. Nothing secret hangs on it, only that not all try at one moment.
   std::minstd_rand random(static_cast<std::minstd_rand::result_type>(
       std::chrono::steady_clock::now().time_since_epoch().count() + ::getpid()));
@@ -163,8 +206,18 @@ void Channel::take_end() {
                                                      kSoonest.count(), kLatest.count())(random));
 }
 
+Deadline Channel::next_try() const {
+  if (was_kept_ && shared_ && !greeted_ && from_) return opened_at_ + kPatienceForKept;
+  return next_try_;
+}
+
 void Channel::try_again() {
-  if (!next_try_ || std::chrono::steady_clock::now() < *next_try_) return;
+  const Deadline at = next_try();
+  if (!at || std::chrono::steady_clock::now() < *at) return;
+  if (!next_try_) {
+    if (const auto started = connect_alone(); !started) errors_ = started.error().message;
+    return;
+  }
   next_try_.reset();
   errors_.clear();
   output_.clear();

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/hosts/kept_connection.h"
 #include "berth/hosts/ssh.h"
 #include "berth/hosts/wire.h"
 #include "berth/request/lab_host.h"
@@ -19,7 +20,13 @@
 
 namespace berth::hosts {
 
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
 /// One ssh to one host, with an envoy at its other end. Nothing here blocks. Move-only.
+///
+/// It may share a kept connection (kept_connection.h). What is wrong with that, before the envoy speaks,
+/// costs a connection of its own and nothing else. Later the connection may end with whoever keeps it: then
+/// `connect_alone`, and ask again.
 class Channel {
  public:
   Channel(Channel&&) noexcept = default;
@@ -30,9 +37,15 @@ class Channel {
     if (!greeted_ && ssh_) ssh_->kill(SIGTERM);
   }
 
-  /// `terminal`: the command there gets a terminal. Error: ssh cannot be started. If the host's ssh server
-  /// takes no more connections at this moment, ssh is started again after a while, three times at most.
+  /// `terminal`: the command there gets a terminal, and the connection is its own. Error: ssh cannot be
+  /// started. If the host's ssh server takes no more connections at this moment, ssh is started again after a
+  /// while, three times at most.
   static Result<Channel> open(LabHost host, const SshProgram& ssh, bool terminal);
+
+  /// Whether the connection is, or may be, one that others have too.
+  bool is_shared() const { return shared_.has_value() || asks_settings_; }
+  /// Leaves all that was said, and starts again with a connection of its own.
+  Result<void> connect_alone();
 
   const LabHost& host() const { return host_; }
   std::chrono::steady_clock::time_point opened_at() const { return opened_at_; }
@@ -52,8 +65,8 @@ class Channel {
   std::string take_errors() { return std::exchange(errors_, ""); }
   /// ssh has ended, or is about to, and is not started again.
   bool has_ended() const { return !from_ && !next_try_; }
-  /// When it is to be started again.
-  std::optional<std::chrono::steady_clock::time_point> next_try() const { return next_try_; }
+  /// When it is to be started again, as far as is known.
+  Deadline next_try() const;
   /// Starts it again if it is time.
   void try_again();
   bool errors_have_ended() const { return !errors_from_; }
@@ -72,6 +85,8 @@ class Channel {
  private:
   Channel(LabHost host, SshProgram program, bool terminal)
       : host_(std::move(host)), program_(std::move(program)), terminal_(terminal) {}
+  Result<void> ask_settings();
+  void take_settings();
   Result<void> start();
   const sys::Ending& await_end();
   void take_end();
@@ -86,18 +101,20 @@ class Channel {
   sys::Descriptor to_;    ///< ssh's standard input; of a terminal, none: from_ is both
   sys::Descriptor from_;  ///< its standard output, or our side of its terminal
   sys::Descriptor errors_from_;
+  bool asks_settings_ = false;  ///< ssh_ tells what it would do, and connects to nothing
+  std::optional<KeptConnection> shared_{};
+  bool was_kept_ = false;  ///< by an earlier ssh, when this one began
   bool greeted_ = false;
   bool answered_ = false;  ///< the envoy has said more than its hello
   bool let_go_ = false;
   unsigned tries_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> next_try_;
+  Deadline next_try_;
   std::string to_send_, output_, errors_;
   std::chrono::steady_clock::time_point opened_at_ = std::chrono::steady_clock::now();
 };
 
 using Channels = std::vector<std::unique_ptr<Channel>>;
 
-using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 /// Waits until something has come on a channel or on one of `others`, or until `until`, and lets the channels
 /// read and write. `others` get what poll found. A place among the channels may be empty.
 void wait_on(const Channels& channels, std::vector<pollfd>& others, Deadline until);

@@ -21,15 +21,13 @@ std::string failure_in(const Called& called) {
   return std::string(text);
 }
 
-}  // namespace
-
-std::vector<Result<Called>> call_on_each(const std::vector<LabHost>& hosts,
+std::vector<Result<Called>> call_on_each(const SshProgram& ssh, const std::vector<LabHost>& hosts,
                                          const std::vector<std::string>& words) {
   EnvoyAsk ask;
   ask.mode = EnvoyMode::call;
   ask.words = words;
   std::vector<Result<Called>> all;
-  for (auto& answer : ask_hosts(ssh_of_environment(), hosts, ask, lease_ask_of({}))) {
+  for (auto& answer : ask_hosts(ssh, hosts, ask, lease_ask_of({}))) {
     if (!answer) {
       all.push_back(std::unexpected(std::move(answer).error()));
     } else if (auto* called = std::get_if<Called>(&*answer)) {
@@ -41,10 +39,12 @@ std::vector<Result<Called>> call_on_each(const std::vector<LabHost>& hosts,
   return all;
 }
 
+}  // namespace
+
 std::vector<Result<std::string>> documents_of(const std::vector<LabHost>& hosts,
                                               const std::vector<std::string>& words) {
   std::vector<Result<std::string>> all;
-  for (auto& called : call_on_each(hosts, words)) {
+  for (auto& called : call_on_each(ssh_of_environment(), hosts, words)) {
     if (!called)
       all.push_back(std::unexpected(std::move(called).error()));
     else if (called->exit_status != 0)
@@ -64,7 +64,9 @@ Error become_call_there(const LabHost& host, std::string_view words) {
 }
 
 Result<command::Output> call_there(const LabHost& host, const std::vector<std::string>& words) {
-  const auto called = call_on_each({host}, words).front();
+  SshProgram ssh = ssh_of_environment();
+  ssh.kept_folder.clear();
+  const auto called = call_on_each(ssh, {host}, words).front();
   if (!called) return fail(called.error().code, fmt::format("{}: {}", host.name, called.error().message));
   const auto named = [&](std::string_view text) {
     return text.empty() ? "" : fmt::format("{}: {}", host.name, printable_lines(text));

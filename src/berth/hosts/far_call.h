@@ -10,12 +10,9 @@
 
 namespace berth::hosts {
 
-/// Calls `berth WORDS` on all these hosts at once, and gives what each prints, in the order of the hosts.
-/// Error: why a host has not answered.
-std::vector<Result<Called>> call_on_each(const std::vector<LabHost>& hosts,
-                                         const std::vector<std::string>& words);
-
-/// The same for a call that prints a document: its text. Error: also, if the call failed, what it printed.
+/// Calls `berth WORDS` on all these hosts at once, in the order of the hosts: the text that each prints.
+/// Error: why a host has not answered, or, if the call failed, what it printed. REQUIRES: words that only
+/// look.
 std::vector<Result<std::string>> documents_of(const std::vector<LabHost>& hosts,
                                               const std::vector<std::string>& words);
 
@@ -23,7 +20,8 @@ std::vector<Result<std::string>> documents_of(const std::vector<LabHost>& hosts,
 /// if that fails, with the reason. REQUIRES: words that a shell does not change.
 Error become_call_there(const LabHost& host, std::string_view words);
 
-/// Calls `berth WORDS` on this host, and gives what it prints. Error: `failure`, with the host.
+/// Calls `berth WORDS` on this host, and gives what it prints. It is called once at most.
+/// Error: `failure`, with the host.
 Result<command::Output> call_there(const LabHost& host, const std::vector<std::string>& words);
 
 }  // namespace berth::hosts

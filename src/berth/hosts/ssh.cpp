@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "berth/base/printable.h"
@@ -67,8 +68,9 @@ SshProgram ssh_program(std::string_view text) {
 
 namespace {
 
-sys::Command command_there(const SshProgram& ssh, const LabHost& host, bool terminal,
-                           std::string_view words) {
+// Up to the name of the host.
+sys::Command command_to(const SshProgram& ssh, const LabHost& host, bool terminal,
+                        const std::vector<std::string>& more) {
   sys::Command command{.program = ssh.words.front()};
   command.arguments.assign(ssh.words.begin() + 1, ssh.words.end());
   // Of several connections none may ask, none may take another command than ours, and none may want a port
@@ -79,21 +81,34 @@ sys::Command command_there(const SshProgram& ssh, const LabHost& host, bool term
     command.arguments.emplace_back("-o");
     command.arguments.push_back(option);
   }
+  for (const std::string& option : more) {
+    command.arguments.emplace_back("-o");
+    command.arguments.push_back(option);
+  }
   command.arguments.emplace_back(terminal ? "-tt" : "-T");
   command.arguments.emplace_back("--");
   command.arguments.push_back(host.name);
-  command.arguments.push_back(fmt::format("{} {}", host.program, words));
   return command;
 }
 
 }  // namespace
 
-sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool terminal) {
-  return command_there(ssh, host, terminal, "__envoy");
+sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool terminal,
+                         const std::vector<std::string>& more) {
+  sys::Command command = command_to(ssh, host, terminal, more);
+  command.arguments.push_back(fmt::format("{} __envoy", host.program));
+  return command;
+}
+
+sys::Command ssh_settings(const SshProgram& ssh, const LabHost& host) {
+  sys::Command command = command_to(ssh, host, false, {});
+  command.arguments.insert(command.arguments.end() - 2, "-G");
+  return command;
 }
 
 sys::Command ssh_call(const SshProgram& ssh, const LabHost& host, std::string_view words) {
-  sys::Command command = command_there(ssh, host, false, words);
+  sys::Command command = command_to(ssh, host, false, {});
+  command.arguments.push_back(fmt::format("{} {}", host.program, words));
   // Else ssh would take what comes after, of a script that is read from its standard input.
   command.arguments.insert(command.arguments.end() - 3, "-n");
   return command;
@@ -107,6 +122,12 @@ std::string_view last_line(std::string_view text) {
 bool is_turned_away(const sys::Ending& ending, std::string_view errors) {
   return ending == sys::Ending{.exit_status = kOwnError} && errors.contains(kTurnedAway) &&
          !errors.contains("timed out");
+}
+
+bool may_do_better_alone(const sys::Ending& ending, std::string_view errors) {
+  if (ending.signal != 0) return true;
+  return ending.exit_status == kOwnError &&
+         std::ranges::none_of(kSymptoms, [&](const Symptom& each) { return errors.contains(each.said); });
 }
 
 Error why_no_input(const LabHost& host) {

@@ -588,6 +588,15 @@ Result<void> read_hub(Page& page, std::string_view key, const toml::node& node) 
   return {};
 }
 
+// No rule: a connection is kept by the user's own ssh.
+Result<void> read_connection(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_LET(const auto text, text_of(page, node, key));
+  const auto connection = connection_from_text(text);
+  if (!connection) return wrong(page, node, fmt::format("{} {}", key, connection.error().message));
+  page.policy.connection = *connection;
+  return {};
+}
+
 // No rule: without it a user waits by the rules of step 1, as with --hosts.
 Result<void> read_store_socket(Page& page, std::string_view key, const toml::node& node) {
   BERTH_LET(auto path, text_of(page, node, key));
@@ -672,6 +681,7 @@ constexpr auto kKeys = std::to_array<Key>({{"commands", read_commands},
                                            {"limits", read_limits},
                                            {"hosts", read_hosts},
                                            {"hub", read_hub},
+                                           {"connection", read_connection},
                                            {"store", read_store_socket},
                                            {"host_name", read_host_name},
                                            {"labels", read_labels},

@@ -59,6 +59,12 @@ Result<void> check_host_program(std::string_view program) {
                   printable(program)));
 }
 
+Result<Connection> connection_from_text(std::string_view text) {
+  if (text == "kept") return Connection::kept;
+  if (text == "each") return Connection::each;
+  return fail(ErrorCode::usage, "must be \"kept\" or \"each\"");
+}
+
 Result<std::vector<LabHost>> lab_hosts_from_text(std::string_view text) {
   std::vector<LabHost> hosts;
   for (;;) {

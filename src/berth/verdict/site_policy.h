@@ -61,9 +61,10 @@ struct SitePolicy {
   std::optional<unsigned> tenant_gpus;
   std::optional<std::int64_t> tenant_time_s;
   std::vector<LabHost> hosts;  ///< those of --anywhere
-  HubAccess hub;               ///< a hub that knows them instead
-  std::string store_socket;    ///< of the agent that keeps the lab queue; "": there is none
-  HostFacts host;              ///< what the site says of this machine; its name may be missing
+  Connection connection = Connection::kept;
+  HubAccess hub;             ///< a hub that knows them instead
+  std::string store_socket;  ///< of the agent that keeps the lab queue; "": there is none
+  HostFacts host;            ///< what the site says of this machine; its name may be missing
   /// Keys that this version does not know, each with its file and line. If there is one, no devices are
   /// granted: a rule that is not understood is not skipped.
   std::vector<std::string> not_understood;

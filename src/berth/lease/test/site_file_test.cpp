@@ -257,6 +257,19 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "connections to other machines are kept, unless the site or a user says that each call makes its own") {
+  CHECK(SitePolicy{}.connection == Connection::kept);
+  const auto site = apply_site_text({}, "connection = \"each\"", "f", false);
+  REQUIRE(site.has_value());
+  CHECK(site->connection == Connection::each);
+  CHECK(apply_site_text(*site, "connection = \"kept\"", "g", true)->connection == Connection::kept);
+  for (const char* bad : {"connection = true", "connection = \"shared\"", "connection = \"\""}) {
+    CAPTURE(bad);
+    CHECK_FALSE(apply_site_text({}, bad, "f", false).has_value());
+  }
+}
+
 TEST_CASE("a hub is a URL or a table, a user's own hosts replace it, and it replaces the site's hosts") {
   const auto plain = apply_site_text({}, "hub = \"https://hub:8420\"", "f", false);
   REQUIRE(plain.has_value());

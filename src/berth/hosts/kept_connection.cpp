@@ -1,0 +1,152 @@
+// A login takes most of the time that a command on another machine takes, so a connection is kept for a while
+// and serves what comes next. ssh keeps it (ControlMaster): whatever is wrong with it, ssh makes another one.
+// With that socket anybody can do on the host what its user can, hence the folder that nobody else can open.
+
+#include "berth/hosts/kept_connection.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <span>
+
+#include "berth/command/environment.h"
+#include "berth/sys/descriptor.h"
+
+namespace berth::hosts {
+namespace {
+
+// ssh binds the socket under the name with a dot and 16 letters more, and then renames it.
+constexpr std::size_t kAddedBySsh = 17;
+constexpr std::size_t kLongestSocket = sizeof(sockaddr_un::sun_path) - 1 - kAddedBySsh;
+
+struct Setting {
+  std::string_view name;
+  std::string_view usual;  ///< what ssh does without a word about it
+};
+// The user shares connections, and knows why and how.
+constexpr std::array kSharing{Setting{"controlmaster", "false"}, Setting{"controlpath", "none"},
+                              Setting{"controlpersist", "no"}};
+// Each of these a connection has of the login that made it. In a kept one it would be that of another login.
+constexpr std::array kOfOneLogin{Setting{"forwardagent", "no"}, Setting{"forwardx11", "no"},
+                                 Setting{"gssapidelegatecredentials", "no"}, Setting{"tunnel", "false"}};
+
+std::optional<std::string_view> value_of(std::string_view settings, std::string_view name) {
+  while (!settings.empty()) {
+    const std::size_t end = std::min(settings.find('\n'), settings.size());
+    const std::string_view line = settings.substr(0, end);
+    settings.remove_prefix(std::min(end + 1, settings.size()));
+    if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ' ')
+      return line.substr(name.size() + 1);
+  }
+  return std::nullopt;
+}
+
+bool are_usual(std::string_view settings, std::span<const Setting> these) {
+  return std::ranges::all_of(these, [&](const Setting& each) {
+    return value_of(settings, each.name).value_or(each.usual) == each.usual;
+  });
+}
+
+// FNV-1a. A user has few hosts, and nobody else chooses what is hashed.
+std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325U) {
+  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
+  return hash;
+}
+
+bool is_for_user_alone(const std::string& folder) {
+  struct stat found{};
+  return ::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() &&
+         (found.st_mode & 0077U) == 0;
+}
+
+// A user who can write in the folder above could put another one in its place.
+bool is_written_by_user_alone(const std::string& folder) {
+  struct stat found{};
+  return ::stat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() &&
+         (found.st_mode & 0022U) == 0;
+}
+
+std::string folder_below(const std::string& above, std::string_view name) {
+  if (!is_written_by_user_alone(above)) return "";
+  std::string folder = fmt::format("{}/{}", above, name);
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
+  return is_for_user_alone(folder) ? folder : "";
+}
+
+// 0: somebody listens there; else why not, as errno has it.
+int error_of_connecting(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return ENAMETOOLONG;
+  path.copy(address.sun_path, path.size());
+  const sys::Descriptor asker(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!asker) return errno;
+  return ::connect(asker.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+}
+
+// ssh gives a socket that it makes a name with a dot, and listens a moment later. A crash leaves that name.
+bool is_being_made(const std::string& path, std::string_view name) {
+  constexpr std::time_t kMoment = 60;
+  struct stat found{};
+  return name.contains('.') && (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode) ||
+                                found.st_mtime > std::time(nullptr) - kMoment);
+}
+
+}  // namespace
+
+std::optional<KeptConnection> kept_connection(std::string_view settings, const std::string& folder,
+                                              std::string_view machine) {
+  if (settings.empty() || folder.empty()) return std::nullopt;
+  if (!are_usual(settings, kSharing) || !are_usual(settings, kOfOneLogin)) return std::nullopt;
+  KeptConnection kept{.socket = fmt::format("{}/{:016x}", folder, hash_of(machine, hash_of(settings)))};
+  // ssh would read a sign of its own in the path.
+  if (kept.socket.size() > kLongestSocket || kept.socket.find_first_of("% \"") != std::string::npos)
+    return std::nullopt;
+  kept.options = {"ControlMaster=auto", fmt::format("ControlPath={}", kept.socket), "ControlPersist=60"};
+  // A network that is gone ends it within 15 s, where the user has not said otherwise.
+  if (value_of(settings, "serveraliveinterval").value_or("0") == "0")
+    kept.options.insert(kept.options.end(), {"ServerAliveInterval=5", "ServerAliveCountMax=2"});
+  return kept;
+}
+
+std::string folder_of_kept() {
+  const std::string runtime(command::variable("XDG_RUNTIME_DIR"));
+  if (!runtime.empty()) return runtime.starts_with('/') ? folder_below(runtime, "berth") : "";
+  const std::string home(command::variable("HOME"));
+  if (!home.starts_with('/')) return "";
+  std::string above = home;
+  // Others may read on the way, and may not write.
+  for (const char* name : {".local", "state", "berth"}) {
+    if (!is_written_by_user_alone(above)) return "";
+    above = fmt::format("{}/{}", above, name);
+    if (::mkdir(above.c_str(), 0700) != 0 && errno != EEXIST) return "";
+  }
+  return folder_below(above, "ssh");
+}
+
+bool is_there(const KeptConnection& kept) {
+  const int error = error_of_connecting(kept.socket);
+  return error == 0 || error == EAGAIN;  // many ask at once
+}
+
+void sweep_kept(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open) return;
+  while (const dirent* entry = ::readdir(open.get())) {
+    const std::string_view name(entry->d_name);
+    const std::string path = fmt::format("{}/{}", folder, name);
+    if (!is_being_made(path, name) && error_of_connecting(path) == ECONNREFUSED) ::unlink(path.c_str());
+  }
+}
+
+}  // namespace berth::hosts
