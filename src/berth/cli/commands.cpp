@@ -110,7 +110,7 @@ constexpr auto kRows = std::to_array<Row>({
      {run_later, kFirst},
      false,
      make_cancel},
-    {"wait", "", "wait for jobs, and end as they ended", {run_later}, false, make_wait},
+    {"wait", "", "wait for jobs, or until GPUs are free", {run_later}, false, make_wait},
     {"each", "", "run the commands of a file; again: only what is left", {run_later}, false, make_each},
     {"sbatch", "", "submit a script that was written for Slurm", {run_later}, true, make_sbatch},
     {"receipt",
