@@ -28,6 +28,7 @@ class Terminal:
     def __init__(self, machine, *words, size=(24, 80)):
         self.ours, self.theirs = pty.openpty()
         self.resize(*size)
+        self.modes = termios.tcgetattr(self.theirs)
         self.process = subprocess.Popen(
             [str(word) for word in words],
             env=machine.env | {"TERM": "dumb"},
@@ -37,13 +38,14 @@ class Terminal:
             preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),
         )
         machine.running.append(self.process)
-        self.modes = termios.tcgetattr(self.theirs)
         self.text = ""
 
     def until(self, expected: str) -> str:
         """Waits for it. What was shown up to there."""
+        end = time.monotonic() + DEADLINE_S
         while expected not in self.text:
-            assert select.select([self.ours], [], [], DEADLINE_S)[0], self.text
+            left = end - time.monotonic()
+            assert left > 0 and select.select([self.ours], [], [], left)[0], self.text[-1000:]
             self.text += os.read(self.ours, 65536).decode(errors="replace")
         shown, _, self.text = self.text.partition(expected)
         return shown + expected

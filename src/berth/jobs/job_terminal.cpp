@@ -30,11 +30,11 @@ using namespace std::chrono_literals;
 
 // As many as anybody has windows. Each has memory in this process.
 constexpr std::size_t kMostAttached = 16;
-// What is typed while the job does not read waits here, and then with who types it.
+// Keys that the job does not read wait here, and beyond that at the terminal where they are typed.
 constexpr std::size_t kMostTyped = 64U << 10U;
-// What is read in one turn, so that keys get theirs while a job prints without an end.
+// How often it reads in one turn, so that keys get theirs while a job prints without an end.
 constexpr int kReadsInTurn = 16;
-// What a job that is over may still have printed: a process that it has left behind may never stop.
+// The same when the command has ended. A process that it has left behind may never stop to print.
 constexpr int kReadsAtEnd = 1024;
 constexpr std::size_t kPiece = 4096;
 // Where no descriptor is left, who wants to come in is not looked at for so long.

@@ -46,7 +46,7 @@ Result<sys::Descriptor> listen_for_terminals(const std::string& path) {
   BERTH_LET(const ShortName name, short_name_of(path));
   sys::Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return sys::fail_errno("making the socket of the job's terminal");
-  // What an earlier run has left.
+  // An earlier run that was killed has left its own.
   ::unlink(path.c_str());
   // Before it has a name. The folder keeps others out anyway.
   ::fchmod(socket.get(), 0600);

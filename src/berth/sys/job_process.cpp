@@ -114,7 +114,7 @@ std::optional<timespec> time_left(std::chrono::steady_clock::time_point until) {
 
 // In the child.
 bool take_terminal(int terminal) {
-  // What the keys of that terminal send is for the command and not for us.
+  // The keys of that terminal send signals to the command then, and not to us.
   if (::setsid() < 0 || ::ioctl(terminal, TIOCSCTTY, 0) != 0) return false;
   return ::dup2(terminal, STDIN_FILENO) >= 0 && ::dup2(terminal, STDOUT_FILENO) >= 0 &&
          ::dup2(terminal, STDERR_FILENO) >= 0;
