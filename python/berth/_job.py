@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 
 from . import _berth, _request, _request_fields
 from ._errors import Error, Impossible, NotNow, TimedOut, Usage
@@ -125,6 +126,19 @@ class Job:
         """What it has printed so far, its errors included. What is no UTF-8 is replaced."""
         return _ask(["log", self.id])
 
+    def attach(self) -> None:
+        """Connects the terminal of this program to that of the job, which was submitted with `tty=True`, as `berth attach`
+        does: until Ctrl-\\ is typed, and the job goes on, or until the job ends.
+
+        Raises `Usage` where this program has no terminal, as in a notebook. Why else it cannot be, it says on the terminal.
+        """
+        if not os.isatty(0) or not os.isatty(1):
+            raise Usage(
+                f"job {self.id} cannot be attached to without a terminal; job.log() is what it has printed"
+            )
+        sys.stdout.flush()
+        subprocess.run([_berth.program(), "attach", self.id], check=False)
+
     def cancel(self, wait: float | str = 10) -> None:
         """Takes it out of what is to be done. One that runs gets SIGTERM, and this returns when it has ended.
 
@@ -188,6 +202,7 @@ def submit(
     rerun: bool = False,
     yield_: bool | float | str = False,
     requeue: bool = False,
+    tty: bool = False,
     notify: str | Iterable[str] = (),
     where: str | None = None,
     memory: _request.Size | None = None,
@@ -223,6 +238,7 @@ def submit(
     rerun     a task that was cut off (kill -9, a reboot) is run again
     yield_    the job ends if a request that does not yield waits for its devices: True, or the time between SIGTERM
               and SIGKILL, such as "2m"; requeue: then it waits and runs again
+    tty       it gets a terminal, to which `Job.attach` connects that of a program
     mps_percent
               where MPS runs: at most this many percent of a device's processors are used
     notify    who is told when it ends, fails, or its time is up soon: "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL",
@@ -272,6 +288,8 @@ def submit(
         options.append("--rerun")
     if requeue:
         options.append("--requeue")
+    if tty:
+        options.append("--tty")
     options += [f"--notify={target}" for target in ([notify] if isinstance(notify, str) else notify)]
     for key, value in (("at", at), ("note", note)):
         if value is not None:

@@ -79,6 +79,21 @@ def test_a_wait_that_runs_out_leaves_the_job_and_cancel_ends_it(host):
     ]
 
 
+def test_a_job_with_a_terminal_is_attached_to_from_a_terminal_only(host):
+    code = """
+    job = berth.submit("test -t 0 && echo yes", tty=True)
+    say(job.wait(), job.log().strip())
+    try:
+        job.attach()
+    except berth.Usage as error:
+        say(error)
+    """
+    assert host.says(code) == [
+        "0 yes",
+        "job 1 cannot be attached to without a terminal; job.log() is what it has printed",
+    ]
+
+
 def test_what_makes_no_sense_is_refused_with_its_reason(host):
     code = """
     for wrong in (

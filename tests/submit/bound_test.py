@@ -22,7 +22,9 @@ def test_an_output_keeps_its_begin_and_its_end_within_the_bound_and_says_what_is
     )
     number = submit(machine, "--output-limit", "1M", "--", "sh", "-c", script.format(machine.directory))
     path = job(machine, number)["output"]
-    eventually(lambda: os.stat(path).st_size > 9 * MIB and on_disk(path) <= MIB + 4096)
+    eventually(
+        lambda: os.path.exists(path) and os.stat(path).st_size > 9 * MIB and on_disk(path) <= MIB + 4096
+    )
     text = log(machine, number)
     assert text.startswith("begin\nxxx") and text.endswith("x\nend\n")
     (mark,) = (line for line in text.splitlines() if line.startswith("[berth: "))

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import pty
 import random
 import signal
 import sys
@@ -61,6 +62,8 @@ def processes(machine: Machine) -> dict:
                 found["run"].append(pid)
             elif "submit" in words:
                 found["submit"].append(pid)
+            elif "attach" in words:
+                found["attach"].append(pid)
             elif words[0] == "sh":
                 found["job"].append(pid)
     return found
@@ -75,6 +78,7 @@ class Storm:
         self.found = Found()
         self.count = 0
         self.submitting = {}
+        self.attached = []
         self.tokens = {}
 
     def submit(self) -> None:
@@ -84,10 +88,11 @@ class Storm:
         request = self.random.choice([[], [], ["-n", "2"]])
         tasks = self.random.choice([0, 0, 0, 4])
         array = ["--array", f"0-{tasks - 1}%2"] if tasks else []
+        terminal = self.random.choice([[], [], ["--tty"]])
         self.tokens[token] = [f"{token}.{index}" for index in range(tasks)] or [token]
         words = ["sh", "-c", JOB, self.marks, f"{token}.{{index}}" if tasks else token, length]
         self.submitting[token] = self.machine.start_berth(
-            "submit", "-J", token, *array, *request, "--", *words
+            "submit", "-J", token, *array, *terminal, *request, "--", *words
         )
 
     def collect(self) -> None:
@@ -98,6 +103,14 @@ class Storm:
                 self.machine.running.remove(process)
                 if process.returncode == 0:
                     self.found.promised.update(self.tokens[token])
+
+    def attach(self) -> None:
+        """A terminal that nobody reads, to whatever job it may be."""
+        ours, theirs = pty.openpty()
+        number = str(self.random.randint(1, self.count + 1))
+        words = [self.machine.program, "attach", number]
+        self.attached.append((self.machine.start(*words, stdin=theirs, stdout=theirs, stderr=theirs), ours))
+        os.close(theirs)
 
     def kill_one(self) -> None:
         there = processes(self.machine)
@@ -117,6 +130,8 @@ class Storm:
     def round(self) -> None:
         for _ in range(self.random.randint(0, 3)):
             self.submit()
+        if self.random.random() < 0.3:
+            self.attach()
         time.sleep(self.random.random() * 0.03)  # when a kill comes is what is tried
         self.kill_one()
         self.collect()
@@ -129,6 +144,10 @@ class Storm:
 
     def settle(self) -> Found:
         """Lets all that is left run."""
+        for process, terminal in self.attached:
+            process.kill()
+            process.wait()
+            os.close(terminal)
         while self.submitting:
             self.collect()
             time.sleep(0.01)

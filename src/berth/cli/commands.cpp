@@ -44,6 +44,7 @@ std::unique_ptr<command::Command> make_each();
 std::unique_ptr<command::Command> make_jobs();
 std::unique_ptr<command::Command> make_log();
 std::unique_ptr<command::Command> make_wait();
+std::unique_ptr<command::Command> make_attach();
 std::unique_ptr<command::Command> make_retry();
 std::unique_ptr<command::Command> make_forget();
 std::unique_ptr<command::Command> make_receipt();
@@ -110,7 +111,8 @@ constexpr auto kRows = std::to_array<Row>({
      {run_later, kFirst},
      false,
      make_cancel},
-    {"wait", "", "wait for jobs, and end as they ended", {run_later}, false, make_wait},
+    {"attach", "", "connect your terminal to that of a job", {run_later}, false, make_attach},
+    {"wait", "", "wait for jobs, or until GPUs are free", {run_later}, false, make_wait},
     {"each", "", "run the commands of a file; again: only what is left", {run_later}, false, make_each},
     {"sbatch", "", "submit a script that was written for Slurm", {run_later}, true, make_sbatch},
     {"receipt",

@@ -16,11 +16,6 @@ constexpr std::string_view kLogAbout =
     "Prints what the job has printed so far, its errors included. With --anywhere, that of a job that was "
     "submitted on another host of the lab.";
 
-constexpr std::string_view kWaitAbout =
-    "Returns when all of these jobs are over. Ends with the status of the first job that did not end "
-    "with 0: its own status, or 128 and the signal that killed it; 1 for a job that was cancelled or "
-    "interrupted.";
-
 constexpr std::string_view kRetryAbout =
     "Runs jobs again that have failed, or were cancelled or interrupted; of an array, those tasks. What they "
     "print is "
@@ -93,17 +88,6 @@ class JobLog : public OnJobs {
   command::AnywhereOptions anywhere_;
 };
 
-class JobWait : public OnJobs {
- public:
-  JobWait() : OnJobs(kWaitAbout, "wait for which job?") {}
-
- private:
-  Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
-    BERTH_LET(auto end, jobs::wait_for_jobs(spool, jobs));
-    return command::Output{.err = std::move(end.told), .status = end.status};
-  }
-};
-
 class Retry : public OnJobs {
  public:
   Retry() : OnJobs(kRetryAbout, "run which job again?") {}
@@ -137,9 +121,6 @@ class Forget : public OnJobs {
 
 std::unique_ptr<command::Command> make_log() {
   return std::make_unique<JobLog>();
-}
-std::unique_ptr<command::Command> make_wait() {
-  return std::make_unique<JobWait>();
 }
 std::unique_ptr<command::Command> make_retry() {
   return std::make_unique<Retry>();

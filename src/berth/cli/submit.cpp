@@ -85,19 +85,20 @@ class Submit : public command::Command {
     if (script && submission.request.far.hosts.anywhere) BERTH_DO(shell_of_script(*script));
     BERTH_DO(check_possible_here(environment, submission));
     submission.job.words = words;
+    const bool has_terminal = submission.job.tty;
     const std::vector<std::string> variables = jobs::environment_of_job(submission.job);
     BERTH_LET(auto kept, jobs::keep_job(std::move(submission.job), script.value_or(""), variables));
-    return command::Output{.out = submitted_in_words(kept.number), .err = std::move(kept.told)};
+    return command::Output{.out = submitted_in_words(kept.number, has_terminal), .err = std::move(kept.told)};
   }
 
  private:
   // Scripts read the number alone.
-  static std::string submitted_in_words(std::uint64_t number) {
+  static std::string submitted_in_words(std::uint64_t number, bool has_terminal) {
     if (::isatty(STDOUT_FILENO) != 1) return fmt::format("{}\n", number);
     return fmt::format(
-        "submitted job {0}: `berth jobs` shows it, `berth log -f {0}` what it prints, and `berth cancel {0}` "
-        "ends it\n",
-        number);
+        "submitted job {0}: `berth jobs` shows it, `berth {1} {0}` {2}, and `berth cancel {0}` ends it\n",
+        number, has_terminal ? "attach" : "log -f",
+        has_terminal ? "connects your terminal to it" : "what it prints");
   }
 
   // nullopt: the first word is a command. What is a script is kept as it is now: it may be edited while the

@@ -16,6 +16,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/sys/file.h"
+#include "berth/sys/pseudo_terminal.h"
 #include "berth/sys/quiet_write.h"
 #include "berth/sys/system_error.h"
 #include "berth/sys/terminal.h"
@@ -53,11 +54,8 @@ Result<Pipe> make_pipe() {
 
 /// Two sides of a terminal that only ssh and we know.
 Result<Pipe> make_terminal() {
-  sys::Descriptor ours(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!ours || ::grantpt(ours.get()) != 0 || ::unlockpt(ours.get()) != 0)
-    return sys::fail_errno("making a terminal for ssh");
-  sys::Descriptor theirs(::ioctl(ours.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!theirs) return sys::fail_errno("making a terminal for ssh");
+  BERTH_LET(auto made, sys::make_pseudo_terminal("ssh"));
+  auto& [ours, theirs] = made;
   termios modes{};
   // ssh asks for these at the host, and so they are the ones of the user's own terminal. While a shell edits
   // its line there, it has those of the shell: a job in the background gets what a terminal has from the

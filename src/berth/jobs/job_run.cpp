@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@
 #include "berth/jobs/job_request.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/job_spool.h"
+#include "berth/jobs/job_terminal.h"
 #include "berth/jobs/model/task_run.h"
 #include "berth/jobs/notify.h"
 #include "berth/jobs/output_bound.h"
@@ -141,6 +143,7 @@ class TaskRun {
     BERTH_LET(options.first_look, supervise::time_of_first_look(Unitless::is_base));
     BERTH_DO(fill_in_command(options, spool_, id_, job_, is_far));
     BERTH_DO(bound_output());
+    if (job_.tty) BERTH_DO(make_terminal(options.hooks));
     if (job_.umask) ::umask(*job_.umask);
     set_hooks(options.hooks);
     if (!is_far) {
@@ -161,6 +164,15 @@ class TaskRun {
     return {};
   }
 
+  Result<void> make_terminal(supervise::RunHooks& hooks) {
+    BERTH_LET(auto made, sys::make_pseudo_terminal("the job"));
+    terminal_ = std::make_unique<JobTerminal>(std::move(made));
+    hooks.terminal = terminal_->of_command();
+    // A job that was submitted by a program may have none, and then no program would paint a screen.
+    if (command::variable("TERM").empty()) hooks.environment.emplace_back("TERM", "xterm");
+    return {};
+  }
+
   void set_hooks(supervise::RunHooks& hooks) {
     hooks.preempted = [this](const std::string& why) { happen(task_run::GivesWay{why}); };
     hooks.before_start = [this](const leasing::HeldLease& lease) {
@@ -177,7 +189,10 @@ class TaskRun {
     };
     hooks.left_behind = [this](const std::string& processes) { tell_of_left(spool_, id_, job_, processes); };
     hooks.overruns = [this](const std::string& words) { tell_of_overrun(spool_, id_, job_, words); };
-    hooks.at_last = [this] { tell_runner(); };
+    hooks.at_last = [this] {
+      tell_runner();
+      if (terminal_) terminal_->end();
+    };
     hooks.look = [this] {
       look_for_tenant();
       return look_at_output();
@@ -197,11 +212,14 @@ class TaskRun {
           fmt::format("{} as in the shell that submitted the job: the runner of your jobs was started from a "
                       "shell that allows no more; it ends when no job waits",
                       sentence));
+    // The log is where send_output has said.
+    if (terminal_) BERTH_DO(terminal_->begin(spool_.terminal_path(id_), STDOUT_FILENO));
     happen(task_run::Granted{std::move(devices)});
     return may_start_;
   }
 
   void after_end(const sys::JobEnding& ending) {
+    if (terminal_) terminal_->write_out();
     look_at_output();
     const auto standing = spool_.standing(id_);
     happen(task_run::CommandEnded{ending.exit_status, ending.signal, !spool_.has_room(), missing_bytes_,
@@ -243,6 +261,7 @@ class TaskRun {
   RunFigures figures_;
   std::vector<std::string> less_than_in_shell_;  ///< what the command should get, and cannot
   Clock::time_point next_tenant_look_{};
+  std::unique_ptr<JobTerminal> terminal_;  ///< null: the job has none
   std::optional<OutputBound> bound_;
   std::uint64_t missing_bytes_ = 0;  ///< of the output, by the last look
 };

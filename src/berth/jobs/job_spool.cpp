@@ -494,6 +494,10 @@ std::string JobSpool::output_path(TaskId id) const {
   return path_ + "/" + file_of(id, "out");
 }
 
+std::string JobSpool::terminal_path(TaskId id) const {
+  return path_ + "/" + file_of(id, "tty");
+}
+
 Result<sys::Descriptor> JobSpool::hold_as_runner() const {
   sys::Descriptor file(::openat(folder_.get(), kRunner, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return sys::fail_errno(fmt::format("opening {}/{}", path_, kRunner));

@@ -90,6 +90,8 @@ class JobSpool {
   /// The file for the output of the task, made if it is missing.
   Result<sys::Descriptor> output(TaskId id) const;
   std::string output_path(TaskId id) const;
+  /// Of the socket at which the terminal of the task is reached while it runs.
+  std::string terminal_path(TaskId id) const;
   std::string script_path(std::uint64_t number) const;
   /// The text of the job's script.
   Result<std::string> script(std::uint64_t number) const;

@@ -100,11 +100,16 @@ Result<void> wait_until_gone(const JobSpool& spool, const NumberedJob& job,
   return {};
 }
 
-Result<std::vector<TaskStanding>> end_of(const JobSpool& spool, const NumberedJob& job) {
+Result<std::vector<TaskStanding>> end_of(const JobSpool& spool, const NumberedJob& job,
+                                         std::optional<std::chrono::steady_clock::time_point> until) {
   for (;;) {
     BERTH_DO(spool.still_has(job.number));
     BERTH_LET(auto standings, standings_of(spool, job));
     if (std::ranges::all_of(standings, is_over)) return standings;
+    if (until && std::chrono::steady_clock::now() >= *until)
+      return fail(ErrorCode::timed_out, fmt::format("job {} is not over yet, and goes on: it is {}",
+                                                    to_text(TaskId{job.number, job.index}),
+                                                    view::standing_word(standing_of_all(standings))));
     BERTH_LET(const bool there, spool.has_runner());
     if (!there && counts_of(standings).waiting != 0) BERTH_DO(ensure_runner(spool, {job.number, {}}));
     sleep_a_moment();
@@ -238,10 +243,11 @@ Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
                    : fmt::format("cancelled job {}", name);
 }
 
-Result<JobsEnd> wait_for_jobs(const JobSpool& spool, const std::vector<NumberedJob>& jobs) {
+Result<JobsEnd> wait_for_jobs(const JobSpool& spool, const std::vector<NumberedJob>& jobs,
+                              std::optional<std::chrono::steady_clock::time_point> until) {
   JobsEnd end;
   for (const NumberedJob& job : jobs) {
-    BERTH_LET(const auto standings, end_of(spool, job));
+    BERTH_LET(const auto standings, end_of(spool, job, until));
     const std::vector<TaskId> ids = job.tasks();
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (standings[i].phase != TaskPhase::ended)

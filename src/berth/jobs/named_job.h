@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,8 +57,10 @@ struct JobsEnd {
   int status = 0;    ///< of the first job that did not end with 0
   std::string told;  ///< about jobs that did not end by themselves, whole lines
 };
-/// Returns when all these jobs are over. Error: `failure` if one is removed from the spool meanwhile.
-Result<JobsEnd> wait_for_jobs(const JobSpool& spool, const std::vector<NumberedJob>& jobs);
+/// Returns when all these jobs are over. Error: `failure` if one is removed from the spool meanwhile;
+/// `timed_out` at the time `until`.
+Result<JobsEnd> wait_for_jobs(const JobSpool& spool, const std::vector<NumberedJob>& jobs,
+                              std::optional<std::chrono::steady_clock::time_point> until = {});
 
 /// Sleeps for a moment too short to notice. Waiting for a job polls, because no event of a job can wake any
 /// number of processes.

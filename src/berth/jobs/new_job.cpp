@@ -83,6 +83,9 @@ Result<void> check_far(const Submission& submission) {
         ErrorCode::usage,
         "--requeue and --rerun exclude --anywhere: nobody here could know whether what ran on the other "
         "host has ended");
+  if (submission.job.tty)
+    return fail(ErrorCode::usage,
+                "--tty and --anywhere exclude each other: berth attach reaches jobs of this machine only");
   return {};
 }
 

@@ -111,6 +111,13 @@ void add_submit_options(command::Syntax& syntax, Submission& submission, std::ve
                               BERTH_LET(job.not_before_s, moment_from_text(value));
                               return {};
                             }});
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "tty",
+                            "",
+                            "give it a terminal, to which `berth attach JOB` connects yours",
+                            {},
+                            command::raise_flag(job.tty)});
   add_task_options(syntax, submission, given);
 }
 

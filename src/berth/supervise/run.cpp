@@ -128,6 +128,7 @@ class Run {
     const RunHooks& hooks = options_.hooks;
     command.inherited.insert(command.inherited.end(), hooks.inherited.begin(), hooks.inherited.end());
     command.limits = hooks.limits;
+    command.terminal = hooks.terminal;
     command.environment.insert(command.environment.end(), hooks.environment.begin(), hooks.environment.end());
     return command;
   }

@@ -42,6 +42,7 @@ struct RunHooks {
   std::vector<int> inherited;                                    ///< descriptors that the command gets too
   std::vector<std::pair<std::string, std::string>> environment;  ///< variables that it gets too
   sys::CommandLimits limits;
+  int terminal = -1;  ///< as JobCommand::terminal
 };
 
 /// What `berth run` was asked to do.

@@ -1,6 +1,7 @@
 #include "berth/sys/job_process.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -111,8 +112,17 @@ std::optional<timespec> time_left(std::chrono::steady_clock::time_point until) {
   return timespec{left.count() / 1000, (left.count() % 1000) * 1'000'000};
 }
 
+// In the child.
+bool take_terminal(int terminal) {
+  // The keys of that terminal send signals to the command then, and not to us.
+  if (::setsid() < 0 || ::ioctl(terminal, TIOCSCTTY, 0) != 0) return false;
+  return ::dup2(terminal, STDIN_FILENO) >= 0 && ::dup2(terminal, STDOUT_FILENO) >= 0 &&
+         ::dup2(terminal, STDERR_FILENO) >= 0;
+}
+
 // In the child. Gives the errno of a failed exec.
 int replace_by(const JobCommand& command) {
+  if (command.terminal >= 0 && !take_terminal(command.terminal)) return errno;
   for (const int descriptor : command.inherited) {
     if (::fcntl(descriptor, F_DUPFD, kFirstInherited) >= 0) continue;
     return errno == EINVAL ? EMFILE : errno;  // the limit lies below that number

@@ -16,7 +16,7 @@
 namespace berth::sys {
 
 /// A command as the user wrote it, to be run in place of this process: same terminal, same process group,
-/// same standard streams.
+/// same standard streams, unless it gets a terminal of its own.
 struct JobCommand {
   std::vector<std::string> words;  ///< never empty; the first is looked for on PATH
   std::vector<std::pair<std::string, std::string>> environment;  ///< variables in addition to ours
@@ -24,6 +24,9 @@ struct JobCommand {
   std::vector<int>
       inherited;  ///< descriptors of which it gets copies, at numbers that no program uses by itself
   CommandLimits limits{};
+  /// A terminal that becomes the command's own: its three streams, in a session that it leads. -1: it has
+  /// those of this process.
+  int terminal = -1;
 };
 
 /// A command that could not be run. Status 127: there is no such command; 126: it cannot be executed. The

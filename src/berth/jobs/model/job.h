@@ -69,6 +69,7 @@ struct Job {
   std::optional<std::uint64_t>
       output_limit{};  ///< bytes that a task's output may take; nullopt: as the site says
   NoticeWish notify;
+  bool tty = false;       ///< its command has a terminal, to which `berth attach` connects
   bool slurm = false;     ///< it was written for Slurm, and gets the variables that Slurm sets
   std::string output_to;  ///< file for its output, as check_slurm_pattern has it; "": Berth keeps the output
   std::string error_to;   ///< file for its error stream; "": the same as for its output

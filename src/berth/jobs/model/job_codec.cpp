@@ -55,6 +55,7 @@ void fields_of_job(JobType& job, Fields& field) {
   field("output_limit", job.output_limit);
   field("notify", job.notify.targets);
   field("notify_on", job.notify.events);
+  field("tty", job.tty);
   field("slurm", job.slurm);
   field("output_to", job.output_to);
   field("error_to", job.error_to);

@@ -55,6 +55,7 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   job.not_on_last_device = true;
   job.requeue = true;
   job.rerun = true;
+  job.tty = true;
   job.not_before_s = 1763809999;
   job.submitted_s = 1763809921;
   job.umask = 0;
@@ -66,6 +67,21 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   CHECK(decode_job(encode_job(job)) == job);
   CHECK(!decode_job("berth-job 1\nname=x\nend\n"));
   CHECK(!decode_job("berth-job 2\nword=x\nend\n"));
+}
+
+TEST_CASE(
+    "what a version does not know of a job it passes over: an older one runs --tty without a terminal") {
+  Job job;
+  job.words = {"true"};
+  job.folder = "/";
+  const std::string plain = encode_job(job);
+  CHECK(plain.find("tty") == std::string::npos);
+  job.tty = true;
+  std::string later = encode_job(job);
+  // As an older one sees it.
+  later.replace(later.find("tty=1"), 3, "xyz");
+  job.tty = false;
+  CHECK(decode_job(later) == job);
 }
 
 TEST_CASE("events are read as they were appended, one after another") {

@@ -1,0 +1,62 @@
+#include "berth/jobs/attach.h"
+
+#include "berth/command/command.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/jobs/model/attached.h"
+#include "berth/jobs/named_job.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kAttachAbout =
+    "Connects your terminal to that of a running job of yours which was submitted with --tty: you see what "
+    "it "
+    "shows and type into it, and it gets the size of your window. Ctrl-\\ takes your terminal back, and the "
+    "job "
+    "goes on, as it does if this program is killed or your connection breaks. Several terminals may be "
+    "attached "
+    "at once: all show the same, and what is typed at any of them counts. When the job ends, this ends with "
+    "its "
+    "status.\n"
+    "\n"
+    "    berth submit --tty -- python -m pdb train.py\n"
+    "    berth attach 12";
+
+class Attach : public command::Command {
+ public:
+  command::Syntax syntax() override {
+    command::Syntax syntax;
+    syntax.arguments = "JOB";
+    syntax.words_command = jobs::kWordsOfJobs;
+    syntax.about = kAttachAbout;
+    syntax.options.push_back({"Options",
+                              0,
+                              "detach-key",
+                              "KEY",
+                              R"(the key that takes your terminal back: ^A is Ctrl-A (default ^\))",
+                              {},
+                              [this](std::string_view value) -> Result<void> {
+                                BERTH_LET(detach_key_, detach_key_from_text(value));
+                                return {};
+                              }});
+    return syntax;
+  }
+
+  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+    if (words.size() != 1) return fail(ErrorCode::usage, "attach to which job? One; `berth jobs` has them");
+    BERTH_LET(const auto spool, jobs::open_spool());
+    BERTH_LET(const auto named, named_jobs(spool, words));
+    return jobs::attach(spool, named.front(), detach_key_);
+  }
+
+ private:
+  char detach_key_ = kDetachKey;
+};
+
+}  // namespace
+
+std::unique_ptr<command::Command> make_attach() {
+  return std::make_unique<Attach>();
+}
+
+}  // namespace berth::cli

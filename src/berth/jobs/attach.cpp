@@ -1,0 +1,272 @@
+#include "berth/jobs/attach.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
+#include "berth/command/messages.h"
+#include "berth/hosts/own_terminal.h"
+#include "berth/jobs/model/attached.h"
+#include "berth/jobs/notify.h"
+#include "berth/jobs/terminal_socket.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/quiet_write.h"
+#include "berth/sys/terminal.h"
+#include "berth/view/jobs.h"
+
+namespace berth::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+
+// So much may wait for our terminal before no more is read. The job passes us over then.
+constexpr std::size_t kMostToShow = 64U << 10U;
+// Keys that the job does not read. The key that detaches is looked for before.
+constexpr std::size_t kMostToType = 64U << 10U;
+// A shell that brings its job into the foreground tells it nothing.
+constexpr int kLookForForegroundMs = 200;
+// A task writes how it ended before it closes its terminal.
+constexpr auto kSaysItsEnd = 5s;
+
+/// Our terminal and that of the job, connected.
+class Attachment {
+ public:
+  enum class End { detached, closed };
+
+  /// `greeting`: a line that is shown once keys are passed on, so that none is typed too early.
+  Attachment(sys::Descriptor socket, char detach_key, const std::string& greeting)
+      : socket_(std::move(socket)), detach_key_(detach_key), signals_(true), terminal_(true) {
+    take_terminal();
+    to_show_ = greeting + "\r\n";
+  }
+
+  End serve() {
+    std::signal(SIGPIPE, SIG_IGN);
+    while (!end_) {
+      wait();
+      pass_signals();
+    }
+    write_rest();
+    terminal_.give_back();
+    return *end_;
+  }
+
+ private:
+  void wait() {
+    const bool is_ours = take_terminal();
+    const bool shows = !to_show_.empty() && !terminal_.holds_back_output();
+    std::array<pollfd, 4> polled{
+        {{signals_.descriptor(), POLLIN, 0},
+         {is_ours ? STDIN_FILENO : -1, POLLIN, 0},
+         {shows ? STDOUT_FILENO : -1, POLLOUT, 0},
+         {socket_.get(),
+          static_cast<short>((to_show_.size() < kMostToShow ? POLLIN : 0) | (to_type_.empty() ? 0 : POLLOUT)),
+          0}}};
+    if (::poll(polled.data(), polled.size(), is_ours ? -1 : kLookForForegroundMs) <= 0) return;
+    if (polled[1].revents != 0) read_keys();
+    if (polled[2].revents != 0) show_some();
+    if ((polled[3].revents & POLLOUT) != 0) send_keys();
+    if ((polled[3].revents & ~POLLOUT) != 0) hear();
+  }
+
+  bool take_terminal() {
+    const bool is_ours = terminal_.take_if_ours();
+    // Of the changes of the window until now nobody was told.
+    if (is_ours && !std::exchange(had_terminal_, is_ours)) tell_size();
+    had_terminal_ = is_ours;
+    return is_ours;
+  }
+
+  void tell_size() const {
+    winsize size{};
+    if (::ioctl(STDIN_FILENO, TIOCGWINSZ, &size) != 0) return;
+    const std::string packet = encode(WindowSize{size.ws_row, size.ws_col});
+    (void)::send(socket_.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+
+  void read_keys() {
+    // It may have been stopped since it looked, and go on in the background.
+    if (!take_terminal()) return;
+    std::array<char, kMostKeys> keys;
+    const ssize_t got = ::read(STDIN_FILENO, keys.data(), keys.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (got <= 0) {
+      end_ = End::detached;  // the terminal is gone
+      return;
+    }
+    type({keys.data(), static_cast<std::size_t>(got)});
+  }
+
+  void type(std::string_view keys) {
+    const std::size_t end = keys.find(detach_key_);
+    if (to_type_.size() < kMostToType) to_type_ += keys.substr(0, end);
+    send_keys();
+    if (end != std::string_view::npos) end_ = End::detached;
+  }
+
+  void send_keys() {
+    while (!to_type_.empty()) {
+      const std::string packet = encode(TypedKeys{to_type_.substr(0, kMostKeys)});
+      if (::send(socket_.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return;
+      to_type_.erase(0, packet.size() - 1);
+    }
+  }
+
+  void hear() {
+    std::array<char, 65536> piece;
+    const ssize_t got = ::recv(socket_.get(), piece.data(), piece.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (got <= 0) {
+      end_ = End::closed;
+      return;
+    }
+    const std::string_view shown(piece.data(), static_cast<std::size_t>(got));
+    modes_.watch(shown);
+    to_show_ += shown;
+  }
+
+  void show_some() {
+    const ssize_t shown = sys::write_without_signal(STDOUT_FILENO, to_show_.data(),
+                                                    std::min<std::size_t>(to_show_.size(), PIPE_BUF));
+    if (shown > 0) to_show_.erase(0, static_cast<std::size_t>(shown));
+    if (shown < 0 && errno != EINTR && errno != EAGAIN) end_ = End::detached;
+  }
+
+  // A terminal that takes nothing is not waited for.
+  void write_rest() {
+    if (end_ == End::closed) to_show_ += modes_.undo();
+    if (end_ == End::detached) to_show_ = modes_.undo();
+    pollfd ready{STDOUT_FILENO, POLLOUT, 0};
+    while (!to_show_.empty() && ::poll(&ready, 1, 1000) > 0) {
+      const std::size_t before = to_show_.size();
+      show_some();
+      if (to_show_.size() == before) return;
+    }
+  }
+
+  void pass_signals() {
+    while (const auto signal = signals_.next()) pass_on(*signal);
+  }
+
+  void pass_on(const hosts::SignalReader::Signal& signal) {
+    switch (signal.number) {
+      case SIGWINCH:
+        return tell_size();
+      case SIGTSTP:
+        terminal_.give_back();
+        sys::stop_as_by_terminal();
+        return terminal_.has_been_away();
+      case SIGCONT:
+        return terminal_.has_been_away();
+      default:
+        break;
+    }
+    // Typed when the terminal had just become ours, and did not pass every key yet.
+    if (signal.is_of_terminal && signal.number == SIGINT) return type("\x03");
+    if (signal.is_of_terminal && signal.number == SIGQUIT) return type("\x1c");
+    write_rest();
+    terminal_.give_back();
+    sys::end_like({0, signal.number});
+  }
+
+  sys::Descriptor socket_;
+  char detach_key_;
+  hosts::SignalReader signals_;
+  hosts::OwnTerminal terminal_;
+  bool had_terminal_ = false;
+  std::string to_show_, to_type_;
+  ScreenModes modes_;
+  std::optional<End> end_;
+};
+
+Result<void> check_is_attachable(TaskId id, const Job& job, const TaskStanding& standing) {
+  const std::string name = to_text(id);
+  if (!job.tty)
+    return fail(ErrorCode::failure, fmt::format("job {0} was submitted without --tty, so it has no terminal; "
+                                                "berth log -f {0} shows what it prints",
+                                                name));
+  if (standing.phase == TaskPhase::running) return {};
+  if (is_over(standing))
+    return fail(ErrorCode::failure, fmt::format("job {0} is over ({1}); berth log {0} shows what it printed",
+                                                name, view::standing_word(standing)));
+  return fail(ErrorCode::failure,
+              fmt::format("job {0} has not begun: it is {1}; it has a terminal while it runs, "
+                          "and `berth jobs {0}` says why it waits",
+                          name, view::standing_word(standing)));
+}
+
+/// Says how the job has ended whose terminal has closed. `before`: its state when we came to it.
+Result<command::Output> told_end(const JobSpool& spool, TaskId id, const Job& job,
+                                 const TaskStanding& before) {
+  const auto until = std::chrono::steady_clock::now() + kSaysItsEnd;
+  BERTH_LET(auto now, spool.standing(id));
+  while (now.phase == TaskPhase::running && now.starts == before.starts) {
+    if (std::chrono::steady_clock::now() >= until)
+      return fail(
+          ErrorCode::failure,
+          fmt::format("the terminal of job {0} has closed, and the job still runs; berth jobs {0} and "
+                      "berth log -f {0} show it",
+                      to_text(id)));
+    sleep_a_moment();
+    BERTH_LET(now, spool.standing(id));
+  }
+  command::Output output;
+  if (!is_over(now)) {
+    output.err = command::as_lines(
+        {fmt::format("job {0} has ended, and is to run again: it is {1}; berth attach {0} when it runs",
+                     to_text(id), view::standing_word(now))});
+    return output;
+  }
+  output.status = exit_status_of(now);
+  output.err = command::as_lines(
+      {fmt::format("{} is over: {}{}", subject_of(id, job), view::standing_word(now),
+                   now.exit_status ? fmt::format(", exit status {}", *now.exit_status) : "")});
+  return output;
+}
+
+}  // namespace
+
+Result<command::Output> attach(const JobSpool& spool, const NumberedJob& job, char detach_key) {
+  const std::vector<TaskId> tasks = job.tasks();
+  const TaskId id = tasks.front();
+  if (tasks.size() > 1)
+    return fail(ErrorCode::usage, fmt::format("{} is an array: berth attach {}", job.number, to_text(id)));
+  if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1)
+    return fail(
+        ErrorCode::usage,
+        fmt::format("berth attach needs a terminal for its input and its output; berth log -f {} shows what "
+                    "the job prints",
+                    to_text(id)));
+  // Asked first: what has ended meanwhile has no socket any more.
+  auto socket = connect_to_terminal(spool.terminal_path(id));
+  BERTH_LET(const auto standing, spool.standing(id));
+  BERTH_DO(check_is_attachable(id, job.job, standing));
+  if (!socket)
+    return fail(
+        ErrorCode::failure,
+        fmt::format("job {0} runs without a terminal: an older Berth has started it, or the process that "
+                    "kept its terminal was killed ({1}); berth log -f {0} shows what it prints",
+                    to_text(id), socket.error().message));
+  const std::string greeting = fmt::format("berth: attached to {}; {} detaches, and the job goes on",
+                                           printable(subject_of(id, job.job)), key_for_people(detach_key));
+  if (Attachment(*std::move(socket), detach_key, greeting).serve() == Attachment::End::closed)
+    return told_end(spool, id, job.job, standing);
+  return command::Output{
+      .err = command::as_lines({fmt::format("detached from {}, which goes on; berth attach {} comes back",
+                                            subject_of(id, job.job), to_text(id))})};
+}
+
+}  // namespace berth::jobs

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "berth/base/error.h"
+
+// What passes between the terminal of a job and those of its user that are attached to it. The process of
+// the task sends what the job's terminal shows, as it is. An attached process sends packets: keys, and the
+// size of its window.
+namespace berth {
+
+struct TypedKeys {
+  std::string text;
+
+  bool operator==(const TypedKeys&) const = default;
+};
+struct WindowSize {
+  unsigned short rows = 0;
+  unsigned short columns = 0;
+
+  bool operator==(const WindowSize&) const = default;
+};
+using TerminalPacket = std::variant<TypedKeys, WindowSize>;
+
+/// The most that a packet may have of keys.
+inline constexpr std::size_t kMostKeys = 4096;
+std::string encode(const TypedKeys& keys);
+std::string encode(const WindowSize& size);
+/// nullopt: a packet of another version, to be passed over.
+std::optional<TerminalPacket> decode_terminal_packet(std::string_view packet);
+
+/// The end of what a terminal has shown, for whoever looks at it only now.
+class RecentlyShown {
+ public:
+  void add(std::string_view text);
+  /// From the beginning of a line on, unless a line is longer than all that is kept.
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+/// What one attached terminal has yet to get. It may be slow or stopped, and the job waits for none: where
+/// too much waits, the rest is passed over. When the terminal reads again it is told so, and gets what was
+/// shown last.
+class ShownTo {
+ public:
+  void show(std::string_view text);
+  std::string_view next() const { return waiting_; }
+  /// So many bytes of `next` are on their way.
+  void sent(std::size_t bytes, const RecentlyShown& recent);
+
+ private:
+  std::string waiting_;
+  bool passed_over_ = false;
+};
+
+/// The key that ends an attachment, as one control character. Ctrl-\ as in dtach and abduco.
+inline constexpr char kDetachKey = '\x1c';
+/// Reads "^A", "^]" and the like. Error: `usage`.
+Result<char> detach_key_from_text(std::string_view text);
+/// "Ctrl-\".
+std::string key_for_people(char key);
+
+/// Watches what a job does to the terminal that shows it, to undo that for the shell that comes after: a
+/// second screen, a hidden cursor, reports of the mouse.
+class ScreenModes {
+ public:
+  void watch(std::string_view shown);
+  /// What to write to the terminal; "": the job has left nothing to undo.
+  std::string undo() const;
+
+ private:
+  void end_sequence(char last);
+
+  enum class In { text, escape, sequence, arguments };
+  In in_ = In::text;
+  std::string arguments_;
+  std::set<int> changed_;  ///< private modes that are not as a shell expects them
+};
+
+}  // namespace berth
