@@ -150,6 +150,18 @@ def test_system_calls_of_a_pick(counted):
     check("system calls of the probe", len(probe))
 
 
+def test_the_kernel_tells_its_locks_while_the_driver_answers(counted):
+    needs("strace")
+    machine = counted()
+    assert machine.run(machine.program, "run", "--", "true").status == 0
+    berth, _ = system_calls_by_process(machine, machine.program, "pick")
+    asked, read, answered = (
+        next(place for place, call in enumerate(berth) if call.startswith(begin))
+        for begin in ("sendto(", 'openat(AT_FDCWD, "/proc/locks"', "recvfrom(")
+    )
+    assert asked < read < answered
+
+
 def test_what_is_counted_of_a_pick_is_the_same_on_a_lesser_processor(counted):
     needs("strace")
     machine = counted(EIGHT.replace("true", "false"))

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import time
 
 import pytest
 from jobs import Job, eventually, holder, queue, waiter
@@ -12,6 +13,11 @@ ONE = '[[device]]\nmodel = "H100"\n'
 KEEPS = "it keeps its place until its GPUs can be used again"
 # A command that cannot use CUDA says so, in place of its GPU.
 WITH_CUDA = 'python3 -c \'import ctypes; print("cuda", ctypes.CDLL("libcuda.so.1").cuInit(0), flush=True)\'; read || true'
+
+
+def grow_old() -> None:
+    """What a probe says counts for a second after its driver was loaded."""
+    time.sleep(1.1)
 
 
 @pytest.fixture
@@ -35,6 +41,7 @@ def test_while_the_driver_fails_nobody_starts_and_nobody_loses_his_place(one, ba
     holding = holder(one)
     jobs = [waiter(one, then=WITH_CUDA).says("line") for _ in range(3)]
     one.change(bad)
+    grow_old()
     holding.ends()
     line = jobs[0].err.line()
     assert KEEPS in line and words in line, line
@@ -57,6 +64,7 @@ def test_who_wants_all_gpus_keeps_his_place_while_one_is_lost(make_machine):
     holding = holder(machine)
     waiting = waiter(machine, "-n", "3").says("first in line")
     machine.change('[[device]]\nmodel = "H100"\nlost = true\n[[device]]\nmodel = "H100"\ncount = 2\n')
+    grow_old()
     holding.ends()
     line = waiting.err.line()
     assert KEEPS in line and "only 2 of 3 can ever satisfy the request" in line, line
@@ -72,6 +80,7 @@ def test_a_wait_that_runs_out_while_the_driver_fails_says_so(one):
     holding = holder(one)
     job = waiter(one, "--wait", "4s")
     one.change("init_result = 18\n" + ONE)
+    grow_old()
     holding.ends()
     job.says(KEEPS)
     assert job.process.wait(30) == 124

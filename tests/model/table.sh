@@ -159,6 +159,27 @@ seen quick 'granted what a lease has yielded' $one_of_two -DSEEN
 limit quick 'dead during a look'             few $(yields 2 2 1,1 1 1)
 limit quick 'two end during two looks of a third' few $(yields 3 2 1,1 0 0)
 
+# A look: a model of its own. What it tells of a lock that no ticket explains.
+# shellcheck disable=SC2034 # `run` reads it
+model=look
+look() { # LEASES KILLS CITIZENS
+  echo "-DLEASES=$1 -DKILLS=$2 -DCITIZENS=$3"
+}
+
+world quick 'look, a lease and a citizen'  $(look 1 0 2)
+world quick 'look, a kill, the lock first' $(look 1 1 2) -DLOCK_FIRST
+
+variant quick 'locks are read once'        stranger $(look 1 0 0) -DBREAK_ONCE
+variant quick 'the killed do not count'    stranger $(look 1 1 0) -DLOCK_FIRST -DBREAK_NOT_THE_DEAD
+variant quick 'locks are never read'       free     $(look 0 0 1) -DBREAK_NEVER_ASK
+
+seen quick 'locks are read again'          $(look 1 0 0) -DSEEN=AGAIN
+seen quick 'a citizen is named'            $(look 1 0 1) -DSEEN=NAMED
+
+limit quick 'a look during a grant'        stranger $(look 1 0 0) -DLIMIT_GRANT
+limit quick 'two leases end during a look' stranger $(look 2 0 0)
+limit quick 'the life ends before the lock' stranger $(look 1 1 0)
+
 # The queue of a lab that a store orders: a model of its own. Requests of two machines, two hosts with a GPU each. With two
 # requests a window of one shows what a window of eight shows with nine.
 # shellcheck disable=SC2034 # `run` reads it

@@ -33,7 +33,7 @@ enum class ReadingKind : std::uint32_t {
       1U << 17,           ///< topology if it was read before on this boot, without asking the driver for it
   host = 1U << 18,        ///< what the machine is called; the kernel is asked, and no driver
   xid = 1U << 19,         ///< the kernel's log is read
-  energy = 1U << 20,      ///< comes with the health, where that is read too
+  energy = 1U << 20,      ///< takes the driver longer than all others together
   accounting = 1U << 21,  ///< processes that have ended, from the driver
   throttle = 1U << 22,    ///< of the modes, the throttling alone
   /// Xids that the driver reports as events, to whoever looks again and again with one probe.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <ranges>
 #include <set>
@@ -31,7 +32,10 @@ class NotingSource : public source::Source {
   explicit NotingSource(source::Source& asked) : asked_(asked) {}
 
   Result<Snapshot> read(ReadingSet readings) override {
-    auto snapshot = asked_.read(readings);
+    return read_beside(readings, [] {});
+  }
+  Result<Snapshot> read_beside(ReadingSet readings, const std::function<void()>& meanwhile) override {
+    auto snapshot = asked_.read_beside(readings, meanwhile);
     failed_ = !snapshot;
     return snapshot;
   }
@@ -54,7 +58,8 @@ class Acquirer {
         on_wait_(on_wait),
         options_(options),
         state_(begin(request, patience)) {
-    options_.also |= readings_in_case_of_choice(request) | ReadingKind::energy;
+    options_.books = store::Extent::leases;
+    options_.also |= readings_in_case_of_choice(request);
     if (words.host) options_.requester = words.host;
     if (options_.policy.queue.expect == Expect::runs) earlier_runs_.emplace(words.command);
   }
@@ -82,7 +87,7 @@ class Acquirer {
   }
 
   Done perform(const Look& wanted) {
-    options_.books = wanted.locks ? store::Extent::leases_and_locks : store::Extent::leases;
+    options_.locks = wanted.locks;
     if (wanted.fresh) source_.close();
     const auto opened = source_.open();
     if (!opened) return LookFailed{opened.error(), true};
@@ -187,7 +192,7 @@ class Acquirer {
   Done perform(const SleepBehind& sleep) {
     ask(sleep.asked);
     tell();
-    source_.close();
+    if (sleep.ends_session) source_.close();
     const auto sleep_on = [&] {
       const bool same = after(look_up(sleep)) == Action(sleep);
       if (same && on_wait_.at_each_tick) tell();
@@ -240,11 +245,24 @@ class Acquirer {
       BERTH_LET(const auto lost, keep_originals_away(beside));
       if (lost) return begin_again(*lost);
     }
+    note_energy();
     source_.close();
     std::vector<std::string> notes = std::get<Granted>(state_.plan).choice.notes;
     for (const auto* more : {&beside.for_lease.notes(), &beside.until_used.notes()})
       notes.insert(notes.end(), more->begin(), more->end());
     return Acquired(HeldLease(std::move(own_), world(), std::move(notes), std::move(beside)));
+  }
+
+  /// Of the granted devices alone, and once: it takes a driver long, and a waiter looks often.
+  void note_energy() {
+    if (!on_wait_.tells_energy) return;
+    const auto source = source_.open();
+    if (!source) return;
+    const auto told = (*source)->read_of(own_->ticket().devices, ReadingKind::energy);
+    if (!told) return;
+    for (Device& device : state_.facts.snapshot.devices) {
+      if (const Device* now = find_device(*told, device.uuid)) device.energy_mj = now->energy_mj;
+    }
   }
 
   /// The first granted device on which nothing starts. Those that are passed over, and were granted because

@@ -188,9 +188,13 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
                    const LookOptions& options) {
   const ReadingSet needed =
       request.readings() | options.also | readings_to_find_locks(options.policy.original_locks);
-  BERTH_LET(auto snapshot, source.read(needed));
+  std::optional<store::LocksSeen> locks;
+  const auto see_locks = [&] {
+    if (options.locks) locks = store.see_locks();
+  };
+  BERTH_LET(auto snapshot, source.read_beside(needed, see_locks));
   // After the driver, which may take its time: the books are then the younger of the two.
-  BERTH_LET(auto books, store.look(options.books));
+  BERTH_LET(auto books, store.look(options.books, locks));
 
   World world;
   world.ledger = std::move(books.ledger);

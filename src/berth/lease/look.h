@@ -29,6 +29,7 @@ struct LookOptions {
   std::set<std::uint32_t> adopted;
   ReadingSet also;  ///< readings beyond those that judging the request needs
   store::Extent books = store::Extent::everything;
+  bool locks = true;  ///< find out who has locked a device without a ticket
   Processes* processes = &system_processes();
 };
 

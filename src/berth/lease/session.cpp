@@ -306,6 +306,7 @@ Result<std::optional<Refusal>> Session::never(const Request& asked) const {
   BERTH_LET(const auto source, source_.open());
   LookOptions quick = options_;
   quick.books = store::Extent::leases;
+  quick.locks = false;
   BERTH_LET(const auto seen, leasing::look(*source, *domain_.store, request, quick));
   const auto possible = check_possible(request, seen.facts);
   if (possible) return std::nullopt;

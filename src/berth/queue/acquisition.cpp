@@ -35,6 +35,9 @@ constexpr milliseconds kSettleTime = 20ms;
 // wait for all of the quiet time. It comes before that, and not instead.
 constexpr milliseconds kFirstPause = 1ms;
 constexpr int kLooksAfterRing = 2;
+// Nobody replaces a driver and starts a job with it within so short a time. Where short jobs follow each
+// other, a turn comes sooner, and a program that loads the driver takes longer than all else.
+constexpr milliseconds kSessionLasts = 1s;
 constexpr milliseconds kFirstDeafness = 20ms;
 // Others decide within a moment each. Whoever may not wait gives a crowd of them their time.
 constexpr milliseconds kGateMoment = 2s;
@@ -153,7 +156,6 @@ Action sleep_until_released(State& state, milliseconds left) {
   const auto is_mine = [&](const std::string& uuid) { return is_candidate(mine, uuid); };
   SleepUntilReleased sleep{mine.candidates, leases_of(state.ledger, is_mine), {}, {}, asked_to_yield(state)};
   state.is_pausing = !state.settled;
-  state.session_is_old = true;
   if (state.is_pausing) {
     // An outsider that has exited and is still listed would end each such moment.
     sleep.period = std::min(left, state.pause);
@@ -170,11 +172,17 @@ bool watches_original(const State& state, const Behind& me) {
                              [&](const std::string& uuid) { return is_locked_by_original(state, uuid); });
 }
 
+// A probe each would be a load where many wait.
+bool keeps_session(const State& state, milliseconds now) {
+  return !state.far_back && state.session_since && now - *state.session_since < kSessionLasts;
+}
+
 // A thousand waiters that look up every few seconds would be a load. Who has many before it may notice late
 // that the one right before it is stopped.
 Action sleep_behind(State& state, const Behind& me, milliseconds now, milliseconds left) {
   state.settled = false;
-  state.session_is_old = false;  // it ends with this sleep
+  const bool ends_session = !keeps_session(state, now);
+  if (ends_session) state.session_since.reset();
   milliseconds period = state.far_back ? state.patience.far_tick : state.patience.tick;
   // As for the first in the queue: the locks may end a moment after the event.
   state.is_pausing = state.looks_after_ring > 0;
@@ -191,7 +199,8 @@ Action sleep_behind(State& state, const Behind& me, milliseconds now, millisecon
                     .uuids = me.unguarded,
                     .leases = leases_of(state.ledger, is_unguarded),
                     .bell = lets_others_pass(state) && !is_deaf,
-                    .asked = asked_to_yield(state)};
+                    .asked = asked_to_yield(state),
+                    .ends_session = ends_session};
   sleep.watched.insert(sleep.watched.end(), state.passed_over.begin(), state.passed_over.end());
   return sleep;
 }
@@ -272,8 +281,9 @@ Action wait_for_driver(State& state, milliseconds now, std::string why) {
   return sleep(state, now);
 }
 
-void driver_works(State& state) {
-  if (asks_driver_anew(state)) state.session_is_old = false;
+void driver_works(State& state, milliseconds now) {
+  if (asks_driver_anew(state) || !state.session_since) state.session_since = now;
+  state.session_is_old = now - *state.session_since >= kSessionLasts;
   state.wants_new_session = false;
   state.hindered_since.reset();
   state.standing.hindrance.clear();
@@ -308,7 +318,7 @@ Action on(State& state, milliseconds now, Looked seen) {
   const bool allowed = !seen.facts.limits || !is_never_allowed(*seen.facts.limits, state.request);
   if (!possible && allowed && is_in_queue(state) && is_bad_day(state, seen.facts))
     return wait_for_driver(state, now, possible.error().message);
-  driver_works(state);
+  driver_works(state, now);
   state.facts = std::move(seen.facts);
   state.ledger = std::move(seen.ledger);
   state.noted = std::move(seen.noted);

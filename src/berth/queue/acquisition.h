@@ -67,11 +67,13 @@ struct State {
   /// Set: the driver does not work for it, or no device that it waits for does; since when. The reason is in
   /// `standing`.
   std::optional<std::chrono::milliseconds> hindered_since{};
-  bool session_is_old = false;     ///< the driver was loaded before the last sleep, and may be another by now
-  bool wants_new_session = false;  ///< a device could be granted, if a driver loaded anew agrees
-  bool settled = false;            ///< nothing had happened for a moment before the last look
-  bool is_pausing = false;         ///< asleep for that moment only
-  int looks_after_ring = 0;        ///< how many are still to come, each after such a moment
+  std::optional<std::chrono::milliseconds>
+      session_since{};                      ///< the first answer of the driver as it is loaded
+  bool session_is_old = false;              ///< at the last answer: the driver may be another by now
+  bool wants_new_session = false;           ///< a device could be granted, if a driver loaded anew agrees
+  bool settled = false;                     ///< nothing had happened for a moment before the last look
+  bool is_pausing = false;                  ///< asleep for that moment only
+  int looks_after_ring = 0;                 ///< how many are still to come, each after such a moment
   std::chrono::milliseconds ring_pause{0};  ///< grows if it is rung without need, since anybody may ring
   std::chrono::milliseconds deaf_until{0};
   bool may_free_others = false;  ///< the event that woke it may have given another request its turn
@@ -172,6 +174,7 @@ struct SleepBehind {
   std::vector<TicketId> leases{};    ///< the leases on them
   bool bell = false;                 ///< whether somebody may ring
   std::vector<TicketId> asked{};     ///< leases that yield, to be rung first
+  bool ends_session = false;         ///< the driver as it is loaded would be too old for the next look
 
   bool operator==(const SleepBehind&) const = default;
 };

@@ -72,12 +72,13 @@ void ProbeLink::note_sign_of_life() {
   last_sign_wall_s_ = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
 }
 
-ProbeLink::Outcome ProbeLink::ask(const ReadRequest& request) {
+ProbeLink::Outcome ProbeLink::ask(const ReadRequest& request, const std::function<void()>& meanwhile) {
   answer_.clear();
   const std::string text = encode_request(request);
   if (send(control_.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
     return Outcome::ended;
   }
+  meanwhile();
   note_sign_of_life();
   for (;;) {
     char byte = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "berth/source/probe_source.h"
@@ -21,8 +22,9 @@ class ProbeLink {
     silent,  ///< nothing came until the deadline
     ended,   ///< the probe has ended, or is ending: also one that was found stopped
   };
-  /// Sends a request and collects its answer. REQUIRES: the answer to the last request has come.
-  Outcome ask(const ReadRequest& request);
+  /// Sends a request, calls `meanwhile`, and collects the answer. REQUIRES: the answer to the last request
+  /// has come.
+  Outcome ask(const ReadRequest& request, const std::function<void()>& meanwhile);
   /// After `silent`: true if the answer has come or the probe has ended since. Does not wait.
   bool is_over();
 

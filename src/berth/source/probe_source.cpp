@@ -36,6 +36,12 @@ std::string_view probe_of(SourceKind kind) {
   return row == table.end() || row->vendor == table.front().vendor ? "" : row->name;
 }
 
+struct Question {
+  ReadingSet readings;
+  std::vector<std::string> only{};          ///< as in ReadRequest
+  std::function<void()> meanwhile = [] {};  ///< may be called never, or again
+};
+
 }  // namespace
 
 class ProbeSource::Body {
@@ -53,13 +59,13 @@ class ProbeSource::Body {
     return {};
   }
 
-  Result<Snapshot> read(ReadingSet readings) {
-    auto known = read_once(readings);
+  Result<Snapshot> read(const Question& question) {
+    auto known = read_once(question);
     if (!remembered_ || !options_.kind.is_automatic()) return known;
-    return with_others(std::move(known), readings);
+    return with_others(std::move(known), question.readings);
   }
 
-  Result<Snapshot> read_once(ReadingSet readings) {
+  Result<Snapshot> read_once(const Question& question) {
     if (hanging_) {
       if (!hanging_->is_over()) return stale(last_ ? *last_ : *remembered_);
       hanging_.reset();
@@ -69,15 +75,16 @@ class ProbeSource::Body {
       BERTH_DO(start_session());
       if (remembered_) return stale(*remembered_);
     }
-    const ReadRequest request{.readings = readings,
+    const ReadRequest request{.readings = question.readings,
                               .kind = options_.kind,
                               .state_directory = options_.state_directory,
-                              .version = options_.version};
-    const auto outcome = link_->ask(request);
+                              .version = options_.version,
+                              .only = question.only};
+    const auto outcome = link_->ask(request, question.meanwhile);
     if (outcome == ProbeLink::Outcome::whole) {
       may_start_again_ = true;
       used_ = true;
-      return take_answer();
+      return take_answer(question);
     }
     if (outcome == ProbeLink::Outcome::silent) return give_up();
     const auto ending = link_->ending();
@@ -86,7 +93,7 @@ class ProbeSource::Body {
     const bool idle = used_ && link_->answer().empty();
     if ((idle || was_killed(ending)) && std::exchange(may_start_again_, false)) {
       link_.reset();
-      return read_once(readings);
+      return read_once(question);
     }
     return take_ending(ending);
   }
@@ -118,7 +125,7 @@ class ProbeSource::Body {
         options.kind = kind;
         other = std::make_unique<Body>(std::move(options));
       }
-      auto told = other->read(readings);
+      auto told = other->read({readings});
       if (!told) continue;
       if (known) {
         known = beside(*std::move(known), *std::move(told));
@@ -130,7 +137,7 @@ class ProbeSource::Body {
     return known;
   }
 
-  Result<Snapshot> take_answer() {
+  Result<Snapshot> take_answer(const Question& question) {
     const std::string& answer = link_->answer();
     if (auto error = decode_error(answer)) return std::unexpected(std::move(*error));
     auto snapshot = decode_snapshot(answer);
@@ -138,7 +145,7 @@ class ProbeSource::Body {
       link_.reset();
       return std::unexpected(context(snapshot.error(), "reading the probe's answer"));
     }
-    if (options_.keep) last_ = *snapshot;
+    if (options_.keep && question.only.empty()) last_ = *snapshot;
     return snapshot;
   }
 
@@ -223,7 +230,21 @@ Result<ProbeSource> ProbeSource::start(ProbeOptions options) {
 }
 
 Result<Snapshot> ProbeSource::read(ReadingSet readings) {
-  return body_->read(readings);
+  return body_->read({readings});
+}
+
+Result<Snapshot> ProbeSource::read_of(const std::vector<std::string>& uuids, ReadingSet readings) {
+  return body_->read({readings, uuids});
+}
+
+Result<Snapshot> ProbeSource::read_beside(ReadingSet readings, const std::function<void()>& meanwhile) {
+  bool is_done = false;
+  const auto once = [&] {
+    if (!std::exchange(is_done, true)) meanwhile();
+  };
+  auto answer = body_->read({readings, {}, once});
+  once();
+  return answer;
 }
 
 void ProbeSource::end(std::chrono::milliseconds patience) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,6 +43,8 @@ class ProbeSource : public Source {
   ~ProbeSource() override;
 
   Result<Snapshot> read(ReadingSet readings) override;
+  Result<Snapshot> read_beside(ReadingSet readings, const std::function<void()>& meanwhile) override;
+  Result<Snapshot> read_of(const std::vector<std::string>& uuids, ReadingSet readings) override;
   /// Ends the probe and waits this long for its end, so that it leaves no zombie. A probe that hangs is left
   /// alone.
   void end(std::chrono::milliseconds patience);

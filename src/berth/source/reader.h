@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "berth/source/source.h"
 
@@ -32,6 +33,9 @@ struct ReadRequest {
   std::string state_directory;
   /// The version of the Berth that asks; a probe of another version refuses. "": any.
   std::string version{};
+  /// UUIDs of GPUs; of others nothing but the identity need be read. Empty: of all, all. A probe of another
+  /// version may not know it, and reads all.
+  std::vector<std::string> only{};
 
   bool operator==(const ReadRequest&) const = default;
 };

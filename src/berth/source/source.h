@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,6 +46,17 @@ class Source {
   /// Never hangs with the driver: past the deadline, the answer says which device does not respond. Error:
   /// `no_driver` if there is no driver or it does not work, with the remedy; `failure` otherwise.
   virtual Result<Snapshot> read(ReadingSet readings) = 0;
+  /// The same. Calls `meanwhile` once, before the answer is there, where that can be: what takes its own time
+  /// then takes none of ours.
+  virtual Result<Snapshot> read_beside(ReadingSet readings, const std::function<void()>& meanwhile) {
+    meanwhile();
+    return read(readings);
+  }
+  /// The same, where only these devices are of interest: a source may leave out the readings of the others.
+  virtual Result<Snapshot> read_of(const std::vector<std::string>& uuids, ReadingSet readings) {
+    static_cast<void>(uuids);
+    return read(readings);
+  }
 };
 
 }  // namespace berth::source

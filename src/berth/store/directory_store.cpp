@@ -42,18 +42,6 @@ bool are_all_leased_whole(const std::vector<sys::DirectoryEntry>& files, const L
   return std::ranges::all_of(files, [&](const auto& file) { return leased.contains(file.name); });
 }
 
-// The kernel lets an RCU grace period pass before it shows its locks, about 10 ms: not asked where there is
-// no device file to lock, or where each of them is leased whole.
-sys::HeldFlocks flocks_without_gate(const LeaseDirectory& directory) {
-  const auto files = sys::list_directory(directory.devices.get());
-  if (!files || files->empty() || are_all_leased_whole(*files, directory)) return {};
-  sys::HeldFlocks held = sys::held_flocks_on(directory.root.get());
-  const auto gate = sys::identity_of(directory.root.get(), ".");
-  std::erase_if(held.locks,
-                [&](const sys::HeldFlock& lock) { return gate && lock.file.inode == gate->inode; });
-  return held;
-}
-
 // Leases by the name of the file of each of their devices.
 std::multimap<std::string, std::uint32_t> takers_by_file(const Ledger& ledger) {
   std::multimap<std::string, std::uint32_t> takers;
@@ -63,31 +51,48 @@ std::multimap<std::string, std::uint32_t> takers_by_file(const Ledger& ledger) {
   return takers;
 }
 
-std::vector<ForeignLock> foreign_among(const std::vector<sys::HeldFlock>& held,
-                                       const LeaseDirectory& directory, const Ledger& ledger) {
-  if (held.empty()) return {};
-  const auto entries = sys::list_directory(directory.devices.get());
-  if (!entries) return {};
-  auto takers = takers_by_file(ledger);
-  std::vector<ForeignLock> foreign;
-  for (const sys::DirectoryEntry& entry : *entries) {
-    std::vector<const sys::HeldFlock*> locks;
-    for (const sys::HeldFlock& lock : held) {
-      if (lock.file.inode == entry.inode) locks.push_back(&lock);
-    }
-    // Of each lease, a single lock is explained. Locks of a lease's own processes come first, so that the
-    // stranger is named.
-    auto [first, last] = takers.equal_range(entry.name);
-    auto explained = static_cast<std::size_t>(std::distance(first, last));
-    std::ranges::stable_partition(locks, [&](const sys::HeldFlock* lock) {
-      return std::any_of(first, last,
-                         [&](const auto& taker) { return std::cmp_equal(taker.second, lock->taker); });
-    });
-    for (std::size_t at = explained; at < locks.size(); ++at)
-      foreign.push_back({entry.name, locks[at]->mode == sys::LockMode::exclusive,
-                         static_cast<std::uint32_t>(locks[at]->taker)});
+/// The locks by the name of the device's file.
+std::vector<ForeignLock> by_name(const std::vector<sys::HeldFlock>& held,
+                                 const std::vector<sys::DirectoryEntry>& files) {
+  std::vector<ForeignLock> named;
+  for (const sys::HeldFlock& lock : held) {
+    const auto file = std::ranges::find(files, lock.file.inode, &sys::DirectoryEntry::inode);
+    if (file == files.end()) continue;
+    named.push_back(
+        {file->name, lock.mode == sys::LockMode::exclusive, static_cast<std::uint32_t>(lock.taker)});
   }
-  return foreign;
+  return named;
+}
+
+/// The locks that no ticket explains.
+std::vector<ForeignLock> foreign_among(std::vector<ForeignLock> held, const Ledger& ledger) {
+  if (held.empty()) return {};
+  const auto takers = takers_by_file(ledger);
+  const auto takes = [&](const ForeignLock& lock) {
+    const auto [first, last] = takers.equal_range(lock.uuid);
+    return std::any_of(first, last, [&](const auto& taker) { return taker.second == lock.pid; });
+  };
+  // Of each lease, a single lock is explained. Locks of a lease's own processes come first, so that the
+  // stranger is named.
+  std::ranges::stable_partition(held, takes);
+  std::map<std::string, std::size_t> unexplained;
+  for (const auto& [file, pid] : takers) ++unexplained[file];
+  std::erase_if(held, [&](const ForeignLock& lock) {
+    const auto lease = unexplained.find(lock.uuid);
+    if (lease == unexplained.end() || lease->second == 0) return false;
+    --lease->second;
+    return true;
+  });
+  return held;
+}
+
+/// Whether the lease that had it may have ended since: if its holder was killed, its file tells.
+bool may_have_ended(const std::vector<ForeignLock>& locks, const Ledger& ledger) {
+  return std::ranges::any_of(ledger.ended, [&](const Ticket& ended) {
+    return std::ranges::any_of(ended.devices, [&](const std::string& uuid) {
+      return std::ranges::find(locks, device_file_name(uuid), &ForeignLock::uuid) != locks.end();
+    });
+  });
 }
 
 }  // namespace
@@ -105,17 +110,42 @@ Result<void> DirectoryStore::refresh() {
   return {};
 }
 
-Result<Books> DirectoryStore::look(Extent extent) {
+LocksSeen DirectoryStore::see_locks() {
+  if (!directory_ || !refresh() || !directory_) return {};
+  LocksSeen seen{{}, true, lease_changes()};
+  const int devices = directory_->devices.get();
+  // The kernel lets an RCU grace period pass before it shows its locks, about 10 ms: not asked where there is
+  // no device file to lock, or where each of them is leased whole.
+  if (const auto files = sys::list_directory(devices);
+      !files || files->empty() || are_all_leased_whole(*files, *directory_))
+    return seen;
+  const sys::HeldFlocks held = sys::held_flocks_on(directory_->root.get());
+  seen.all = held.all;
+  // After the locks: a file that was made meanwhile may be locked too.
+  if (const auto files = sys::list_directory(devices); files && !held.locks.empty())
+    seen.held = by_name(held.locks, *files);
+  return seen;
+}
+
+Result<Books> DirectoryStore::look(Extent extent, const std::optional<LocksSeen>& locks) {
   BERTH_DO(refresh());
   if (!directory_) return Books{};
+  const auto read = [&](const LocksSeen& seen) -> Result<Books> {
+    BERTH_LET(auto scan,
+              extent == Extent::everything ? scan_directory(*directory_) : scan_leases(*directory_));
+    remains_ = std::move(scan.remains);
+    Books books{std::move(scan.ledger), {}, seen.all};
+    books.foreign_locks = foreign_among(seen.held, books.ledger);
+    return books;
+  };
   // Locks first: one that is given up meanwhile then counts as nobody's too much, not one that is taken
-  // meanwhile.
-  const auto held = extent == Extent::leases ? sys::HeldFlocks{} : flocks_without_gate(*directory_);
-  BERTH_LET(auto scan, extent == Extent::everything ? scan_directory(*directory_) : scan_leases(*directory_));
-  remains_ = std::move(scan.remains);
-  Books books{std::move(scan.ledger), {}, held.all};
-  books.foreign_locks = foreign_among(held.locks, *directory_, books.ledger);
-  return books;
+  // meanwhile. But they may be older than the driver's answer, and the lock of a lease that has ended since
+  // would be a stranger's.
+  BERTH_LET(auto books, read(locks.value_or(LocksSeen{})));
+  const auto& foreign = books.foreign_locks;
+  if (foreign.empty()) return books;
+  if (lease_changes() == locks->lease_changes && !may_have_ended(foreign, books.ledger)) return books;
+  return read(see_locks());
 }
 
 Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, GateLimit limit) {

@@ -113,11 +113,18 @@ struct Books {
   bool saw_all_locks = true;  ///< false: the kernel has too many locks, so some may be missing
 };
 
+/// The locks of devices at one moment, as the kernel told them: those of leases, which tickets explain, may
+/// be among them.
+struct LocksSeen {
+  std::vector<ForeignLock> held;
+  bool all = true;                 ///< as in Books
+  std::int64_t lease_changes = 0;  ///< as LeaseStore::lease_changes, before they were read
+};
+
 /// How much of the ledger is read.
 enum class Extent {
-  leases,            ///< what judging a request needs; its cost does not grow with the queue
-  leases_and_locks,  ///< also the locks without a ticket, which may take the kernel 10 ms to tell
-  everything,        ///< also the waiting tickets
+  leases,      ///< what judging a request needs; its cost does not grow with the queue
+  everything,  ///< also the waiting tickets
 };
 
 /// A store of tickets. Its back end must have an order of creation, a lock for each device, tickets that end
@@ -126,9 +133,13 @@ class LeaseStore {
  public:
   virtual ~LeaseStore() = default;
 
-  /// Reads the store as it is now. Takes no lock and waits for nobody.
-  virtual Result<Books> look(Extent extent) = 0;
-  Result<Books> look() { return look(Extent::everything); }
+  /// Asks the kernel who has locked which device, which may take it 10 ms: so ask while somebody else works.
+  virtual LocksSeen see_locks() = 0;
+  /// Reads the store as it is now. Takes no lock and waits for nobody. Of the locks that were seen before, it
+  /// tells those that no ticket explains; if leases have come or gone since, it sees them anew.
+  virtual Result<Books> look(Extent extent, const std::optional<LocksSeen>& locks) = 0;
+  /// Without locks.
+  Result<Books> look(Extent extent = Extent::everything) { return look(extent, std::nullopt); }
 
   /// Puts a ticket at the end of the queue and decides for it, in one step. Fills in id, phase, owner and
   /// times of `draft`. Error: as OwnTicket::decide.

@@ -107,13 +107,18 @@ class MemoryTicket : public OwnTicket {
 
 }  // namespace
 
-Result<Books> MemoryStore::look(Extent extent) {
+LocksSeen MemoryStore::see_locks() {
+  LocksSeen seen{{}, true, books_->lease_changes};
+  for (const auto& [uuid, whole] : books_->foreign_locks) seen.held.push_back({uuid, whole, 0});
+  return seen;
+}
+
+Result<Books> MemoryStore::look(Extent extent, const std::optional<LocksSeen>& locks) {
   Books books{ledger_of(*books_), {}};
   if (extent != Extent::everything)
     std::erase_if(books.ledger.tickets,
                   [](const Ticket& ticket) { return ticket.phase == TicketPhase::waiting; });
-  if (extent == Extent::leases) return books;
-  for (const auto& [uuid, whole] : books_->foreign_locks) books.foreign_locks.push_back({uuid, whole, 0});
+  if (locks) books.foreign_locks = locks->held;
   return books;
 }
 

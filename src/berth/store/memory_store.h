@@ -28,7 +28,8 @@ class MemoryStore : public LeaseStore {
 
   using LeaseStore::join;
   using LeaseStore::look;
-  Result<Books> look(Extent extent) override;
+  LocksSeen see_locks() override;
+  Result<Books> look(Extent extent, const std::optional<LocksSeen>& locks) override;
   Result<Joined> join(const Ticket& draft, const Decide& decide, GateLimit limit) override;
   std::int64_t lease_changes() override { return books_->lease_changes; }
   bool has_ended(TicketId lease) override { return !books_->tickets.contains(lease); }

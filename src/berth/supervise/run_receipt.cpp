@@ -46,7 +46,7 @@ Reading<std::uint64_t> energy_between(const Device& before, const Snapshot& late
 }
 
 bool can_tell(const leasing::HeldLease& lease) {
-  return !lease.ticket().shared && !lease.world().facts.snapshot.stale_reason &&
+  return !lease.world().facts.snapshot.stale_reason &&
          std::ranges::any_of(lease.devices(), [](const Device* each) { return each->energy_mj.has_value(); });
 }
 

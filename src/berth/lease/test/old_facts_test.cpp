@@ -36,8 +36,8 @@ class Late : public store::MemoryStore {
   using MemoryStore::MemoryStore;
   std::function<void()> after_look;
   using MemoryStore::look;
-  Result<store::Books> look(store::Extent extent) override {
-    auto books = MemoryStore::look(extent);
+  Result<store::Books> look(store::Extent extent, const std::optional<store::LocksSeen>& locks) override {
+    auto books = MemoryStore::look(extent, locks);
     after_look();
     return books;
   }

@@ -148,6 +148,7 @@ TEST_CASE("a wait that runs out while the driver fails says so") {
 TEST_CASE("whoever has slept is granted a device only by a driver that was loaded anew") {
   Asker asker = first_in_queue();
   CHECK(asker.action == Action(Look{false, false}));
+  asker.now = 1s;
   asker.looks();
   CHECK(is<Stay>(asker.decides()));
   CHECK(asker.tell(LeftGate{Stayed{}}) == Action(Look{false, true}));
@@ -159,15 +160,40 @@ TEST_CASE("whoever has slept is granted a device only by a driver that was loade
   }
 }
 
-TEST_CASE("whoever slept behind somebody has no old driver") {
-  Asker asker = behind_one();
-  asker.goes_on();
-  asker.earlier.clear();
-  asker.tell(Woken::changed);
-  asker.passes_the_gate();
-  CHECK(asker.action == Action(Look{false, false}));
+TEST_CASE("whoever has slept for a moment is granted a device by the driver as it was loaded") {
+  Asker asker = first_in_queue();
+  asker.now = 999ms;
   asker.looks();
   CHECK(is<Take>(asker.decides()));
+}
+
+TEST_CASE("whoever slept behind somebody has no old driver") {
+  Asker asker = behind_one();
+  const auto is_served = [&] {
+    asker.earlier.clear();
+    asker.tell(Woken::changed);
+    asker.passes_the_gate();
+    CHECK(asker.action == Action(Look{false, false}));
+    asker.looks();
+    return is<Take>(asker.decides());
+  };
+  CHECK_FALSE(std::get<SleepBehind>(asker.goes_on()).ends_session);
+  SUBCASE("it was for a moment") {
+    asker.now = 999ms;
+    CHECK(is_served());
+  }
+  SUBCASE("it was for longer, and no tick has ended the session") {
+    asker.now = 1s;
+    CHECK_FALSE(is_served());
+    CHECK(asker.tell(LeftGate{Stayed{}}) == Action(Look{false, true}));
+    CHECK(asker.goes_on() == Action(Grant{}));
+  }
+  SUBCASE("a tick has ended the session") {
+    asker.now = kTick;
+    CHECK(std::get<SleepBehind>(asker.tell(Ticked{})).ends_session);
+    asker.now = 2 * kTick;
+    CHECK(is_served());
+  }
 }
 
 }  // namespace

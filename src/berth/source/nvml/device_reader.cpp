@@ -238,6 +238,12 @@ void read_accounting(Questions& questions) {
   }
 }
 
+void read_energy(Questions& questions) {
+  constexpr std::array<Field, 1> kFields{kEnergySinceLoad};
+  FieldValues<kFields.size()> values(questions, kFields, kFields.size());
+  questions.device().energy_mj = values.number(kEnergySinceLoad);
+}
+
 void read_compute_mode(Questions& questions) {
   const auto mode = questions.number(questions.library().compute_mode);
   if (mode && *mode <= static_cast<unsigned>(ComputeMode::exclusive_process)) {
@@ -286,7 +292,11 @@ void read_board(Questions& questions, ReadingSet readings) {
   for (Library::PlainReading& plain : library.plain_readings) {
     if (readings.has(plain.asked_with)) device.*plain.member = questions.number(plain.entry);
   }
-  if (readings.has(ReadingKind::health)) read_health(questions, readings.has(ReadingKind::energy));
+  const bool with_energy = readings.has(ReadingKind::energy);
+  if (readings.has(ReadingKind::health))
+    read_health(questions, with_energy);
+  else if (with_energy)
+    read_energy(questions);
   if (readings.has(ReadingKind::accounting)) read_accounting(questions);
 }
 
@@ -349,7 +359,8 @@ std::vector<Device> read_instances(Questions& parent, ReadingSet readings) {
 
 }  // namespace
 
-std::vector<Device> read_device(Library& library, unsigned index, ReadingSet readings) {
+std::vector<Device> read_device(Library& library, unsigned index, ReadingSet readings,
+                                const std::vector<std::string>& only) {
   std::vector<Device> devices(1);
   Device& gpu = devices.front();
   gpu.index = index;
@@ -365,6 +376,7 @@ std::vector<Device> read_device(Library& library, unsigned index, ReadingSet rea
   }
 
   read_identity(questions, readings);
+  if (!only.empty() && std::ranges::find(only, gpu.uuid) == only.end()) return devices;
   if (readings.has(ReadingKind::mig)) {
     unsigned now = 0;
     unsigned after_reset = 0;

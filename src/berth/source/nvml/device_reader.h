@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "berth/device/snapshot.h"
@@ -8,7 +9,8 @@
 namespace berth::nvml {
 
 /// One GPU with the readings asked for, followed by its MIG instances. Never fails: a device that does not
-/// answer is a row with its state, and is not asked any further.
-std::vector<Device> read_device(Library& library, unsigned index, ReadingSet readings);
+/// answer is a row with its state, and is not asked any further. `only`: as in ReadRequest.
+std::vector<Device> read_device(Library& library, unsigned index, ReadingSet readings,
+                                const std::vector<std::string>& only);
 
 }  // namespace berth::nvml

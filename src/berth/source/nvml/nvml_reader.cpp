@@ -91,7 +91,7 @@ Result<void> NvmlReader::read(const source::ReadRequest& request, source::Sink& 
   for (unsigned index = 0; index < count; ++index) {
     sink.begin({.kind = Stage::Kind::device, .index = index, .count = count});
     if (with_events) events_.watch(*library_, index);
-    std::vector<Device> devices = read_device(*library_, index, xids.needed(readings));
+    std::vector<Device> devices = read_device(*library_, index, xids.needed(readings), request.only);
     for (Device& device : devices) {
       if (readings.has(ReadingKind::process_details)) describer.describe(device);
       xids.note(device);

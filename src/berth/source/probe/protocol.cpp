@@ -31,6 +31,7 @@ void fields_of_request(Request& request, Fields&& field) {
   field("source", request.kind);
   field("state_directory", request.state_directory);
   field("version", request.version);
+  field("only", request.only);
 }
 
 template <class ErrorType, class Fields>

@@ -83,6 +83,7 @@ Return accounting_stats(Handle, unsigned pid, AccountingStats* stats) {
 
 struct Gpu {
   FakeDriver driver{{{.uuid = "GPU-0"}, {.uuid = "GPU-1"}}};
+  std::vector<std::string> only;
 
   Gpu() {
     g_memory2 = {.version = 0, .total = 100, .reserved = 5, .free = 80, .used = 15};
@@ -98,7 +99,7 @@ struct Gpu {
 
   Device read(ReadingSet readings) {
     Library library = driver.library();
-    return read_device(library, 0, readings).at(0);
+    return read_device(library, 0, readings, only).at(0);
   }
 };
 
@@ -283,6 +284,13 @@ TEST_CASE("the health of a device comes in one call") {
                                                        {"field_values", 1}});
   CHECK(g_asked.contains(83));
   // The energy takes the driver longer than all else together.
+  CHECK(gpu.read(ReadingKind::energy).energy_mj == 5'000'000'000U);
+  CHECK(g_asked == std::set<std::uint32_t>{83});
+  gpu.only = {"GPU-of another"};
+  CHECK_FALSE(gpu.read(ReadingKind::energy).energy_mj);
+  gpu.only = {gpu.read({}).uuid};
+  CHECK(gpu.read(ReadingKind::energy).energy_mj);
+  gpu.only.clear();
   CHECK_FALSE(gpu.read(ReadingKind::health).energy_mj);
   CHECK(g_asked == std::set<std::uint32_t>{4, 31, 144, 145, 230});
   g_fields[230] = told(42);

@@ -73,6 +73,25 @@ TEST_CASE("a snapshot comes from the probe") {
   CHECK(snapshot->source == "nvml");
 }
 
+TEST_CASE("what takes its own time is done while the driver is asked, and once") {
+  const Folder folder;
+  const std::string done = folder.path() + "/done";
+  // It answers when that is done, and at its first question it is killed.
+  const std::string first = "[ -e " + done + ".again ] || { : > " + done + ".again; kill -9 $$; }; ";
+  const std::string wait = "until [ -e " + done + " ]; do sleep 0.01; done; ";
+  auto source = ProbeSource::start(
+      shell(kTakeRequest + first + wait + print("berth-snapshot 1\nsource=nvml\nend\n") + kHang));
+  REQUIRE(source);
+  int times = 0;
+  const auto snapshot = source->read_beside(ReadingKind::memory, [&] {
+    ++times;
+    std::ofstream(done) << "";
+  });
+  REQUIRE(snapshot);
+  CHECK(snapshot->source == "nvml");
+  CHECK(times == 1);
+}
+
 TEST_CASE("an error comes from the probe with its code") {
   const auto snapshot =
       read_once(shell(kTakeRequest + print("berth-error 1\ncode=no_driver\nmessage=none here\nend\n")));

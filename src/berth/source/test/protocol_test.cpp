@@ -6,12 +6,17 @@ namespace berth::source::protocol_test {
 namespace {
 
 TEST_CASE("a probe hears what it is asked") {
-  const ReadRequest request{ReadingKind::name | ReadingKind::memory, *source_kind_from_text("nvidia-smi"),
-                            "/tmp/a\nb", "1.2"};
+  const ReadRequest request{ReadingKind::name | ReadingKind::memory,
+                            *source_kind_from_text("nvidia-smi"),
+                            "/tmp/a\nb",
+                            "1.2",
+                            {"GPU-a", "GPU-b"}};
   const auto heard = decode_request(encode_request(request));
   REQUIRE(heard);
   CHECK(*heard == request);
   CHECK(decode_request(encode_request({})) == ReadRequest{});
+  // What a later version asks besides is passed over.
+  CHECK(decode_request("berth-read 1\nreadings=1\nnever_heard=of\nend\n")->readings.bits == 1);
   CHECK_FALSE(decode_request("berth-read 1\nsource=tea leaves\nend\n"));
   CHECK_FALSE(decode_request("berth-read 1\nreadings=all\nend\n"));
   CHECK_FALSE(decode_request(""));

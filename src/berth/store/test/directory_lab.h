@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "berth/store/directory_store.h"
 #include "berth/store/test/scratch_directory.h"
@@ -64,6 +65,10 @@ inline std::unique_ptr<OwnTicket> wait_for(LeaseStore& store, const std::string&
   auto joined =
       store.join(draft(uuid), [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{}); });
   return joined ? std::move(joined->own) : nullptr;
+}
+
+inline std::vector<ForeignLock> foreign_locks(LeaseStore& store) {
+  return store.look(Extent::leases, store.see_locks())->foreign_locks;
 }
 
 /// A process that holds a lease on `uuid` until it is killed. It never ends its objects in good order.

@@ -199,11 +199,52 @@ TEST_CASE("a bare flock on a device file is respected, and shown") {
   auto joined = try_take(*store, "GPU-a");
   REQUIRE(joined.has_value());
   CHECK(std::holds_alternative<Conflict>(joined->outcome));
-  const auto books = store->look();
-  REQUIRE(books->foreign_locks.size() == 1);
-  CHECK(books->foreign_locks[0] == ForeignLock{"GPU-a", true, static_cast<std::uint32_t>(citizen.pid())});
+  const ForeignLock its{"GPU-a", true, static_cast<std::uint32_t>(citizen.pid())};
+  CHECK(foreign_locks(*store) == std::vector{its});
+  CHECK(store->look()->foreign_locks.empty());  // nobody asked the kernel
+  const LocksSeen before = store->see_locks();
   citizen.kill();
-  CHECK(store->look()->foreign_locks.empty());
+  // Nothing tells of that, and what was seen is not asked again.
+  CHECK(store->look(Extent::leases, before)->foreign_locks == std::vector{its});
+  CHECK(foreign_locks(*store).empty());
+}
+
+TEST_CASE("a lease that ends after the locks were seen has left no stranger's lock") {
+  const Lab lab;
+  const auto store = lab.open();
+  take(*store, "GPU-b").reset();  // a file that no ticket explains: without one nobody asks for locks
+  std::filesystem::last_write_time(lab.file("leases"), {});
+  SUBCASE("it is given back") {
+    const auto lease = take(*store, "GPU-a");
+    std::filesystem::last_write_time(lab.file("leases"), {});
+    const LocksSeen seen = store->see_locks();
+    REQUIRE(seen.held.size() == 1);
+    lease->release();
+    CHECK(store->look(Extent::leases, seen)->foreign_locks.empty());
+  }
+  SUBCASE("its holder is killed") {
+    Forked holder(hold(lab, "GPU-a"));
+    REQUIRE(holder.succeeded());
+    const LocksSeen seen = store->see_locks();
+    REQUIRE(seen.held.size() == 1);
+    holder.kill();
+    CHECK(store->look(Extent::leases, seen)->foreign_locks.empty());
+  }
+  SUBCASE("it begins after they were seen, and lasts") {
+    const LocksSeen seen = store->see_locks();
+    const auto lease = take(*store, "GPU-a");
+    CHECK(store->look(Extent::leases, seen)->foreign_locks.empty());
+    CHECK(store->look(Extent::leases, seen)->ledger.tickets.size() == 1);
+  }
+}
+
+TEST_CASE("locks are not asked for where every device is leased whole") {
+  const Lab lab;
+  const auto store = lab.open();
+  const auto lease = take(*store, "GPU-a");
+  CHECK(store->see_locks().held.empty());
+  const auto share = take_share(*store, "GPU-b", 8);
+  CHECK(store->see_locks().held.size() == 2);
 }
 
 TEST_CASE("a whole lease keeps out every bare flock, a share only the exclusive ones") {
@@ -302,7 +343,7 @@ TEST_CASE("somebody who locks byte by byte holds up nobody for long") {
 TEST_CASE("a lease's own lock is nobody else's") {
   const Lab lab;
   Forked holder(hold(lab, "GPU-a"));
-  CHECK(lab.open()->look()->foreign_locks.empty());
+  CHECK(foreign_locks(*lab.open()).empty());
 }
 
 TEST_CASE("a process that is stopped in the gate delays the others, and is named") {

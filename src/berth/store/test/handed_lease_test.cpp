@@ -55,7 +55,7 @@ TEST_CASE("it is held by whoever has the descriptors, and ends with them") {
   {
     const HandedLease lease = lab.handed();
     CHECK(lab.leases() == 1);
-    CHECK(lab.store->look()->foreign_locks.empty());
+    CHECK(lab.store->look(Extent::leases, lab.store->see_locks())->foreign_locks.empty());
   }
   CHECK(lab.leases() == 0);
   CHECK(lab.files() == 0);
