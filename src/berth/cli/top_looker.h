@@ -9,7 +9,7 @@
 #include "berth/command/environment.h"
 #include "berth/hosts/anywhere.h"
 #include "berth/source/source.h"
-#include "berth/view/top.h"
+#include "berth/screen/model/top.h"
 
 namespace berth::cli {
 
