@@ -173,7 +173,7 @@ def two_people(machine, on_terminals) -> list[Step]:
 
     def told(text: str) -> str:
         text = re.sub(rf"\b{getpass.getuser()}\b", "ada", text)
-        return re.sub(r"\b\d+ m?s\b", "2 h", text)
+        return re.sub(r"\b\d+ (?:ms|s|min)\b", "2 h", text)
 
     def lease_called(text: str, name: str) -> str:
         return re.sub(r"(?<=lease )[0-9a-f]{6}", name, text)
@@ -181,8 +181,9 @@ def two_people(machine, on_terminals) -> list[Step]:
     ada = on_terminals(machine, "run", "--", "python", "train.py", cwd=machine.directory)
     begun = written(ada.shows("^epoch 1$"))
     bob = on_terminals(machine, "run", "--", "python", "eval.py", cwd=machine.directory)
-    waits = [line for line in written(bob.shows("in line.*leased")) if "in line; " not in line]
-    status = re.search(r"first in line; [^\r\n]*", bob.text)[0]
+    leased = r"first in line; [^\r\n]* leased \w+ \d+ (?:ms|s|min)"
+    waits = [line for line in written(bob.shows(leased)) if "in line; " not in line]
+    status = re.search(leased, bob.text)[0]
     os.kill(command_of(ada.process), signal.SIGKILL)
     ended = written(ada.shows("^berth: ran .*$"))[len(begun) :]
     starts = written(bob.shows("^epoch 1$"))

@@ -51,7 +51,7 @@ function placed({ host, device }: DeviceView, isOne: boolean): string {
 
 export function nextSentence(next: NextEnd | null, fleet: Fleet, isOne: boolean): string {
   if (next !== null) {
-    const why = next.expected ? " if it lasts as earlier runs did" : "";
+    const why = next.expected ? ", going by earlier runs" : "";
     return `Next: ${placed(next.device, isOne)}, ${about(Math.max(next.at, serverNow()))}${why}.`;
   }
   if ((fleet.counts.get("leased") ?? 0) + (fleet.counts.get("idle") ?? 0) > 0)

@@ -99,7 +99,7 @@ std::string free_sentence(const Timeline& line, const Style& style) {
   if (line.next)
     return text + fmt::format(" Next: GPU {}, about {}{}.", printable(line.next->label),
                               clock_time(line.next->at_s, style),
-                              line.next->expected ? " if it lasts as earlier runs did" : "");
+                              line.next->expected ? ", going by earlier runs" : "");
   if (is_any_leased) return text + " Next: not known, since no lease has a time limit.";
   return text + (line.rows.empty() ? "" : " Nobody has one.");
 }

@@ -85,7 +85,7 @@ TEST_CASE("what is expected is said as that, and its shape is not that of a limi
   line.rows[1].bars[0].expected_s = kNoon + kHour;
   line.next = NextEnd{test::uuid_of(1), "1", kNoon + kHour, true};
   const auto told = answers(line, kAda, kStyle);
-  CHECK(told[0] == "1 of 5 GPUs is free: GPU 2. Next: GPU 1, about 13:00 if it lasts as earlier runs did.");
+  CHECK(told[0] == "1 of 5 GPUs is free: GPU 2. Next: GPU 1, about 13:00, going by earlier runs.");
   CHECK(told[1].starts_with("You have GPU 1 until about 13:00;"));
   for (const bool ascii : {false, true}) {
     const std::string row = line_text(picture(line, kAda, kStyle, ascii)[2]);
