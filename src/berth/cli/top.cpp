@@ -102,7 +102,7 @@ class LiveView {
   void renew_log() {
     if (!view_.log || !view_.log->follows()) return;
     auto text = jobs::end_of_output(view_.log->path, view::kTopLogLines, view::kTopLogBytes);
-    view_.log->error = text ? std::string() : std::move(text).error().message;
+    view_.log->error = text ? std::string() : text.error().message;
     view_.log->text = std::move(text).value_or("");
   }
 

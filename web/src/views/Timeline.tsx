@@ -110,10 +110,13 @@ function Bar({
   scale: Scale;
 }) {
   const left = scale.at(bar.from_s);
+  const width = Math.max(0.3, scale.at(bar.until_s) - left);
   const style = {
     left: `${left}%`,
-    width: `${Math.max(0.3, scale.at(bar.until_s) - left)}%`,
+    width: `${width}%`,
     "--hue": `${hueOf(bar.user)}`,
+    // What is expected ends where it begins to fade.
+    ...(bar.expected_s != null && { "--sure": `${(100 * (scale.at(bar.expected_s) - left)) / width}%` }),
   };
   const isIdle = bar.kind === "lease" && bar.end !== "over" && row.idle;
   return (
