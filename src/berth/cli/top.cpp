@@ -14,9 +14,9 @@
 #include "berth/command/command.h"
 #include "berth/hosts/anywhere.h"
 #include "berth/jobs/listed_jobs.h"
+#include "berth/screen/model/top.h"
 #include "berth/screen/screen.h"
 #include "berth/sys/system_error.h"
-#include "berth/screen/model/top.h"
 
 namespace berth::cli {
 namespace {
