@@ -4,18 +4,22 @@ import getpass
 import os
 import pathlib
 import re
+import signal
 import socket
 import sys
+import time
 
 import pytest
-from jobs import eventually
+from jobs import command_of, eventually
+from moving_picture import Step, moving_picture
 from screen import make_screen  # noqa: F401
-from terminal import on_terminal
+from terminal import OnTerminal, on_terminal
 from terminal_picture import picture, text_of
 
 ROOT = pathlib.Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 PICTURE = ROOT / "docs/images/list.svg"
+MOVING_PICTURE = ROOT / "docs/images/next-in-line.svg"
 PICTURE_OF_TOP = ROOT / "docs/images/top.svg"
 MACHINE = """driver = "570.124.06"
 [[device]]
@@ -63,13 +67,23 @@ def in_columns(text: str, was: str, becomes: str) -> str:
     )
 
 
+def in_an_age(line: str, told: str) -> str:
+    """With this age for its own. Those of a table stand at the right."""
+
+    def as_wide(found: re.Match) -> str:
+        blanks = found[1]
+        return blanks + (told.rjust(len(found[0]) - len(blanks)) if len(blanks) > 1 else told)
+
+    return re.sub(r"( *)\b\d (?:s|min)\b(?! ago)", as_wide, line)
+
+
 def made_up(shown: str, pids: dict[int, int]) -> str:
     """The same with users, pids and ages such as a lab has, so that the picture changes only with the program."""
     lines = []
     for line in shown.splitlines():
         theirs = "outsider" in line or "no lease" in line
         line = in_columns(line, getpass.getuser(), "bob" if theirs else "ada")
-        line = re.sub(r"\b\d s\b", "3 h" if theirs else "2 h", line)
+        line = in_an_age(line, "3 h" if theirs else "2 h")
         for pid, told in pids.items():
             line = in_columns(line, str(pid), str(told))
         lines.append(re.sub(r"^[0-9a-f]{6}(?=  )|(?<=lease )[0-9a-f]{6}\b", "c2d3e4", line))
@@ -123,9 +137,17 @@ def test_the_picture_shows_what_the_program_prints(busy):
 def test_the_picture_of_top_shows_what_the_program_paints(busy, make_screen):  # noqa: F811
     """`./dev pictures` draws it anew."""
     machine, pids = busy
-    screen = make_screen(machine, machine.program, "top", columns=100, lines=32)
+    screen = make_screen(machine, machine.program, "top", columns=116, lines=33)
     shown = screen.shows("PROCESSES  2")
     if os.environ.get("BERTH_WRITE_PICTURES"):
+        # For graphs with something in them.
+        _, job, outsider = pids
+        busy_text = MACHINE.format(outsider=outsider, job=job)
+        for load in range(90):
+            machine.change(busy_text.replace("97", str(55 + 40 * (load // 9 % 2) + load % 5)))
+            time.sleep(1)
+        machine.change(busy_text)
+        screen.shows("97%")
         lines = re.sub(r"\d\d:\d\d:\d\d", "14:02:05", screen.coloured()).replace(socket.gethostname(), "gpu1")
         lines = lines.replace(re.search(r"lease ([0-9a-f]{6})", lines)[1], "c2d3e4")
         # The hours around that time.
@@ -139,6 +161,79 @@ def test_the_picture_of_top_shows_what_the_program_paints(busy, make_screen):  #
     assert [line.split() for line in there.splitlines() if line.startswith(("GPU", "LEASE"))] == [
         line.split() for line in shown.splitlines() if line.startswith(("GPU", "LEASE"))
     ]
+
+
+def written(text: str) -> list[str]:
+    """The lines that stay, and those that are written over, as a terminal shows them one after the other."""
+    return [line for line in re.split(r"\n|\r(?:\x1b\[K)?", text) if line]
+
+
+def two_people(machine, on_terminals) -> list[Step]:
+    """ada has the only GPU, bob waits for it, ada's job is killed, and bob's runs."""
+
+    def told(text: str) -> str:
+        text = re.sub(rf"\b{getpass.getuser()}\b", "ada", text)
+        return re.sub(r"\b\d+ (?:ms|s|min)\b", "2 h", text)
+
+    def lease_called(text: str, name: str) -> str:
+        return re.sub(r"(?<=lease )[0-9a-f]{6}", name, text)
+
+    ada = on_terminals(machine, "run", "--", "python", "train.py", cwd=machine.directory)
+    begun = written(ada.shows("^epoch 1$"))
+    bob = on_terminals(machine, "run", "--", "python", "eval.py", cwd=machine.directory)
+    leased = r"first in line; [^\r\n]* leased \w+ \d+ (?:ms|s|min)"
+    waits = [line for line in written(bob.shows(leased)) if "in line; " not in line]
+    status = re.search(leased, bob.text)[0]
+    os.kill(command_of(ada.process), signal.SIGKILL)
+    ended = written(ada.shows("^berth: ran .*$"))[len(begun) :]
+    starts = written(bob.shows("^epoch 1$"))
+    starts = starts[next(i for i, line in enumerate(starts) if line.startswith("berth: GPU")) :]
+    return [
+        Step(0, 0.5, "$ berth run -- python train.py"),
+        Step(0, 1.5, lease_called("\n".join(begun), "c2d3e4")),
+        Step(2, 3.5, "$ berth run -- python eval.py"),
+        Step(2, 4.5, told("\n".join(waits))),
+        Step(2, 5.0, told(status), until_s=10.0),
+        Step(1, 8.0, "$ pkill -9 -f train.py"),
+        Step(0, 9.0, told("\n".join(ended)) + "\nKilled"),
+        Step(2, 10.1, lease_called("\n".join(starts), "f5a6b7")),
+    ]
+
+
+@pytest.fixture
+def on_terminals():
+    started = []
+
+    def start(*words, **more) -> OnTerminal:
+        started.append(OnTerminal(*words, **more))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+def test_the_moving_picture_shows_what_the_program_prints(make_machine, on_terminals):
+    """`./dev pictures` draws it anew."""
+    machine = make_machine("1xA100")
+    (machine.directory / "bin").mkdir()
+    (machine.directory / "bin/python").symlink_to(sys.executable)
+    machine.env["PATH"] += f":{machine.directory}/bin"
+    for name in ("train.py", "eval.py"):
+        (machine.directory / name).write_text("import time\nprint('epoch 1', flush=True)\ntime.sleep(1000)\n")
+    names = ["ada on gpu1", "ada, on another terminal", "bob on gpu1"]
+    drawn = moving_picture(
+        names,
+        two_people(machine, on_terminals),
+        80,
+        "Two people, one GPU: who waits has it when the job ends",
+    )
+    if os.environ.get("BERTH_WRITE_PICTURES"):
+        MOVING_PICTURE.write_text(drawn)
+    kept = MOVING_PICTURE.read_text()
+    assert blurred(text_of(kept)) == blurred(text_of(drawn))
+    assert len(kept.encode()) <= 60_000
+    assert "prefers-reduced-motion" in kept and "prefers-color-scheme: dark" in kept
 
 
 def test_the_first_screen_fits_a_terminal():

@@ -97,6 +97,67 @@ def test_keys_fold_filter_and_scroll(busy, make_screen):  # noqa: F811
     screen.lacks("^Keys")
 
 
+def go_down_to(screen, wanted: str) -> None:
+    """Moves the cursor until the line about what is under it says that."""
+    for _ in range(60):
+        if re.search(wanted, screen.at_rest(), re.M):
+            return
+        screen.press("Down")
+    raise AssertionError(screen.text())
+
+
+def test_graphs_of_all_or_of_the_gpu_under_the_cursor_fit_a_terminal(busy, make_screen):  # noqa: F811
+    machine, _, _ = busy
+    screen = make_screen(machine, machine.program, "top", "-i", "1", columns=80, lines=24)
+    text = screen.shows(r"^Load of 5 GPUs: mean \d+ % +Memory of 5 GPUs: mean \d+ %$")
+    lines = text.split("\n")
+    assert len(lines) == 24 and max(map(len, lines)) <= 80
+    assert re.search(r"^ +2 min ago +now +2 min ago +now$", text, re.M) and "▾ LEASES" in text
+    screen.shows(r"^  0% +[▁▂▃▄▅▆▇█]")
+    go_down_to(screen, "^GPU 0: ")
+    text = screen.shows("^Load of GPU 0: 93 %")
+    assert screen.shows(r"^ {5} *█ *")
+    screen.type("t")
+    screen.shows("^ +10 min ago")
+    screen.type("ttt")
+    screen.lacks("^Load of")
+    screen.type("t")
+    screen.shows("^ +2 min ago")
+
+
+def test_enter_on_a_job_shows_what_it_prints_and_follows_it(machine, make_screen):  # noqa: F811
+    """The job prints when it is told to, by files."""
+    lines, end = machine.directory / "lines", machine.directory / "end"
+    script = (
+        f"echo begun; until [ -e {lines} ]; do sleep 0.1; done; seq -f 'epoch %g' 50; "
+        f"until [ -e {end} ]; do sleep 0.1; done; printf '\\033[31mlast\\033[0m words\\n'"
+    )
+    number = machine.berth("submit", "--", "sh", "-c", script).out.strip()
+    eventually(lambda: "begun" in machine.berth("log", number).out)
+    screen = make_screen(machine, machine.program, "top", "-i", "1", columns=80, lines=24)
+    screen.shows("▾ GPUS")
+    go_down_to(screen, rf"^job {number}: ")
+    screen.press("Enter")
+    text = screen.shows("^begun$")
+    assert re.search(rf"^job {number}: running, .* follows$", text, re.M)
+    lines.touch()
+    screen.shows("^epoch 50$")
+    screen.press("PPage")
+    text = screen.shows("stands still$")
+    assert "epoch 50" not in text and "epoch 28" in text
+    end.touch()
+    eventually(lambda: "last" in machine.berth("log", number).out)
+    screen.press("End")
+    screen.shows("^last words$")
+    screen.shows(rf"^job {number}: done")
+    for back in ("Escape", "Enter", "q"):
+        screen.press(back)
+        screen.lacks("all of it: berth log")
+        screen.shows(rf"^job {number}: ")
+        screen.press("Enter")
+        screen.shows("^last words$")
+
+
 def test_a_lease_is_released_after_a_yes(busy, make_screen):  # noqa: F811
     machine, holder, _ = busy
     screen = make_screen(machine, machine.program, "top", columns=120, lines=30)

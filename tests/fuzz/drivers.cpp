@@ -3,7 +3,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "berth/base/printable.h"
 #include "berth/device/snapshot_codec.h"
+#include "berth/lab_queue/model/bare_host.h"
 #include "berth/source/nvidia_smi/fields.h"
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
 #include "berth/source/nvidia_smi/program.h"
@@ -170,6 +172,11 @@ void read_nvidia_smi(std::string_view input) {
   (void)query.drop_refused(input);
   (void)nvidia_smi::refused_device(0, input);
   (void)nvidia_smi::error_of({std::string(input), 1});
+  if (const auto bare = bare_devices_from_csv(input)) {
+    require(!bare->empty() && bare->size() <= kMostBareDevices, "a host has as many GPUs as are believed");
+    for (const BareDevice& device : *bare)
+      require(printable(device.name) == device.name, "the name of a GPU is printable");
+  }
 }
 
 void read_nvml(std::string_view input) {

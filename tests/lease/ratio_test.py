@@ -1,6 +1,7 @@
 """`expect = "limits"` or `"runs"`: who has waited longest in relation to its length comes first."""
 
 import json
+import re
 import signal
 
 import pytest
@@ -188,6 +189,22 @@ def test_earlier_runs_say_what_to_expect(make_machine):
     held.ends()
     last.starts()
     last.ends()
+
+
+def test_the_hours_say_about_when_a_lease_without_a_limit_ends(make_machine):
+    machine = make_machine("1xH100")
+    site(machine, 'expect = "runs"\n')
+    runs_of(machine, [600, 900, 7200])
+    held = holder(machine)
+    document = machine.berth("timeline", "--json").json
+    (bar,) = document["rows"][0]["bars"]
+    assert (bar["end"], bar["expected_s"] - bar["from_s"]) == ("open", 900)
+    assert (document["next"]["at_s"], document["next"]["expected"]) == (bar["expected_s"], True)
+    told = machine.berth("timeline").out
+    assert re.search(r"You have GPU 0 until about \d\d:\d\d\.", told)
+    assert re.search(r"Next: GPU 0, about \d\d:\d\d, going by earlier runs\.", told)
+    assert "╍" in told.split("to its limit")[0]
+    held.ends()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def test_all_hosts_are_one_list_and_each_that_is_down_a_row_with_its_reason(mach
     machines.add_down("gpu4")
     answer = machines.run("list", "--anywhere", "--hosts", "gpu1,gpu2,gpu3,gpu4")
     assert answer.returncode == 0, answer.stderr
-    assert "4 hosts (2 down): 6 GPUs, 6 free" in answer.stdout
+    assert "4 hosts (1 down, 1 without Berth): 6 GPUs, 6 free" in answer.stdout
     assert "gpu3: there is no berth for a shell without a terminal" in " ".join(answer.stdout.split())
     assert "gpu4: it runs no ssh server on this port" in " ".join(answer.stdout.split())
 
@@ -247,3 +247,64 @@ def label(host, text: str) -> None:
     site = host.folder / "site.toml"
     site.write_text(text + "\n")
     assert host.machine.env["BERTH_SITE_FILE"] == str(site)
+
+
+def says(host, script: str) -> None:
+    """This is what nvidia-smi says there."""
+    program = host.folder / "bin/nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_a_host_without_berth_is_a_row_that_grants_nothing(machines):
+    machines.add("gpu1", "2xH100")
+    bare = machines.add("gpu2", program="")
+    told = machines.folder / "told"
+    says(
+        bare,
+        f"echo \"$*\" >> {told}; printf '0, 40960, 31000, 97, NVIDIA A40\\n1, 40960, [N/A], 0, NVIDIA A40\\n'",
+    )
+    answer = machines.run("list", "--anywhere", "--hosts", "gpu1,gpu2")
+    assert answer.returncode == 0, answer.stderr
+    assert "2 hosts (1 without Berth): 2 GPUs, 2 free" in answer.stdout
+    assert "gpu2  2 A40" in answer.stdout and "no Berth; 1 of 2 in use" in answer.stdout
+    words = " ".join(answer.stdout.split())
+    assert "gpu2: there is no berth for a shell without a terminal" in words
+    assert "It grants nothing. nvidia-smi there: GPU 0 97 %, 30.3 of 40.0 GiB; GPU 1 0 %" in words
+    (asked,) = told.read_text().splitlines()
+    assert asked.startswith("--query-gpu=index,")
+
+    document = json.loads(machines.run("list", "--anywhere", "--hosts", "gpu1,gpu2", "--json").stdout)
+    checked_document(document, "hosts")
+    up, down = document["hosts"]
+    assert "without_berth" not in up and (down["state"], down["snapshot"]) == ("down", None)
+    assert [gpu["utilization_percent"] for gpu in down["without_berth"]] == [97, 0]
+    assert document["summary"]["devices"] == 2
+    # Nobody else asks it.
+    machines.run("queue", "--anywhere", "--hosts", "gpu1,gpu2")
+    machines.run("run", "--anywhere", "--hosts", "gpu1,gpu2", "--", "true")
+    assert len(told.read_text().splitlines()) == 2
+
+
+def test_the_nvidia_smi_of_the_simulator_can_be_read(machines):
+    bare = machines.add("gpu1", "4xA100", program="")
+    (bare.folder / "bin/nvidia-smi").symlink_to(machines.build / "sim/bin/nvidia-smi")
+    answer = machines.run("list", "--anywhere", "--hosts", "gpu1")
+    assert "1 host (1 without Berth): 0 GPUs, none free" in answer.stdout
+    assert "0 of 4 in use" in answer.stdout
+
+
+def test_what_a_host_without_berth_says_is_bounded_and_no_sequence_of_it_is_obeyed(machines):
+    for name, script in {
+        "gpu1": r"printf '0, 1, 1, 1, \033[2Jevil\033]52;c;eA==\007\n'",
+        "gpu2": "yes '0, 1, 1, 1, x'",
+        "gpu3": "echo Welcome; printf '0, 1, 1, 1, x\\n'",
+        "gpu4": "printf '0, 1, 1, 1, x\\n'; exit 9",
+        "gpu5": "exit 127",
+    }.items():
+        says(machines.add(name, program=""), script)
+    answer = machines.run("list", "--anywhere", "--hosts", machines.names())
+    assert answer.returncode == 0, answer.stderr
+    assert "5 hosts (4 down, 1 without Berth): 0 GPUs, none free" in answer.stdout
+    assert r"\x1b[2Jevil" in answer.stdout and not set(answer.stdout) & {"\x1b", "\x07"}
+    assert answer.stdout.count("there is no berth") == 5

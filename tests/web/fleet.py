@@ -394,18 +394,20 @@ class Fleet:
         waiters = host["queue"]["waiters"]
         rows = [self._row(device, leases, waiters, span) for device in snapshot["devices"]]
         ends = [
-            (bar["until_s"], row)
+            (bar["expected_s"] or bar["until_s"], bar["expected_s"] is not None, row)
             for row in rows
             for bar in row["bars"]
-            if bar["end"] == "limit" and bar["kind"] == "lease"
+            if bar["kind"] == "lease" and bar["end"] != "over"
         ]
-        at_s, row = min(ends, key=lambda end: end[0], default=(None, None))
+        at_s, expected, row = min(ends, key=lambda end: end[0], default=(None, None, None))
         return {
             "kind": "berth-timeline",
             "version": 1,
             **span,
             "step_s": 300,
-            "next": None if row is None else {"uuid": row["uuid"], "gpu": row["gpu"], "at_s": at_s},
+            "next": None
+            if row is None
+            else {"uuid": row["uuid"], "gpu": row["gpu"], "at_s": at_s, "expected": expected},
             "rows": rows,
             "queue": [
                 {key: waiter[key] for key in ("id", "user", "position", "count", "starts_at_s")}
@@ -428,6 +430,7 @@ class Fleet:
                 "id": owner.get("id"),
                 "whole": True,
                 "yields": False,
+                "expected_s": None,
             }
 
         begun_s = span["from_s"] + chance.randrange(0, 6000)
@@ -438,6 +441,8 @@ class Fleet:
             until_s = lease["until_s"]
             from_s = max(ended_s + 300, lease["since_s"])
             bars.append(bar("lease", "limit" if until_s else "open", from_s, until_s or span["to_s"], lease))
+            if not until_s:
+                bars[-1]["expected_s"] = span["now_s"] + 5400
         if device["verdict"]["clause"] == "no_outsider":
             bars.append(bar("outsider", "open", span["now_s"] - 5000, span["to_s"], device["processes"][0]))
         for waiter in waiters:

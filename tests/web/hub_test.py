@@ -359,7 +359,9 @@ def test_the_hours_of_a_machine_open_and_say_in_words_what_they_draw(fleet, open
         said = row.get_attribute("aria-label")
         assert said.startswith(f"GPU {told['gpu']}: ")
         assert all(bar["user"] in said for bar in told["bars"])
+        assert said.count(" until about ") >= sum(bar["expected_s"] is not None for bar in told["bars"])
         assert row.locator("xpath=..").locator(".bar").count() == len(told["bars"])
+    assert any(bar["expected_s"] for row in line["rows"] for bar in row["bars"])
     assert violations(page) == []
     rows.first.click()
     expect(page.get_by_role("dialog", name="GPU 0 of node002")).to_be_visible()

@@ -1,6 +1,7 @@
 // The first questions, each answered in a sentence; `berth timeline` has the same (src/berth/timeline/picture.cpp).
 import { serverNow } from "./clock";
 import { type DeviceView, type Fleet, type HostView, userOf, type WaiterView } from "./state";
+import { timelineOf } from "./timelines";
 import { age, counted, moment } from "./words";
 
 const kMostNamed = 3;
@@ -8,6 +9,8 @@ const kMostNamed = 3;
 export interface NextEnd {
   readonly device: DeviceView;
   readonly at: number;
+  /// No time limit says so: earlier runs do.
+  readonly expected: boolean;
 }
 
 /// When the last lease on a device ends; null: one of them does not say when.
@@ -16,15 +19,19 @@ export function endOfLeases({ leases }: DeviceView): number | null {
   return ends.length === 0 || ends.includes(null) ? null : Math.max(...ends.map(Number));
 }
 
-/// The device whose leases end first, as far as they say when.
+/// The device whose leases end first, as far as they say when, or a timeline expects it.
 export function nextEnd(views: readonly HostView[]): NextEnd | null {
   let next: NextEnd | null = null;
   for (const { host, devices } of views) {
     if (host.state !== "up") continue;
     for (const device of devices) {
       const at = endOfLeases(device);
-      if (at !== null && (next === null || at < next.at)) next = { device, at };
+      if (at !== null && (next === null || at < next.at)) next = { device, at, expected: false };
     }
+    const told = timelineOf(host.name)?.next;
+    const device = told?.expected ? devices.find((each) => each.device.uuid === told.uuid) : undefined;
+    if (told && device && (next === null || told.at_s < next.at))
+      next = { device, at: told.at_s, expected: true };
   }
   return next;
 }
@@ -43,7 +50,10 @@ function placed({ host, device }: DeviceView, isOne: boolean): string {
 }
 
 export function nextSentence(next: NextEnd | null, fleet: Fleet, isOne: boolean): string {
-  if (next !== null) return `Next: ${placed(next.device, isOne)}, ${about(Math.max(next.at, serverNow()))}.`;
+  if (next !== null) {
+    const why = next.expected ? ", going by earlier runs" : "";
+    return `Next: ${placed(next.device, isOne)}, ${about(Math.max(next.at, serverNow()))}${why}.`;
+  }
   if ((fleet.counts.get("leased") ?? 0) + (fleet.counts.get("idle") ?? 0) > 0)
     return "Next: not known, since no lease has a time limit.";
   return fleet.devices === 0 ? "There is no GPU here." : "Nobody has one.";

@@ -210,6 +210,8 @@ export interface TimelineBar {
   id: string | null;
   whole: boolean;
   yields: boolean;
+  /// Of an open lease: about when it ends. An agent that does not know it does not tell it.
+  expected_s?: number | null;
 }
 
 export interface TimelineRow {
@@ -239,6 +241,8 @@ export interface Timeline {
   to_s: number;
   /// 0: no history is kept.
   step_s: number;
+  /// `expected`: no time limit says so. An agent that does not know it does not tell it.
+  next: { uuid: string; gpu: string; at_s: number; expected?: boolean } | null;
   rows: TimelineRow[];
   queue: TimelineWaiter[];
 }

@@ -26,6 +26,11 @@ function shapeOf({ host, devices }: HostView): string {
   return [...leases, ...waiters, ...states].join("\n");
 }
 
+/// What was told last; undefined: nothing was.
+export function timelineOf(name: string): Timeline | null | undefined {
+  return timelines.value.get(name);
+}
+
 /// undefined while it is asked for.
 export function useTimeline(name: string): Timeline | null | undefined {
   const view = hostView(name).value;
@@ -51,5 +56,5 @@ export function useTimeline(name: string): Timeline | null | undefined {
       clearInterval(timer);
     };
   }, [name, shape, isOwn, isUp]);
-  return timelines.value.get(name);
+  return timelineOf(name);
 }

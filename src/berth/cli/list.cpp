@@ -41,7 +41,8 @@ constexpr std::string_view kListAbout =
     "\n"
     "With --hub it shows the machines of a hub (berth serve --hub), or of one agent: a line for each "
     "machine, with its free GPUs and the users of the others. --anywhere shows the same of the hosts of the "
-    "site file, and asks each through ssh.";
+    "site file, and asks each through ssh. Of a host that has no Berth it shows what nvidia-smi says there; "
+    "such a host grants nothing.";
 
 /// The words after `berth`, or after `berth list`.
 std::span<char*> own_words(const command::Environment& environment) {
@@ -94,7 +95,7 @@ class List : public command::Command {
     if (!options_.hub.url.empty()) return fail(ErrorCode::usage, "--hub and --anywhere exclude each other");
     BERTH_LET(const auto meant, hosts::hosts_meant(options_.anywhere));
     return show(options_.watch, [&](view::Layout layout) -> Result<command::Output> {
-      const Hosts hosts = hosts::look_at_hosts(meant);
+      const Hosts hosts = hosts::look_at_hosts(meant, hosts::AskBare::yes);
       if (!options_.watch.json)
         return command::Output{.out = view::hosts_table(hosts, command::Environment::style_of(1))};
       BERTH_LET(auto document, hosts::hosts_document(hosts, layout));

@@ -13,25 +13,24 @@
 #include "berth/cli/top_looker.h"
 #include "berth/command/command.h"
 #include "berth/hosts/anywhere.h"
+#include "berth/jobs/listed_jobs.h"
+#include "berth/screen/model/top.h"
 #include "berth/screen/screen.h"
 #include "berth/sys/system_error.h"
-#include "berth/view/top.h"
 
 namespace berth::cli {
 namespace {
 
 constexpr std::string_view kTopAbout =
     "Shows the machine on a screen that is kept up to date: a line for each GPU, with its load, its memory "
-    "and "
-    "who has it; the leases with their ends; the queue, with about when each request starts; the hours of "
-    "each GPU; your jobs; and "
-    "the "
-    "processes. Your own come first. The arrow keys move, Enter folds a section, s sorts, / shows only lines "
-    "with certain words, q quits, and ? tells all keys.\n"
+    "and who has it; the leases with their ends; the queue, with about when each request starts; the hours "
+    "of each GPU; your jobs; and the processes. Your own come first. Below them stand load and memory over "
+    "time, of the GPU under the cursor or of all; t changes the span. The arrow keys move, Enter folds a "
+    "section, s sorts, / shows only lines with certain words, q quits, and ? tells all keys.\n"
     "\n"
-    "c copies the command for the line under the cursor, such as `berth release a1b2c3`, to the clipboard, "
-    "if "
-    "the terminal allows that. x ends a lease, request or job of yours, after you have confirmed it.\n"
+    "Enter on a job of yours shows what it prints, until Esc. c copies the command for the line under the "
+    "cursor, such as `berth release a1b2c3`, to the clipboard, if the terminal allows that. x ends a lease, "
+    "request or job of yours, after you have confirmed it.\n"
     "\n"
     "It needs a terminal. `berth list`, `berth queue` and `berth jobs` print the same values, also into a "
     "pipe.";
@@ -77,6 +76,7 @@ class LiveView {
   /// Gives the signal that ended it, or 0.
   int go_on(const EndSignals& signals) {
     while (true) {
+      renew_log();
       shown_ =
           view::top_screen(*sight_, view_, screen_.size(), command::Environment::style_of(STDOUT_FILENO));
       screen_.paint(shown_.rows);
@@ -96,6 +96,14 @@ class LiveView {
     TopLooker::News news = looker_.take();
     if (news.sight) sight_ = std::move(news.sight);
     if (news.said) view_.said = std::move(*news.said);
+  }
+
+  /// Reads what the job has printed meanwhile, unless the reader looks at something further up.
+  void renew_log() {
+    if (!view_.log || !view_.log->follows()) return;
+    auto text = jobs::end_of_output(view_.log->path, view::kTopLogLines, view::kTopLogBytes);
+    view_.log->error = text ? std::string() : text.error().message;
+    view_.log->text = std::move(text).value_or("");
   }
 
   // All that were typed: one that is held down must not lag behind. False: it is to end.
@@ -118,6 +126,7 @@ class LiveView {
         case view::TopDeed::Kind::nothing:
           break;
       }
+      renew_log();
       shown_ =
           view::top_screen(*sight_, view_, screen_.size(), command::Environment::style_of(STDOUT_FILENO));
     }

@@ -117,8 +117,8 @@ class TopLooker::Body {
     if (sight.is_lab) add_order(sight);
     sight.hosts = sight.is_lab ? hosts::look_at_hosts(options_.hosts) : Hosts{look_here(sight)};
     add_jobs(sight);
-    view::remember_loads(loads_, sight.hosts);
-    sight.loads = loads_;
+    view::remember(trends_, sight.hosts, std::time(nullptr), options_.every_s);
+    sight.trends = trends_;
     add_hours(sight);
     return sight;
   }
@@ -164,7 +164,7 @@ class TopLooker::Body {
     if (std::abs(now_s - past_asked_s_) < kEvery) return;
     past_asked_s_ = now_s;
     auto past = known_past({}, TimelineSpan().back_s);
-    past_ = past ? std::optional(*std::move(past)) : std::nullopt;
+    past_ = past ? std::make_shared<const RecordedLeases>(*std::move(past)) : nullptr;
   }
 
   void add_hours(view::TopSight& sight) {
@@ -172,7 +172,8 @@ class TopLooker::Body {
     const std::int64_t now_s = std::time(nullptr);
     renew_past(now_s);
     const auto line = std::make_shared<const Timeline>(
-        timeline_of(*sight.hosts.front()->report, past_ ? &*past_ : nullptr, {.now_s = now_s}));
+        timeline_of(*sight.hosts.front()->report, past_.get(), {.now_s = now_s}));
+    sight.past = past_;
     sight.hours = [line, uid = sight.uid](const view::Style& style, bool ascii) {
       std::vector<view::TopHours> rows;
       for (const std::string& answer : timeline::answers(*line, uid, style))
@@ -199,10 +200,10 @@ class TopLooker::Body {
   std::string user_;
   // Of the thread alone.
   IdleTimes idle_;
-  view::LoadHistory loads_;
+  view::Trends trends_;
   std::shared_ptr<const HostReport> last_;
   std::optional<std::int64_t> seen_s_;
-  std::optional<RecordedLeases> past_;
+  std::shared_ptr<const RecordedLeases> past_;
   std::int64_t past_asked_s_ = 0;
 
   std::mutex mutex_;

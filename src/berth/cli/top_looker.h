@@ -8,8 +8,8 @@
 
 #include "berth/command/environment.h"
 #include "berth/hosts/anywhere.h"
+#include "berth/screen/model/top.h"
 #include "berth/source/source.h"
-#include "berth/view/top.h"
 
 namespace berth::cli {
 

@@ -69,7 +69,8 @@ class HistoryFile {
   Done<void> forget(std::size_t kind, const Room& room);
   Done<std::vector<SampleRow>> samples(std::size_t tier, Span span, std::optional<std::int64_t> device);
   Done<std::vector<std::string>> device_uuids(Span span);
-  Done<std::vector<std::vector<Reading<int>>>> loads(const std::vector<std::string>& uuids, const Grid& grid);
+  /// Loads and memory of its devices.
+  Done<void> add_readings(RecordedLeases& recorded, const Grid& grid);
   Done<std::vector<PastLease>> leases_of(std::int64_t device, Span span);
   Done<std::int64_t> unwatched_s(Span span);
 

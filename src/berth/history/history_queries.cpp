@@ -119,19 +119,22 @@ Done<std::vector<std::string>> HistoryFile::device_uuids(Span span) {
   return uuids;
 }
 
-Done<std::vector<std::vector<Reading<int>>>> HistoryFile::loads(const std::vector<std::string>& uuids,
-                                                                const Grid& grid) {
+Done<void> HistoryFile::add_readings(RecordedLeases& recorded, const Grid& grid) {
   std::map<std::string, std::vector<SampleRow>> rows;
   for (std::size_t tier = 0; tier < kTiers.size(); ++tier) {
     BERTH_LET(auto of_tier, samples(tier, grid.span, std::nullopt));
     for (SampleRow& row : of_tier) rows[row.uuid].push_back(std::move(row));
   }
-  std::vector<std::vector<Reading<int>>> found;
-  for (const std::string& uuid : uuids) {
-    auto& of_device = found.emplace_back();
-    for (const Sample& sample : resampled(rows[uuid], grid)) of_device.push_back(sample.utilization_percent);
+  for (const std::string& uuid : recorded.devices) {
+    auto& loads = recorded.loads.emplace_back();
+    auto& memories = recorded.memories.emplace_back();
+    for (const Sample& sample : resampled(rows[uuid], grid)) {
+      loads.push_back(sample.utilization_percent);
+      memories.push_back(sample.memory_used_mib);
+    }
   }
-  return found;
+  recorded.step_s = grid.step_s;
+  return {};
 }
 
 Done<std::optional<RecordedLeases>> HistoryFile::recorded_leases(const LeasesQuestion& question,
@@ -143,8 +146,7 @@ Done<std::optional<RecordedLeases>> HistoryFile::recorded_leases(const LeasesQue
     const Grid grid = grid_for(now_s, question.since_s, question.points, 1);
     recorded.from_s = span.from_s = grid.span.from_s;
     BERTH_LET(recorded.devices, device_uuids(span));
-    BERTH_LET(recorded.loads, loads(recorded.devices, grid));
-    recorded.step_s = grid.step_s;
+    BERTH_DO(add_readings(recorded, grid));
   } else {
     BERTH_LET(recorded.devices, device_uuids(span));
   }

@@ -1,5 +1,6 @@
 #include "berth/hosts/anywhere.h"
 
+#include <cerrno>
 #include <ctime>
 #include <memory>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "berth/base/version.h"
 #include "berth/command/environment.h"
 #include "berth/hosts/ask_hosts.h"
+#include "berth/hosts/bare_hosts.h"
 #include "berth/hosts/hub_hosts.h"
 #include "berth/hosts/kept_connection.h"
 #include "berth/lease/site_file.h"
@@ -79,12 +81,24 @@ SshProgram ssh_of_environment() {
   return ssh;
 }
 
-Hosts look_at_hosts(const std::vector<LabHost>& hosts) {
-  const auto answers = ask_hosts(ssh_of_environment(), hosts, {}, {});
-  Hosts seen;
-  for (std::size_t i = 0; i < hosts.size(); ++i)
-    seen.push_back(std::make_shared<const Host>(host_of(hosts[i], answers[i], std::time(nullptr))));
-  return seen;
+Hosts look_at_hosts(const std::vector<LabHost>& hosts, AskBare bare) {
+  const SshProgram ssh = ssh_of_environment();
+  const auto answers = ask_hosts(ssh, hosts, {}, {});
+  std::vector<Host> seen;
+  std::vector<LabHost> lacking;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    seen.push_back(host_of(hosts[i], answers[i], std::time(nullptr)));
+    if (bare == AskBare::no || answers[i] || answers[i].error().os_error != ENOENT) continue;
+    lacking.push_back(hosts[i]);
+    places.push_back(i);
+  }
+  auto told = ask_bare_hosts(ssh, lacking);
+  for (std::size_t i = 0; i < told.size(); ++i)
+    if (told[i]) seen[places[i]].bare = *std::move(told[i]);
+  Hosts all;
+  for (Host& host : seen) all.push_back(std::make_shared<const Host>(std::move(host)));
+  return all;
 }
 
 Result<std::string> hosts_document(const Hosts& hosts, view::Layout layout, const LabOrder& order) {

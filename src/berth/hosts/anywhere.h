@@ -25,8 +25,10 @@ Result<std::string> lab_store_socket();
 /// ssh, or the program that BERTH_SSH names.
 SshProgram ssh_of_environment();
 
+/// Whether hosts that turn out to have no Berth are asked for their nvidia-smi.
+enum class AskBare { no, yes };
 /// What each machine tells of itself, or why it tells nothing.
-Hosts look_at_hosts(const std::vector<LabHost>& hosts);
+Hosts look_at_hosts(const std::vector<LabHost>& hosts, AskBare bare = AskBare::no);
 
 /// The hosts as docs/schema/hosts.json has them. `order`: of those who wait, if it is known.
 Result<std::string> hosts_document(const Hosts& hosts, view::Layout layout, const LabOrder& order = {});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "berth/base/printable.h"
 
@@ -150,7 +151,8 @@ Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_v
         ErrorCode::failure,
         fmt::format("there is no {0} for a shell without a terminal. Install Berth there, or name its path: "
                     "{{ name = \"{1}\", program = \"/path/of/berth\" }} in hosts{2}",
-                    host.program, host.name, quoted)};
+                    host.program, host.name, quoted),
+        ENOENT};
   if (ending.signal == 0 && ending.exit_status == kUsage)
     return {ErrorCode::failure,
             fmt::format("its Berth is too old for --anywhere. Install the version that is here{}", quoted)};

@@ -42,7 +42,7 @@ bool is_turned_away(const sys::Ending& ending, std::string_view errors);
 bool may_do_better_alone(const sys::Ending& ending, std::string_view errors);
 
 /// Why ssh ended before the envoy said anything, and what to do. `errors` and `output`: the text of its
-/// streams.
+/// streams. os_error: ENOENT if there is no Berth on the host.
 Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors,
                    std::string_view output);
 

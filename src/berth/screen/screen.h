@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/view/top.h"
+#include "berth/screen/model/top.h"
 
 namespace berth::screen {
 

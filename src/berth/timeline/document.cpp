@@ -17,9 +17,11 @@ Json id_or_null(const std::optional<TicketId>& id) {
 }
 
 Json bar_json(const TimelineBar& bar) {
-  return {{"kind", to_text(bar.kind)}, {"end", to_text(bar.end)}, {"from_s", bar.from_s},
-          {"until_s", bar.until_s},    {"user", bar.user},        {"what", bar.what},
-          {"id", id_or_null(bar.id)},  {"whole", bar.whole},      {"yields", bar.yields}};
+  return {{"kind", to_text(bar.kind)}, {"end", to_text(bar.end)},
+          {"from_s", bar.from_s},      {"until_s", bar.until_s},
+          {"user", bar.user},          {"what", bar.what},
+          {"id", id_or_null(bar.id)},  {"whole", bar.whole},
+          {"yields", bar.yields},      {"expected_s", nullable(bar.expected_s)}};
 }
 
 Json timeline_row_json(const TimelineRow& row) {
@@ -55,7 +57,8 @@ TimelineBar bar_from(const JsonReader& json) {
                   .what = json.text("what"),
                   .id = ticket_id_from_text(json.text("id")),
                   .whole = json.maybe_flag("whole").value_or(true),
-                  .yields = json.flag("yields")};
+                  .yields = json.flag("yields"),
+                  .expected_s = json.maybe_time("expected_s")};
   return bar;
 }
 
@@ -86,7 +89,11 @@ TimelineWaiter timeline_waiter_from(const JsonReader& json) {
 
 std::string to_json(const Timeline& line, view::Layout layout) {
   Json next(nullptr);
-  if (line.next) next = {{"uuid", line.next->uuid}, {"gpu", line.next->label}, {"at_s", line.next->at_s}};
+  if (line.next)
+    next = {{"uuid", line.next->uuid},
+            {"gpu", line.next->label},
+            {"at_s", line.next->at_s},
+            {"expected", line.next->expected}};
   Json rows = Json::array();
   for (const TimelineRow& row : line.rows) rows.push_back(timeline_row_json(row));
   Json queue = Json::array();
@@ -120,7 +127,7 @@ Result<Timeline> from_json(std::string_view text) {
                 .to_s = document.time("to_s"),
                 .step_s = std::max<std::int64_t>(0, document.number<std::int64_t>("step_s"))};
   if (const auto next = document.maybe_object("next"))
-    line.next = NextEnd{next->text("uuid"), next->text("gpu"), next->time("at_s")};
+    line.next = NextEnd{next->text("uuid"), next->text("gpu"), next->time("at_s"), next->flag("expected")};
   document.each("rows", [&](const JsonReader& row) { line.rows.push_back(timeline_row_from(row)); });
   document.each("queue",
                 [&](const JsonReader& waiter) { line.queue.push_back(timeline_waiter_from(waiter)); });

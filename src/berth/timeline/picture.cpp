@@ -65,7 +65,8 @@ const TimelineBar* lease_on(const TimelineRow& row) {
 }
 
 std::string end_of(const TimelineBar& bar, const Style& style) {
-  return bar.end == BarEnd::limit ? " until " + clock_time(bar.until_s, style) : std::string();
+  if (bar.end == BarEnd::limit) return " until " + clock_time(bar.until_s, style);
+  return bar.expected_s ? " until about " + clock_time(*bar.expected_s, style) : std::string();
 }
 
 std::string about(const std::optional<std::int64_t>& at_s, const Style& style) {
@@ -96,8 +97,9 @@ std::string free_sentence(const Timeline& line, const Style& style) {
           : fmt::format("{} of {} {} free: GPU {}.", free.size(), gpus, free.size() == 1 ? "is" : "are",
                         first_of(free, 8, [](const TimelineRow* row) { return printable(row->label); }));
   if (line.next)
-    return text + fmt::format(" Next: GPU {}, about {}.", printable(line.next->label),
-                              clock_time(line.next->at_s, style));
+    return text + fmt::format(" Next: GPU {}, about {}{}.", printable(line.next->label),
+                              clock_time(line.next->at_s, style),
+                              line.next->expected ? ", going by earlier runs" : "");
   if (is_any_leased) return text + " Next: not known, since no lease has a time limit.";
   return text + (line.rows.empty() ? "" : " Nobody has one.");
 }
@@ -157,7 +159,7 @@ std::string queue_sentence(const Timeline& line, std::optional<std::uint32_t> ui
 }
 
 /// The meaning of one character of a line.
-enum class Shape { none, load, unknown_load, limit, open, reserved, outsider, unusable };
+enum class Shape { none, load, unknown_load, limit, expected, open, reserved, outsider, unusable };
 
 struct ShapeLook {
   std::string_view text;
@@ -174,6 +176,8 @@ ShapeLook look_of(Shape shape) {
       return {"▪", "o", Tone::busy};
     case Shape::limit:
       return {"━", "=", Tone::busy};
+    case Shape::expected:
+      return {"╍", "~", Tone::busy};
     case Shape::open:
       return {"┄", "-", Tone::busy};
     case Shape::reserved:
@@ -268,7 +272,8 @@ Shape future_shape(const std::vector<TimelineBar>& bars, std::int64_t from_s, st
   if (bar == nullptr) return Shape::none;
   switch (bar->kind) {
     case BarKind::lease:
-      return bar->end == BarEnd::open ? Shape::open : Shape::limit;
+      if (bar->end != BarEnd::open) return Shape::limit;
+      return bar->expected_s && from_s < *bar->expected_s ? Shape::expected : Shape::open;
     case BarKind::reservation:
       return Shape::reserved;
     case BarKind::outsider:
@@ -298,7 +303,8 @@ Row picture_of(const Timeline& line, const TimelineRow& row, const TimelineScale
     } else {
       const Shape shape = future_shape(row.bars, scale.begin(at), scale.end(at));
       const ShapeLook look = look_of(shape);
-      const bool wastes = is_idle && (shape == Shape::limit || shape == Shape::open);
+      const bool wastes =
+          is_idle && (shape == Shape::limit || shape == Shape::expected || shape == Shape::open);
       append(parts, {std::string(ascii ? look.ascii : look.text), wastes ? Tone::waiting : look.tone});
     }
   }
@@ -418,15 +424,17 @@ view::Row legend(bool ascii) {
     return Cell{std::string(ascii ? look.ascii : look.text), look.tone};
   };
   return {{ascii ? "_=#" : "▁▄█", Tone::busy},
-          {" load  ", Tone::faint},
+          {" load ", Tone::faint},
           shape(Shape::limit),
-          {" until its limit  ", Tone::faint},
+          {" to its limit ", Tone::faint},
+          shape(Shape::expected),
+          {" expected ", Tone::faint},
           shape(Shape::open),
-          {" no limit  ", Tone::faint},
+          {" no limit ", Tone::faint},
           shape(Shape::reserved),
-          {" reserved  ", Tone::faint},
+          {" reserved ", Tone::faint},
           shape(Shape::outsider),
-          {" no lease  ", Tone::faint},
+          {" no lease ", Tone::faint},
           shape(Shape::unusable),
           {" not usable", Tone::faint}};
 }

@@ -38,12 +38,30 @@ Json standing_json(std::span<const LabStanding> queue) {
   return json;
 }
 
+Json bare_json(const std::vector<BareDevice>& devices) {
+  Json json = Json::array();
+  for (const BareDevice& device : devices)
+    json.push_back({{"index", device.index},
+                    {"name", device.name},
+                    {"memory_total_bytes", nullable(device.memory_total_bytes)},
+                    {"memory_used_bytes", nullable(device.memory_used_bytes)},
+                    {"utilization_percent", nullable(device.utilization_percent)}});
+  return json;
+}
+
 std::string_view without_end(std::string_view line) {
   return line.substr(0, line.find_last_not_of('\n') + 1);
 }
 
 std::string line_of(Json json) {
   return std::string(without_end(dumped(std::move(json), Layout::line)));
+}
+
+/// Such as a host that is down, and what its nvidia-smi says.
+std::string bare_host_json(const Host& host) {
+  std::string text = host_json(host, "", "");
+  text.pop_back();
+  return text + ",\"without_berth\":" + line_of(bare_json(*host.bare)) + "}";
 }
 
 }  // namespace
@@ -64,6 +82,7 @@ std::string host_json(const Host& host, std::string_view listing, std::string_vi
 }
 
 std::string host_json(const Host& host) {
+  if (host.bare) return bare_host_json(host);
   if (!host.report) return host_json(host, "", "");
   const HostReport& report = *host.report;
   const Listing listing{report.facts, report.ledger, report.verdicts, report.assumed, report.idle};

@@ -36,10 +36,14 @@ std::string free_lines(const Totals& totals, const Style& style) {
 }
 
 std::string hosts_summary(const Hosts& hosts, const Totals& totals, const Style& style) {
-  const auto down =
-      static_cast<std::size_t>(std::ranges::count_if(hosts, [](const auto& host) { return !host->is_up(); }));
+  const auto count = [&](const auto& is_so) { return std::ranges::count_if(hosts, is_so); };
+  const auto bare = count([](const auto& host) { return host->bare.has_value(); });
+  const auto down = count([](const auto& host) { return !host->is_up(); }) - bare;
   std::string text = counted(hosts.size(), "host");
-  if (down > 0) text += fmt::format(" ({} down)", down);
+  std::vector<std::string> without;
+  if (down > 0) without.push_back(fmt::format("{} down", down));
+  if (bare > 0) without.push_back(fmt::format("{} without Berth", bare));
+  if (!without.empty()) text += fmt::format(" ({})", fmt::join(without, ", "));
   text += fmt::format(": {}, {} free", counted(totals.devices, "GPU"),
                       totals.free == 0 ? "none" : std::to_string(totals.free));
   std::size_t waiting = 0;
@@ -56,14 +60,59 @@ std::string models_text(const Totals& totals) {
   return text.empty() ? std::string(kUnknown) : text;
 }
 
+/// The models on a host without Berth, as models_text writes them.
+std::string bare_models_text(const std::vector<BareDevice>& devices) {
+  std::map<std::string, std::size_t> models;
+  for (const BareDevice& device : devices) ++models[short_model(device.name)];
+  std::string text;
+  for (const auto& [name, count] : models)
+    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", count, name);
+  return text;
+}
+
+/// "2 of 4 in use"; of how many that is known.
+std::string bare_use_text(const std::vector<BareDevice>& devices) {
+  std::size_t known = 0;
+  std::size_t used = 0;
+  for (const BareDevice& device : devices) {
+    const Reading<bool> in_use = is_in_use(device);
+    known += in_use ? 1 : 0;
+    used += in_use && *in_use ? 1 : 0;
+  }
+  return known == 0 ? std::string("use not known") : fmt::format("{} of {} in use", used, known);
+}
+
+/// "GPU 0 97 %, 30.3 of 40.0 GiB".
+std::string bare_device_text(const BareDevice& device) {
+  std::string text = fmt::format("GPU {}", device.index);
+  if (!is_in_use(device)) return text + " not known";
+  if (device.utilization_percent) text += fmt::format(" {} %", *device.utilization_percent);
+  const auto gib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1U << 30U); };
+  if (device.memory_used_bytes && device.memory_total_bytes)
+    text += fmt::format("{} {:.1f} of {:.1f} GiB", device.utilization_percent ? "," : "",
+                        gib(*device.memory_used_bytes), gib(*device.memory_total_bytes));
+  return text;
+}
+
+std::string bare_words(const std::vector<BareDevice>& devices) {
+  constexpr std::size_t kMostTold = 8;
+  std::string text = " It grants nothing. nvidia-smi there:";
+  for (std::size_t i = 0; i < std::min(devices.size(), kMostTold); ++i)
+    text += fmt::format("{} {}", i == 0 ? "" : ";", bare_device_text(devices[i]));
+  if (devices.size() > kMostTold) text += fmt::format("; and {} more", devices.size() - kMostTold);
+  return text;
+}
+
 /// Why a host is not as it should be; "" if it is.
 std::string trouble_of(const Host& host) {
+  if (host.bare) return printable(host.error) + "." + bare_words(*host.bare);
   if (!host.is_up()) return printable(host.error);
   return printable(host.report->facts.snapshot.stale_reason.value_or(""));
 }
 
 /// The users and how many they have: "alice 4, bob 1"; of a host that is down, since when.
 Cell state_cell(const Host& host, const Totals& totals, const Style& style) {
+  if (host.bare) return {"no Berth; " + bare_use_text(*host.bare), Tone::faint};
   if (!host.is_up()) {
     if (!host.seen_s) return {"down, never seen", Tone::bad};
     const auto age_s = std::max<std::int64_t>(0, style.now_s - *host.seen_s);
@@ -91,7 +140,7 @@ std::string host_lines(const Hosts& hosts, const Style& style) {
     for (const UserTotal& user : totals.users) waiting += user.waiting;
     const bool up = host->is_up();
     rows.push_back({{printable(host->name)},
-                    {models_text(totals)},
+                    {host->bare ? bare_models_text(*host->bare) : models_text(totals)},
                     {up ? std::to_string(totals.free) : std::string(kUnknown),
                      up && totals.free > 0 ? Tone::good : Tone::plain},
                     {up ? std::to_string(waiting) : std::string(kUnknown)},

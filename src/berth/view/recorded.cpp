@@ -51,16 +51,30 @@ RecordedLease recorded_lease_from(const JsonReader& document, std::size_t device
   return lease;
 }
 
+constexpr std::uint64_t kMostLoad = 100;
+constexpr std::uint64_t kMostMemoryMib = std::uint64_t{1} << 30U;
+
+Json readings_json(const std::vector<std::vector<Reading<int>>>& readings) {
+  Json rows = Json::array();
+  for (const auto& of_device : readings) {
+    Json row = Json::array();
+    for (const Reading<int>& value : of_device) row.push_back(nullable(value));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 /// A list for each device; none if they were not asked for, or are not such as ours.
-std::vector<std::vector<Reading<int>>> loads_from(const Json& loads, std::size_t devices) {
+std::vector<std::vector<Reading<int>>> readings_from(const Json& readings, std::size_t devices,
+                                                     std::uint64_t most) {
   std::vector<std::vector<Reading<int>>> found;
-  if (!loads.is_array() || loads.size() != devices) return found;
-  for (const Json& of_device : loads) {
+  if (!readings.is_array() || readings.size() != devices) return found;
+  for (const Json& of_device : readings) {
     if (!of_device.is_array() || of_device.size() > JsonReader::kLongestList) return {};
     auto& row = found.emplace_back();
-    for (const Json& load : of_device) {
-      const bool is_load = load.is_number_unsigned() && load.get<std::uint64_t>() <= 100;
-      row.push_back(is_load ? Reading<int>(load.get<int>()) : Reading<int>());
+    for (const Json& value : of_device) {
+      const bool is_known = value.is_number_unsigned() && value.get<std::uint64_t>() <= most;
+      row.push_back(is_known ? Reading<int>(value.get<int>()) : Reading<int>());
     }
   }
   return found;
@@ -71,19 +85,14 @@ std::vector<std::vector<Reading<int>>> loads_from(const Json& loads, std::size_t
 std::string recorded_leases_json(const RecordedLeases& recorded, Layout layout) {
   Json leases = Json::array();
   for (const RecordedLease& lease : recorded.leases) leases.push_back(recorded_lease_json(lease));
-  Json loads = Json::array();
-  for (const auto& of_device : recorded.loads) {
-    Json row = Json::array();
-    for (const Reading<int>& load : of_device) row.push_back(nullable(load));
-    loads.push_back(std::move(row));
-  }
   Json json{{"kind", "berth-past-leases"}, {"version", 1},
             {"from_s", recorded.from_s},   {"to_s", recorded.to_s},
             {"devices", recorded.devices}, {"leases", std::move(leases)}};
   // Only where they were asked for: a Berth that does not know them asks for none.
   if (recorded.step_s > 0) {
     json["step_s"] = recorded.step_s;
-    json["loads"] = std::move(loads);
+    json["loads"] = readings_json(recorded.loads);
+    json["memories"] = readings_json(recorded.memories);
   }
   return dumped(std::move(json), layout);
 }
@@ -105,7 +114,8 @@ Result<RecordedLeases> recorded_leases_from_json(std::string_view text) {
     recorded.leases.push_back(recorded_lease_from(lease, recorded.devices.size()));
   });
   if (!fault.empty()) return fail(ErrorCode::failure, fault);
-  recorded.loads = loads_from(json.value("loads", Json()), recorded.devices.size());
+  recorded.loads = readings_from(json.value("loads", Json()), recorded.devices.size(), kMostLoad);
+  recorded.memories = readings_from(json.value("memories", Json()), recorded.devices.size(), kMostMemoryMib);
   if (!recorded.loads.empty())
     recorded.step_s = std::max<std::int64_t>(0, document.number<std::int64_t>("step_s"));
   return recorded;

@@ -39,11 +39,15 @@ const kBarWords: Record<TimelineBar["kind"], string> = {
   unusable: "not usable",
 };
 
+function expectedOf(bar: TimelineBar, now: number): string {
+  return bar.expected_s == null ? "" : ` until about ${moment(bar.expected_s, now)}`;
+}
+
 /// "ada from 20:10 until 21:43: train.py".
 function wordsOf(bar: TimelineBar, now: number): string {
   const who = kBarWords[bar.kind] + (bar.user || (bar.kind === "unusable" ? "" : "somebody"));
   const from = bar.from_s < now || bar.kind === "reservation" ? ` from ${moment(bar.from_s, now)}` : "";
-  const until = bar.end === "open" ? "" : ` until ${moment(bar.until_s, now)}`;
+  const until = bar.end === "open" ? expectedOf(bar, now) : ` until ${moment(bar.until_s, now)}`;
   return `${who}${bar.kind === "unusable" ? "" : from}${until}${bar.what ? `: ${bar.what}` : ""}`;
 }
 
@@ -56,7 +60,8 @@ function gistOf(row: TimelineRow, now: number): string {
   if (first.kind === "unusable") return first.what || "not usable";
   if (first.kind === "outsider") return `${first.user || "somebody"}, outsider`;
   if (first.kind === "reservation") return `kept for ${first.user || "somebody"}`;
-  const until = first.end === "limit" ? ` until ${moment(first.until_s, now)}` : ", no limit";
+  const until =
+    first.end === "limit" ? ` until ${moment(first.until_s, now)}` : expectedOf(first, now) || ", no limit";
   const since = row.idle_since_s === null ? "" : ` for ${age(now - row.idle_since_s)}`;
   const next = lives.find((bar) => bar.kind === "reservation");
   return `${first.user}${until}${row.idle ? `; idle${since}` : ""}${next ? `; then ${next.user}` : ""}`;
@@ -105,10 +110,13 @@ function Bar({
   scale: Scale;
 }) {
   const left = scale.at(bar.from_s);
+  const width = Math.max(0.3, scale.at(bar.until_s) - left);
   const style = {
     left: `${left}%`,
-    width: `${Math.max(0.3, scale.at(bar.until_s) - left)}%`,
+    width: `${width}%`,
     "--hue": `${hueOf(bar.user)}`,
+    // What is expected ends where it begins to fade.
+    ...(bar.expected_s != null && { "--sure": `${(100 * (scale.at(bar.expected_s) - left)) / width}%` }),
   };
   const isIdle = bar.kind === "lease" && bar.end !== "over" && row.idle;
   return (

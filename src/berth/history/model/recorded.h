@@ -41,9 +41,11 @@ struct RecordedLeases {
   std::int64_t to_s = 0;
   std::vector<std::string> devices{};   ///< UUIDs of the devices that were seen in the span
   std::vector<RecordedLease> leases{};  ///< in any order
-  /// If they were asked for: the load of each device in percent, in steps of this length from from_s on.
+  /// If they were asked for: the load of each device in percent, and its memory in use in MiB, in steps of
+  /// this length from from_s on.
   std::int64_t step_s = 0;
   std::vector<std::vector<Reading<int>>> loads{};
+  std::vector<std::vector<Reading<int>>> memories{};  ///< none: who told the loads does not tell them
 
   bool operator==(const RecordedLeases&) const = default;
 };

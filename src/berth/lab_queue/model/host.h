@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/lab_queue/model/bare_host.h"
 #include "berth/queue/standing.h"
 #include "berth/request/expression.h"
 #include "berth/supervise/model/compliance.h"
@@ -33,6 +34,8 @@ struct Host {
   std::string error{};                         ///< why it does not answer; "": it answers
   std::optional<std::int64_t> seen_s{};        ///< time of its last good answer, seconds since the epoch
   std::shared_ptr<const HostReport> report{};  ///< from that answer; null: there was none yet
+  /// It has no Berth, and so is down; this is what its nvidia-smi says.
+  std::optional<std::vector<BareDevice>> bare{};
 
   bool is_up() const { return error.empty(); }
 };

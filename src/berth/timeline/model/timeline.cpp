@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "berth/queue/expectation.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/verdict/verdict.h"
 
@@ -18,6 +19,15 @@ const std::string& words_of(const Ticket& ticket) {
 
 std::string owner_of(const std::string& user, Reading<std::uint32_t> uid) {
   return user.empty() && uid ? "uid " + std::to_string(*uid) : user;
+}
+
+/// About when a lease without a time limit ends. A day is as long as anything is expected to last, so it
+/// means "a day or more". Of one that has outlasted the others nothing is known any more.
+std::optional<std::int64_t> expected_end_of(const Ticket& lease, std::int64_t now_s) {
+  if (lease.time_s || !lease.expected_s || *lease.expected_s >= kMostExpectedS) return std::nullopt;
+  if (expected_by(lease) != ExpectedBy::runs) return std::nullopt;
+  const std::int64_t end_s = lease.since_s + *lease.expected_s;
+  return end_s > now_s ? std::optional(end_s) : std::nullopt;
 }
 
 class TimelineMaker {
@@ -109,19 +119,22 @@ class TimelineMaker {
             .id = lease.id,
             .uid = lease.uid,
             .whole = takes_whole(lease, device),
-            .yields = lease.yield_s.has_value()};
+            .yields = lease.yield_s.has_value(),
+            .expected_s = end_s ? std::nullopt : expected_end_of(lease, made_.now_s)};
   }
 
   /// The device is free when the last of its leases has ended.
   void note_end(const TimelineRow& row, const std::vector<const Ticket*>& leases) {
-    std::int64_t last_s = 0;
+    NextEnd last{row.uuid, row.label};
     for (const Ticket* lease : leases) {
-      const auto end_s = said_end_at_s(*lease, report_.facts.booted_at_s);
+      const auto limit_s = said_end_at_s(*lease, report_.facts.booted_at_s);
+      const auto end_s = limit_s ? limit_s : expected_end_of(*lease, made_.now_s);
       if (!end_s) return;
-      last_s = std::max({last_s, *end_s, made_.now_s});
+      if (last.at_s < *end_s) last.expected = !limit_s;
+      last.at_s = std::max({last.at_s, *end_s, made_.now_s});
     }
-    if (leases.empty() || (made_.next && made_.next->at_s <= last_s)) return;
-    made_.next = NextEnd{row.uuid, row.label, last_s};
+    if (leases.empty() || (made_.next && made_.next->at_s <= last.at_s)) return;
+    made_.next = std::move(last);
   }
 
   void add_reservations(TimelineRow& row) const {

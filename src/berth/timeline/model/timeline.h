@@ -40,6 +40,9 @@ struct TimelineBar {
   std::uint32_t uid = 0;       ///< of its owner, while it lives
   bool whole = true;           ///< false: a share of the device
   bool yields = false;
+  /// Of a lease that is `open`: about when it ends, as earlier runs of the same thing did. It may go on, and
+  /// nothing ends by it. nullopt: nobody knows.
+  std::optional<std::int64_t> expected_s{};
 
   bool operator==(const TimelineBar&) const = default;
 };
@@ -69,11 +72,12 @@ struct TimelineWaiter {
   bool operator==(const TimelineWaiter&) const = default;
 };
 
-/// The lease that ends first, if it takes all of its time.
+/// The leased device that is free first, if each lease takes all of its time, or lasts as expected.
 struct NextEnd {
   std::string uuid;
   std::string label;
   std::int64_t at_s = 0;
+  bool expected = false;  ///< no time limit says so: earlier runs do
 
   bool operator==(const NextEnd&) const = default;
 };
@@ -85,7 +89,7 @@ struct Timeline {
   std::int64_t step_s = 0;              ///< of the loads; 0: no history is kept
   std::vector<TimelineRow> rows{};      ///< in the order of the machine; without GPUs that are split
   std::vector<TimelineWaiter> queue{};  ///< in order
-  std::optional<NextEnd> next{};        ///< nullopt also if no lease has a time limit
+  std::optional<NextEnd> next{};        ///< nullopt also if of no lease is known when it ends
 
   bool operator==(const Timeline&) const = default;
 };

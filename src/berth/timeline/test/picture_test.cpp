@@ -1,6 +1,7 @@
 #include "berth/timeline/picture.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -79,6 +80,21 @@ TEST_CASE("the first questions are answered in a sentence each") {
         "None of 1 GPU is free. Next: not known, since no lease has a time limit.");
 }
 
+TEST_CASE("what is expected is said as that, and its shape is not that of a limit") {
+  Timeline line = of_all_kinds();
+  line.rows[1].bars[0].expected_s = kNoon + kHour;
+  line.next = NextEnd{test::uuid_of(1), "1", kNoon + kHour, true};
+  const auto told = answers(line, kAda, kStyle);
+  CHECK(told[0] == "1 of 5 GPUs is free: GPU 2. Next: GPU 1, about 13:00, going by earlier runs.");
+  CHECK(told[1].starts_with("You have GPU 1 until about 13:00;"));
+  for (const bool ascii : {false, true}) {
+    const std::string row = line_text(picture(line, kAda, kStyle, ascii)[2]);
+    CHECK(count_of(row, ascii ? "~" : "╍") >= 8);
+    CHECK(count_of(row, ascii ? "-" : "┄") >= 8);
+    CHECK(row.ends_with("ada until about 13:00, id…"));
+  }
+}
+
 TEST_CASE("each state has a shape of its own, and each line fits") {
   for (const bool ascii : {false, true}) {
     const auto lines = picture(of_all_kinds(), kAda, kStyle, ascii);
@@ -123,6 +139,8 @@ TEST_CASE("any width has a picture, and a pipe has that of 80 columns") {
 TEST_CASE("a document is read as it was written, and what is none is refused") {
   Timeline written = of_all_kinds();
   written.rows[1].loads[3] = std::nullopt;
+  written.rows[1].bars[0].expected_s = kNoon + kHour;
+  written.next->expected = true;
   // Users have numbers on one machine only.
   for (TimelineRow& row : written.rows)
     for (TimelineBar& each : row.bars) each.uid = 0;
@@ -130,6 +148,16 @@ TEST_CASE("a document is read as it was written, and what is none is refused") {
   const auto read = from_json(to_json(written, view::Layout::line));
   REQUIRE(read.has_value());
   CHECK(*read == written);
+  // As the version before writes it: nothing is expected.
+  std::string before = to_json(written, view::Layout::line);
+  for (const std::string& key :
+       {fmt::format(",\"expected_s\":{}", kNoon + kHour), std::string(R"(,"expected":true)")}) {
+    REQUIRE(before.contains(key));
+    before.erase(before.find(key), key.size());
+  }
+  written.rows[1].bars[0].expected_s.reset();
+  written.next->expected = false;
+  CHECK(from_json(before) == written);
   CHECK_FALSE(from_json("[").has_value());
   CHECK_FALSE(from_json(R"({"kind":"berth-timeline","version":2})").has_value());
   CHECK_FALSE(

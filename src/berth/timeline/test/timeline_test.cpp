@@ -77,6 +77,35 @@ TEST_CASE("next is the device whose last lease ends first, and only if all of th
   CHECK(made(report_of(1, {granted(1, 0, kHour / 2)})).next->at_s == kNow);  // its time is over: it ends now
 }
 
+Ticket expected(std::uint64_t id, unsigned gpu, std::int64_t expected_s) {
+  Ticket lease = granted(id, gpu, {});
+  lease.expected_s = expected_s;
+  lease.likely_s = 3 * expected_s;
+  return lease;
+}
+
+TEST_CASE("a lease without a limit is expected to end as earlier runs did, and only as long as that is so") {
+  const Timeline line =
+      made(report_of(4, {expected(1, 0, 3 * kHour), expected(2, 1, kHour / 2), expected(3, 2, 86'400)}));
+  CHECK(line.rows[0].bars[0].expected_s == kNow + 2 * kHour);
+  CHECK((line.rows[0].bars[0].end == BarEnd::open && line.rows[0].bars[0].until_s == line.to_s));
+  CHECK_FALSE(line.rows[1].bars[0].expected_s.has_value());  // it has outlasted them
+  CHECK_FALSE(line.rows[2].bars[0].expected_s.has_value());  // a day or more
+  CHECK(line.next == NextEnd{uuid_of(0), "0", kNow + 2 * kHour, true});
+}
+
+TEST_CASE("a time limit is certain, whatever is expected, and of what nothing is known nothing is expected") {
+  Ticket limited = expected(1, 0, 3 * kHour);
+  limited.time_s = 5 * kHour;
+  limited.likely_s.reset();
+  Ticket unknown = granted(2, 1, {});
+  unknown.expected_s = 6 * kHour;
+  const Timeline line = made(report_of(2, {limited, unknown}));
+  CHECK((line.rows[0].bars[0].end == BarEnd::limit && !line.rows[0].bars[0].expected_s));
+  CHECK_FALSE(line.rows[1].bars[0].expected_s.has_value());
+  CHECK(line.next == NextEnd{uuid_of(0), "0", kNow + 4 * kHour, false});
+}
+
 TEST_CASE("a request is a reservation where it starts, and stands in the queue") {
   const Timeline line = made(report_of(2, {granted(1, 0, 2 * kHour), granted(2, 1, {})},
                                        {waiter(3, kNow + kHour, {uuid_of(0)}, kHour), waiter(4, {}, {})}));

@@ -51,6 +51,26 @@ TEST_CASE("what is free comes first, then a line a machine, then a line a user")
         "bob       2       2        0\n");
 }
 
+TEST_CASE("a host without Berth is a row that grants nothing, and counts nowhere else") {
+  const auto bare = std::make_shared<Host>(Host{.name = "desk7", .error = "there is no berth"});
+  bare->bare = {{0, "NVIDIA A40", 48ULL << 30U, 30ULL << 30U, 97U},
+                {1, "NVIDIA A40", 48ULL << 30U, 0U, 0U},
+                {2, "", std::nullopt, std::nullopt, std::nullopt}};
+  CHECK(hosts_table({machine("node01", 2, 1, "alice"), bare}, {.width = 80, .now_s = kNoon}) ==
+        "2 hosts (1 without Berth): 2 GPUs, 1 free\n"
+        "1 × A100-SXM4-40GB free on 1 host\n"
+        "\n"
+        "HOST    GPUS               FREE  WAITING  LEASED BY\n"
+        "node01  2 A100-SXM4-40GB      1        0  alice 1\n"
+        "desk7   2 A40 + 1 unknown     -        -  no Berth; 1 of 2 in use\n"
+        "\n"
+        "desk7: there is no berth. It grants nothing. nvidia-smi there: GPU 0 97 %,\n"
+        "  30.0 of 48.0 GiB; GPU 1 0 %, 0.0 of 48.0 GiB; GPU 2 not known\n"
+        "\n"
+        "USER   GPUS  LEASES  WAITING\n"
+        "alice     1       1        0\n");
+}
+
 TEST_CASE("no line is wider than the terminal, but for a word of a reason that is") {
   CHECK(rc::check("fits", [](const std::string& name, const std::string& error) {
     const auto host = std::make_shared<Host>(Host{.name = name, .error = error + "!"});

@@ -41,6 +41,20 @@ TEST_CASE("leases are read as they were written") {
   });
 }
 
+TEST_CASE("loads and memory are read as they were written, and from the version before loads alone") {
+  RecordedLeases written{.from_s = 10, .to_s = 20, .devices = {"a"}, .leases = {}, .step_s = 5};
+  written.loads = {{7, std::nullopt}};
+  written.memories = {{81'000, std::nullopt}};
+  const std::string text = recorded_leases_json(written, Layout::line);
+  CHECK(recorded_leases_from_json(text) == written);
+  std::string before = text;
+  const std::string memories = R"(,"memories":[[81000,null]])";
+  REQUIRE(before.contains(memories));
+  before.erase(before.find(memories), memories.size());
+  written.memories.clear();
+  CHECK(recorded_leases_from_json(before) == written);
+}
+
 TEST_CASE("what is no document about leases is refused, and what is no value named") {
   CHECK(recorded_leases_from_json("[").error().message.find("not a document") != std::string::npos);
   CHECK(recorded_leases_from_json(R"({"kind":"berth-past-leases","version":2})")

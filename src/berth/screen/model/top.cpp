@@ -1,4 +1,4 @@
-#include "berth/view/top.h"
+#include "berth/screen/model/top.h"
 
 #include <fmt/format.h>
 
@@ -9,15 +9,13 @@
 
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/verdict/device_memory.h"
+#include "berth/screen/model/top_graph.h"
 #include "berth/view/explain.h"
 #include "berth/view/listing.h"
 #include "berth/view/queue.h"
 
 namespace berth::view {
 namespace {
-
-constexpr std::size_t kMostLoads = 60;
 
 struct SectionWords {
   TopSection section;
@@ -34,12 +32,14 @@ constexpr std::array<SectionWords, 6> kSections{{{TopSection::devices, "GPUS", "
 // In the order of TopOrder.
 constexpr std::array<std::string_view, 5> kOrders{"", "load", "memory", "user", "end"};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kKeys{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kKeys{
     {{"Up Down  k j", "one line up or down"},
      {"PgUp PgDn", "one page up or down"},
      {"Home End  g G", "to the first or the last line"},
      {"Enter Space", "fold the section, or unfold it"},
+     {"Enter", "on a job of mine: what it has printed"},
      {"1 … 6", "fold GPUs, leases, queue, my jobs, processes, hours"},
+     {"t", "graphs of the last 2 min, 10 min, 1 h, 6 h; then none"},
      {"s", "sort by load, memory, user, end; then as before"},
      {"/", "show only lines that have these words; Esc ends it"},
      {"c", "copy the command for this line: release, cancel, run"},
@@ -97,25 +97,6 @@ std::string bar(double share, std::size_t width, bool ascii) {
   }
   for (; used < width; ++used) text += ascii ? "." : "░";
   return text;
-}
-
-std::string trend(const std::vector<unsigned>& loads, std::size_t width, bool ascii) {
-  constexpr std::array<std::string_view, 8> kSteps{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  constexpr std::string_view kPlain = "_.,-=+*#";
-  std::string text;
-  const std::size_t skipped = loads.size() > width ? loads.size() - width : 0;
-  for (std::size_t i = skipped; i < loads.size(); ++i) {
-    const std::size_t step = std::min<std::size_t>(7, std::min(loads[i], 100U) * 8 / 100);
-    text += ascii ? kPlain.substr(step, 1) : kSteps[step];
-  }
-  return text;
-}
-
-double memory_share(const Device& device) {
-  const auto used = memory_in_use(device.memory);
-  const auto lendable = lendable_memory(device);
-  if (!used || !lendable || *lendable == 0) return -1;
-  return static_cast<double>(*used) / static_cast<double>(*lendable);
 }
 
 /// `tone`: of the device's state.
@@ -250,9 +231,10 @@ class TopSections {
     if (const auto i = column_of(columns, "MEMORY (GiB)"); i < row.size())
       put_bar(row[i], memory, tone, width, size_.ascii);
     if (const std::size_t wide = trend_width(); wide > 0) {
-      const auto found = sight_.loads.find({host.name, device.uuid});
-      row.insert(row.end() - 1,
-                 {found == sight_.loads.end() ? "" : trend(found->second, wide, size_.ascii), Tone::faint});
+      const auto found = sight_.trends.find({host.name, device.uuid});
+      row.insert(
+          row.end() - 1,
+          {found == sight_.trends.end() ? "" : trend_text(found->second, wide, size_.ascii), Tone::faint});
     }
     const Verdict* verdict = verdict_on(device, listing.verdicts, listing.facts.snapshot);
     Entry& entry = enter(TopSection::devices, host, label(device), std::move(row));
@@ -489,8 +471,7 @@ std::vector<BodyLine> help_lines() {
   lines.push_back({{}, {{"Keys", Tone::strong}}, {}});
   for (const auto& [keys, what] : kKeys)
     lines.push_back({{}, {{fmt::format("  {:<14} ", keys)}, {std::string(what), Tone::faint}}, {}});
-  lines.push_back({{}, {{"Bars and figures: green below 10 %, yellow below 80 %, red above"}}, {}});
-  lines.push_back({{}, {{"Bold: what is yours"}}, {}});
+  lines.push_back({{}, {{"Bold: what is yours. The graphs are of the GPU under the cursor, or of all"}}, {}});
   return lines;
 }
 
@@ -527,29 +508,17 @@ std::size_t first_shown(std::size_t before, std::size_t at, std::size_t page, st
   return first;
 }
 
-}  // namespace
-
-void remember_loads(LoadHistory& history, const Hosts& hosts) {
-  for (const auto& host : hosts) {
-    if (!host->report || !host->is_up()) continue;
-    for (const Device& device : host->report->facts.snapshot.devices) {
-      if (!device.utilization_percent) continue;
-      auto& loads = history[{host->name, device.uuid}];
-      loads.push_back(*device.utilization_percent);
-      if (loads.size() > kMostLoads) loads.erase(loads.begin());
-    }
-  }
-}
-
-TopScreen top_screen(const TopSight& sight, const TopView& view, const ScreenSize& size, Style style) {
-  style.width = static_cast<unsigned>(size.columns);
+TopScreen main_screen(const TopSight& sight, const TopView& view, const ScreenSize& size,
+                      const Style& style) {
   TopScreen screen;
   std::vector<Row> above{head_of(sight, size, style)};
   for (Row& row : troubles_of(sight, style)) above.push_back(std::move(row));
   const std::vector<BodyLine> lines = view.help ? help_lines() : lines_of(sight, view, size, style);
   // The troubles may take a third of the screen; the last two lines are the detail and the keys.
   above.resize(std::min(above.size(), std::max<std::size_t>(1, size.lines / 3)));
-  const std::size_t below = size.lines >= 6 ? 2 : size.lines >= 3 ? 1 : 0;
+  std::vector<Row> graph = view.help ? std::vector<Row>() : graph_rows(sight, view, size, style);
+  const std::size_t keys = size.lines >= 6 ? 2 : size.lines >= 3 ? 1 : 0;
+  const std::size_t below = keys + graph.size();
   screen.page = std::max<std::size_t>(1, size.lines - std::min(size.lines, above.size() + below));
   screen.at = view.help ? 0 : index_of_cursor(lines, view);
   screen.first = view.help ? std::min(view.first, lines.size() - std::min(lines.size(), screen.page))
@@ -559,9 +528,18 @@ TopScreen top_screen(const TopSight& sight, const TopView& view, const ScreenSiz
   for (std::size_t i = screen.first; i < std::min(lines.size(), screen.first + screen.page); ++i)
     screen.rows.push_back({lines[i].parts, !view.help && i == screen.at});
   screen.rows.resize(size.lines - std::min(size.lines, below));
-  if (below == 2)
+  for (Row& row : graph) screen.rows.push_back({std::move(row)});
+  if (keys == 2)
     screen.rows.push_back({{{screen.at < lines.size() ? lines[screen.at].detail : "", Tone::faint}}});
-  if (below > 0) screen.rows.push_back({foot_of(view, size)});
+  if (keys > 0) screen.rows.push_back({foot_of(view, size)});
+  return screen;
+}
+
+}  // namespace
+
+TopScreen top_screen(const TopSight& sight, const TopView& view, const ScreenSize& size, Style style) {
+  style.width = static_cast<unsigned>(size.columns);
+  TopScreen screen = view.log ? log_screen(*view.log, sight, size) : main_screen(sight, view, size, style);
   for (ScreenRow& row : screen.rows) row.parts = cut_to(std::move(row.parts), size.columns);
   return screen;
 }

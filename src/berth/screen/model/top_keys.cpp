@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "berth/base/printable.h"
+#include "berth/screen/model/top.h"
+#include "berth/screen/model/top_graph.h"
 #include "berth/view/explain.h"
-#include "berth/view/top.h"
 
 namespace berth::view {
 namespace {
@@ -72,6 +73,21 @@ void move_cursor(TopView& view, const TopScreen& screen, std::ptrdiff_t by) {
 void scroll_help(TopView& view, std::ptrdiff_t by) {
   view.first =
       static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(view.first) + by));
+}
+
+/// Shows what the job under the cursor has printed. False: the cursor is on none.
+bool open_log(TopView& view, const TopSight& sight) {
+  if (view.at.section != TopSection::jobs || view.at.name.empty()) return false;
+  const auto task = std::ranges::find_if(
+      sight.jobs, [&](const ListedTask& each) { return to_text(each.id) == view.at.name; });
+  if (task == sight.jobs.end())
+    view.said = "it is gone meanwhile";
+  else if (task->output_path.empty())
+    view.said =
+        fmt::format("{0} is an array: berth log {0} prints what its tasks have printed", view.at.name);
+  else
+    view.log = TopLog{.job = view.at.name, .path = task->output_path};
+  return true;
 }
 
 void fold(TopView& view, TopSection section) {
@@ -182,6 +198,9 @@ TopDeed press_character(TopView& view, char32_t character, const TopScreen& scre
     case '/':
       view.typing = true;
       return {};
+    case 't':
+      view.graph_span_s = next_graph_span(view.graph_span_s);
+      return {};
     case 's':
       view.order = static_cast<TopOrder>((static_cast<std::size_t>(view.order) + 1) % kOrderCount);
       return {};
@@ -235,6 +254,10 @@ TopDeed press_in_help(TopView& view, const Key& key, const TopScreen& screen) {
 
 TopDeed press(TopView& view, const Key& key, const TopScreen& screen, const TopSight& sight) {
   view.said.clear();
+  if (view.log) {
+    if (!press_in_log(*view.log, key, screen)) view.log.reset();
+    return {};
+  }
   if (view.help) return press_in_help(view, key, screen);
   view.first = screen.first;
   if (view.question) return answer(view, key);
@@ -264,7 +287,7 @@ TopDeed press(TopView& view, const Key& key, const TopScreen& screen, const TopS
       move_cursor(view, screen, all);
       break;
     case KeyName::enter:
-      fold(view, view.at.section);
+      if (!open_log(view, sight)) fold(view, view.at.section);
       break;
     case KeyName::escape:
       view.filter.clear();

@@ -3,16 +3,18 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "berth/history/model/recorded.h"
 #include "berth/lab_queue/model/host.h"
 #include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/screen/model/top_log.h"
+#include "berth/screen/model/trends.h"
 #include "berth/view/jobs.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"
@@ -20,11 +22,6 @@
 // `berth top` without its terminal. The screen is a function of what was seen, of where the reader is in it,
 // and of the size of the screen. A key turns one place of the reader into another.
 namespace berth::view {
-
-/// The last loads of a device in percent, the newest last, by host and UUID.
-using LoadHistory = std::map<std::pair<std::string, std::string>, std::vector<unsigned>>;
-/// Adds the present loads of the hosts, and removes loads that no screen is wide enough to show.
-void remember_loads(LoadHistory& history, const Hosts& hosts);
 
 /// A line of the hours.
 struct TopHours {
@@ -36,14 +33,15 @@ struct TopHours {
 struct TopSight {
   Hosts hosts;  ///< this machine alone, or all of a lab; empty: nothing was seen yet
   bool is_lab = false;
-  LoadHistory loads{};
-  std::optional<TicketId> own{};     ///< the lease that the reader is inside of
-  std::vector<ListedTask> jobs{};    ///< of the reader, on this machine
-  std::vector<std::string> notes{};  ///< sentences that the reader should know
-  std::uint32_t uid = 0;             ///< of the reader
-  std::string user{};                ///< name of the reader, as other machines know it
-  LabOrder order{};                  ///< of those who wait in a lab
-  std::int64_t every_s = 2;          ///< how often it looks
+  Trends trends{};
+  std::shared_ptr<const RecordedLeases> past{};  ///< of this machine; null: no history is kept
+  std::optional<TicketId> own{};                 ///< the lease that the reader is inside of
+  std::vector<ListedTask> jobs{};                ///< of the reader, on this machine
+  std::vector<std::string> notes{};              ///< sentences that the reader should know
+  std::uint32_t uid = 0;                         ///< of the reader
+  std::string user{};                            ///< name of the reader, as other machines know it
+  LabOrder order{};                              ///< of those who wait in a lab
+  std::int64_t every_s = 2;                      ///< how often it looks
   /// The hours of this machine, as lines for a screen of this style. None: it shows none.
   std::function<std::vector<TopHours>(const Style& style, bool ascii)> hours{};
 };
@@ -77,9 +75,11 @@ struct TopView {
   std::string filter{};
   bool typing = false;  ///< the filter is being typed
   bool help = false;
-  TopItem at{};           ///< the thing of the line under the cursor
-  std::size_t line = 0;   ///< and its place: if the thing is gone, the cursor stays there
-  std::size_t first = 0;  ///< the first of all lines that is on the screen
+  std::int64_t graph_span_s = 120;  ///< of the graphs; 0: none
+  std::optional<TopLog> log{};      ///< what a job has printed, instead of all else
+  TopItem at{};                     ///< the thing of the line under the cursor
+  std::size_t line = 0;             ///< and its place: if the thing is gone, the cursor stays there
+  std::size_t first = 0;            ///< the first of all lines that is on the screen
   std::optional<TopQuestion> question{};
   std::string said{};  ///< the result of the last key; "": nothing to say
 };

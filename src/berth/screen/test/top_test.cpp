@@ -1,4 +1,4 @@
-#include "berth/view/top.h"
+#include "berth/screen/model/top.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -104,6 +104,9 @@ TEST_CASE("a screen is as high as it is, and no row wider") {
     reader.size = {columns, lines, *rc::gen::arbitrary<bool>()};
     reader.sight.is_lab = *rc::gen::arbitrary<bool>();
     reader.sight.notes = {*rc::gen::arbitrary<std::string>()};
+    if (*rc::gen::arbitrary<bool>()) remember(reader.sight.trends, reader.sight.hosts, kNoon - 2, 2);
+    if (*rc::gen::arbitrary<bool>())
+      reader.view.log = TopLog{.job = "12", .path = {}, .text = *rc::gen::arbitrary<std::string>()};
     for (const int key : *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 127))) {
       if (key < 10)
         reader.press({static_cast<KeyName>(key)});
@@ -291,17 +294,6 @@ TEST_CASE("what is wrong stands at the top, and what was seen before stays") {
   host->error.clear();
   host->seen_s = kNoon - 12;
   CHECK(text_of(reader.screen().rows[1]) == "no news for 12 s: the machine does not answer");
-}
-
-TEST_CASE("of the loads as many are kept as a screen could show") {
-  Reader reader;
-  LoadHistory loads;
-  for (int i = 0; i < 1000; ++i) remember_loads(loads, reader.sight.hosts);
-  const std::vector<unsigned>& first = loads.at({"gpu1", test::uuid_of(0)});
-  CHECK(first.size() == 60);
-  reader.sight.loads = loads;
-  reader.size = {120, 24};
-  CHECK(has(reader.screen(), "▇▇▇▇▇▇▇▇▇▇▇▇  leased"));
 }
 
 TEST_CASE("the hours stand behind the queue, fold, and copy a command for their GPU alone") {
