@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "berth/queue/expectation.h"
+#include "berth/queue/foretelling.h"
 #include "berth/queue/queue_order.h"
 #include "made_jobs.h"
 
@@ -123,16 +124,31 @@ std::vector<Job> jobs_of(const World& world, std::span<const double> quantiles, 
 
 class Queue {
  public:
-  Queue(const World& world, std::span<const Job> jobs, const QueueRules& rules)
-      : world_(world), jobs_(jobs), rules_(rules), waits_(jobs.size(), -1), turns_(jobs.size()) {}
+  /// `foretells_every`: 0: never.
+  Queue(const World& world, std::span<const Job> jobs, const QueueRules& rules, Moment foretells_every)
+      : world_(world),
+        jobs_(jobs),
+        rules_(rules),
+        foretells_every_(foretells_every),
+        waits_(jobs.size(), -1),
+        turns_(jobs.size()) {}
 
   void run() {
     while (next_ < jobs_.size() || !waiting_.empty() || !running_.empty()) {
       go_on_to(next_moment());
       while (!waiting_.empty() && decide()) {
       }
+      if (foretells_every_ != 0) foretell();
     }
   }
+
+  struct Foretold {
+    std::size_t job;
+    bool comes;  ///< just then
+    Moment at;
+    std::optional<Moment> start;
+  };
+  const std::vector<Foretold>& foretold() const { return foretold_; }
 
   const std::vector<Moment>& waits() const { return waits_; }
   double idle_share() const { return idle_ / (static_cast<double>(kDevices) * static_cast<double>(now_)); }
@@ -161,6 +177,7 @@ class Queue {
       next = std::min(next, each.ends);
       if (const Moment end = each.since + assumed(each.was); end > now_) next = std::min(next, end);
     }
+    if (foretells_every_ != 0 && !waiting_.empty()) next = std::min(next, foretells_next_);
     return waiting_.empty() || free_devices() == 0 ? next : std::min(next, now_ + kTick);
   }
 
@@ -280,6 +297,46 @@ class Queue {
     return false;
   }
 
+  void foretell() {
+    const bool all = now_ >= foretells_next_;
+    if (all) foretells_next_ = (now_ / foretells_every_ + 1) * foretells_every_;
+    const auto comes = [&](const Waiting& one) { return jobs_[one.job].arrival == now_; };
+    if (waiting_.empty() || (!all && std::ranges::none_of(waiting_, comes))) return;
+    const GpusByUser has = gpus();
+    const QueueState queue = line_of(has);
+    const auto starts = rules_.expect == Expect::none ? starts_by_limits(queue) : starts_by_runs(queue, has);
+    for (std::size_t at = 0; at < starts.size(); ++at) {
+      const Waiting& one = waiting_[queue.wishes[at].id.value - 1];
+      if (jobs_[one.job].yields || waits_[one.job] >= 0 || !(all || comes(one))) continue;
+      const auto start = starts[at].transform([](const ExpectedStart& told) { return told.from; });
+      foretold_.push_back({one.job, comes(one), now_, start});
+    }
+  }
+
+  std::vector<std::optional<ExpectedStart>> starts_by_limits(QueueState queue) const {
+    for (Hold& hold : queue.holds) {
+      if (!jobs_[hold.owner.value - 1].length) hold.until = kNever;
+    }
+    return expected_starts(queue, rules_);
+  }
+
+  std::vector<std::optional<ExpectedStart>> starts_by_runs(QueueState queue, const GpusByUser& has) const {
+    for (Wish& wish : queue.wishes) wish.id = {jobs_.size() + waiting_[wish.id.value - 1].job + 1};
+    std::vector<Tenure> tenures;
+    for (const Running& each : running_) {
+      const Job& job = jobs_[each.was.job];
+      const auto& expected = each.was.expected;
+      tenures.push_back({{each.was.job + 1},
+                         job.user,
+                         each.since,
+                         job.length,
+                         expected ? expected->likely_s : std::nullopt,
+                         expected ? std::optional(expected->expected_s) : std::nullopt,
+                         job.yields});
+    }
+    return foretold_starts(queue, tenures, has, rules_);
+  }
+
   /// Ends those that yield on these devices; they join anew.
   bool end_yielding(const std::vector<std::size_t>& devices) {
     std::vector<std::size_t> ended;
@@ -298,6 +355,9 @@ class Queue {
   const World& world_;
   std::span<const Job> jobs_;
   const QueueRules& rules_;
+  Moment foretells_every_;
+  Moment foretells_next_ = 0;
+  std::vector<Foretold> foretold_;
   std::vector<Moment> waits_;  ///< of each job until it first started
   std::vector<std::int64_t> turns_;
   std::map<std::size_t, std::vector<Moment>> lasted_;  ///< by recipe
@@ -359,10 +419,29 @@ void print(const World& world, std::span<const Job> jobs, const Queue& queue) {
              mean(saying), mean(silent));
 }
 
+void print_foretold(std::span<const Job> jobs, const Queue& queue) {
+  for (const bool as_it_comes : {true, false}) {
+    double could = 0, told = 0, right = 0, too_soon = 0;
+    for (const Queue::Foretold& each : queue.foretold()) {
+      if (as_it_comes && !each.comes) continue;
+      ++could;
+      if (!each.start) continue;
+      ++told;
+      const Moment wait = std::max(kMinute, jobs[each.job].arrival + queue.waits()[each.job] - each.at);
+      const Moment said = std::max(kMinute, *each.start - each.at);
+      right += said <= 2 * wait && wait <= 2 * said ? 1 : 0;
+      too_soon += wait > 2 * said ? 1 : 0;
+    }
+    const double of_told = 100 / std::max(told, 1.0);
+    fmt::print("{} {:.1f} {:.1f} {:.1f} {:.1f}{}", could, 100 * told / std::max(could, 1.0), of_told * right,
+               of_told * too_soon, of_told * (told - right - too_soon), as_it_comes ? "  " : "\n");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 7) return 2;
+  if (argc != 7 && argc != 8) return 2;
   const Policy* policy = named(kPolicies, argv[1]);
   const World* world = named(kWorlds, argv[3]);
   const std::vector<double> quantiles = read_quantiles(argv[6]);
@@ -372,8 +451,11 @@ int main(int argc, char** argv) {
     const std::vector<Job> jobs =
         jobs_of(*world, quantiles, std::atof(argv[2]), static_cast<std::uint64_t>(seed),
                 static_cast<std::size_t>(std::atoi(argv[5])), policy->says);
-    Queue queue(*world, jobs, rules);
+    Queue queue(*world, jobs, rules, argc == 8 ? 3600 * std::atoi(argv[7]) : 0);
     queue.run();
-    print(*world, jobs, queue);
+    if (argc == 8)
+      print_foretold(jobs, queue);
+    else
+      print(*world, jobs, queue);
   }
 }

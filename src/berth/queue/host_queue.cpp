@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "berth/queue/foretelling.h"
 #include "berth/queue/queue_order.h"
 #include "berth/verdict/device_memory.h"
 
@@ -134,6 +135,44 @@ HostQueue make_host_queue(const Ledger& ledger, const Facts& facts, Moment now,
   return std::move(builder).result();
 }
 
+struct Starts {
+  HostQueue queue;
+  std::vector<std::optional<ExpectedStart>> starts;
+};
+
+Starts by_limits(const Ledger& ledger, const Facts& facts, Moment now,
+                 const std::set<TicketId>& passed_over) {
+  Facts assuming_nothing = facts;
+  assuming_nothing.policy.queue.assumed_s = kNever;
+  HostQueue queue = make_host_queue(ledger, assuming_nothing, now, passed_over, nullptr, Lengths::said);
+  auto starts = expected_starts(queue.state, facts.policy.queue);
+  return {std::move(queue), std::move(starts)};
+}
+
+bool goes_by_run_times(const Ledger& ledger) {
+  return std::ranges::any_of(ledger.tickets, [](const Ticket& ticket) {
+    return ticket.phase == TicketPhase::waiting && ticket.expected_s;
+  });
+}
+
+Starts foretold(const Ledger& ledger, const Facts& facts, Moment now, const std::set<TicketId>& passed_over) {
+  HostQueue queue = make_host_queue(ledger, facts, now, passed_over, nullptr, Lengths::said);
+  std::vector<Tenure> tenures;
+  for (const Ticket& lease : ledger.tickets) {
+    if (lease.phase != TicketPhase::granted) continue;
+    const Wish wish = wish_of(lease, false);
+    tenures.push_back({.id = lease.id,
+                       .uid = lease.uid,
+                       .since = granted_at(lease, kSecond - 1),
+                       .length = lease.time_s.transform([](auto seconds) { return seconds * kSecond; }),
+                       .likely = wish.likely,
+                       .expected = wish.expected,
+                       .yields = wish.yields});
+  }
+  auto starts = foretold_starts(queue.state, tenures, gpus_by_user(ledger), facts.policy.queue);
+  return {std::move(queue), std::move(starts)};
+}
+
 }  // namespace
 
 HostQueue host_queue_of(const Ledger& ledger, const Facts& facts, Moment now,
@@ -163,10 +202,8 @@ std::map<TicketId, ForeseenStart> expected_starts(const Ledger& ledger, const Fa
                                                   const std::set<TicketId>& passed_over) {
   std::map<TicketId, ForeseenStart> expected;
   if (count_waiting(ledger) == 0) return expected;
-  Facts assuming_nothing = facts;
-  assuming_nothing.policy.queue.assumed_s = kNever;
-  const HostQueue queue = make_host_queue(ledger, assuming_nothing, now, passed_over, nullptr, Lengths::said);
-  const auto starts = expected_starts(queue.state, facts.policy.queue);
+  const auto [queue, starts] = goes_by_run_times(ledger) ? foretold(ledger, facts, now, passed_over)
+                                                         : by_limits(ledger, facts, now, passed_over);
   for (std::size_t at = 0; at < starts.size(); ++at) {
     if (!starts[at]) continue;
     ForeseenStart& start = expected[queue.state.wishes[at].id];

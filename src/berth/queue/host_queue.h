@@ -41,7 +41,8 @@ struct ForeseenStart {
   std::vector<std::string> uuids{};
 };
 
-/// About when each waiter starts, and on what; as expected_starts of the schedule.
+/// About when each waiter starts, and on what: where a ticket goes by run times as foretold_starts, and else
+/// as expected_starts of the schedule.
 std::map<TicketId, ForeseenStart> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
                                                   const std::set<TicketId>& passed_over = {});
 

@@ -99,6 +99,8 @@ Moment in_moments(std::int64_t seconds) {
   return seconds * kSecond;
 }
 
+}  // namespace
+
 GpusByUser gpus_by_user(const Ledger& ledger) {
   GpusByUser has;
   for (const Ticket& ticket : ledger.tickets) {
@@ -108,8 +110,6 @@ GpusByUser gpus_by_user(const Ledger& ledger) {
   }
   return has;
 }
-
-}  // namespace
 
 std::int64_t next_fair_number(std::uint32_t uid, std::span<const Numbered> others) {
   std::optional<std::int64_t> last_granted, first_waiting;

@@ -23,6 +23,9 @@ struct GpusByUser {
   std::map<std::uint32_t, std::uint64_t> firmly;  ///< not counting leases that yield
 };
 
+/// As the leases of the ledger say.
+GpusByUser gpus_by_user(const Ledger& ledger);
+
 /// A ticket with a number.
 struct Numbered {
   std::uint32_t uid = 0;

@@ -25,7 +25,8 @@ struct Standing {
   bool stopped = false;            ///< others pass it over until it goes on
   std::chrono::seconds waited{0};  ///< how long the request has waited so far
   /// About when the request starts if each job with a time limit takes all of it, in seconds since the epoch.
-  /// nullopt: a job that it waits for has no time limit, or the request is too far back in the queue.
+  /// nullopt: a job that it waits for has no time limit, or the request is too far back in the queue. Where
+  /// run times count: about as they are expected; nullopt: nobody can tell by them.
   std::optional<std::int64_t> starts_at_s{};
   std::vector<std::string> starts_on{};  ///< with it: UUIDs of the devices on which it then starts
   /// It is to start before a rival that came earlier, since it fits into the gap before this one's reserved
