@@ -61,6 +61,8 @@ def processes(machine: Machine) -> dict:
                 found["run"].append(pid)
             elif "submit" in words:
                 found["submit"].append(pid)
+            elif "edit" in words:
+                found["edit"].append(pid)
             elif words[0] == "sh":
                 found["job"].append(pid)
     return found
@@ -75,6 +77,7 @@ class Storm:
         self.found = Found()
         self.count = 0
         self.submitting = {}
+        self.editing = []
         self.tokens = {}
 
     def submit(self) -> None:
@@ -90,7 +93,30 @@ class Storm:
             "submit", "-J", token, *array, *request, "--", *words
         )
 
+    def edit(self) -> None:
+        number = str(self.random.randint(1, self.count + 1))
+        other = str(self.random.randint(1, self.count + 1))
+        wish = self.random.choice(
+            [
+                ["--hold"],
+                ["--no-hold"],
+                ["--first"],
+                ["--last"],
+                ["--before", other],
+                ["-n", "1"],
+                ["-n", "2"],
+            ]
+        )
+        self.editing.append(self.machine.start_berth("edit", number, *wish, "--yes"))
+
+    def collect_edits(self) -> None:
+        for process in [each for each in self.editing if each.poll() is not None]:
+            process.communicate()
+            self.editing.remove(process)
+            self.machine.running.remove(process)
+
     def collect(self) -> None:
+        self.collect_edits()
         for token, process in list(self.submitting.items()):
             if process.poll() is not None:
                 process.communicate()
@@ -117,6 +143,8 @@ class Storm:
     def round(self) -> None:
         for _ in range(self.random.randint(0, 3)):
             self.submit()
+        for _ in range(self.random.randint(0, 2)):
+            self.edit()
         time.sleep(self.random.random() * 0.03)  # when a kill comes is what is tried
         self.kill_one()
         self.collect()
@@ -129,9 +157,12 @@ class Storm:
 
     def settle(self) -> Found:
         """Lets all that is left run."""
-        while self.submitting:
+        while self.submitting or self.editing:
             self.collect()
             time.sleep(0.01)
+        for job in self.told():
+            if job["held"]:
+                self.machine.berth("edit", str(job["job"]), "--no-hold")
         end = time.monotonic() + DEADLINE_S + self.count
         while any(job["state"] in ("waiting", "running") for job in self.told()):
             assert time.monotonic() < end, "some still wait, and nothing happens"

@@ -31,6 +31,7 @@ TEST_CASE("options of sbatch become those of submit") {
            Row{"time", "UNLIMITED", {}},
            Row{"array", "0-7:2,9%3", {"--array=0,2,4,6,9%3"}},
            Row{"dependency", "afterok:1:2,afterany:3", {"--after-ok=1,2", "--after=3"}},
+           Row{"dependency", "afternotok:1,singleton", {"--after-fail=1", "--singleton"}},
            Row{"begin", "now", {}},
            Row{"begin", "now+2hours", {"--at=2h"}},
            Row{"begin", "22:00", {"--at=22:00"}},
