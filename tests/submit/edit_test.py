@@ -76,24 +76,30 @@ def test_a_hold_that_would_cost_the_place_in_the_queue_is_said_first(busy):
     assert job(busy, only)["in_line"] and not job(busy, only)["held"]
     edit(busy, only, "--hold", "--yes")
     assert not job(busy, only)["in_line"] and job(busy, only)["held"]
-    assert busy.berth("queue", "--json").json["waiting"] == []
+    assert busy.berth("queue", "--json").json["waiters"] == []
     busy.free()
     edit(busy, only, "--no-hold")
     all_end(busy, only)
     assert order(busy) == ["only"]
 
 
-def waiting_ids(machine) -> list[str]:
-    return [each["id"] for each in machine.berth("queue", "--json").json["waiting"]]
+def places(machine) -> list[str]:
+    """The tickets that wait in the queue of the machine."""
+    return [each["id"] for each in machine.berth("queue", "--json").json["waiters"]]
+
+
+def place_in_queue(machine) -> list[str]:
+    """Once there is one: a process has its task a moment earlier."""
+    return eventually(lambda: places(machine))
 
 
 def test_the_place_in_the_queue_goes_to_the_job_that_is_put_first(busy):
     first, second, third = (marked(busy, word) for word in ("first", "second", "third"))
     in_line(busy, first)
-    place = waiting_ids(busy)
+    place = place_in_queue(busy)
     edit(busy, third, "--first")
     assert f"job {first}: job {third} starts in its place in the queue" in busy.berth("jobs").out
-    assert waiting_ids(busy) == place
+    assert places(busy) == place
     busy.free()
     all_end(busy, first, second, third)
     assert order(busy) == ["third", "first", "second"]
@@ -121,9 +127,9 @@ def test_what_runs_in_the_place_of_another_job_is_that_job_for_everybody(busy):
 def test_held_in_the_queue_a_job_leaves_its_place_to_the_next(busy):
     first, second = marked(busy, "first"), marked(busy, "second")
     in_line(busy, first)
-    place = waiting_ids(busy)
+    place = place_in_queue(busy)
     edit(busy, first, "--hold")
-    assert waiting_ids(busy) == place
+    assert places(busy) == place
     busy.free()
     all_end(busy, second)
     assert order(busy) == ["second"] and job(busy, first)["held"]

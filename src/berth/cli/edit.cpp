@@ -41,14 +41,14 @@ class Edit : public command::Command {
                               const std::vector<std::string>& words) override {
     if (words.size() != 1)
       return fail(ErrorCode::usage, "edit which job? One at a time; `berth jobs` has them");
-    if (!wish_.hold && wish_.place == EditWish::Place::same && given_.empty())
+    if (!wish_.hold && wish_.move == EditWish::Move::same && given_.empty())
       return fail(ErrorCode::usage,
                   "what is to change? --hold, --no-hold, --first, --last, --before JOB, or an option of the "
                   "request");
     BERTH_LET(const auto spool, jobs::open_spool());
     BERTH_LET(const auto jobs, named_jobs(spool, words));
-    BERTH_LET(const auto told, edit_job(environment, spool, jobs.front(), wish_, given_));
-    return command::Output{.out = told + "\n"};
+    BERTH_LET(auto edited, edit_job(environment, spool, jobs.front(), wish_, given_));
+    return command::Output{.out = edited.told + "\n", .err = std::move(edited.trouble)};
   }
 
  private:
@@ -58,15 +58,15 @@ class Edit : public command::Command {
     syntax.options.push_back(wish_to("no-hold", "", "let it go: it waits for its turn again",
                                      [this](auto) { return hold(false); }));
     syntax.options.push_back(wish_to("first", "", "before all other jobs of yours with the same request",
-                                     [this](auto) { return place(EditWish::Place::first); }));
+                                     [this](auto) { return move(EditWish::Move::first); }));
     syntax.options.push_back(wish_to("last", "", "behind all other jobs of yours with the same request",
-                                     [this](auto) { return place(EditWish::Place::last); }));
+                                     [this](auto) { return move(EditWish::Move::last); }));
     syntax.options.push_back(wish_to(
         "before", "JOB", "before this one, which has the same request", [this](std::string_view value) {
           const auto id = task_id_from_text(value);
           if (!id || id->index) return Result<void>(fail(ErrorCode::usage, "must be the number of a job"));
           wish_.before = id->job;
-          return place(EditWish::Place::before);
+          return move(EditWish::Move::before);
         }));
     syntax.options.push_back(wish_to("yes", "", "also if it loses its place in the queue of the machine",
                                      [this](auto) -> Result<void> {
@@ -87,10 +87,10 @@ class Edit : public command::Command {
     return {};
   }
 
-  Result<void> place(EditWish::Place wanted) {
-    if (wish_.place != EditWish::Place::same)
+  Result<void> move(EditWish::Move wanted) {
+    if (wish_.move != EditWish::Move::same)
       return fail(ErrorCode::usage, "one of --first, --last and --before");
-    wish_.place = wanted;
+    wish_.move = wanted;
     return {};
   }
 

@@ -1,4 +1,4 @@
-// What is written of the job itself is one append, which counts as a whole or not at all. `berth __job`
+// All that is written of the job itself is one append, which counts as a whole or not at all. `berth __job`
 // writes that its command begins, and then reads; an edit writes, and then reads. So one of both sees the
 // other.
 
@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/command/messages.h"
 #include "berth/jobs/job_request.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/new_job.h"
@@ -21,6 +22,10 @@ namespace {
 
 // A process that waits in the queue ends at once.
 constexpr std::chrono::seconds kLeavesQueue{5};
+
+bool is_waiting(const TaskStanding& task) {
+  return task.phase == TaskPhase::waiting;
+}
 
 std::string_view name_of_option(std::string_view word) {
   return word.substr(0, word.find('='));
@@ -57,7 +62,7 @@ Result<Job> with_request(command::Environment& environment, const JobSpool& spoo
 
 RivalJob rival_of(std::uint64_t number, const Job& job, const std::vector<TaskStanding>& standings,
                   const TaskStanding& whole, bool is_far) {
-  RivalJob rival{.number = number, .place = place_of(number, whole.place), .on_hold = whole.on_hold};
+  RivalJob rival{.number = number, .position = position_of(number, whole.position), .on_hold = whole.on_hold};
   rival.can_pass = job.tenant == 0 && !is_far;
   const std::vector<TaskId> tasks = tasks_of(number, job);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -66,7 +71,7 @@ RivalJob rival_of(std::uint64_t number, const Job& job, const std::vector<TaskSt
       rival.in_queue = tasks[i];
       rival.passes_to = standings[i].passes_to;
     }
-    if (!standings[i].in_queue && !rival.heir && !is_far && may_take_place(job)) rival.heir = tasks[i];
+    if (!standings[i].in_queue && !rival.heir && !is_far && may_run_instead(job)) rival.heir = tasks[i];
   }
   return rival;
 }
@@ -80,15 +85,14 @@ Result<EditFacts> facts_of(const JobSpool& spool, const NumberedJob& job) {
   for (const std::uint64_t number : numbers) {
     facts.newest = number;
     const auto other = spool.job(number);
-    // What cannot be read is not run either.
+    // Neither is one run that cannot be read.
     if (!other || !*other || (*other)->rivals != job.job.rivals) continue;
     // A program moves its jobs among its own.
     if (job.job.tenant != 0 && (*other)->tenant != job.job.tenant) continue;
     const auto standings = spool.standings(number, **other);
     const auto whole = spool.as_a_whole(number);
     if (!standings || !whole) continue;
-    const bool waits = std::ranges::any_of(
-        *standings, [](const TaskStanding& task) { return task.phase == TaskPhase::waiting; });
+    const bool waits = std::ranges::any_of(*standings, is_waiting);
     if (waits || number == job.number)
       facts.rivals.push_back(rival_of(number, **other, *standings, *whole, is_far));
   }
@@ -104,9 +108,9 @@ TaskEvent event_of_pass(const std::optional<TaskId>& heir) {
 
 std::vector<TaskEvent> events_of(const EditPlan& plan, TaskId job, const TaskStanding& whole) {
   std::vector<TaskEvent> events;
-  if (plan.place) {
-    events.emplace_back().kind = TaskEventKind::placed;
-    events.back().place = *plan.place;
+  if (plan.position) {
+    events.emplace_back().kind = TaskEventKind::moved;
+    events.back().position = *plan.position;
   }
   // Before the hold: whoever reads that knows whether a process is to stay.
   if (plan.pass && plan.pass->in_queue == job) events.push_back(event_of_pass(plan.pass->heir));
@@ -139,13 +143,12 @@ void leave_queue(const JobSpool& spool, const NumberedJob& job) {
 
 }  // namespace
 
-Result<std::string> edit_job(command::Environment& environment, const JobSpool& spool,
-                             const NumberedJob& named, EditWish wish,
-                             const std::vector<std::string>& request) {
+Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& spool, const NumberedJob& named,
+                           EditWish wish, const std::vector<std::string>& request) {
   std::optional<Job> edited;
   if (!request.empty() && !named.index) {
     BERTH_LET(const auto standings, spool.standings(named.number, named.job));
-    if (std::ranges::none_of(standings, [](const auto& task) { return task.phase == TaskPhase::waiting; }))
+    if (std::ranges::none_of(standings, is_waiting))
       return std::unexpected(not_editable(named.number, standings));
     BERTH_LET(edited, with_request(environment, spool, named, request));
     wish.new_request = edited->request != named.job.request;
@@ -168,16 +171,22 @@ Result<std::string> edit_job(command::Environment& environment, const JobSpool& 
     BERTH_DO(spool.edit(numbers, job.number, *edited, std::move(events)));
   else if (!events.empty())
     BERTH_DO(spool.note_wish(job.number, std::move(events)));
+  // The job is edited now, and an error would be untrue.
+  EditedJob done{plan.told.empty() ? fmt::format("job {} has this request already", job.number) : plan.told,
+                 ""};
+  const auto beside = [&done](const Result<void>& result) {
+    if (!result) done.trouble += command::as_lines({result.error().message});
+  };
   if (plan.pass && plan.pass->in_queue != as_one)
-    BERTH_DO(spool.append(plan.pass->in_queue, event_of_pass(plan.pass->heir)));
-  BERTH_LET(const auto standings, spool.standings(job.number, job.job));
-  if (std::ranges::none_of(standings, [](const auto& task) { return task.phase == TaskPhase::waiting; }))
+    beside(spool.append(plan.pass->in_queue, event_of_pass(plan.pass->heir)));
+  if (const auto standings = spool.standings(job.number, job.job);
+      standings && std::ranges::none_of(*standings, is_waiting))
     return fail(ErrorCode::failure,
-                fmt::format("meanwhile it has begun: {}", not_editable(job.number, standings).message));
+                fmt::format("meanwhile it has begun: {}", not_editable(job.number, *standings).message));
   if (plan.leaves_queue) leave_queue(spool, job);
   if (plan.pass) spool.ring(plan.pass->in_queue);
-  BERTH_DO(ensure_runner(spool, as_one));
-  return plan.told.empty() ? fmt::format("job {} has this request already", job.number) : plan.told;
+  beside(ensure_runner(spool, as_one));
+  return done;
 }
 
 }  // namespace berth::jobs

@@ -10,10 +10,15 @@
 
 namespace berth::jobs {
 
-/// Edits a waiting job as the wish says, and gives what has happened in words. `request`: options of the
+/// A job that was edited.
+struct EditedJob {
+  std::string told;     ///< what has happened, a sentence
+  std::string trouble;  ///< what could not be done beside it, whole lines
+};
+/// Edits a waiting job as the wish says. `request`: options of the
 /// request, each of which takes the place of the same option. The job is edited as a whole or not at all,
 /// whoever is killed. Error: as plan_edit and, for a request, as `berth submit`; the job is as it was.
-Result<std::string> edit_job(command::Environment& environment, const JobSpool& spool, const NumberedJob& job,
-                             EditWish wish, const std::vector<std::string>& request);
+Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& spool, const NumberedJob& job,
+                           EditWish wish, const std::vector<std::string>& request);
 
 }  // namespace berth::jobs

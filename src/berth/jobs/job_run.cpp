@@ -214,7 +214,7 @@ class TaskRun {
       is_lost_ = ::chdir(job_.folder.c_str()) != 0;
       return std::nullopt;
     }
-    // Whoever has cancelled, held or edited it just before may be about to end this process.
+    // A user who has cancelled, held or edited it just before may be about to end this process.
     const auto now = spool_.standing(id_);
     is_lost_ = !now || now->phase != mine->phase || now->on_hold != mine->on_hold || now->edit != mine->edit;
     if (is_lost_) return std::nullopt;
@@ -239,7 +239,7 @@ class TaskRun {
       heir.edit = whole.edit;
       BERTH_LET(const auto job, spool_.job(id.job));
       BERTH_LET(const auto standing, spool_.standing(id));
-      const bool may = heir.lock && job && job->rivals == job_.rivals && may_take_place(*job) &&
+      const bool may = heir.lock && job && job->rivals == job_.rivals && may_run_instead(*job) &&
                        standing.phase == TaskPhase::waiting && !standing.on_hold;
       if (!may) return fail(ErrorCode::not_now, "it cannot take the place");
       heir.job = *job;

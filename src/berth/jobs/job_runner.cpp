@@ -121,7 +121,7 @@ class JobRunner {
         const auto whole = read.job->array.empty() && read.job->params.empty() && read.job->lines_of.empty()
                                ? Result<TaskStanding>(standings->front())
                                : spool_.as_a_whole(number);
-        if (whole) read.place = whole->place;
+        if (whole) read.position = whole->position;
         read.standings = *std::move(standings);
         if (const auto request = read.job->tenant != 0 ? read_job_request(read.job->request)
                                                        : fail(ErrorCode::failure, "it is not asked for"))

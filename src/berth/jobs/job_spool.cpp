@@ -380,7 +380,11 @@ Result<void> JobSpool::note_wish(std::uint64_t number, std::vector<TaskEvent> ev
     return sys::fail_errno(fmt::format("opening {}/{}", path_, name));
   if (const auto room = reserve(file.get(), status.st_size); !room)
     return std::unexpected(context(room.error(), fmt::format("{}/{}", path_, name)));
-  return append({number, {}}, std::move(events), true);
+  BERTH_DO(append({number, {}}, std::move(events)));
+  // It counts now, and to say that nothing has changed would be untrue: a disk that does not keep it keeps
+  // the job as it was.
+  ::fdatasync(file.get());
+  return {};
 }
 
 Result<TaskStanding> JobSpool::as_a_whole(std::uint64_t number) const {

@@ -74,7 +74,7 @@ class JobSpool {
   Result<void> edit(const sys::Descriptor& numbers, std::uint64_t number, const Job& edited,
                     std::vector<TaskEvent> events) const;
   /// Appends what a user wants of a job, and keeps room for what may happen to it later, as on a disk that
-  /// fills up. The events are on the disk when this returns. Error: `failure`; none of them counts.
+  /// fills up. Error: `failure`; none of the events counts.
   Result<void> note_wish(std::uint64_t number, std::vector<TaskEvent> events) const;
   /// Removes a job and all of its files. REQUIRES: all of its tasks are over.
   Result<void> forget(std::uint64_t number);

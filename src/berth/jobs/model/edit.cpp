@@ -8,7 +8,7 @@
 namespace berth {
 namespace {
 
-using Place = EditWish::Place;
+using Move = EditWish::Move;
 
 bool any_waits(const std::vector<TaskStanding>& standings) {
   return std::ranges::any_of(standings,
@@ -22,7 +22,7 @@ bool any_runs(const std::vector<TaskStanding>& standings) {
 
 void sort(std::vector<RivalJob>& rivals) {
   std::ranges::sort(rivals, [](const RivalJob& a, const RivalJob& b) {
-    return std::pair(a.place, a.number) < std::pair(b.place, b.number);
+    return std::pair(a.position, a.number) < std::pair(b.position, b.number);
   });
 }
 
@@ -58,22 +58,22 @@ class Planner {
   RivalJob& self() { return *std::ranges::find(rivals_, facts_.number, &RivalJob::number); }
 
   Result<void> take_place() {
-    if (wish_.place == Place::same) return {};
+    if (wish_.move == Move::same) return {};
     auto others = rivals_;
     std::erase_if(others, [this](const RivalJob& each) { return each.number == facts_.number; });
     auto next = others.end();
-    if (wish_.place == Place::first) next = others.begin();
-    if (wish_.place == Place::before) {
+    if (wish_.move == Move::first) next = others.begin();
+    if (wish_.move == Move::before) {
       next = std::ranges::find(others, wish_.before, &RivalJob::number);
       if (next == others.end()) return no_rival();
     }
-    const std::string before = next == others.begin() ? "" : std::prev(next)->place;
+    const std::string before = next == others.begin() ? "" : std::prev(next)->position;
     // Behind all that are there, and before those that come later.
-    const std::string behind = next == others.end() ? place_of(facts_.newest + 1, "") : next->place;
-    std::string& mine = self().place;
+    const std::string behind = next == others.end() ? position_of(facts_.newest + 1, "") : next->position;
+    std::string& mine = self().position;
     if (before < mine && mine < behind) return {};
-    mine = place_between(before, behind);
-    plan_.place = mine;
+    mine = position_between(before, behind);
+    plan_.position = mine;
     sort(rivals_);
     return {};
   }
@@ -94,7 +94,7 @@ class Planner {
     mine.on_hold = *wish_.hold;
   }
 
-  // Who runs when the process in the queue gets its GPUs.
+  // Decides which job runs when the process in the queue gets its GPUs.
   void pass_on() {
     const auto in_queue =
         std::ranges::find_if(rivals_, [](const RivalJob& each) { return each.in_queue.has_value(); });
@@ -111,7 +111,7 @@ class Planner {
     std::optional<TaskId> heir;
     if (first->number != in_queue->number) heir = first->heir;
     if (heir != in_queue->passes_to) plan_.pass = EditPlan::Pass{*in_queue->in_queue, heir};
-    const bool comes_later = first->number != facts_.number && first->place > self().place;
+    const bool comes_later = first->number != facts_.number && first->position > self().position;
     starts_before_ = comes_later && !self().on_hold ? first->number : 0;
   }
 
@@ -130,7 +130,7 @@ class Planner {
               : fmt::format("job {} waits again", facts_.number));
     else if (wish_.hold)
       say(fmt::format("job {} is {} already", facts_.number, *wish_.hold ? "held" : "not held"));
-    if (wish_.place != Place::same) say(fmt::format("job {} is {}", facts_.number, where()));
+    if (wish_.move != Move::same) say(fmt::format("job {} is {}", facts_.number, where()));
     if (wish_.new_request)
       say(fmt::format("job {} has the new request, and joins the queue with it", facts_.number));
   }
@@ -155,7 +155,7 @@ class Planner {
 
 }  // namespace
 
-bool may_take_place(const Job& job) {
+bool may_run_instead(const Job& job) {
   return job.tenant == 0 && job.at_once == 0 && !job.not_on_last_device && !job.singleton &&
          job.after.empty() && job.after_ok.empty() && job.after_fail.empty() && !job.not_before_s;
 }

@@ -18,11 +18,11 @@ namespace berth {
 
 /// What a user wants changed.
 struct EditWish {
-  enum class Place { same, first, last, before };
+  enum class Move { same, first, last, before };
 
   std::optional<bool> hold{};
-  Place place = Place::same;
-  std::uint64_t before = 0;  ///< Place::before: this job
+  Move move = Move::same;
+  std::uint64_t before = 0;  ///< Move::before: this job
   bool new_request = false;
   bool yes = false;  ///< the user knows what it costs
 };
@@ -30,7 +30,7 @@ struct EditWish {
 /// A job of the user that is not over.
 struct RivalJob {
   std::uint64_t number = 0;
-  std::string place;  ///< as place_of gives it
+  std::string position;  ///< as position_of gives it
   bool on_hold = false;
   std::optional<TaskId> in_queue{};   ///< its task that a process has in the queue of the machine
   std::optional<TaskId> passes_to{};  ///< TaskStanding::passes_to of that
@@ -50,7 +50,7 @@ struct EditFacts {
 
 /// What to write. Nothing of it: the job is so already.
 struct EditPlan {
-  std::optional<std::string> place{};  ///< its new place
+  std::optional<std::string> position{};  ///< its new place
   std::optional<bool> hold{};
   bool new_request = false;
   /// The process that has this task in the queue is to run `heir` instead; nullopt: what it came for.
@@ -73,7 +73,7 @@ Result<EditPlan> plan_edit(const EditFacts& facts, const EditWish& wish);
 
 /// Whether a task of the job may run in the place of another one: nothing but its turn keeps it from its
 /// start.
-bool may_take_place(const Job& job);
+bool may_run_instead(const Job& job);
 
 /// Why a job that stands like this cannot be edited.
 Error not_editable(std::uint64_t number, const std::vector<TaskStanding>& standings);

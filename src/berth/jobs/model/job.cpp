@@ -99,7 +99,7 @@ void wait_again(TaskStanding& task) {
   fresh.devices = std::move(task.devices);
   fresh.cut_bytes = task.cut_bytes;
   fresh.not_told = std::move(task.not_told);
-  fresh.place = std::move(task.place);
+  fresh.position = std::move(task.position);
   fresh.edit = task.edit;
   fresh.for_newer = task.for_newer;
   task = std::move(fresh);
@@ -178,8 +178,8 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
     case TaskEventKind::output_cut:
       task.cut_bytes = event.cut_bytes.value_or(0);
       break;
-    case TaskEventKind::placed:
-      task.place = event.place;
+    case TaskEventKind::moved:
+      task.position = event.position;
       break;
     case TaskEventKind::passed:
       task.passes_to = event.to;
@@ -347,19 +347,19 @@ GpusOfTenants gpus_of_tenants(const std::vector<KnownJob>& jobs) {
 
 }  // namespace
 
-std::string place_of(std::uint64_t number, std::string_view place) {
-  return place.empty() ? fmt::format("{:020}", number) : std::string(place);
+std::string position_of(std::uint64_t number, std::string_view moved_to) {
+  return moved_to.empty() ? fmt::format("{:020}", number) : std::string(moved_to);
 }
 
 // As fractions of which these are the digits. There is always room for one more.
-std::string place_between(std::string_view before, std::string_view next) {
-  std::string place;
+std::string position_between(std::string_view before, std::string_view next) {
+  std::string position;
   for (std::size_t at = 0;; ++at) {
     const int low = at < before.size() ? before[at] - '0' : 0;
-    const bool is_bounded = !next.empty() && place == next.substr(0, at);
+    const bool is_bounded = !next.empty() && position == next.substr(0, at);
     const int high = !is_bounded ? 10 : at < next.size() ? next[at] - '0' : 0;
-    if (high - low > 1) return place + static_cast<char>('0' + (low + high) / 2);
-    place += static_cast<char>('0' + low);
+    if (high - low > 1) return position + static_cast<char>('0' + (low + high) / 2);
+    position += static_cast<char>('0' + low);
     // It is below the next one now, and only has to be behind the other.
   }
 }
@@ -370,9 +370,9 @@ namespace {
 std::vector<std::size_t> in_order(const std::vector<KnownJob>& jobs) {
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (std::ranges::any_of(jobs, [](const KnownJob& job) { return !job.place.empty(); }))
-    std::ranges::stable_sort(order, {},
-                             [&](std::size_t each) { return place_of(jobs[each].number, jobs[each].place); });
+  if (std::ranges::any_of(jobs, [](const KnownJob& job) { return !job.position.empty(); }))
+    std::ranges::stable_sort(
+        order, {}, [&](std::size_t each) { return position_of(jobs[each].number, jobs[each].position); });
   return order;
 }
 

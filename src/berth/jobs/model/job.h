@@ -125,7 +125,7 @@ enum class TaskEventKind {
   not_told,    ///< a notice about it could not be sent
   preempted,   ///< it was ended for a waiter, and is run again; no effect if it was cancelled
   cut_off,     ///< its process ended without a word, and it is run again; no effect if it was cancelled
-  placed,      ///< of a job: its place among the jobs of its user with the same request
+  moved,       ///< of a job: its position among the jobs of its user with the same request
   passed,      ///< its process in the queue is to run another task in its place
   edited,      ///< its job has another request; no effect once it runs
 };
@@ -160,7 +160,7 @@ struct TaskEvent {
   bool holds = false;
   /// cancelled: it is not. The job has a condition that an older Berth does not know, and would not heed.
   bool for_older = false;
-  std::string place{};         ///< placed: as Job places are compared; "": the one that its number gives it
+  std::string position{};      ///< moved: its new one; "": the one that its number gives it
   std::optional<TaskId> to{};  ///< passed: that task; nullopt: none any more
   bool handed_on = false;      ///< taken: by nobody, its process goes on with another task
   unsigned edit = 0;           ///< edited: the number of the edit, of which the spool has the job
@@ -213,7 +213,7 @@ struct TaskStanding {
   /// Of its last run. Of an array: the energy of those of its tasks that tell it, and the highest peak.
   RunFigures figures{};
   bool left_behind = false;  ///< it is over, and processes of it still have its lock, and so its GPUs
-  std::string place{};       ///< TaskEvent::place
+  std::string position{};    ///< TaskEvent::position
   std::optional<TaskId> passes_to{};  ///< if in the queue: which task its process is to run instead
   bool handed_on = false;             ///< if waiting: its process has gone on with another task
   unsigned edit = 0;                  ///< the edit that is in force; 0: it is as it was submitted
@@ -283,15 +283,15 @@ struct KnownJob {
   std::uint64_t tenant = 0;         ///< as Job::tenant
   unsigned tenant_gpus = 0;         ///< as Job::tenant_gpus
   unsigned gpus = 1;                ///< how many each task gets
-  std::string place{};              ///< TaskEvent::place
+  std::string position{};           ///< TaskEvent::position
   std::string name{};               ///< as Job::name
   bool singleton = false;           ///< as Job::singleton
 };
 
-/// Where a job stands among the jobs of its user with the same request. Places are compared as texts.
-std::string place_of(std::uint64_t number, std::string_view place);
-/// A place before `next` and behind `before`; "": behind or before none. REQUIRES: before < next.
-std::string place_between(std::string_view before, std::string_view next);
+/// The position of a job among those of its user with the same request. Positions are compared as texts.
+std::string position_of(std::uint64_t number, std::string_view moved_to);
+/// A position before `next` and behind `before`; "": behind or before none. REQUIRES: before < next.
+std::string position_between(std::string_view before, std::string_view next);
 
 /// The tasks that are to join the queue now: of jobs that are rivals of each other one task at a time, in the
 /// order of their places, which is that of their numbers unless their user has changed it. So a thousand jobs

@@ -19,7 +19,7 @@ constexpr unsigned kJobVersion = 1;
 
 constexpr std::array<std::string_view, 14> kEventKinds{
     "taken",      "started",  "ended",    "cancelled", "put_off", "again",  "retried",
-    "output_cut", "not_told", "gave_way", "cut_off",   "placed",  "passed", "edited"};
+    "output_cut", "not_told", "gave_way", "cut_off",   "moved",   "passed", "edited"};
 
 template <class Fields>
 constexpr bool is_reading = std::is_same_v<Fields, FieldReader>;
@@ -90,7 +90,7 @@ void fields_of_event(EventType& event, Fields& field) {
   field("use_percent", event.figures.use_percent);
   field("holds", event.holds);
   field("for_older", event.for_older);
-  field("place", event.place);
+  field("position", event.position);
   field("to", event.to);
   field("handed_on", event.handed_on);
   if (event.edit != 0 || is_reading<Fields>) field("edit", event.edit);

@@ -138,11 +138,11 @@ class RunnerRules {
     if (std::ranges::all_of(read.standings, is_over)) act(TellEnd{read.number});
     if (has_gone) return drop(state_, read.number);
     if (known_job == nullptr) known_job = &add(read, job);
-    // What its user may have edited since it was read first.
+    // Its user may have edited it since it was read first.
     if (known_job->rivals != job.rivals) state_.pauses.erase(read.number);
     known_job->rivals = job.rivals;
     known_job->gpus = read.gpus;
-    known_job->place = read.place;
+    known_job->position = read.position;
     state_.over.erase(read.number);
     note_all(*known_job, read.standings);
   }
@@ -166,7 +166,7 @@ class RunnerRules {
                                        .tenant = job.tenant,
                                        .tenant_gpus = job.tenant_gpus,
                                        .gpus = read.gpus,
-                                       .place = read.place,
+                                       .position = read.position,
                                        .name = job.name,
                                        .singleton = job.singleton});
   }
@@ -255,7 +255,7 @@ class RunnerRules {
   void on(const Rung& rung) {
     for (const TaskId id : rung.tasks) {
       const KnownJob* job = known(id.job);
-      // One that does not run may have been edited.
+      // A job that does not run may have been edited.
       if (job == nullptr || (!id.index && (!job->indices.empty() || job->tasks.front() != Task::running)))
         act(ReadJob{id.job});
       else

@@ -128,7 +128,7 @@ struct JobRead {
   std::optional<Job> job{};               ///< nullopt: it is not there, or cannot be read
   std::vector<TaskStanding> standings{};  ///< of its tasks, in order
   unsigned gpus = 1;                      ///< how many each of its tasks gets
-  std::string place{};                    ///< as TaskEvent::place
+  std::string position{};                 ///< as TaskEvent::position
 };
 /// The answer to ReadTask.
 struct TaskRead {

@@ -110,8 +110,8 @@ class TaskRules {
       act(TellStart{starting.devices});
       return act(Go{});
     }
-    // What was said of an array says nothing of a task of it that has started. Of one that is held, or
-    // edited, nothing has run: it waits.
+    // An array is cancelled, held or edited without a word to a task of it that has just started. If it is
+    // held or edited, nothing of the task has run: it waits.
     if (now.array_cancelled && id_.index)
       act(Note{event_of(TaskEventKind::cancelled)});
     else if (runs)

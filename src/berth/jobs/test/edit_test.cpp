@@ -7,7 +7,7 @@
 namespace berth::edit_test {
 namespace {
 
-using Place = EditWish::Place;
+using Move = EditWish::Move;
 
 TaskStanding stands(TaskPhase phase) {
   TaskStanding standing;
@@ -21,8 +21,10 @@ struct Line {
     facts.number = edited;
     facts.standings = {stands(TaskPhase::waiting)};
     for (std::uint64_t number = 1; number <= count; ++number)
-      facts.rivals.push_back(
-          {.number = number, .place = place_of(number, ""), .can_pass = true, .heir = TaskId{number, {}}});
+      facts.rivals.push_back({.number = number,
+                              .position = position_of(number, ""),
+                              .can_pass = true,
+                              .heir = TaskId{number, {}}});
     facts.rivals.front().in_queue = TaskId{1, {}};
     facts.rivals.front().heir.reset();
     facts.newest = count;
@@ -44,29 +46,29 @@ EditPlan::Pass pass(std::optional<std::uint64_t> heir) {
 }  // namespace
 
 TEST_CASE("a job that is put first takes the place in the queue") {
-  const EditPlan plan = Line(3).plan({.place = Place::first});
-  CHECK(plan.place < place_of(1, ""));
+  const EditPlan plan = Line(3).plan({.move = Move::first});
+  CHECK(plan.position < position_of(1, ""));
   CHECK(plan.pass == pass(3));
   CHECK(!plan.leaves_queue);
 }
 
 TEST_CASE("a place behind the one in the queue changes nothing there") {
-  const EditPlan plan = Line(4).plan({.place = Place::before, .before = 3});
-  CHECK(place_of(2, "") < *plan.place);
-  CHECK(*plan.place < place_of(3, ""));
+  const EditPlan plan = Line(4).plan({.move = Move::before, .before = 3});
+  CHECK(position_of(2, "") < *plan.position);
+  CHECK(*plan.position < position_of(3, ""));
   CHECK(!plan.pass);
-  CHECK(!Line(4).plan({.place = Place::last}).place);
-  CHECK(!Line(1).plan({.place = Place::first}).place);
+  CHECK(!Line(4).plan({.move = Move::last}).position);
+  CHECK(!Line(1).plan({.move = Move::first}).position);
 }
 
 TEST_CASE("the last place is before that of jobs which come later") {
-  const EditPlan plan = Line(2).plan({.place = Place::last});
-  CHECK(place_of(4, "") < *plan.place);
-  CHECK(*plan.place < place_of(5, ""));
+  const EditPlan plan = Line(2).plan({.move = Move::last});
+  CHECK(position_of(4, "") < *plan.position);
+  CHECK(*plan.position < position_of(5, ""));
 }
 
 TEST_CASE("the job in the queue leaves its place to the next that may start") {
-  CHECK(Line(1).plan({.place = Place::last}).pass == pass(2));
+  CHECK(Line(1).plan({.move = Move::last}).pass == pass(2));
   CHECK(Line(1).plan({.hold = true}).pass == pass(2));
   Line line(1);
   line.facts.rivals[1].on_hold = true;
@@ -106,8 +108,8 @@ TEST_CASE("a job that another request awaits takes no place with the one of befo
 TEST_CASE("a process that may not run what it did not come for stays what it is") {
   Line line(3);
   line.facts.rivals[0].can_pass = false;
-  const EditPlan plan = line.plan({.place = Place::first});
-  CHECK(plan.place);
+  const EditPlan plan = line.plan({.move = Move::first});
+  CHECK(plan.position);
   CHECK(!plan.pass);
   CHECK(plan.told.find("job 1, which has joined the queue of the machine, starts before it") !=
         std::string::npos);
@@ -122,21 +124,21 @@ TEST_CASE("what does not wait is not edited") {
   CHECK(line.refused({.hold = true}) == ErrorCode::failure);
   line.facts.index = 3;
   CHECK(line.refused({.hold = true}) == ErrorCode::usage);
-  CHECK(Line(2).refused({.place = Place::before, .before = 2}) == ErrorCode::usage);
-  CHECK(Line(2).refused({.place = Place::before, .before = 9}) == ErrorCode::usage);
+  CHECK(Line(2).refused({.move = Move::before, .before = 2}) == ErrorCode::usage);
+  CHECK(Line(2).refused({.move = Move::before, .before = 9}) == ErrorCode::usage);
 }
 
 TEST_CASE("only what nothing else keeps from its start takes a place") {
-  CHECK(may_take_place(Job{}));
+  CHECK(may_run_instead(Job{}));
   Job job;
   job.after_fail = {1};
-  CHECK(!may_take_place(job));
+  CHECK(!may_run_instead(job));
   job = {};
   job.tenant = 3;
-  CHECK(!may_take_place(job));
+  CHECK(!may_run_instead(job));
   job = {};
   job.not_before_s = 7;
-  CHECK(!may_take_place(job));
+  CHECK(!may_run_instead(job));
 }
 
 }  // namespace berth::edit_test

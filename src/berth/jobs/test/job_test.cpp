@@ -87,8 +87,8 @@ TEST_CASE("events are read as they were appended, one after another") {
   newer.for_older = true;
   TaskEvent handed_on = event(TaskEventKind::taken);
   handed_on.handed_on = true;
-  TaskEvent placed = event(TaskEventKind::placed);
-  placed.place = "0125";
+  TaskEvent moved = event(TaskEventKind::moved);
+  moved.position = "0125";
   TaskEvent passed = event(TaskEventKind::passed);
   passed.to = TaskId{12, 7};
   TaskEvent edited = event(TaskEventKind::edited);
@@ -98,7 +98,7 @@ TEST_CASE("events are read as they were appended, one after another") {
                                    hold,
                                    newer,
                                    handed_on,
-                                   placed,
+                                   moved,
                                    passed,
                                    started,
                                    event(TaskEventKind::cancelled),
@@ -117,11 +117,11 @@ TEST_CASE("the events of a task have the words that other versions read") {
   using enum TaskEventKind;
   std::string words;
   for (const TaskEventKind kind : {taken, started, ended, cancelled, put_off, again, retried, output_cut,
-                                   not_told, preempted, cut_off, placed, passed, edited})
+                                   not_told, preempted, cut_off, moved, passed, edited})
     words += std::string(to_text(kind)) + " ";
   CHECK(words ==
         "taken started ended cancelled put_off again retried output_cut not_told gave_way cut_off "
-        "placed passed edited ");
+        "moved passed edited ");
 }
 
 TEST_CASE("an event that was cut off anywhere has not happened, and spoils none after it") {
@@ -435,7 +435,7 @@ TaskEvent hold() {
 std::vector<TaskEvent> as_older_reads(const std::vector<TaskEvent>& events) {
   std::vector<TaskEvent> read;
   for (TaskEvent each : events) {
-    if (each.kind == TaskEventKind::placed || each.kind == TaskEventKind::passed) continue;
+    if (each.kind == TaskEventKind::moved || each.kind == TaskEventKind::passed) continue;
     each.holds = each.for_older = each.handed_on = false;
     read.push_back(std::move(each));
   }
@@ -516,15 +516,15 @@ TEST_CASE("a task that its process has handed on is nobody's") {
   CHECK(after(as_older_reads({taken, passed, given})).pid == 0);
 }
 
-TEST_CASE("there is always a place between two others") {
-  for (const auto& [low, high] : {std::pair{place_of(12, ""), place_of(13, "")},
-                                  {"", place_of(1, "")},
-                                  {place_of(9, ""), place_of(10, "")},
-                                  {place_of(99, ""), ""}}) {
+TEST_CASE("there is always a position between two others") {
+  for (const auto& [low, high] : {std::pair{position_of(12, ""), position_of(13, "")},
+                                  {"", position_of(1, "")},
+                                  {position_of(9, ""), position_of(10, "")},
+                                  {position_of(99, ""), ""}}) {
     std::string before = low;
     std::string next = high;
     for (int i = 0; i < 200; ++i) {
-      const std::string place = place_between(before, next);
+      const std::string place = position_between(before, next);
       CHECK_MESSAGE(before < place, before, " ", place);
       if (!next.empty()) CHECK_MESSAGE(place < next, place, " ", next);
       (i % 3 == 0 ? before : next) = place;

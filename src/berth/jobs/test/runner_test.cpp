@@ -86,9 +86,9 @@ class Office {
     files[id].push_back(wrote(TaskEventKind::again));
     return rings(id);
   }
-  Office& placed(TaskId id, std::string place) {
-    files[id].push_back(wrote(TaskEventKind::placed));
-    files[id].back().place = std::move(place);
+  Office& moved(TaskId id, std::string position) {
+    files[id].push_back(wrote(TaskEventKind::moved));
+    files[id].back().position = std::move(position);
     return rings(id);
   }
   /// Its process gives it up for another task, whose command begins.
@@ -202,7 +202,7 @@ class Office {
     if (const auto found = jobs.find(number); found != jobs.end()) {
       answer.job = found->second;
       answer.standings = standings(number);
-      answer.place = answer.standings.front().place;
+      answer.position = answer.standings.front().position;
     }
     news_.emplace_back(std::move(answer));
   }
@@ -714,11 +714,11 @@ TEST_CASE("a job that is held while it is in the queue leaves it, and the next o
   CHECK(office.starts(task(2)).wakes().lately() == "starts 1");
 }
 
-TEST_CASE("jobs with the same request start in the order of their places") {
+TEST_CASE("jobs with the same request start in the order of their positions") {
   Office office;
   office.job(1).job(2).job(3).begins();
   CHECK(office.lately() == "starts 1");
-  office.placed(task(3), place_between(place_of(1, ""), place_of(2, ""))).wakes();
+  office.moved(task(3), position_between(position_of(1, ""), position_of(2, ""))).wakes();
   CHECK(office.starts(task(1)).wakes().lately() == "starts 3");
   CHECK(office.starts(task(3)).wakes().lately() == "starts 2");
 }
