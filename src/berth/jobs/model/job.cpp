@@ -206,6 +206,7 @@ TaskStanding standing_of(std::span<const TaskEvent> events, bool held) {
   TaskStanding task;
   for (const TaskEvent& event : events) take_event(task, event);
   task.in_queue = task.phase == TaskPhase::waiting && held;
+  task.outdated = task.outdated && held;
   task.left_behind = held && is_over(task) && task.starts > 0;
   if (task.phase != TaskPhase::running || held) return task;
   if (!task.asked_to_end && task.rerun) {
@@ -371,8 +372,9 @@ std::vector<std::size_t> in_order(const std::vector<KnownJob>& jobs) {
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (std::ranges::any_of(jobs, [](const KnownJob& job) { return !job.position.empty(); }))
-    std::ranges::stable_sort(
-        order, {}, [&](std::size_t each) { return position_of(jobs[each].number, jobs[each].position); });
+    std::ranges::sort(order, {}, [&](std::size_t each) {
+      return std::pair(position_of(jobs[each].number, jobs[each].position), each);
+    });
   return order;
 }
 

@@ -494,6 +494,9 @@ TEST_CASE("a process that came with an earlier request begins nothing") {
         TaskPhase::waiting);
   CHECK(after({edited, event(TaskEventKind::taken), event(TaskEventKind::started)}, true).phase ==
         TaskPhase::running);
+  // Without a process it waits for one that knows.
+  CHECK(may_begin(after({event(TaskEventKind::taken), edited})));
+  CHECK(!may_begin(after({event(TaskEventKind::taken), edited}, true)));
   // What runs keeps the request with which it began.
   CHECK(after({event(TaskEventKind::taken), event(TaskEventKind::started), edited}, true).edit == 0);
   CHECK(after({edited, event(TaskEventKind::started), event(TaskEventKind::again)}).edit == 1);

@@ -59,9 +59,9 @@ TEST_CASE("what one machine cannot do is refused with its name") {
   for (const auto& [name, value] :
        {Row{"gres", "shard:2"}, Row{"gres", "gpu:0"}, Row{"gres", "gpu:a100:1,gpu:h100:1"}, Row{"gpus", ""},
         Row{"gpus", ":2"}, Row{"nodes", "2"}, Row{"nodes", "1-4"}, Row{"ntasks", "8"}, Row{"time", "1h"},
-        Row{"array", "0-9:0"}, Row{"array", "x"}, Row{"dependency", "singleton"},
-        Row{"dependency", "afterok"}, Row{"dependency", "afterok:1?afterok:2"}, Row{"begin", "2030-01-01"},
-        Row{"begin", "now+2moons"}, Row{"mail-type", "STAGE_OUT"}}) {
+        Row{"array", "0-9:0"}, Row{"array", "x"}, Row{"dependency", "expand:1"}, Row{"dependency", "afterok"},
+        Row{"dependency", "afterok:1?afterok:2"}, Row{"begin", "2030-01-01"}, Row{"begin", "now+2moons"},
+        Row{"mail-type", "STAGE_OUT"}}) {
     CAPTURE(value);
     const auto wish = wish_from_slurm({{name, value}});
     REQUIRE_FALSE(wish);
