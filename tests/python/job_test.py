@@ -44,7 +44,7 @@ def test_a_job_that_waits_is_edited(host):
     job.edit(hold=False, gpus=2, time="1h")
     say(job.state, berth.Job(job.id)._told()[0]["request"])
     try:
-        job.edit(gpus=1000)
+        job.edit(gpus=9)
     except berth.Impossible:
         say("never")
     other = berth.submit("true", name="late", singleton=True)
