@@ -68,13 +68,14 @@ class Job:
 
     @property
     def state(self) -> str:
-        """ "waiting", "in line", "running", "done", "failed", "cancelled" or "interrupted", as `berth jobs` says it.
+        """ "waiting", "held", "in line", "running", "done", "failed", "cancelled" or "interrupted", as `berth jobs` says
+        it.
 
         Of an array: "running" while any task runs, then "waiting" while any waits, then "done" if all are done, else
         what became of the first task that is not.
         """
         states = [state_of(told) for told in self._told()]
-        for state in ("running", "in line", "waiting"):
+        for state in ("running", "in line", "waiting", "held"):
             if state in states:
                 return state
         return next((state for state in states if state != "done"), "done")
@@ -150,6 +151,52 @@ class Job:
         seconds = 10 if patience_ms is None else max(patience_ms // 1000, 0)
         _ask(["cancel", f"--wait={seconds}s", self.id])
 
+    def edit(
+        self,
+        *,
+        hold: bool | None = None,
+        first: bool = False,
+        last: bool = False,
+        before: str | int | Job | None = None,
+        give_up_place: bool = False,
+        gpus: int | None = None,
+        time: _request.Time = None,
+        yield_: bool | float | str = False,
+        where: str | None = None,
+        memory: _request.Size | None = None,
+        free: _request.Size | None = None,
+        note: str | None = None,
+        **filters: Unpack[_request.JobFilters],
+    ) -> None:
+        """Changes it while it waits, as `berth edit` does.
+
+        hold      True: it does not start; False: it waits for its turn again
+        first, last, before
+                  its place among your jobs with the same request: nobody else waits longer
+        give_up_place
+                  also if it loses its place in the queue of the machine
+
+        All other arguments are those of `submit`: each takes the place of the same one of its request, with which it
+        joins the queue anew. Raises `Error` if it does not wait, or would lose its place; it is then as it was.
+        """
+        words = [] if hold is None else ["--hold" if hold else "--no-hold"]
+        words += ["--first"] * first + ["--last"] * last + ["--yes"] * give_up_place
+        if before is not None:
+            words += _numbers("before", [before])
+        asked = {
+            **filters,
+            "gpus": gpus,
+            "where": where,
+            "memory": memory,
+            "free": free,
+            "time": time,
+            "yield_": yield_,
+        }
+        words += _options(asked)
+        if note is not None:
+            words.append(f"--note={note}")
+        _ask(["edit", self.id, *words])
+
     def retry(self) -> None:
         """Runs it again, or those of its tasks that failed, or were cancelled or interrupted."""
         _ask(["retry", self.id])
@@ -171,6 +218,8 @@ def _exit_status(told: dict[str, Any]) -> int:
 
 
 def state_of(told: dict[str, Any]) -> str:
+    if told["state"] == "waiting" and told["held"]:
+        return "held"
     if told["state"] == "waiting" and told["in_line"]:
         return "in line"
     if told["state"] == "ended":
@@ -185,6 +234,13 @@ def _numbers(argument: str, jobs: After) -> list[str]:
     return [f"--{argument}={job.id if isinstance(job, Job) else job}" for job in several]
 
 
+def _options(asked: Mapping[str, object]) -> list[str]:
+    return [
+        f"--{option}={text}" if text else f"--{option}"
+        for _, option, text in _request.options(asked, _request_fields.JOB_ARGUMENTS)
+    ]
+
+
 def submit(
     command: str | Sequence[str | os.PathLike[str]],
     *,
@@ -195,6 +251,8 @@ def submit(
     at_once: int | None = None,
     after: After = None,
     after_ok: After = None,
+    after_fail: After = None,
+    singleton: bool = False,
     time: _request.Time = None,
     at: str | None = None,
     retries: int = 0,
@@ -231,7 +289,9 @@ def submit(
               BERTH_ARRAY_INDEX
     params    a task for each combination of these values: {lr} in the words, and BERTH_PARAM_lr
     at_once   at most so many of its tasks run at the same time
-    after     jobs that are to be over before; after_ok: and to have ended with 0, else this one is cancelled
+    after     jobs that are to be over before; after_ok: and to have ended with 0, else this one is cancelled;
+              after_fail: and not to have ended with 0, else this one is cancelled
+    singleton one job of yours with this name at a time: it waits for those before it
     time      how long a task takes at most, then it is ended: seconds, or a time such as "2h"
     at        not before then: "22:00", or "2h" from now
     retries   so often a task that fails is run again; retry_on: only if it ended with one of these statuses
@@ -265,10 +325,7 @@ def submit(
         "time": time,
         "yield_": yield_,
     }
-    options = [
-        f"--{option}={text}" if text else f"--{option}"
-        for _, option, text in _request.options(asked, _request_fields.JOB_ARGUMENTS)
-    ]
+    options = _options(asked)
     if name is not None:
         options.append(f"--job-name={name}")
     if isinstance(array, range):
@@ -279,7 +336,9 @@ def submit(
         options.append(f"--param={key}={','.join(map(str, values))}")
     if at_once is not None:
         options.append(f"--at-once={_request.number('at_once', at_once, 1)}")
-    options += _numbers("after", after) + _numbers("after-ok", after_ok)
+    options += _numbers("after", after) + _numbers("after-ok", after_ok) + _numbers("after-fail", after_fail)
+    if singleton:
+        options.append("--singleton")
     if _request.number("retries", retries, 0) > 0:
         options.append(f"--retries={retries}")
     if statuses := ",".join(map(str, retry_on)):

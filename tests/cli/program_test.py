@@ -8,7 +8,7 @@ import pytest
 from schemas import checked
 from terminal import on_terminal
 
-COMMANDS = ["list", "pick", "why", "run", "submit", "sbatch", "each", "jobs", "log", "attach", "wait", "retry", "forget", "receipt", "shell", "claim", "adopt", "queue", "timeline", "top", "mcp", "serve", "store", "usage", "simulate", "release",
+COMMANDS = ["list", "pick", "why", "run", "submit", "sbatch", "each", "jobs", "log", "attach", "wait", "edit", "retry", "forget", "receipt", "shell", "claim", "adopt", "queue", "timeline", "top", "mcp", "serve", "store", "usage", "simulate", "release",
             "extend", "cancel", "verify", "exclude", "include", "init", "prolog", "epilog", "doctor", "completion", "version", "help"]  # fmt: skip
 
 

@@ -36,6 +36,25 @@ def test_arrays_parameters_and_what_comes_after(host):
     ]
 
 
+def test_a_job_that_waits_is_edited(host):
+    code = """
+    job = berth.submit("true", name="late", at="2h")
+    job.edit(hold=True)
+    say(job.state)
+    job.edit(hold=False, gpus=2, time="1h")
+    say(job.state, berth.Job(job.id)._told()[0]["request"])
+    try:
+        job.edit(gpus=9)
+    except berth.Impossible:
+        say("never")
+    other = berth.submit("true", name="late", singleton=True)
+    mends = berth.submit("true", after_fail=job)
+    job.cancel()
+    say(other.wait(), mends.wait())
+    """
+    assert host.says(code) == ["held", "waiting ['--count=2', '--time=3600s']", "never", "0 0"]
+
+
 def test_only_some_statuses_make_a_job_run_again(host):
     code = """
     for status in (7, 9):

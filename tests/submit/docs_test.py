@@ -18,7 +18,7 @@ def test_each_block_of_the_page_does_what_it_says(machine):
     )
     (stubs / "python").chmod(0o755)
     machine.env["PATH"] = f"{stubs}:{machine.program.parent}:{machine.env['PATH']}"
-    assert len(BLOCKS) == 14
+    assert len(BLOCKS) == 16
     said = []
     for block in BLOCKS:
         answer = machine.run("bash", "-euc", block, cwd=machine.directory, timeout=2 * DEADLINE_S)
@@ -33,21 +33,23 @@ def test_each_block_of_the_page_does_what_it_says(machine):
                 == 0
             )
     assert said[0].split() == [str(number) for number in range(1, 41)]
-    # An array, parameters, the commands of a file, three after each other, tonight, one that may fail, one that may be
+    # An array, parameters, the commands of a file, three after each other, a singleton, tonight, one that may fail, one that may be
     # cut off, one that yields, one that is told of, a script.
-    assert said[1:10] == ["41\n42\n", "", "46\n", *(f"{number}\n" for number in range(47, 53))]
-    assert said[10].endswith("trained 7\n") and "seed 40" in said[10]
-    assert said[11] == "cancelled job 39\ncancelled job 40\n"
-    assert said[12] == "54\n"
-    others = [str(number) for number in range(41, 55)]
+    changed = said.pop(5)
+    assert "job 48 is held" in changed and changed.endswith("cancelled job 48\n")
+    assert said[1:11] == ["41\n42\n", "", "46\n", "47\n", *(f"{number}\n" for number in range(49, 55))]
+    assert said[11].endswith("trained 7\n") and "seed 40" in said[11]
+    assert said[12] == "cancelled job 39\ncancelled job 40\n"
+    assert said[13] == "56\n"
+    others = [str(number) for number in range(41, 57) if number != 48]
     assert machine.berth("wait", *others, timeout=2 * DEADLINE_S).status == 0
     told = {each["id"]: each for each in machine.berth("jobs", "--json").json["jobs"]}
-    assert told["54"]["name"] == "eval" and told["53"]["exit_status"] == 0
+    assert told["56"]["name"] == "eval" and told["55"]["exit_status"] == 0
     assert (
         told["44"]["ended_s"] <= told["45"]["started_s"] and told["45"]["ended_s"] <= told["46"]["started_s"]
     )
     assert machine.berth("log", "41.99").out == "trained 99\n"
     assert machine.berth("log", "42").out.count("trained") == 4
     eventually(lambda: (machine.directory / "told.txt").exists())
-    assert (machine.directory / "told.txt").read_text() == "job 51 ended with status 0\n"
+    assert (machine.directory / "told.txt").read_text() == "job 53 ended with status 0\n"
     assert "39" not in told and "38" in told

@@ -18,7 +18,7 @@ from simulated_machine import DEADLINE_S
 from storm import processes
 from submitted import job, log, submit, told, wait_for
 
-TOOLS = {"list", "why", "queue", "run", "submit", "jobs", "wait", "log", "cancel", "release"}
+TOOLS = {"list", "why", "queue", "run", "submit", "jobs", "wait", "log", "cancel", "edit", "release"}
 
 
 def server(machine, *options) -> StdioServerParameters:
@@ -67,6 +67,7 @@ def test_a_client_of_either_way_sees_the_tools_and_runs_a_command_on_a_gpu(machi
             "run",
             "submit",
             "cancel",
+            "edit",
             "release",
         }
         assert "GPU" in await say(client, "list")
@@ -139,7 +140,7 @@ def test_the_jobs_of_others_are_none_of_its_business(machine):
     wait_for(machine, number, "running")
 
     async def use(client):
-        for tool in ("cancel", "log", "wait"):
+        for tool in ("cancel", "edit", "log", "wait"):
             assert (
                 await refusal(client, tool, job=number)
                 == f"'{number}' is no job of this session; `jobs` shows them"
@@ -148,6 +149,24 @@ def test_the_jobs_of_others_are_none_of_its_business(machine):
 
     with_client(machine, use)
     assert job(machine, number)["state"] == "running"
+
+
+def test_a_session_edits_what_waits_of_its_own(make_machine):
+    machine = make_machine("1xH100")
+    holder = submit(machine, "--", "sleep", "1000")
+    wait_for(machine, holder, "running")
+
+    async def use(client):
+        await say(client, "submit", command="true")
+        await say(client, "submit", command="true")
+        last = str(told(machine)[-1]["job"])
+        assert f"job {last} is held" in await say(client, "edit", job=last, hold=True)
+        assert job(machine, last)["held"]
+        assert "3 GPUs are more than the 1" in await refusal(client, "edit", job=last, gpus=3)
+        assert f"job {last} waits again" in await say(client, "edit", job=last, hold=False)
+        assert "`--hold`" not in await refusal(client, "edit", job=last, place=holder)
+
+    with_client(machine, use)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

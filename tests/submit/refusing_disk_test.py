@@ -9,7 +9,7 @@ import struct
 
 import pytest
 from jobs import eventually
-from submitted import told
+from submitted import job, submit, told
 
 # Preloaded into the program.
 pytestmark = pytest.mark.release_only
@@ -102,3 +102,24 @@ def test_what_is_refused_never_runs_and_what_is_taken_runs_once(machine, build, 
         if calls < first:
             break
     assert first > 20
+
+
+@pytest.mark.parametrize("last", ["one", "all"])
+@pytest.mark.parametrize("wish", [["--hold"], ["--time", "2h"], ["--first"]])
+def test_an_edit_that_is_refused_leaves_the_job_as_it_was(machine, build, last, wish):
+    disk = Disk(machine, build)
+    submit(machine, "--at", "1000h", "--", "true")
+    for first in itertools.count(1):
+        number = submit(machine, "--at", "1000h", "--", "true")
+        before = job(machine, number)
+        disk.refuses(first, first if last == "one" else FOR_EVER)
+        answer = machine.berth("edit", number, *wish, env=disk.env)
+        calls = disk.count()
+        disk.is_mended()
+        now = job(machine, number)
+        is_edited = wish == ["--first"] or now["held"] or now["request"] == ["--time=2h"]
+        assert is_edited if answer.status == 0 else now == before, (first, answer)
+        assert machine.berth("cancel", number).status == 0
+        if calls < first:
+            break
+    assert first > 2

@@ -64,6 +64,8 @@ def processes(machine: Machine) -> dict:
                 found["submit"].append(pid)
             elif "attach" in words:
                 found["attach"].append(pid)
+            elif "edit" in words:
+                found["edit"].append(pid)
             elif words[0] == "sh":
                 found["job"].append(pid)
     return found
@@ -79,6 +81,7 @@ class Storm:
         self.count = 0
         self.submitting = {}
         self.attached = []
+        self.editing = []
         self.tokens = {}
 
     def submit(self) -> None:
@@ -95,7 +98,30 @@ class Storm:
             "submit", "-J", token, *array, *terminal, *request, "--", *words
         )
 
+    def edit(self) -> None:
+        number = str(self.random.randint(1, self.count + 1))
+        other = str(self.random.randint(1, self.count + 1))
+        wish = self.random.choice(
+            [
+                ["--hold"],
+                ["--no-hold"],
+                ["--first"],
+                ["--last"],
+                ["--before", other],
+                ["-n", "1"],
+                ["-n", "2"],
+            ]
+        )
+        self.editing.append(self.machine.start_berth("edit", number, *wish, "--yes"))
+
+    def collect_edits(self) -> None:
+        for process in [each for each in self.editing if each.poll() is not None]:
+            process.communicate()
+            self.editing.remove(process)
+            self.machine.running.remove(process)
+
     def collect(self) -> None:
+        self.collect_edits()
         for token, process in list(self.submitting.items()):
             if process.poll() is not None:
                 process.communicate()
@@ -132,6 +158,8 @@ class Storm:
             self.submit()
         if self.random.random() < 0.3:
             self.attach()
+        for _ in range(self.random.randint(0, 2)):
+            self.edit()
         time.sleep(self.random.random() * 0.03)  # when a kill comes is what is tried
         self.kill_one()
         self.collect()
@@ -148,9 +176,12 @@ class Storm:
             process.kill()
             process.wait()
             os.close(terminal)
-        while self.submitting:
+        while self.submitting or self.editing:
             self.collect()
             time.sleep(0.01)
+        for job in self.told():
+            if job["held"]:
+                self.machine.berth("edit", str(job["job"]), "--no-hold")
         end = time.monotonic() + DEADLINE_S + self.count
         while any(job["state"] in ("waiting", "running") for job in self.told()):
             assert time.monotonic() < end, "some still wait, and nothing happens"

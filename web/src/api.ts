@@ -101,6 +101,8 @@ export interface OwnJob {
   name: string | null;
   state: "waiting" | "running" | "ended" | "cancelled" | "interrupted";
   in_line: boolean;
+  /// Absent: an older Berth tells it.
+  held?: boolean;
   words: string[];
   command: string;
   folder: string;

@@ -27,12 +27,13 @@ export function userOfOwn(own: readonly OwnJob[], told: readonly JobView[]): str
 }
 
 /// As `berth jobs` says it.
-export function stateOf({ state, in_line, exit_status, tasks }: OwnJob): string {
+export function stateOf({ state, in_line, held, exit_status, tasks }: OwnJob): string {
   if (tasks !== null)
     return Object.entries(tasks)
       .filter(([, count]) => count > 0)
       .map(([word, count]) => `${count} ${word}`)
       .join(", ");
+  if (held) return "held";
   if (in_line) return "in line";
   if (state !== "ended") return state;
   return exit_status === 0 ? "done" : "failed";

@@ -29,6 +29,7 @@ std::unique_ptr<command::Command> make_timeline();
 std::unique_ptr<command::Command> make_queue();
 std::unique_ptr<command::Command> make_release();
 std::unique_ptr<command::Command> make_extend();
+std::unique_ptr<command::Command> make_edit();
 std::unique_ptr<command::Command> make_cancel();
 std::unique_ptr<command::Command> make_verify();
 std::unique_ptr<command::Command> make_serve();
@@ -121,6 +122,7 @@ constexpr auto kRows = std::to_array<Row>({
      {run_later},
      false,
      make_receipt},
+    {"edit", "", "hold a waiting job of yours, move it, or change its request", {run_later}, true, make_edit},
     {"retry", "", "run jobs again that failed or were cut off", {run_later}, false, make_retry},
     {"forget", "", "remove jobs that are over, and what they printed", {run_later}, false, make_forget},
     {"serve",

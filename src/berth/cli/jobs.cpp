@@ -76,7 +76,7 @@ class JobList : public command::Command {
     BERTH_LET(auto tasks, words.empty() && states_.empty() ? all_listed(spool, output.err)
                                                            : told(spool, words, output.err));
     // A job whose runner was killed waits for a new runner.
-    const auto waits = [](const view::ListedTask& task) { return task.standing.phase == TaskPhase::waiting; };
+    const auto waits = [](const view::ListedTask& task) { return may_begin(task.standing); };
     if (const auto found = std::ranges::find_if(tasks, waits); found != tasks.end()) {
       BERTH_LET(const bool there, spool.has_runner());
       if (const auto started = there ? Result<void>() : ensure_runner(spool, found->id); !started)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/job_terminal.h"
+#include "berth/jobs/model/edit.h"
 #include "berth/jobs/model/task_run.h"
 #include "berth/jobs/notify.h"
 #include "berth/jobs/output_bound.h"
@@ -24,6 +26,7 @@
 #include "berth/lease/site_file.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/limits.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
@@ -57,8 +60,11 @@ class TaskRun {
   Result<int> go() {
     BERTH_LET(lock_, spool_.hold(id_));
     if (!lock_) return kNotNow;
+    // First, so that an edit between the two looks is noticed.
+    BERTH_LET(const auto whole, spool_.as_a_whole(id_.job));
     BERTH_LET(const auto job, spool_.job(id_.job));
     if (!job) return kNotNow;
+    edit_ = whole.edit;
     job_ = *job;
     take(task_run::begin());
     return status_;
@@ -90,6 +96,8 @@ class TaskRun {
     if (spool_.append(id_, std::move(what.event))) happen(task_run::CutNoted{bytes});
   }
   void perform(task_run::Join&& what) {
+    // In the place of another task: the lease is there already.
+    if (takes_place_) return;
     status_ = join(std::move(what.not_on));
     if (!status_) happen(task_run::Failed{status_.error(), still_waits()});
   }
@@ -110,14 +118,17 @@ class TaskRun {
   void look() {
     const auto standing = spool_.standing(id_);
     if (!standing) return happen(task_run::NotLooked{standing.error()});
-    const auto cancelled = spool_.is_cancelled(id_.job);
-    if (!cancelled) return happen(task_run::NotLooked{cancelled.error()});
-    happen(task_run::Looked{*standing, *cancelled});
+    const auto whole = spool_.as_a_whole(id_.job);
+    if (!whole) return happen(task_run::NotLooked{whole.error()});
+    happen(task_run::Looked{*standing, whole->phase == TaskPhase::cancelled, whole->on_hold,
+                            whole->edit != edit_});
   }
 
   bool still_waits() const {
     const auto standing = spool_.standing(id_);
-    return standing && standing->phase == TaskPhase::waiting;
+    if (!standing || !may_begin(*standing)) return false;
+    const auto whole = spool_.as_a_whole(id_.job);
+    return whole && whole->edit == edit_;
   }
 
   static void tell_failure(const Result<void>& done) {
@@ -175,7 +186,9 @@ class TaskRun {
 
   void set_hooks(supervise::RunHooks& hooks) {
     hooks.preempted = [this](const std::string& why) { happen(task_run::GivesWay{why}); };
-    hooks.before_start = [this](const leasing::HeldLease& lease) {
+    hooks.instead = [this] { return pass_on(); };
+    hooks.before_start = [this](const leasing::HeldLease& lease) -> Result<void> {
+      if (is_lost_) return fail(ErrorCode::not_now, "it was edited just now");
       std::vector<std::string> devices;
       for (const Device* device : lease.devices()) devices.push_back(label(*device));
       return before_start(std::move(devices));
@@ -203,6 +216,78 @@ class TaskRun {
                    command::own_environment(), &spool_);
     };
     hooks.inherited = {lock_.get()};
+  }
+
+  // The user may have put another task before this one while this process stood in the queue.
+  std::optional<supervise::RunInstead> pass_on() {
+    const auto mine = spool_.standing(id_);
+    auto heir = mine && mine->passes_to ? heir_of(*mine->passes_to) : std::nullopt;
+    if (!heir || ::chdir(heir->job.folder.c_str()) != 0) return std::nullopt;
+    TaskEvent handed_on;
+    handed_on.handed_on = true;
+    if (!spool_.append(id_, std::move(handed_on))) {
+      is_lost_ = ::chdir(job_.folder.c_str()) != 0;
+      return std::nullopt;
+    }
+    // A user who has cancelled, held or edited it just before may be about to end this process.
+    const auto now = spool_.standing(id_);
+    is_lost_ = !now || now->phase != mine->phase || now->on_hold != mine->on_hold || now->edit != mine->edit;
+    if (is_lost_) return std::nullopt;
+    return take_place_of(*std::move(heir));
+  }
+
+  struct Heir {
+    TaskId id;
+    Job job;
+    unsigned edit = 0;
+    sys::Descriptor lock, output;
+    std::vector<std::string> variables;
+    supervise::RunOptions command;
+  };
+  // nullopt: it cannot take the place now.
+  std::optional<Heir> heir_of(TaskId id) const {
+    auto found = [&]() -> Result<Heir> {
+      Heir heir;
+      heir.id = id;
+      BERTH_LET(heir.lock, spool_.hold(id));
+      BERTH_LET(const auto whole, spool_.as_a_whole(id.job));
+      heir.edit = whole.edit;
+      BERTH_LET(const auto job, spool_.job(id.job));
+      BERTH_LET(const auto standing, spool_.standing(id));
+      const bool may = heir.lock && job && job->rivals == job_.rivals && may_run_instead(*job) &&
+                       standing.phase == TaskPhase::waiting && !standing.on_hold;
+      if (!may) return fail(ErrorCode::not_now, "it cannot take the place");
+      heir.job = *job;
+      BERTH_LET(heir.variables, spool_.environment(id.job));
+      BERTH_LET(heir.output, spool_.output(id));
+      BERTH_DO(fill_in_command(heir.command, spool_, id, heir.job, false));
+      return heir;
+    }();
+    return found ? std::optional(*std::move(found)) : std::nullopt;
+  }
+
+  supervise::RunInstead take_place_of(Heir heir) {
+    const TaskId before = std::exchange(id_, heir.id);
+    // The lock of the first task ends with this, and only then its news is worth a look.
+    lock_ = std::move(heir.lock);
+    spool_.ring(before);
+    job_ = std::move(heir.job);
+    edit_ = heir.edit;
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(heir.output.get(), stream);
+    sys::replace_environment(heir.variables);
+    if (job_.umask) ::umask(*job_.umask);
+    bound_.reset();
+    tell_failure(bound_output());
+    auto possible = sys::possible_limits(job_.limits, job_.nice);
+    less_than_in_shell_ = std::move(possible.less);
+    takes_place_ = true;
+    take(task_run::begin());
+    const auto request = read_job_request(job_.request);
+    return {std::move(heir.command.command),
+            to_text(TaskNote{id_, job_.name, request ? request->lease.note : ""}),
+            std::move(heir.command.hooks.environment),
+            {lock_.get()},
+            std::move(possible.limits)};
   }
 
   Result<void> before_start(std::vector<std::string> devices) {
@@ -253,6 +338,9 @@ class TaskRun {
   TaskId id_;
   sys::Descriptor lock_{};
   Job job_{};
+  unsigned edit_ = 0;         ///< the edit that `job_` is of
+  bool takes_place_ = false;  ///< this process came for another task
+  bool is_lost_ = false;      ///< neither task may begin in this process
   TaskEvent self_ = taken_by_us();
   task_run::State state_{};
   Result<int> status_ = kNotNow;  ///< with which this process ends

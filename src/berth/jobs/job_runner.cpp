@@ -46,7 +46,7 @@ constexpr std::string_view kTenantLeft = "the program that it was submitted for 
 /// The process of a task that is in the queue or runs: a child of ours, or one that an earlier runner has
 /// started.
 struct LiveTask {
-  TaskId id;
+  TaskId id;  ///< of job 0: it has gone on with another task
   std::optional<sys::Child> child{};
   sys::Descriptor ended{};  ///< readable once it has; of a child that is told by a signal
 };
@@ -117,6 +117,11 @@ class JobRunner {
     if (job && *job) {
       if (auto standings = spool_.standings(number, **job)) {
         read.job = **job;
+        // Of an array it is said for the job, not for its tasks.
+        const auto whole = read.job->array.empty() && read.job->params.empty() && read.job->lines_of.empty()
+                               ? Result<TaskStanding>(standings->front())
+                               : spool_.as_a_whole(number);
+        if (whole) read.position = whole->position;
         read.standings = *std::move(standings);
         if (const auto request = read.job->tenant != 0 ? read_job_request(read.job->request)
                                                        : fail(ErrorCode::failure, "it is not asked for"))
@@ -142,10 +147,12 @@ class JobRunner {
   }
 
   void perform(runner::AskWell&& what) {
-    const auto failed =
-        std::ranges::find_if_not(what.jobs, [this](std::uint64_t other) { return is_ok(other); });
-    tell(runner::WellKnown{what.number,
-                           failed == what.jobs.end() ? std::nullopt : std::optional<std::uint64_t>(*failed)});
+    std::optional<runner::Reproach> reproach;
+    for (const std::uint64_t other : what.jobs)
+      if (!is_ok(other) && !reproach) reproach = runner::Reproach{other, false};
+    for (const std::uint64_t other : what.failed)
+      if (is_ok(other) && !reproach) reproach = runner::Reproach{other, true};
+    tell(runner::WellKnown{what.number, reproach});
   }
 
   bool is_ok(std::uint64_t number) const {
@@ -158,7 +165,10 @@ class JobRunner {
   void perform(runner::GiveUp&& what) {
     TaskEvent event;
     event.kind = TaskEventKind::cancelled;
-    event.reason = fmt::format("job {} did not end with status 0, as --after-ok asks", what.failed);
+    event.reason =
+        what.reproach.ended_well
+            ? fmt::format("job {} ended well, and --after-fail asks that it fail", what.reproach.job)
+            : fmt::format("job {} did not end with status 0, as --after-ok asks", what.reproach.job);
     if (spool_.append({what.number, {}}, std::move(event))) read_job(what.number);
   }
 
@@ -233,7 +243,12 @@ class JobRunner {
 
   void perform(runner::EndChild&& what) {
     const auto live = std::ranges::find(live_, what.id, &LiveTask::id);
-    if (live != live_.end() && live->child) live->child->kill(SIGTERM);
+    if (live != live_.end() && live->child) sys::ask_to_cancel(live->child->pid());
+  }
+
+  void perform(runner::LetBe&& what) {
+    const auto live = std::ranges::find(live_, what.id, &LiveTask::id);
+    if (live != live_.end()) live->id = {};
   }
 
   void perform(runner::KillLeft&& what) {
@@ -251,14 +266,14 @@ class JobRunner {
       return tell(runner::Woken{});
     if (ready[1].revents != 0 && !handle_signals()) return leave();
     std::vector<TaskId> ended;
-    for (std::size_t i = 0; i < live_.size(); ++i) {
-      const bool gone = live_[i].child ? live_[i].child->wait(0ms).has_value() : ready[i + 2].revents != 0;
-      if (gone) ended.push_back(live_[i].id);
-    }
-    for (const TaskId id : ended) {
-      std::erase_if(live_, [&](const LiveTask& each) { return each.id == id; });
-      tell(runner::ProcessEnded{id, standing_of_task(id)});
-    }
+    std::size_t place = 2;
+    std::erase_if(live_, [&](LiveTask& each) {
+      const bool asked = ready[place++].revents != 0;
+      const bool gone = each.child ? each.child->wait(0ms).has_value() : asked;
+      if (gone && each.id.job != 0) ended.push_back(each.id);
+      return gone;
+    });
+    for (const TaskId id : ended) tell(runner::ProcessEnded{id, standing_of_task(id)});
     if (ready[0].revents != 0) handle_bell();
     tell(runner::Woken{});
   }

@@ -100,6 +100,11 @@ std::string file_of(TaskId id, std::string_view what) {
   return name.append(what);
 }
 
+// The job as an edit left it. It counts once an event names it.
+std::string edited_file(std::uint64_t number, unsigned edit) {
+  return file_of({number, {}}, fmt::format("job-{}", edit));
+}
+
 off_t byte_of(TaskId id) {
   return id.index ? static_cast<off_t>(*id.index) : 0;
 }
@@ -115,8 +120,8 @@ Result<void> write_out(int file, std::string_view text) {
 }
 
 // Room that a disk which fills up later keeps for what is appended.
-Result<void> reserve(int file) {
-  if (::fallocate(file, FALLOC_FL_KEEP_SIZE, 0, kReserved) != 0 && errno != EOPNOTSUPP)
+Result<void> reserve(int file, off_t from = 0) {
+  if (::fallocate(file, FALLOC_FL_KEEP_SIZE, from, kReserved) != 0 && errno != EOPNOTSUPP)
     return sys::fail_errno("writing");
   return {};
 }
@@ -154,6 +159,20 @@ Result<std::optional<std::string>> read_file(int folder, const std::string& name
     text.append(buffer.data(), static_cast<std::size_t>(got));
     if (static_cast<std::size_t>(got) < buffer.size()) return text;
   }
+}
+
+TaskEvent stamped(TaskEvent event) {
+  event.at_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+  event.boot_ms = std::chrono::duration_cast<std::chrono::milliseconds>(sys::since_boot()).count();
+  event.boot = boot_id();
+  return event;
+}
+
+// A task of an array follows what was said of all of it.
+void follow(TaskStanding& task, const TaskStanding& whole) {
+  if (task.phase != TaskPhase::waiting) return;
+  if (whole.phase == TaskPhase::cancelled) task.phase = TaskPhase::cancelled;
+  task.on_hold = whole.on_hold;
 }
 
 std::unexpected<Error> forgotten(std::uint64_t number) {
@@ -230,6 +249,10 @@ Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>
   const sys::Descriptor state(::openat(draft.get(), "state", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!state) return sys::fail_errno("making a file");
   BERTH_DO(reserve(state.get()));
+  if (const auto condition = unknown_to_older(job)) {
+    BERTH_DO(write_out(state.get(), encode_event(stamped(*condition))));
+    if (::fsync(state.get()) != 0) return sys::fail_errno("writing");
+  }
   if (job.has_script || !job.lines_of.empty()) BERTH_DO(write_new(draft.get(), kScript, script, 0700));
   if (::fsync(draft.get()) != 0) return sys::fail_errno("writing");
   return {};
@@ -303,7 +326,12 @@ Result<void> JobSpool::still_has(std::uint64_t number) const {
 
 Result<std::optional<Job>> JobSpool::job(std::uint64_t number) const {
   if (!folder_) return std::nullopt;
-  const std::string name = file_of({number, {}}, "job");
+  std::string name = file_of({number, {}}, "job");
+  // Few jobs are ever edited: the others cost one question.
+  if (::faccessat(folder_.get(), edited_file(number, 1).c_str(), F_OK, 0) == 0) {
+    BERTH_LET(const auto whole, as_a_whole(number));
+    if (whole.edit != 0) name = edited_file(number, whole.edit);
+  }
   BERTH_LET(const auto text, read_file(folder_.get(), name));
   if (!text) return std::nullopt;
   auto job = decode_job(*text);
@@ -325,16 +353,50 @@ Result<std::vector<std::string>> JobSpool::environment(std::uint64_t number) con
   return variables;
 }
 
-Result<bool> JobSpool::is_cancelled(std::uint64_t number) const {
+Result<void> JobSpool::edit(const sys::Descriptor&, std::uint64_t number, const Job& edited,
+                            std::vector<TaskEvent> events) const {
+  BERTH_LET(const auto whole, as_a_whole(number));
+  // An older Berth would run it with the request of before.
+  events.emplace_back().kind = TaskEventKind::cancelled;
+  events.back().for_older = true;
+  events.emplace_back().kind = TaskEventKind::edited;
+  events.back().edit = whole.edit + 1;
+  const std::string name = edited_file(number, whole.edit + 1);
+  // Left by an edit that was killed: nothing names it.
+  ::unlinkat(folder_.get(), name.c_str(), 0);
+  const auto written = write_new(folder_.get(), name.c_str(), encode_job(edited));
+  if (!written) {
+    ::unlinkat(folder_.get(), name.c_str(), 0);
+    return std::unexpected(context(written.error(), fmt::format("{}/{}", path_, name)));
+  }
+  return note_wish(number, std::move(events));
+}
+
+Result<void> JobSpool::note_wish(std::uint64_t number, std::vector<TaskEvent> events) const {
+  const std::string name = file_of({number, {}}, "state");
+  const sys::Descriptor file(::openat(folder_.get(), name.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) != 0)
+    return sys::fail_errno(fmt::format("opening {}/{}", path_, name));
+  if (const auto room = reserve(file.get(), status.st_size); !room)
+    return std::unexpected(context(room.error(), fmt::format("{}/{}", path_, name)));
+  BERTH_DO(append({number, {}}, std::move(events)));
+  // It counts now, and to say that nothing has changed would be untrue: a disk that does not keep it keeps
+  // the job as it was.
+  ::fdatasync(file.get());
+  return {};
+}
+
+Result<TaskStanding> JobSpool::as_a_whole(std::uint64_t number) const {
   BERTH_LET(const auto text, read_file(folder_.get(), file_of({number, {}}, "state")));
-  return text && standing_of(decode_events(*text), false).phase == TaskPhase::cancelled;
+  return text ? standing_of(decode_events(*text), false) : TaskStanding();
 }
 
 Result<TaskStanding> JobSpool::standing(TaskId id) const {
   BERTH_LET(auto standing, own_standing(id));
   if (!id.index || standing.phase != TaskPhase::waiting) return standing;
-  BERTH_LET(const bool cancelled, is_cancelled(id.job));
-  if (cancelled) standing.phase = TaskPhase::cancelled;
+  BERTH_LET(const auto whole, as_a_whole(id.job));
+  follow(standing, whole);
   return standing;
 }
 
@@ -345,7 +407,7 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
     BERTH_LET(auto standing, own_standing({number, {}}));
     return std::vector{std::move(standing)};
   }
-  BERTH_LET(const bool cancelled, is_cancelled(number));
+  BERTH_LET(const auto whole, as_a_whole(number));
   const auto folder = sys::open_directory(folder_.get(), std::to_string(number));
   if (!folder) return forgotten(number);
   BERTH_LET(const auto entries, sys::list_directory(folder->get()));
@@ -365,7 +427,7 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
     if (touched.contains(index)) {
       BERTH_LET(standing, own_standing({number, index}));
     }
-    if (cancelled && standing.phase == TaskPhase::waiting) standing.phase = TaskPhase::cancelled;
+    follow(standing, whole);
   }
   return found;
 }
@@ -455,11 +517,7 @@ Result<void> JobSpool::append(TaskId id, TaskEvent event, bool durable) const {
 }
 
 Result<void> JobSpool::append(TaskId id, std::vector<TaskEvent> events, bool durable) const {
-  for (TaskEvent& event : events) {
-    event.at_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
-    event.boot_ms = std::chrono::duration_cast<std::chrono::milliseconds>(sys::since_boot()).count();
-    event.boot = boot_id();
-  }
+  for (TaskEvent& event : events) event = stamped(std::move(event));
   const std::string name = file_of(id, "state");
   const auto written = [&]() -> Result<void> {
     const sys::Descriptor file(

@@ -67,8 +67,15 @@ class JobSpool {
   /// `before`: an earlier answer; tasks of which nothing was left then are not read again.
   Result<std::vector<TaskStanding>> standings(std::uint64_t number, const Job& job,
                                               const std::vector<TaskStanding>& before = {}) const;
-  /// Whether the array as a whole was cancelled.
-  Result<bool> is_cancelled(std::uint64_t number) const;
+  /// What was said of the job as a whole: that an array was cancelled, or is held, and its place.
+  Result<TaskStanding> as_a_whole(std::uint64_t number) const;
+  /// Gives the job another request, and notes these events: it is edited as a whole, or not at all. No effect
+  /// on tasks that run. `numbers`: of hold_numbers(). Error: `failure`; the job is as it was.
+  Result<void> edit(const sys::Descriptor& numbers, std::uint64_t number, const Job& edited,
+                    std::vector<TaskEvent> events) const;
+  /// Appends what a user wants of a job, and keeps room for what may happen to it later, as on a disk that
+  /// fills up. Error: `failure`; none of the events counts.
+  Result<void> note_wish(std::uint64_t number, std::vector<TaskEvent> events) const;
   /// Removes a job and all of its files. REQUIRES: all of its tasks are over.
   Result<void> forget(std::uint64_t number);
 

@@ -111,7 +111,7 @@ Result<std::vector<TaskStanding>> end_of(const JobSpool& spool, const NumberedJo
                                                     to_text(TaskId{job.number, job.index}),
                                                     view::standing_word(standing_of_all(standings))));
     BERTH_LET(const bool there, spool.has_runner());
-    if (!there && counts_of(standings).waiting != 0) BERTH_DO(ensure_runner(spool, {job.number, {}}));
+    if (!there && std::ranges::any_of(standings, may_begin)) BERTH_DO(ensure_runner(spool, {job.number, {}}));
     sleep_a_moment();
   }
 }
@@ -168,12 +168,11 @@ Result<std::vector<NumberedJob>> named_jobs(const JobSpool& spool, const std::ve
 }
 
 Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {
-  TaskEvent event;
-  event.kind = TaskEventKind::again;
   std::size_t count = 0;
   const std::vector<TaskId> tasks = job.tasks();
   const bool is_array = tasks.front().index.has_value();
-  BERTH_LET(const bool cancelled, is_array ? spool.is_cancelled(job.number) : Result<bool>(false));
+  BERTH_LET(const auto whole, is_array ? spool.as_a_whole(job.number) : Result<TaskStanding>(TaskStanding()));
+  const bool cancelled = whole.phase == TaskPhase::cancelled;
   BERTH_LET(const auto standings, standings_of(spool, job));
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!is_over(standings[i]) || counts_of({&standings[i], 1}).done == 1) continue;
@@ -187,9 +186,9 @@ Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {
     if (now.phase == TaskPhase::waiting || counts_of({&now, 1}).done == 1) continue;
     ++count;
     // A task to which nothing has happened waits again when its array does.
-    if (!cancelled || job.index || now.starts > 0) BERTH_DO(spool.append(tasks[i], event));
+    if (!cancelled || job.index || now.starts > 0) BERTH_DO(spool.append(tasks[i], to_wait_again(now)));
   }
-  if (cancelled && !job.index && count > 0) BERTH_DO(spool.append({job.number, {}}, event));
+  if (cancelled && !job.index && count > 0) BERTH_DO(spool.append({job.number, {}}, to_wait_again(whole)));
   return count;
 }
 

@@ -42,18 +42,6 @@ std::set<std::string_view> names_of_a_lease() {
   return names;
 }
 
-// Jobs are rivals of each other that ask for the same, at the same place and under the same masks.
-std::string rivals_of(const std::vector<std::string>& request, const std::vector<std::string>& environment) {
-  std::set<std::string_view> telling = names_of_a_lease();
-  telling.insert("BERTH_DIR");
-  std::string text;
-  for (const std::string& word : request) text += word + "\n";
-  for (const std::string& each : environment) {
-    if (telling.contains(std::string_view(each).substr(0, each.find('=')))) text += each + "\n";
-  }
-  return text;
-}
-
 command::Option number_option(std::string_view name, std::string_view help, unsigned& number) {
   return {kJobGroup, 0, name, "N", help, {}, [&number](std::string_view value) -> Result<void> {
             BERTH_LET(number, number_at_least(value, 1));
@@ -99,7 +87,8 @@ void take_from_shell(Job& job) {
 }
 
 bool starts_later(const Job& job) {
-  return job.not_before_s || !job.after.empty() || !job.after_ok.empty();
+  return job.not_before_s || !job.after.empty() || !job.after_ok.empty() || !job.after_fail.empty() ||
+         job.singleton;
 }
 
 // A device that is lost now may be back by then.
@@ -121,6 +110,18 @@ Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& e
 }
 
 }  // namespace
+
+// Jobs are rivals of each other that ask for the same, at the same place and under the same masks.
+std::string rivals_of(const std::vector<std::string>& request, const std::vector<std::string>& environment) {
+  std::set<std::string_view> telling = names_of_a_lease();
+  telling.insert("BERTH_DIR");
+  std::string text;
+  for (const std::string& word : request) text += word + "\n";
+  for (const std::string& each : environment) {
+    if (telling.contains(std::string_view(each).substr(0, each.find('=')))) text += each + "\n";
+  }
+  return text;
+}
 
 void add_task_options(command::Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
   Job& job = submission.job;
@@ -193,6 +194,8 @@ Result<void> settle(Submission& submission) {
   if (submission.request.far.hosts.anywhere) BERTH_DO(check_far(submission));
   if (submission.job.retries == 0 && (!submission.job.retry_on.empty() || submission.job.not_on_last_device))
     return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");
+  if (submission.job.singleton && submission.job.name.empty())
+    return fail(ErrorCode::usage, "--singleton is about the jobs of one name: add --job-name");
   if (submission.job.requeue && !submission.request.lease.request.request.yield_s)
     return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
   return {};

@@ -34,6 +34,9 @@ Result<void> check_possible_here(command::Environment& environment, const Submis
 /// The spool of this user on this machine, made if it is missing.
 Result<JobSpool> make_spool();
 
+/// Job::rivals of a job with this request and environment.
+std::string rivals_of(const std::vector<std::string>& request, const std::vector<std::string>& environment);
+
 /// The environment of a job that is submitted here.
 std::vector<std::string> environment_of_job(const Job& job);
 

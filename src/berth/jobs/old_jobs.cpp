@@ -72,6 +72,7 @@ void forget_old_jobs(JobSpool& spool, std::chrono::seconds age) {
     if (stage != Stage::not_over) continue;
     wanted.insert((*job)->after.begin(), (*job)->after.end());
     wanted.insert((*job)->after_ok.begin(), (*job)->after_ok.end());
+    wanted.insert((*job)->after_fail.begin(), (*job)->after_fail.end());
   }
   for (const auto& [number, job] : old) {
     // Its user may have it run again meanwhile.

@@ -101,6 +101,17 @@ void add_submit_options(command::Syntax& syntax, Submission& submission, std::ve
   syntax.options.push_back(jobs_option("after", "run it when these jobs are over", job.after));
   syntax.options.push_back(
       jobs_option("after-ok", "run it when they have ended with status 0, else cancel it", job.after_ok));
+  syntax.options.push_back(
+      jobs_option("after-any", "run it when they have ended, however: the same as --after", job.after));
+  syntax.options.push_back(jobs_option(
+      "after-fail", "run it when they have ended, none with status 0, else cancel it", job.after_fail));
+  syntax.options.push_back({kJobGroup,
+                            0,
+                            "singleton",
+                            "",
+                            "with --job-name: one job of yours with this name at a time",
+                            {},
+                            command::raise_flag(job.singleton)});
   syntax.options.push_back({kJobGroup,
                             0,
                             "at",
@@ -138,7 +149,7 @@ Result<Submission> submission_of(const std::vector<std::string>& options) {
 Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment) {
   BERTH_LET(auto spool, make_spool());
   // Only jobs that are there already: so none can wait for itself, by whatever way.
-  for (const auto* list : {&job.after, &job.after_ok}) {
+  for (const auto* list : {&job.after, &job.after_ok, &job.after_fail}) {
     for (const std::uint64_t other : *list) {
       BERTH_LET(const auto there, spool.job(other));
       if (!there)

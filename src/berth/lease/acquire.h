@@ -79,6 +79,12 @@ class HeldLease {
     own_->read_again();
     return {};
   }
+  /// The lease is used by another command than the one that it was asked for. For people: where it cannot be
+  /// written, they see the first one.
+  void is_for(store::LeaseStore& store, const std::string& command, const std::string& note) {
+    [[maybe_unused]] const auto written = store.set_words(ticket().id, command, note);
+    own_->read_again();
+  }
   /// The bell that a waiter rings if it waits for leases that yield. nullptr: nobody can ring.
   const sys::Bell* listen() { return own_->listen(); }
   /// Lets others know that the holder is ending the lease.

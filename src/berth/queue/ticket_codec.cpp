@@ -131,6 +131,18 @@ Result<std::string> with_yield(std::string_view text, std::optional<std::int64_t
   return with_lines(text, fmt::format("yield={}\n", yield_s.value_or(0)), kTicketMaxBytes - kExtensionsBytes);
 }
 
+Result<std::string> with_words(std::string_view text, std::string_view command, std::string_view note) {
+  for (std::size_t bytes = std::max(command.size(), note.size());; bytes /= 2) {
+    RecordWriter record(kTicketKind, kTicketVersion);
+    record.take();
+    record.field("command", shortened(std::string(command), bytes));
+    record.field("note", shortened(std::string(note), bytes));
+    // The room for extensions stays theirs.
+    auto longer = with_lines(text, record.take(), kTicketMaxBytes - kExtensionsBytes);
+    if (longer || bytes == 0) return longer;
+  }
+}
+
 Result<std::string> with_release(std::string_view text, const ReleaseCall& call) {
   RecordWriter record(kTicketKind, kTicketVersion);
   record.take();

@@ -21,6 +21,8 @@ std::string encode_ticket(const Ticket& ticket);
 Result<std::string> with_time(std::string_view text, std::int64_t time_s);
 /// The text of a lease that yields, or (nullopt) no longer yields. Error: as with_time.
 Result<std::string> with_yield(std::string_view text, std::optional<std::int64_t> yield_s);
+/// The text of a lease that now has another command and note. Both are cut to fit. Error: as with_time.
+Result<std::string> with_words(std::string_view text, std::string_view command, std::string_view note);
 /// The text of a lease with a request to end it. The reason is cut to fit. Error: as with_time.
 Result<std::string> with_release(std::string_view text, const ReleaseCall& call);
 /// Error: `failure`, also for an unknown version; the locks of such a ticket still count.

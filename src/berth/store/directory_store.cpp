@@ -212,6 +212,11 @@ Result<void> DirectoryStore::set_yield(TicketId lease, std::optional<std::int64_
                  [&](const Ticket&, std::string_view text) { return with_yield(text, yield_s); });
 }
 
+Result<void> DirectoryStore::set_words(TicketId lease, const std::string& command, const std::string& note) {
+  return rewrite(lease, std::nullopt,
+                 [&](const Ticket&, std::string_view text) { return with_words(text, command, note); });
+}
+
 Result<void> DirectoryStore::note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) {
   return rewrite(lease, limit,
                  [&](const Ticket&, std::string_view text) { return with_release(text, call); });

@@ -28,6 +28,7 @@ class DirectoryStore : public LeaseStore {
   Result<void> extend(TicketId lease,
                       const std::function<Result<std::int64_t>(const Ticket&)>& time_of) override;
   Result<void> set_yield(TicketId lease, std::optional<std::int64_t> yield_s) override;
+  Result<void> set_words(TicketId lease, const std::string& command, const std::string& note) override;
   bool is_held_back(TicketId waiting) override;
   Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) override;
   void ring(TicketId waiting) override;

@@ -164,6 +164,8 @@ class LeaseStore {
   /// Makes a live lease of this user yield from now on, with this many seconds between SIGTERM and SIGKILL;
   /// nullopt: it no longer yields. Error: as `extend`.
   virtual Result<void> set_yield(TicketId lease, std::optional<std::int64_t> yield_s) = 0;
+  /// Gives the ticket of a live lease of this user another command and note, for people. Error: as `extend`.
+  virtual Result<void> set_words(TicketId lease, const std::string& command, const std::string& note) = 0;
   /// Whether its own conditions hold a waiting ticket back at this moment (Ticket::held_back).
   virtual bool is_held_back(TicketId waiting) = 0;
   /// Writes into the ticket of a live lease of this user who asks that it end, and why. Its holder reads that

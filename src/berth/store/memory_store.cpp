@@ -151,6 +151,14 @@ Result<void> MemoryStore::set_yield(TicketId lease, std::optional<std::int64_t> 
   return {};
 }
 
+Result<void> MemoryStore::set_words(TicketId lease, const std::string& command, const std::string& note) {
+  const auto found = books_->tickets.find(lease);
+  if (found == books_->tickets.end()) return fail(ErrorCode::failure, "the lease has ended");
+  found->second.command = command;
+  found->second.note = note;
+  return {};
+}
+
 bool MemoryStore::is_held_back(TicketId waiting) {
   const auto found = books_->tickets.find(waiting);
   return found != books_->tickets.end() && found->second.held_back;

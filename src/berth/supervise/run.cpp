@@ -99,6 +99,8 @@ class Run {
     // would stay until somebody looks. Ctrl-C is not held back: the terminal sends it once, and the command
     // is not there yet.
     held.emplace();
+    if (options_.hooks.instead) instead_ = options_.hooks.instead();
+    if (instead_) lease.is_for(*session.domain().store, as_one_line(instead_->command), instead_->note);
     if (options_.hooks.before_start) BERTH_DO(options_.hooks.before_start(lease));
     short_name_ = short_name(lease.world().ledger, lease.ticket().id);
     const sys::JobCommand command = prepare(session.domain(), lease);
@@ -127,11 +129,13 @@ class Run {
     command.unset = std::move(mask.unset);
     tell_what_it_has(command, lease);
     command.inherited = lease.descriptors();
-    const RunHooks& hooks = options_.hooks;
-    command.inherited.insert(command.inherited.end(), hooks.inherited.begin(), hooks.inherited.end());
-    command.limits = hooks.limits;
-    command.terminal = hooks.terminal;
-    command.environment.insert(command.environment.end(), hooks.environment.begin(), hooks.environment.end());
+    const auto give = [&command](const auto& from) {
+      command.inherited.insert(command.inherited.end(), from.inherited.begin(), from.inherited.end());
+      command.limits = from.limits;
+      command.environment.insert(command.environment.end(), from.environment.begin(), from.environment.end());
+    };
+    instead_ ? give(*instead_) : give(options_.hooks);
+    command.terminal = options_.hooks.terminal;
     return command;
   }
 
@@ -139,7 +143,7 @@ class Run {
   std::vector<std::string> fill_in(const leasing::HeldLease& lease) const {
     const std::vector<std::string>& uuids = lease.ticket().devices;
     const Snapshot& snapshot = lease.world().facts.snapshot;
-    std::vector<std::string> words = options_.command;
+    std::vector<std::string> words = instead_ ? instead_->command : options_.command;
     for (std::string& word : words) {
       replace_all(word, "{ids}", job_mask(uuids, snapshot).visible);
       replace_all(word, "{uuids}", fmt::format("{}", fmt::join(uuids, ",")));
@@ -395,7 +399,8 @@ class Run {
 
   command::Environment& environment_;
   const RunOptions& options_;
-  std::string short_name_;                        ///< of the lease
+  std::string short_name_;  ///< of the lease
+  std::optional<RunInstead> instead_;
   bool preempted_ = false;                        ///< the job was ended for somebody who waits
   std::optional<std::string> released_by_;        ///< who, and why
   std::optional<std::int64_t> idle_leftovers_s_;  ///< of the site

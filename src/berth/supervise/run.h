@@ -16,8 +16,19 @@
 
 namespace berth::supervise {
 
+/// A command that runs in the lease which another one has asked for.
+struct RunInstead {
+  std::vector<std::string> command;  ///< never empty
+  std::string note;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<int> inherited;
+  sys::CommandLimits limits;
+};
+
 /// What other code does at certain moments of a run.
 struct RunHooks {
+  /// The lease is held. Gives the command that is to run in it, if it is another one; it is called first.
+  std::function<std::optional<RunInstead>()> instead;
   /// The lease is held, and the command is about to start. Error: the command does not start.
   std::function<Result<void>(const leasing::HeldLease&)> before_start;
   /// The same with --anywhere: Berth is about to say yes to a host. The argument names the devices: "gpu1:0".

@@ -63,6 +63,17 @@ const ToolArgument kJobArgument{"job", ArgumentKind::text, "its number: \"12\", 
 const ToolArgument kWaitArgument{"wait_s", ArgumentKind::number,
                                  "answer after so many seconds at the latest (50); the job goes on"};
 
+std::vector<ToolArgument> edit_arguments() {
+  std::vector<ToolArgument> arguments{
+      kJobArgument,
+      {"hold", ArgumentKind::flag, "true: it does not start until you say false"},
+      {"place", ArgumentKind::text, "\"first\" or \"last\"; or the number of a job, to come before it"},
+      {"give_up_place", ArgumentKind::flag, "also if it loses its place in the queue of the machine"}};
+  const auto request = request_arguments(true);
+  arguments.insert(arguments.end(), request.begin(), request.end());
+  return arguments;
+}
+
 // nullptr: not given.
 const std::string* argument_of(const decltype(ToolCall::arguments)& arguments, std::string_view name) {
   const auto found = arguments.find(name);
@@ -154,6 +165,10 @@ std::span<const Tool> TenantTools::all() {
        true,
        {kJobArgument, {"lines", ArgumentKind::number, "how many lines (100)"}}},
       {"cancel", "End a job of this session, or take it out of the queue.", false, {kJobArgument}},
+      {"edit",
+       "Hold a waiting job of this session, let it go, move it among those with the same request, or give it "
+       "another request.",
+       false, edit_arguments()},
       {"release",
        "End a lease that a job of this session has, by the id that list shows; the job ends.",
        false,
@@ -192,6 +207,7 @@ Result<std::variant<ToolResult, ParkedCall>> TenantTools::answer(const ToolCall&
   if (tool == "jobs") return look_at_jobs();
   if (tool == "log") return log(call.arguments);
   if (tool == "cancel") return cancel(call.arguments);
+  if (tool == "edit") return edit(call.arguments);
   if (tool == "release") return release(call.arguments);
   BERTH_LET(const std::size_t wait_s, number_in(call.arguments, "wait_s", 0, kLongestWaitS, kUsualWaitS));
   ParkedCall parked{.id = call.id, .until = std::chrono::steady_clock::now() + std::chrono::seconds(wait_s)};
@@ -217,14 +233,7 @@ Result<std::uint64_t> TenantTools::submit(const Arguments& arguments) {
   const std::string* requeue = argument_of(arguments, "requeue");
   if (requeue != nullptr && *requeue == "true") options.emplace_back("--requeue");
   BERTH_LET(jobs::Submission submission, jobs::submission_of(options));
-  const Request& request = submission.request.lease.request.request;
-  if (request.count > rules_.gpus)
-    return fail(ErrorCode::usage,
-                fmt::format("{} GPUs are more than the {} that this session may have at once", request.count,
-                            rules_.gpus));
-  if (request.time_s > rules_.time_s)
-    return fail(ErrorCode::usage,
-                fmt::format("a job of this session may take {} at most", time_for_people(rules_.time_s)));
+  BERTH_DO(check_rules(submission.request.lease.request.request));
   Job job = std::move(submission.job);
   job.words = {"sh", "-c", arguments.find("command")->second};
   if (const std::string* folder = argument_of(arguments, "folder")) {
@@ -241,6 +250,17 @@ Result<std::uint64_t> TenantTools::submit(const Arguments& arguments) {
   jobs_.insert(number);
   BERTH_DO(ensure_runner(spool_, {number, {}}));
   return number;
+}
+
+Result<void> TenantTools::check_rules(const Request& request) const {
+  if (request.count > rules_.gpus)
+    return fail(ErrorCode::usage,
+                fmt::format("{} GPUs are more than the {} that this session may have at once", request.count,
+                            rules_.gpus));
+  if (request.time_s > rules_.time_s)
+    return fail(ErrorCode::usage,
+                fmt::format("a job of this session may take {} at most", time_for_people(rules_.time_s)));
+  return {};
 }
 
 Result<jobs::NumberedJob> TenantTools::own_job(const Arguments& arguments) const {
@@ -277,6 +297,26 @@ Result<ToolResult> TenantTools::cancel(const Arguments& arguments) const {
   BERTH_LET(const auto job, own_job(arguments));
   BERTH_LET(const auto what, cancel_job(spool_, job, kCancelPatience));
   return ToolResult{.text = what + "\n"};
+}
+
+Result<ToolResult> TenantTools::edit(const Arguments& arguments) const {
+  BERTH_LET(const auto job, own_job(arguments));
+  std::vector<std::string> words{"edit", to_text(TaskId{job.number, job.index})};
+  if (const std::string* hold = argument_of(arguments, "hold"))
+    words.emplace_back(*hold == "true" ? "--hold" : "--no-hold");
+  const std::string* const place = argument_of(arguments, "place");
+  if (place != nullptr && (*place == "first" || *place == "last"))
+    words.push_back("--" + *place);
+  else if (place != nullptr)
+    words.push_back("--before=" + *place);
+  const std::string* const give_up = argument_of(arguments, "give_up_place");
+  if (give_up != nullptr && *give_up == "true") words.emplace_back("--yes");
+  std::vector<std::string> request;
+  add_request(arguments, request);
+  BERTH_LET(const auto asked, jobs::submission_of(request));
+  BERTH_DO(check_rules(asked.request.lease.request.request));
+  words.insert(words.end(), request.begin(), request.end());
+  return show_words(std::move(words));
 }
 
 Result<ToolResult> TenantTools::release(const Arguments& arguments) const {

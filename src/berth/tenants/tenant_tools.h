@@ -9,6 +9,7 @@
 
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/named_job.h"
+#include "berth/request/request.h"
 #include "berth/tenants/mcp.h"
 
 namespace berth::tenants {
@@ -52,6 +53,9 @@ class TenantTools {
   Result<ToolResult> look_at_jobs() const;
   Result<ToolResult> log(const Arguments& arguments) const;
   Result<ToolResult> cancel(const Arguments& arguments) const;
+  Result<ToolResult> edit(const Arguments& arguments) const;
+  /// Error: `usage`, for more than the session may have.
+  Result<void> check_rules(const Request& request) const;
   Result<ToolResult> release(const Arguments& arguments) const;
   Result<std::variant<ToolResult, ParkedCall>> answer(const ToolCall& call);
   Result<ToolResult> told(std::uint64_t number) const;

@@ -52,7 +52,7 @@ std::string lasted(const TaskStanding& standing, const Style& style) {
 }
 
 constexpr std::size_t kShown = 200;
-constexpr std::size_t kFieldsOfTask = 31;
+constexpr std::size_t kFieldsOfTask = 34;
 constexpr std::size_t kColumns = 10;
 
 // In a pipe, too, people look for a line a job; JSON has all of it.
@@ -109,6 +109,7 @@ Json task_json(const ListedTask& task) {
   add("name", text_or_null(printable(task.job.name)));
   add("state", to_text(standing.phase));
   add("in_line", standing.in_queue);
+  add("held", standing.on_hold);
   add("words", task.job.words);
   add("command", command_of(task));
   add("folder", task.job.folder);
@@ -130,6 +131,8 @@ Json task_json(const ListedTask& task) {
   add("left_behind", text_or_null(task.left_behind));
   add("after", task.job.after);
   add("after_ok", task.job.after_ok);
+  add("after_fail", task.job.after_fail);
+  add("singleton", task.job.singleton);
   add("not_before_s", nullable(task.job.not_before_s));
   add("retries", task.job.retries);
   add("index", task.id.index ? Json(*task.id.index) : Json(nullptr));
@@ -163,12 +166,15 @@ ListedTask task_from(const JsonReader& json) {
   job.submitted_s = json.time("submitted_s");
   job.after = json.numbers<std::uint64_t>("after");
   job.after_ok = json.numbers<std::uint64_t>("after_ok");
+  job.after_fail = json.numbers<std::uint64_t>("after_fail");
+  job.singleton = json.flag("singleton");
   job.not_before_s = json.maybe_time("not_before_s");
   job.retries = json.number<unsigned>("retries");
   TaskStanding& standing = task.standing;
   json.needs("state");
   standing.phase = json.word<TaskPhase>("state").value_or(TaskPhase::waiting);
   standing.in_queue = json.flag("in_line");
+  standing.on_hold = json.flag("held");
   standing.started_s = json.maybe_time("started_s");
   standing.ended_s = json.maybe_time("ended_s");
   standing.exit_status = json.maybe<int>("exit_status");
@@ -226,11 +232,14 @@ using Requests = std::set<std::pair<std::string, std::vector<std::string>>>;
 // Why a job that is not in the queue waits.
 std::string waits_for(const ListedTask& task, const Requests& in_queue, const Style& style) {
   const Job& job = task.job;
+  if (task.standing.on_hold) return fmt::format("held; to let it go: berth edit {} --no-hold", task.id.job);
   if (job.not_before_s.value_or(0) > style.now_s)
     return fmt::format("starts at {} at the earliest", clock_time(*job.not_before_s, style));
   std::vector<std::uint64_t> before = job.after;
   before.insert(before.end(), job.after_ok.begin(), job.after_ok.end());
+  before.insert(before.end(), job.after_fail.begin(), job.after_fail.end());
   if (!before.empty()) return fmt::format("comes after {}", numbers_of(before));
+  if (job.singleton) return "of your jobs with its name one runs at a time, the earliest first";
   return in_queue.contains({task.host, job.request})
              ? "an earlier job of yours asks for the same, and one at a time stands in the queue"
              : "";
@@ -245,9 +254,12 @@ void remark_on(const ListedTask& task, const Requests& in_queue, const Style& st
                std::vector<JobRemark>& remarks) {
   const TaskStanding& standing = task.standing;
   const std::string id = name_with_host(task);
-  const bool waits = standing.phase == TaskPhase::waiting && !standing.in_queue;
+  const bool waits = standing.phase == TaskPhase::waiting && (!standing.in_queue || standing.on_hold);
   if (auto why = waits ? waits_for(task, in_queue, style) : ""; !why.empty())
     add_remark(remarks, id, std::move(why));
+  if (standing.in_queue && standing.passes_to)
+    add_remark(remarks, id,
+               fmt::format("job {} starts in its place in the queue", to_text(*standing.passes_to)));
   if (!standing.reason.empty()) add_remark(remarks, id, printable(standing.reason));
   if (!standing.not_told.empty()) add_remark(remarks, id, printable(standing.not_told));
   if (standing.cut_bytes != 0)
@@ -309,6 +321,7 @@ std::string left_in_words(TaskId id, std::string_view processes) {
 }
 
 std::string_view standing_word(const TaskStanding& standing) {
+  if (standing.on_hold) return "held";
   if (standing.in_queue) return "in line";
   if (standing.phase == TaskPhase::ended) return exit_status_of(standing) == 0 ? "done" : "failed";
   return to_text(standing.phase);
@@ -336,8 +349,9 @@ Row job_row(const ListedTask& task, const Style& style) {
   };
   add(to_text(task.id));
   add(task.job.name.empty() ? std::string(kUnknown) : printable(task.job.name));
-  add(task.counts ? counts_in_words(*task.counts) : std::string(standing_word(standing)),
-      tone_of_task(standing));
+  std::string state = task.counts ? counts_in_words(*task.counts) : std::string(standing_word(standing));
+  if (task.counts && standing.on_hold) state += " (held)";
+  add(std::move(state), tone_of_task(standing));
   add(clock_time(task.job.submitted_s, style));
   add(time_or_none(standing.started_s, style));
   add(time_or_none(standing.ended_s, style));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -57,6 +58,12 @@ std::optional<TaskNote> task_note_from_text(std::string_view note) {
   return job;
 }
 
+bool read_value(std::string_view text, TaskId& id) {
+  const auto read = task_id_from_text(text);
+  id = read.value_or(TaskId{});
+  return read.has_value();
+}
+
 std::string_view to_text(TaskPhase phase) {
   switch (phase) {
     case TaskPhase::waiting:
@@ -92,6 +99,9 @@ void wait_again(TaskStanding& task) {
   fresh.devices = std::move(task.devices);
   fresh.cut_bytes = task.cut_bytes;
   fresh.not_told = std::move(task.not_told);
+  fresh.position = std::move(task.position);
+  fresh.edit = task.edit;
+  fresh.for_newer = task.for_newer;
   task = std::move(fresh);
 }
 
@@ -106,10 +116,13 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       task.pid = event.pid;
       task.pid_start_ticks = event.pid_start_ticks;
       task.boot = event.boot;
+      task.handed_on = event.handed_on;
+      task.passes_to.reset();
+      task.outdated = false;
       break;
     case TaskEventKind::started:
-      // A process that finds its task cancelled after this line goes no further.
-      if (task.phase == TaskPhase::cancelled) break;
+      // A process that finds its task cancelled, held or edited after this line goes no further.
+      if (task.phase == TaskPhase::cancelled || task.on_hold || task.outdated) break;
       task.phase = TaskPhase::running;
       task.started_s = event.at_s;
       task.ended_s.reset();
@@ -121,6 +134,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       break;
     case TaskEventKind::ended:
       if (task.phase == TaskPhase::cancelled) break;
+      task.on_hold = false;
       task.phase = task.asked_to_end ? TaskPhase::cancelled : TaskPhase::ended;
       task.ended_s = event.at_s;
       task.figures = event.figures;
@@ -129,11 +143,16 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       if (!task.asked_to_end || !event.reason.empty()) task.reason = event.reason;
       break;
     case TaskEventKind::cancelled:
-      if (task.phase == TaskPhase::running) {
+      task.for_newer = task.for_newer || event.for_older;
+      if (event.for_older) break;
+      if (event.holds) {
+        task.on_hold = task.phase == TaskPhase::waiting;
+      } else if (task.phase == TaskPhase::running) {
         task.asked_to_end = true;
         task.reason = event.reason;
       } else if (task.phase == TaskPhase::waiting) {
         task.phase = TaskPhase::cancelled;
+        task.on_hold = false;
         task.reason = event.reason;
         task.ended_s = event.at_s;
       }
@@ -159,6 +178,18 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
     case TaskEventKind::output_cut:
       task.cut_bytes = event.cut_bytes.value_or(0);
       break;
+    case TaskEventKind::moved:
+      task.position = event.position;
+      break;
+    case TaskEventKind::passed:
+      task.passes_to = event.to;
+      break;
+    case TaskEventKind::edited:
+      if (task.phase != TaskPhase::waiting) break;
+      task.edit = event.edit;
+      task.outdated = true;
+      task.reason.clear();
+      break;
   }
 }
 
@@ -175,6 +206,7 @@ TaskStanding standing_of(std::span<const TaskEvent> events, bool held) {
   TaskStanding task;
   for (const TaskEvent& event : events) take_event(task, event);
   task.in_queue = task.phase == TaskPhase::waiting && held;
+  task.outdated = task.outdated && held;
   task.left_behind = held && is_over(task) && task.starts > 0;
   if (task.phase != TaskPhase::running || held) return task;
   if (!task.asked_to_end && task.rerun) {
@@ -219,6 +251,7 @@ TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
                                         : TaskPhase::ended;
   for (const TaskStanding& task : tasks) {
     all.left_behind = all.left_behind || task.left_behind;
+    all.on_hold = all.on_hold || (task.on_hold && all.phase == TaskPhase::waiting);
     all.in_queue = all.in_queue || (task.in_queue && all.phase == TaskPhase::waiting);
     all.starts += task.starts;
     all.cut_bytes += task.cut_bytes;
@@ -237,6 +270,29 @@ TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
     }
   }
   return all;
+}
+
+std::optional<TaskEvent> unknown_to_older(const Job& job) {
+  if (job.after_fail.empty() && !job.singleton) return std::nullopt;
+  TaskEvent event;
+  event.kind = TaskEventKind::cancelled;
+  event.for_older = true;
+  return event;
+}
+
+bool may_begin(const TaskStanding& task) {
+  return task.phase == TaskPhase::waiting && !task.on_hold && !task.outdated;
+}
+
+std::vector<TaskEvent> to_wait_again(const TaskStanding& task) {
+  std::vector<TaskEvent> events(1);
+  events.front().kind = TaskEventKind::again;
+  // An older version would take the first word alone for a wish to start it.
+  if (task.for_newer) {
+    events.emplace_back().kind = TaskEventKind::cancelled;
+    events.back().for_older = true;
+  }
+  return events;
 }
 
 bool is_over(const TaskStanding& task) {
@@ -292,6 +348,38 @@ GpusOfTenants gpus_of_tenants(const std::vector<KnownJob>& jobs) {
 
 }  // namespace
 
+std::string position_of(std::uint64_t number, std::string_view moved_to) {
+  return moved_to.empty() ? fmt::format("{:020}", number) : std::string(moved_to);
+}
+
+// As fractions of which these are the digits. There is always room for one more.
+std::string position_between(std::string_view before, std::string_view next) {
+  std::string position;
+  for (std::size_t at = 0;; ++at) {
+    const int low = at < before.size() ? before[at] - '0' : 0;
+    const bool is_bounded = !next.empty() && position == next.substr(0, at);
+    const int high = !is_bounded ? 10 : at < next.size() ? next[at] - '0' : 0;
+    if (high - low > 1) return position + static_cast<char>('0' + (low + high) / 2);
+    position += static_cast<char>('0' + low);
+    // It is below the next one now, and only has to be behind the other.
+  }
+}
+
+namespace {
+
+// Jobs as they stand before each other.
+std::vector<std::size_t> in_order(const std::vector<KnownJob>& jobs) {
+  std::vector<std::size_t> order(jobs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (std::ranges::any_of(jobs, [](const KnownJob& job) { return !job.position.empty(); }))
+    std::ranges::sort(order, {}, [&](std::size_t each) {
+      return std::pair(position_of(jobs[each].number, jobs[each].position), each);
+    });
+  return order;
+}
+
+}  // namespace
+
 std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
   using Task = KnownJob::Task;
   std::set<std::string_view> served;
@@ -300,7 +388,7 @@ std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
   }
   auto gpus = gpus_of_tenants(jobs);
   std::vector<TaskToStart> chosen;
-  for (std::size_t place = 0; place < jobs.size(); ++place) {
+  for (const std::size_t place : in_order(jobs)) {
     const KnownJob& job = jobs[place];
     if (job.hold != KnownJob::Hold::none) continue;
     if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, is_busy), job.at_once))

@@ -23,6 +23,7 @@ struct TaskId {
 /// "12", "12.7".
 std::string to_text(TaskId id);
 std::optional<TaskId> task_id_from_text(std::string_view text);
+bool read_value(std::string_view text, TaskId& id);  ///< false: it is none
 
 /// What the ticket of a task says of its job, in its note. Other users learn nothing else of a job.
 struct TaskNote {
@@ -59,12 +60,14 @@ struct Job {
   std::string lines_of;
   std::vector<std::uint64_t> after;  ///< numbers of the jobs that must be over before it starts
   std::vector<std::uint64_t>
-      after_ok;               ///< likewise; if a task of them does not end with 0, this job is cancelled
-  unsigned retries = 0;       ///< how often a task that has failed is run again
-  std::vector<int> retry_on;  ///< only if it failed with one of these statuses; none: any
-  bool not_on_last_device = false;             ///< a task that is run again gets other devices than before
-  bool requeue = false;                        ///< a task that has given way joins the queue again
-  bool rerun = false;                          ///< a task that was cut off is run again
+      after_ok;  ///< likewise; if a task of them does not end with 0, this job is cancelled
+  std::vector<std::uint64_t> after_fail;  ///< likewise; if one of them ends well, this job is cancelled
+  bool singleton = false;           ///< it waits while another job of its name runs, or an earlier one waits
+  unsigned retries = 0;             ///< how often a task that has failed is run again
+  std::vector<int> retry_on;        ///< only if it failed with one of these statuses; none: any
+  bool not_on_last_device = false;  ///< a task that is run again gets other devices than before
+  bool requeue = false;             ///< a task that has given way joins the queue again
+  bool rerun = false;               ///< a task that was cut off is run again
   std::optional<std::int64_t> not_before_s{};  ///< by the wall clock; nullopt: at once
   std::optional<std::uint64_t>
       output_limit{};  ///< bytes that a task's output may take; nullopt: as the site says
@@ -123,6 +126,9 @@ enum class TaskEventKind {
   not_told,    ///< a notice about it could not be sent
   preempted,   ///< it was ended for a waiter, and is run again; no effect if it was cancelled
   cut_off,     ///< its process ended without a word, and it is run again; no effect if it was cancelled
+  moved,       ///< of a job: its position among the jobs of its user with the same request
+  passed,      ///< its process in the queue is to run another task in its place
+  edited,      ///< its job has another request; no effect once it runs
 };
 std::string_view to_text(TaskEventKind kind);
 
@@ -150,9 +156,21 @@ struct TaskEvent {
   std::string reason;                        ///< put off, or ended without having started
   std::optional<std::uint64_t> cut_bytes{};  ///< output cut: how many bytes are missing in all
   RunFigures figures{};                      ///< ended
+  /// cancelled: it is only held until its user lets it go; no effect once it runs. An older Berth reads that
+  /// it is cancelled, and so does not start it.
+  bool holds = false;
+  /// cancelled: it is not. The job has a condition that an older Berth does not know, and would not heed.
+  bool for_older = false;
+  std::string position{};      ///< moved: its new one; "": the one that its number gives it
+  std::optional<TaskId> to{};  ///< passed: that task; nullopt: none any more
+  bool handed_on = false;      ///< taken: by nobody, its process goes on with another task
+  unsigned edit = 0;           ///< edited: the number of the edit, of which the spool has the job
 
   bool operator==(const TaskEvent&) const = default;
 };
+/// The first event of a job with a condition that an older Berth does not know, and so would not heed.
+/// nullopt: it has none.
+std::optional<TaskEvent> unknown_to_older(const Job& job);
 /// The text of the event, to be appended to the file.
 std::string encode_event(const TaskEvent& event);
 /// What to write before an event if the text before does not end with a whole event. That event was cut off,
@@ -176,6 +194,8 @@ struct TaskStanding {
   TaskPhase phase = TaskPhase::waiting;
   bool in_queue = false;                    ///< if waiting: a process has it, and waits for its GPUs
   bool asked_to_end = false;                ///< it was cancelled while it ran
+  bool on_hold = false;                     ///< if waiting: its user holds it back
+  bool outdated = false;                    ///< if in the queue: with the request of before an edit
   unsigned starts = 0;                      ///< how often it was started
   unsigned excused_starts = 0;              ///< of these, the starts that others ended, so that it is run
                                             ///< again
@@ -194,6 +214,11 @@ struct TaskStanding {
   /// Of its last run. Of an array: the energy of those of its tasks that tell it, and the highest peak.
   RunFigures figures{};
   bool left_behind = false;  ///< it is over, and processes of it still have its lock, and so its GPUs
+  std::string position{};    ///< TaskEvent::position
+  std::optional<TaskId> passes_to{};  ///< if in the queue: which task its process is to run instead
+  bool handed_on = false;             ///< if waiting: its process has gone on with another task
+  unsigned edit = 0;                  ///< the edit that is in force; 0: it is as it was submitted
+  bool for_newer = false;             ///< an older Berth takes it for cancelled (TaskEvent::for_older)
   /// When its last event was, by the wall clock and by the clock of a boot; "" for the boot: never.
   std::int64_t last_s = 0;
   std::string last_boot;
@@ -222,6 +247,11 @@ struct TaskCounts {
 };
 TaskCounts counts_of(std::span<const TaskStanding> tasks);
 
+/// Whether it may begin when it is its turn.
+bool may_begin(const TaskStanding& task);
+/// What makes a task wait again by the wish of its user.
+std::vector<TaskEvent> to_wait_again(const TaskStanding& task);
+
 /// Whether nothing more will happen to it unless a user asks.
 bool is_over(const TaskStanding& task);
 /// Whether it is over, and nothing of it lives any more.
@@ -236,7 +266,7 @@ bool is_to_be_retried(const Job& job, const TaskStanding& task);
 /// What a runner knows of a job, in order of their numbers.
 struct KnownJob {
   /// `left`: it is over, and what it has left behind still has its GPUs.
-  enum class Task : std::uint8_t { waiting, in_queue, running, left, over };
+  enum class Task : std::uint8_t { waiting, on_hold, in_queue, running, left, over };
   /// Why none of its tasks joins the queue now.
   enum class Hold : std::uint8_t {
     none,
@@ -254,13 +284,21 @@ struct KnownJob {
   std::uint64_t tenant = 0;         ///< as Job::tenant
   unsigned tenant_gpus = 0;         ///< as Job::tenant_gpus
   unsigned gpus = 1;                ///< how many each task gets
+  std::string position{};           ///< TaskEvent::position
+  std::string name{};               ///< as Job::name
+  bool singleton = false;           ///< as Job::singleton
 };
 
-/// The tasks that are to join the queue now: of jobs that are rivals of each other one task at a time, the
-/// oldest first. So a thousand jobs of a user are one request in the queue of the machine, and a request that
-/// comes meanwhile is next but one. Tenants get no more than they may have; what tenants that have ended
-/// still have counts for all others. Gives for each task the place of the job in `jobs`, and the place of the
-/// task in the job.
+/// The position of a job among those of its user with the same request. Positions are compared as texts.
+std::string position_of(std::uint64_t number, std::string_view moved_to);
+/// A position before `next` and behind `before`; "": behind or before none. REQUIRES: before < next.
+std::string position_between(std::string_view before, std::string_view next);
+
+/// The tasks that are to join the queue now: of jobs that are rivals of each other one task at a time, in the
+/// order of their places, which is that of their numbers unless their user has changed it. So a thousand jobs
+/// of a user are one request in the queue of the machine, and a request that comes meanwhile is next but one.
+/// Tenants get no more than they may have; what tenants that have ended still have counts for all others.
+/// Gives for each task the place of the job in `jobs`, and the place of the task in the job.
 struct TaskToStart {
   std::size_t job = 0;
   std::size_t task = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -16,9 +17,12 @@ constexpr std::string_view kJobKind = "berth-job";
 constexpr std::string_view kEventKind = "berth-task-event";
 constexpr unsigned kJobVersion = 1;
 
-constexpr std::array<std::string_view, 11> kEventKinds{"taken",    "started",  "ended",   "cancelled",
-                                                       "put_off",  "again",    "retried", "output_cut",
-                                                       "not_told", "gave_way", "cut_off"};
+constexpr std::array<std::string_view, 14> kEventKinds{
+    "taken",      "started",  "ended",    "cancelled", "put_off", "again",  "retried",
+    "output_cut", "not_told", "gave_way", "cut_off",   "moved",   "passed", "edited"};
+
+template <class Fields>
+constexpr bool is_reading = std::is_same_v<Fields, FieldReader>;
 
 template <class Number>
 void numbers(std::string_view key, const std::vector<Number>& values, FieldWriter& field) {
@@ -46,6 +50,8 @@ void fields_of_job(JobType& job, Fields& field) {
   field("lines_of", job.lines_of);
   numbers("after", job.after, field);
   numbers("after_ok", job.after_ok, field);
+  numbers("after_fail", job.after_fail, field);
+  field("singleton", job.singleton);
   field("retries", job.retries);
   numbers("retry_on", job.retry_on, field);
   field("not_on_last_device", job.not_on_last_device);
@@ -83,6 +89,12 @@ void fields_of_event(EventType& event, Fields& field) {
   field("energy_mj", event.figures.energy_mj);
   field("peak_bytes", event.figures.peak_bytes);
   field("use_percent", event.figures.use_percent);
+  field("holds", event.holds);
+  field("for_older", event.for_older);
+  field("position", event.position);
+  field("to", event.to);
+  field("handed_on", event.handed_on);
+  if (event.edit != 0 || is_reading<Fields>) field("edit", event.edit);
 }
 
 // nullopt: it cannot be read, or lacks its end.

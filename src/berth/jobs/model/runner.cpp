@@ -1,6 +1,10 @@
 #include "berth/jobs/model/runner.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace berth::runner {
@@ -27,8 +31,42 @@ Task known_as(const TaskStanding& standing, std::uint64_t tenant) {
   if (is_over(standing))
     return standing.left_behind && (tenant != 0 || standing.asked_to_end) ? Task::left : Task::over;
   if (standing.phase == TaskPhase::running) return Task::running;
-  return standing.in_queue ? Task::in_queue : Task::waiting;
+  if (standing.in_queue) return Task::in_queue;
+  return standing.on_hold ? Task::on_hold : Task::waiting;
 }
+
+/// The jobs of each name, for those of which one runs at a time.
+class Namesakes {
+ public:
+  explicit Namesakes(const std::vector<KnownJob>& jobs) {
+    if (std::ranges::none_of(jobs, &KnownJob::singleton)) return;
+    for (const KnownJob& job : jobs) {
+      if (job.name.empty()) continue;
+      Named& named = named_[job.name];
+      named.first = std::min(named.first, job.number);
+      if (std::ranges::any_of(job.tasks, is_at_work)) named.at_work.insert(job.number);
+    }
+  }
+
+  /// An earlier job of its name is not over, or another one is at work.
+  bool hold_back(const KnownJob& job) const {
+    const auto found = named_.find(job.name);
+    if (!job.singleton || found == named_.end()) return false;
+    const Named& named = found->second;
+    return named.first < job.number || named.at_work.size() > (named.at_work.contains(job.number) ? 1 : 0);
+  }
+
+ private:
+  struct Named {
+    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+    std::set<std::uint64_t> at_work;
+  };
+  static bool is_at_work(Task task) {
+    return task == Task::in_queue || task == Task::running || task == Task::left;
+  }
+
+  std::map<std::string_view, Named> named_;
+};
 
 TaskId id_of(const KnownJob& job, std::size_t task) {
   return {job.number, job.indices.empty() ? std::nullopt : std::optional(job.indices[task])};
@@ -91,22 +129,31 @@ class RunnerRules {
   void on(const JobRead& read) {
     if (!read.job) return drop(state_, read.number);
     const Job& job = *read.job;
+    KnownJob* known_job = known(read.number);
+    const bool has_gone = std::ranges::all_of(read.standings, [&](const TaskStanding& standing) {
+      return known_as(standing, job.tenant) == Task::over;
+    });
+    if (has_gone && known_job != nullptr) note_all(*known_job, read.standings);
     // The process that ran it may have been killed before it could tell.
     if (std::ranges::all_of(read.standings, is_over)) act(TellEnd{read.number});
-    if (std::ranges::all_of(read.standings, [&](const TaskStanding& standing) {
-          return known_as(standing, job.tenant) == Task::over;
-        }))
-      return drop(state_, read.number);
-    KnownJob* known_job = known(read.number);
+    if (has_gone) return drop(state_, read.number);
     if (known_job == nullptr) known_job = &add(read, job);
+    // Its user may have edited it since it was read first.
+    if (known_job->rivals != job.rivals) state_.pauses.erase(read.number);
+    known_job->rivals = job.rivals;
+    known_job->gpus = read.gpus;
+    known_job->position = read.position;
     state_.over.erase(read.number);
-    for (std::size_t i = 0; i < read.standings.size(); ++i) note(*known_job, i, read.standings[i]);
+    note_all(*known_job, read.standings);
+  }
+  void note_all(KnownJob& job, const std::vector<TaskStanding>& standings) {
+    for (std::size_t i = 0; i < standings.size(); ++i) note(job, i, standings[i]);
   }
 
   KnownJob& add(const JobRead& read, const Job& job) {
-    if (!job.after.empty() || !job.after_ok.empty() || job.not_before_s)
-      state_.conditions.insert_or_assign(read.number,
-                                         Conditions{job.after, job.after_ok, job.not_before_s.value_or(0)});
+    if (!job.after.empty() || !job.after_ok.empty() || !job.after_fail.empty() || job.not_before_s)
+      state_.conditions.insert_or_assign(
+          read.number, Conditions{job.after, job.after_ok, job.after_fail, job.not_before_s.value_or(0)});
     if (!job.notify.targets.empty() || job.rerun || job.tenant != 0) state_.attended.insert(read.number);
     if (job.tenant != 0)
       state_.graces.insert_or_assign(read.number, std::chrono::seconds(job.tenant_grace_s));
@@ -118,7 +165,10 @@ class RunnerRules {
                                        .indices = indices_of(job),
                                        .tenant = job.tenant,
                                        .tenant_gpus = job.tenant_gpus,
-                                       .gpus = read.gpus});
+                                       .gpus = read.gpus,
+                                       .position = read.position,
+                                       .name = job.name,
+                                       .singleton = job.singleton});
   }
 
   // nullptr: not known, or over.
@@ -145,21 +195,27 @@ class RunnerRules {
 
   void note(KnownJob& job, std::size_t place, const TaskStanding& standing) {
     const TaskId id = id_of(job, place);
-    const auto process = state_.processes.find(id);
+    auto process = state_.processes.find(id);
+    if (standing.handed_on && !standing.in_queue && process != state_.processes.end() &&
+        !is_stray(process->second)) {
+      act(LetBe{id});
+      state_.processes.erase(process);
+      process = state_.processes.end();
+    }
     const bool has_process = process != state_.processes.end() && !is_stray(process->second);
     Task task = known_as(standing, job.tenant);
     // Our child has not come to say so yet.
-    if (task == Task::waiting && has_process) task = Task::in_queue;
+    if ((task == Task::waiting || task == Task::on_hold) && has_process) task = Task::in_queue;
     if (task == Task::running) {
       state_.failures.erase(job.rivals);
       state_.pauses.erase(job.number);
     }
     job.tasks[place] = task;
     // The cancel may have come before the process of the task could say its pid.
-    if (standing.phase == TaskPhase::cancelled && has_process &&
-        std::holds_alternative<Child>(process->second))
-      act(EndChild{id});
-    if (task == Task::waiting || task == Task::over || has_process) return;
+    const bool is_to_leave =
+        standing.phase == TaskPhase::cancelled || (standing.on_hold && !standing.passes_to);
+    if (is_to_leave && has_process && std::holds_alternative<Child>(process->second)) act(EndChild{id});
+    if (task == Task::waiting || task == Task::on_hold || task == Task::over || has_process) return;
     state_.processes.insert_or_assign(id, Sought{});
     act(Watch{id, standing});
   }
@@ -199,7 +255,8 @@ class RunnerRules {
   void on(const Rung& rung) {
     for (const TaskId id : rung.tasks) {
       const KnownJob* job = known(id.job);
-      if (job == nullptr || (!id.index && !job->indices.empty()))
+      // A job that does not run may have been edited.
+      if (job == nullptr || (!id.index && (!job->indices.empty() || job->tasks.front() != Task::running)))
         act(ReadJob{id.job});
       else
         act(ReadTask{id});
@@ -226,7 +283,8 @@ class RunnerRules {
     });
     for (const auto& [number, conditions] : state_.conditions)
       // The disk may not have taken it before.
-      if (const auto* refused = std::get_if<Refused>(&conditions.stage)) act(GiveUp{number, refused->failed});
+      if (const auto* refused = std::get_if<Refused>(&conditions.stage))
+        act(GiveUp{number, refused->reproach});
     std::set<std::uint64_t> tenants;
     for (const KnownJob& job : state_.jobs)
       if (job.tenant != 0) tenants.insert(job.tenant);
@@ -271,7 +329,11 @@ class RunnerRules {
       state_.stage = Works{};
       look_around();
     }
-    for (KnownJob& job : state_.jobs) job.hold = hold_of(job);
+    const Namesakes namesakes(state_.jobs);
+    for (KnownJob& job : state_.jobs) {
+      job.hold = hold_of(job);
+      if (job.hold == KnownJob::Hold::none && namesakes.hold_back(job)) job.hold = KnownJob::Hold::conditions;
+    }
     if (!actions_.empty()) return;
     for (const TaskToStart& chosen : tasks_to_start(state_.jobs)) {
       KnownJob& job = state_.jobs[chosen.job];
@@ -313,23 +375,24 @@ class RunnerRules {
     if (!std::holds_alternative<Waits>(conditions.stage)) return true;
     const auto still_known = [this](std::uint64_t other) { return known(other) != nullptr; };
     if (wall_s_ < conditions.not_before_s || std::ranges::any_of(conditions.after, still_known) ||
-        std::ranges::any_of(conditions.after_ok, still_known))
+        std::ranges::any_of(conditions.after_ok, still_known) ||
+        std::ranges::any_of(conditions.after_fail, still_known))
       return true;
-    if (conditions.after_ok.empty()) {
+    if (conditions.after_ok.empty() && conditions.after_fail.empty()) {
       state_.conditions.erase(place);
       return false;
     }
     conditions.stage = Asked{};
-    act(AskWell{number, conditions.after_ok});
+    act(AskWell{number, conditions.after_ok, conditions.after_fail});
     return true;
   }
 
   void on(const WellKnown& known_now) {
     const auto place = state_.conditions.find(known_now.number);
     if (place == state_.conditions.end()) return;
-    if (!known_now.failed) return (void)state_.conditions.erase(place);
-    place->second.stage = Refused{*known_now.failed};
-    act(GiveUp{known_now.number, *known_now.failed});
+    if (!known_now.reproach) return (void)state_.conditions.erase(place);
+    place->second.stage = Refused{*known_now.reproach};
+    act(GiveUp{known_now.number, *known_now.reproach});
   }
 
   // nullopt: nothing is due at any time.

@@ -52,20 +52,29 @@ using Process = std::variant<Child, Adopted, Sought, Stray, StrayToEnd>;
 struct Waits {
   bool operator==(const Waits&) const = default;
 };
-/// The other jobs are over. It is being asked whether they ended well.
+/// One of the jobs that a job comes after did not end as it asks.
+struct Reproach {
+  std::uint64_t job = 0;
+  bool ended_well = false;
+
+  bool operator==(const Reproach&) const = default;
+};
+
+/// The other jobs are over. It is being asked how they ended.
 struct Asked {
   bool operator==(const Asked&) const = default;
 };
-/// This one did not: the job is cancelled.
+/// This one did not, or did: the job is cancelled.
 struct Refused {
-  std::uint64_t failed = 0;
+  Reproach reproach;
 
   bool operator==(const Refused&) const = default;
 };
 struct Conditions {
-  std::vector<std::uint64_t> after;     ///< as Job::after
-  std::vector<std::uint64_t> after_ok;  ///< as Job::after_ok
-  std::int64_t not_before_s = 0;        ///< as Job::not_before_s; 0: at once
+  std::vector<std::uint64_t> after;         ///< as Job::after
+  std::vector<std::uint64_t> after_ok;      ///< as Job::after_ok
+  std::vector<std::uint64_t> after_fail{};  ///< as Job::after_fail
+  std::int64_t not_before_s = 0;            ///< as Job::not_before_s; 0: at once
   std::variant<Waits, Asked, Refused> stage{};
 };
 
@@ -119,6 +128,7 @@ struct JobRead {
   std::optional<Job> job{};               ///< nullopt: it is not there, or cannot be read
   std::vector<TaskStanding> standings{};  ///< of its tasks, in order
   unsigned gpus = 1;                      ///< how many each of its tasks gets
+  std::string position{};                 ///< as TaskEvent::position
 };
 /// The answer to ReadTask.
 struct TaskRead {
@@ -152,7 +162,7 @@ struct TenantsSeen {
 /// The answer to AskWell.
 struct WellKnown {
   std::uint64_t number = 0;
-  std::optional<std::uint64_t> failed{};  ///< one that did not end well
+  std::optional<Reproach> reproach{};  ///< one that did not end as it should
 };
 /// There is news of these tasks; of a task without an index: of all tasks of the job.
 struct Rung {
@@ -201,11 +211,17 @@ struct Watch {
 
   bool operator==(const Watch&) const = default;
 };
-/// Send SIGTERM to this child.
+/// Tell this child that its task is cancelled or held.
 struct EndChild {
   TaskId id;
 
   bool operator==(const EndChild&) const = default;
+};
+/// This child has gone on with another task: its end tells nothing of this one.
+struct LetBe {
+  TaskId id;
+
+  bool operator==(const LetBe&) const = default;
 };
 /// Send SIGKILL to what is left of the task.
 struct KillLeft {
@@ -218,17 +234,18 @@ struct AskTenants {
 
   bool operator==(const AskTenants&) const = default;
 };
-/// Find out whether all these jobs, which the job `number` comes after, ended well.
+/// Find out whether the jobs that the job `number` comes after ended as it asks.
 struct AskWell {
   std::uint64_t number = 0;
-  std::vector<std::uint64_t> jobs;
+  std::vector<std::uint64_t> jobs;      ///< all of these well
+  std::vector<std::uint64_t> failed{};  ///< none of these
 
   bool operator==(const AskWell&) const = default;
 };
-/// Write that the job is cancelled since `failed` did not end well, and read it.
+/// Write that the job is cancelled, and why, and read it.
 struct GiveUp {
   std::uint64_t number = 0;
-  std::uint64_t failed = 0;
+  Reproach reproach;
 
   bool operator==(const GiveUp&) const = default;
 };
@@ -274,8 +291,9 @@ struct BeginAgain {
 struct Leave {
   bool operator==(const Leave&) const = default;
 };
-using Action = std::variant<List, ReadJob, ReadTask, TellEnd, Watch, EndChild, KillLeft, AskTenants, AskWell,
-                            GiveUp, Cancel, Spawn, NotePutOff, ForgetOld, Sleep, LetGo, BeginAgain, Leave>;
+using Action =
+    std::variant<List, ReadJob, ReadTask, TellEnd, Watch, EndChild, LetBe, KillLeft, AskTenants, AskWell,
+                 GiveUp, Cancel, Spawn, NotePutOff, ForgetOld, Sleep, LetGo, BeginAgain, Leave>;
 
 struct Step {
   State state;

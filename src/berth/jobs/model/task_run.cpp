@@ -67,7 +67,7 @@ class TaskRules {
   void on(const Excusing&, const Looked& now) { take(now); }
 
   void take(const Looked& now) {
-    if (now.standing.phase != TaskPhase::waiting) return leave();
+    if (now.standing.phase != TaskPhase::waiting || now.standing.on_hold) return leave();
     is(Taking{});
     act(WriteAndLook{self_});
   }
@@ -75,7 +75,7 @@ class TaskRules {
   // A process that cancelled the task before `taken` was written could not find us, and nobody else will end
   // us.
   void on(const Taking&, const Looked& now) {
-    if (now.standing.phase != TaskPhase::waiting) return leave();
+    if (!may_begin(now.standing) || now.is_outdated) return leave();
     const bool avoids = job_.not_on_last_device && now.standing.starts > 0;
     is(Queued{now.standing.reason});
     act(Join{avoids ? now.standing.devices : std::vector<std::string>()});
@@ -102,16 +102,23 @@ class TaskRules {
   }
 
   void on(const Starting& starting, const Looked& now) {
-    if (now.standing.phase == TaskPhase::running && !now.array_cancelled) {
+    const bool runs = now.standing.phase == TaskPhase::running;
+    const bool has_changed = (now.array_on_hold && id_.index) || now.is_outdated;
+    if (runs && !now.array_cancelled && !has_changed) {
       is(Running{});
       act(TellRunner{});
       act(TellStart{starting.devices});
       return act(Go{});
     }
-    // The cancel of an array says nothing of a task of it that has started.
-    if (now.array_cancelled && id_.index) act(Note{event_of(TaskEventKind::cancelled)});
+    // An array is cancelled, held or edited without a word to a task of it that has just started. If it is
+    // held or edited, nothing of the task has run: it waits.
+    if (now.array_cancelled && id_.index)
+      act(Note{event_of(TaskEventKind::cancelled)});
+    else if (runs)
+      act(Note{event_of(TaskEventKind::cut_off)});
     is(Refused{starting.put_off_for});
-    act(Refuse{{ErrorCode::not_now, "it was cancelled"}});
+    const bool waits = has_changed || now.standing.phase == TaskPhase::waiting;
+    act(Refuse{{ErrorCode::not_now, waits ? "it was edited" : "it was cancelled"}});
   }
   // The line may be in the file and not on the disk. Nothing has run: nobody shall take it for cut off.
   void on(const Starting& starting, const NotLooked& why) {

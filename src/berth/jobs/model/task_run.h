@@ -76,6 +76,8 @@ struct State {
 struct Looked {
   TaskStanding standing;
   bool array_cancelled = false;  ///< the job was cancelled as a whole
+  bool array_on_hold = false;    ///< the job is held as a whole
+  bool is_outdated = false;      ///< the job has another request than the one with which this process began
 };
 /// Likewise: it could not be written or read. What should be written may be in the file all the same.
 struct NotLooked {

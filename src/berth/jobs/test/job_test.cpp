@@ -50,6 +50,8 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   job.has_script = true;
   job.after = {1, 2};
   job.after_ok = {3};
+  job.after_fail = {4, 5};
+  job.singleton = true;
   job.retries = 4;
   job.retry_on = {75, 137};
   job.not_on_last_device = true;
@@ -95,7 +97,25 @@ TEST_CASE("events are read as they were appended, one after another") {
   TaskEvent late = ended(0);
   late.reason = "[started]\nwhole=1";
   late.figures = {0, 1, 100};
+  TaskEvent hold = event(TaskEventKind::cancelled);
+  hold.holds = true;
+  TaskEvent newer = event(TaskEventKind::cancelled);
+  newer.for_older = true;
+  TaskEvent handed_on = event(TaskEventKind::taken);
+  handed_on.handed_on = true;
+  TaskEvent moved = event(TaskEventKind::moved);
+  moved.position = "0125";
+  TaskEvent passed = event(TaskEventKind::passed);
+  passed.to = TaskId{12, 7};
+  TaskEvent edited = event(TaskEventKind::edited);
+  edited.edit = 3;
   const std::vector<TaskEvent> all{taken,
+                                   edited,
+                                   hold,
+                                   newer,
+                                   handed_on,
+                                   moved,
+                                   passed,
                                    started,
                                    event(TaskEventKind::cancelled),
                                    late,
@@ -112,10 +132,12 @@ TEST_CASE("events are read as they were appended, one after another") {
 TEST_CASE("the events of a task have the words that other versions read") {
   using enum TaskEventKind;
   std::string words;
-  for (const TaskEventKind kind :
-       {taken, started, ended, cancelled, put_off, again, retried, output_cut, not_told, preempted, cut_off})
+  for (const TaskEventKind kind : {taken, started, ended, cancelled, put_off, again, retried, output_cut,
+                                   not_told, preempted, cut_off, moved, passed, edited})
     words += std::string(to_text(kind)) + " ";
-  CHECK(words == "taken started ended cancelled put_off again retried output_cut not_told gave_way cut_off ");
+  CHECK(words ==
+        "taken started ended cancelled put_off again retried output_cut not_told gave_way cut_off "
+        "moved passed edited ");
 }
 
 TEST_CASE("an event that was cut off anywhere has not happened, and spoils none after it") {
@@ -415,6 +437,118 @@ TEST_CASE("what a ticket says of a job is read back from its note") {
   CHECK(to_text(TaskNote{{3, {}}, "lr: :  3", "x"}) == "job 3 lr::3: x");
   for (const std::string_view other : {"", "job", "job ", "job x", "job 0", "job 1.", "jobs 1", "my job 1"})
     CHECK_FALSE(task_note_from_text(other));
+}
+
+namespace {
+
+TaskEvent hold() {
+  TaskEvent made = event(TaskEventKind::cancelled);
+  made.holds = true;
+  return made;
+}
+
+// What a version that does not know these keys and sections makes of a text. Both are passed over.
+std::vector<TaskEvent> as_older_reads(const std::vector<TaskEvent>& events) {
+  std::vector<TaskEvent> read;
+  for (TaskEvent each : events) {
+    if (each.kind == TaskEventKind::moved || each.kind == TaskEventKind::passed) continue;
+    each.holds = each.for_older = each.handed_on = false;
+    read.push_back(std::move(each));
+  }
+  return read;
+}
+
+}  // namespace
+
+TEST_CASE("a held task waits until it is let go, and does not begin meanwhile") {
+  CHECK(after({hold()}).on_hold);
+  CHECK(after({hold()}).phase == TaskPhase::waiting);
+  CHECK(!is_over(after({hold()})));
+  CHECK(after({hold(), event(TaskEventKind::started)}, true).phase == TaskPhase::waiting);
+  CHECK(after({hold(), event(TaskEventKind::started)}, true).starts == 0);
+  CHECK(!after({hold(), event(TaskEventKind::again)}).on_hold);
+  CHECK(after({hold(), event(TaskEventKind::again), event(TaskEventKind::started)}, true).phase ==
+        TaskPhase::running);
+  CHECK(after({hold(), event(TaskEventKind::cancelled)}).phase == TaskPhase::cancelled);
+  CHECK(!after({hold(), event(TaskEventKind::cancelled)}).on_hold);
+  // It has begun meanwhile.
+  CHECK(!after({event(TaskEventKind::started), hold()}, true).on_hold);
+  CHECK(!after({event(TaskEventKind::started), hold()}, true).asked_to_end);
+}
+
+TEST_CASE("an older version starts no held task, and none with a condition that it does not know") {
+  TaskEvent newer = event(TaskEventKind::cancelled);
+  newer.for_older = true;
+  CHECK(after(as_older_reads({hold()})).phase == TaskPhase::cancelled);
+  CHECK(after(as_older_reads({newer})).phase == TaskPhase::cancelled);
+  CHECK(after({newer}).phase == TaskPhase::waiting);
+  CHECK(after({newer, event(TaskEventKind::started)}, true).phase == TaskPhase::running);
+  // It lets a task go by the word for another run.
+  CHECK(after(as_older_reads({hold(), event(TaskEventKind::again)})).phase == TaskPhase::waiting);
+  // What it does not know is in lines and sections of their own.
+  CHECK(encode_event(hold()).starts_with("[cancelled]\n"));
+  CHECK(encode_event(hold()).find("\nholds=1\n") != std::string::npos);
+  CHECK(decode_events("[tomorrow]\nat=1\nwhole=1\n" + encode_event(hold())).size() == 1);
+}
+
+TEST_CASE("what is let go does not start in an older version that would not heed its condition") {
+  Job job;
+  CHECK(!unknown_to_older(job));
+  job.singleton = true;
+  const TaskEvent first = *unknown_to_older(job);
+  std::vector<TaskEvent> events{first, hold()};
+  for (const TaskEvent& each : to_wait_again(after(events))) events.push_back(each);
+  CHECK(may_begin(after(events)));
+  CHECK(after(as_older_reads(events)).phase == TaskPhase::cancelled);
+  CHECK(to_wait_again(after({hold()})).size() == 1);
+}
+
+TEST_CASE("a process that came with an earlier request begins nothing") {
+  TaskEvent edited = event(TaskEventKind::edited);
+  edited.edit = 1;
+  CHECK(after({event(TaskEventKind::taken), edited, event(TaskEventKind::started)}, true).phase ==
+        TaskPhase::waiting);
+  CHECK(after({edited, event(TaskEventKind::taken), event(TaskEventKind::started)}, true).phase ==
+        TaskPhase::running);
+  // Without a process it waits for one that knows.
+  CHECK(may_begin(after({event(TaskEventKind::taken), edited})));
+  CHECK(!may_begin(after({event(TaskEventKind::taken), edited}, true)));
+  // What runs keeps the request with which it began.
+  CHECK(after({event(TaskEventKind::taken), event(TaskEventKind::started), edited}, true).edit == 0);
+  CHECK(after({edited, event(TaskEventKind::started), event(TaskEventKind::again)}).edit == 1);
+}
+
+TEST_CASE("a task that its process has handed on is nobody's") {
+  TaskEvent taken = event(TaskEventKind::taken);
+  taken.pid = 12;
+  TaskEvent passed = event(TaskEventKind::passed);
+  passed.to = TaskId{14, {}};
+  TaskEvent given = event(TaskEventKind::taken);
+  given.handed_on = true;
+  CHECK(after({taken, passed}, true).passes_to == TaskId{14, {}});
+  const TaskStanding standing = after({taken, passed, given});
+  CHECK(standing.phase == TaskPhase::waiting);
+  CHECK(standing.handed_on);
+  CHECK(standing.pid == 0);
+  CHECK(!standing.passes_to);
+  CHECK(!after({taken, passed, given, taken}).handed_on);
+  CHECK(after(as_older_reads({taken, passed, given})).pid == 0);
+}
+
+TEST_CASE("there is always a position between two others") {
+  for (const auto& [low, high] : {std::pair{position_of(12, ""), position_of(13, "")},
+                                  {"", position_of(1, "")},
+                                  {position_of(9, ""), position_of(10, "")},
+                                  {position_of(99, ""), ""}}) {
+    std::string before = low;
+    std::string next = high;
+    for (int i = 0; i < 200; ++i) {
+      const std::string place = position_between(before, next);
+      CHECK_MESSAGE(before < place, before, " ", place);
+      if (!next.empty()) CHECK_MESSAGE(place < next, place, " ", next);
+      (i % 3 == 0 ? before : next) = place;
+    }
+  }
 }
 
 }  // namespace berth::job_test

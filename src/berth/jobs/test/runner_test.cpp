@@ -73,6 +73,33 @@ class Office {
     files[id].push_back(wrote(TaskEventKind::cancelled));
     return rings(id);
   }
+  Office& held(TaskId id, std::optional<TaskId> passes_to = {}) {
+    if (passes_to) {
+      files[id].push_back(wrote(TaskEventKind::passed));
+      files[id].back().to = passes_to;
+    }
+    files[id].push_back(wrote(TaskEventKind::cancelled));
+    files[id].back().holds = true;
+    return rings(id);
+  }
+  Office& let_go(TaskId id) {
+    files[id].push_back(wrote(TaskEventKind::again));
+    return rings(id);
+  }
+  Office& moved(TaskId id, std::string position) {
+    files[id].push_back(wrote(TaskEventKind::moved));
+    files[id].back().position = std::move(position);
+    return rings(id);
+  }
+  /// Its process gives it up for another task, whose command begins.
+  Office& hands_on(TaskId from, TaskId to) {
+    files[from].push_back(wrote(TaskEventKind::taken));
+    files[from].back().handed_on = true;
+    alive[from] = Alive::nothing;
+    takes(to);
+    starts(to);
+    return rings(from);
+  }
   Office& rings(TaskId id) {
     news_.emplace_back(Rung{{id}});
     return *this;
@@ -175,6 +202,7 @@ class Office {
     if (const auto found = jobs.find(number); found != jobs.end()) {
       answer.job = found->second;
       answer.standings = standings(number);
+      answer.position = answer.standings.front().position;
     }
     news_.emplace_back(std::move(answer));
   }
@@ -224,6 +252,11 @@ class Office {
     alive[what.id] = Alive::nothing;
     heard(what.id);
   }
+  void perform(const LetBe& what) {
+    say("lets be " + to_text(what.id));
+    children_.erase(what.id);
+    watched_.erase(what.id);
+  }
   void perform(const KillLeft& what) {
     say("kills what is left of " + to_text(what.id));
     alive[what.id] = Alive::nothing;
@@ -235,15 +268,20 @@ class Office {
     news_.emplace_back(std::move(seen));
   }
   void perform(const AskWell& what) {
-    const auto failed = std::ranges::find_if(what.jobs, [&](std::uint64_t other) {
+    const auto is_well = [&](std::uint64_t other) {
       const auto of_other = standings(other);
-      return counts_of(of_other).done != of_other.size();
-    });
-    news_.emplace_back(WellKnown{
-        what.number, failed == what.jobs.end() ? std::nullopt : std::optional<std::uint64_t>(*failed)});
+      return counts_of(of_other).done == of_other.size();
+    };
+    std::optional<Reproach> reproach;
+    for (const std::uint64_t other : what.failed)
+      if (is_well(other)) reproach = Reproach{other, true};
+    for (const std::uint64_t other : what.jobs)
+      if (!is_well(other)) reproach = Reproach{other, false};
+    news_.emplace_back(WellKnown{what.number, reproach});
   }
   void perform(const GiveUp& what) {
-    say(fmt::format("gives up {} for {}", what.number, what.failed));
+    say(fmt::format("gives up {} for {}{}", what.number, what.reproach.job,
+                    what.reproach.ended_well ? ", which ended well" : ""));
     if (!writes) return;
     whole_cancelled.insert(what.number);
     cancel(what.number);
@@ -655,6 +693,77 @@ class BusyDays {
 
 TEST_CASE("whatever happens to tasks, tenants and runners, no job starts out of its turn and none is left") {
   CHECK(rc::check("any days", [] { BusyDays().go(); }));
+}
+
+TEST_CASE("a held job is not started, and holds up no other") {
+  Office office;
+  office.job(1).job(2).held(task(1));
+  CHECK(office.begins().lately() == "starts 2");
+  office.starts(task(2)).wakes();
+  // For a job that is held nobody has to stay.
+  CHECK(office.lately() == "lets go; leaves");
+  CHECK(office.let_go(task(1)).begins().lately() == "watches 2; starts 1");
+}
+
+TEST_CASE("a job that is held while it is in the queue leaves it, and the next one joins") {
+  Office office;
+  office.job(1).job(2).begins();
+  CHECK(office.lately() == "starts 1");
+  CHECK(office.held(task(1)).wakes().lately() == "SIGTERM to 1; starts 2");
+  CHECK(office.let_go(task(1)).wakes().lately().empty());
+  CHECK(office.starts(task(2)).wakes().lately() == "starts 1");
+}
+
+TEST_CASE("jobs with the same request start in the order of their positions") {
+  Office office;
+  office.job(1).job(2).job(3).begins();
+  CHECK(office.lately() == "starts 1");
+  office.moved(task(3), position_between(position_of(1, ""), position_of(2, ""))).wakes();
+  CHECK(office.starts(task(1)).wakes().lately() == "starts 3");
+  CHECK(office.starts(task(3)).wakes().lately() == "starts 2");
+}
+
+TEST_CASE("a process that goes on with another task is no longer that of the first") {
+  Office office;
+  office.job(1).job(2).begins();
+  CHECK(office.lately() == "starts 1");
+  office.held(task(1), task(2)).wakes();
+  CHECK(office.lately().empty());
+  CHECK(office.hands_on(task(1), task(2)).wakes().lately() == "watches 2; lets be 1; lets go; leaves");
+  office.let_go(task(1)).begins();
+  CHECK(office.lately() == "watches 2; starts 1");
+  office.ends(task(2)).starts(task(1)).wakes();
+  CHECK(office.standing(task(1)).phase == TaskPhase::running);
+}
+
+TEST_CASE("a job that is to run after a failure is cancelled where there was none") {
+  Office office;
+  office.job(1).job(2, [](Job& job) { job.after_fail = {1}; }).job(3, [](Job& job) { job.after_fail = {1}; });
+  office.begins();
+  CHECK(office.lately() == "starts 1");
+  office.starts(task(1)).wakes();
+  CHECK(
+      office.ends(task(1)).wakes().lately() ==
+      "tells the end of 1; gives up 2 for 1, which ended well; gives up 3 for 1, which ended well; tells the "
+      "end of 2; tells the end of 3; lets go; leaves");
+  Office other;
+  other.job(1).job(2, [](Job& job) { job.after_fail = {1}; }).begins();
+  other.starts(task(1)).wakes();
+  CHECK(other.ends(task(1), 3).wakes().lately() == "starts 1; tells the end of 1; starts 2");
+}
+
+TEST_CASE("of the singletons of a name one is at work at a time, in the order of their numbers") {
+  Office office;
+  const auto named = [](Job& job) {
+    job.name = "sync";
+    job.singleton = true;
+    job.rivals = std::to_string(job.words.size());
+  };
+  office.job(1, named).job(2, named).job(3, [](Job& job) { job.rivals = "x"; });
+  office.jobs[2].rivals = "other";
+  CHECK(office.begins().lately() == "starts 1; starts 3");
+  CHECK(office.starts(task(1)).wakes().lately().empty());
+  CHECK(office.ends(task(1)).wakes().lately() == "tells the end of 1; starts 2");
 }
 
 }  // namespace berth::runner_test

@@ -133,12 +133,19 @@ Result<void> add_dependency(SlurmWish& wish, std::string_view value) {
     const auto words = parts_at(part, ':');
     std::string_view option;
     if (words.front() == "afterok") option = "--after-ok";
+    if (words.front() == "afternotok") option = "--after-fail";
+    if (part == "singleton") {
+      wish.options.emplace_back("--singleton");
+      continue;
+    }
     if (words.front() == "afterany" || words.front() == "after") option = "--after";
     const auto is_number = [](std::string_view word) {
       return number_from_text<std::uint64_t>(word).has_value();
     };
     if (option.empty() || words.size() < 2 || !std::ranges::all_of(words.begin() + 1, words.end(), is_number))
-      return refused("dependency", value, "Berth knows afterok:12, afterany:12:13 and after:12, with commas");
+      return refused(
+          "dependency", value,
+          "Berth knows afterok:12, afternotok:12, afterany:12:13, after:12 and singleton, with commas");
     wish.options.push_back(fmt::format("{}={}", option, fmt::join(words.begin() + 1, words.end(), ",")));
     if (words.front() == "after")
       wish.not_kept.push_back(

@@ -31,6 +31,7 @@ TEST_CASE("options of sbatch become those of submit") {
            Row{"time", "UNLIMITED", {}},
            Row{"array", "0-7:2,9%3", {"--array=0,2,4,6,9%3"}},
            Row{"dependency", "afterok:1:2,afterany:3", {"--after-ok=1,2", "--after=3"}},
+           Row{"dependency", "afternotok:1,singleton", {"--after-fail=1", "--singleton"}},
            Row{"begin", "now", {}},
            Row{"begin", "now+2hours", {"--at=2h"}},
            Row{"begin", "22:00", {"--at=22:00"}},
@@ -58,9 +59,9 @@ TEST_CASE("what one machine cannot do is refused with its name") {
   for (const auto& [name, value] :
        {Row{"gres", "shard:2"}, Row{"gres", "gpu:0"}, Row{"gres", "gpu:a100:1,gpu:h100:1"}, Row{"gpus", ""},
         Row{"gpus", ":2"}, Row{"nodes", "2"}, Row{"nodes", "1-4"}, Row{"ntasks", "8"}, Row{"time", "1h"},
-        Row{"array", "0-9:0"}, Row{"array", "x"}, Row{"dependency", "singleton"},
-        Row{"dependency", "afterok"}, Row{"dependency", "afterok:1?afterok:2"}, Row{"begin", "2030-01-01"},
-        Row{"begin", "now+2moons"}, Row{"mail-type", "STAGE_OUT"}}) {
+        Row{"array", "0-9:0"}, Row{"array", "x"}, Row{"dependency", "expand:1"}, Row{"dependency", "afterok"},
+        Row{"dependency", "afterok:1?afterok:2"}, Row{"begin", "2030-01-01"}, Row{"begin", "now+2moons"},
+        Row{"mail-type", "STAGE_OUT"}}) {
     CAPTURE(value);
     const auto wish = wish_from_slurm({{name, value}});
     REQUIRE_FALSE(wish);

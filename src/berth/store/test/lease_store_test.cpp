@@ -331,6 +331,7 @@ TEST_CASE("a lease that is made to yield says so, to others and to its holder wh
     }
     own->release();
     CHECK(store->set_yield(id, 30).error().message.ends_with("has ended"));
+    CHECK(store->set_words(id, "c", "n").error().message.ends_with("has ended"));
   });
 }
 

@@ -18,6 +18,8 @@ ListedTask a_task() {
   task.job.submitted_s = 1'700'000'000;
   task.job.after = {3, 4};
   task.job.after_ok = {5};
+  task.job.after_fail = {6};
+  task.job.singleton = true;
   task.job.not_before_s = 1'700'000'100;
   task.job.retries = 2;
   task.standing.phase = TaskPhase::ended;
@@ -43,6 +45,8 @@ TEST_CASE("jobs that another host tells are read as they were written, with the 
   ListedTask lines = a_task();
   lines.id = {14, {}};
   lines.job.lines_of = "/home/ada/commands.txt";
+  lines.standing.phase = TaskPhase::waiting;
+  lines.standing.on_hold = true;
   JobsOfHosts jobs{{a_task(), array, lines}, {}};
   const auto read = jobs_from_json(jobs_json(jobs.tasks, Layout::line), "gpu1");
   REQUIRE(read);

@@ -1,0 +1,193 @@
+// All that is written of the job itself is one append, which counts as a whole or not at all. `berth __job`
+// writes that its command begins, and then reads; an edit writes, and then reads. So one of both sees the
+// other.
+
+#include "berth/jobs/edit_job.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/command/messages.h"
+#include "berth/jobs/job_request.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/jobs/new_job.h"
+#include "berth/sys/process_identity.h"
+
+namespace berth::jobs {
+namespace {
+
+// A process that waits in the queue ends at once.
+constexpr std::chrono::seconds kLeavesQueue{5};
+
+bool is_waiting(const TaskStanding& task) {
+  return task.phase == TaskPhase::waiting;
+}
+
+std::string_view name_of_option(std::string_view word) {
+  return word.substr(0, word.find('='));
+}
+
+// Each option takes the place of the same one: twice the same would be another request, or none.
+std::vector<std::string> with_options(std::vector<std::string> request,
+                                      const std::vector<std::string>& options) {
+  for (const std::string& option : options)
+    std::erase_if(request,
+                  [&](const std::string& word) { return name_of_option(word) == name_of_option(option); });
+  request.insert(request.end(), options.begin(), options.end());
+  return request;
+}
+
+Result<Job> with_request(command::Environment& environment, const JobSpool& spool, const NumberedJob& job,
+                         const std::vector<std::string>& options) {
+  Submission edited{.job = job.job, .request = {}};
+  edited.job.request = with_options(job.job.request, options);
+  BERTH_LET(edited.request, read_job_request(edited.job.request));
+  BERTH_DO(settle(edited));
+  const unsigned count = edited.request.lease.request.request.count;
+  if (edited.job.tenant != 0 && count > edited.job.tenant_gpus)
+    return fail(
+        ErrorCode::impossible,
+        fmt::format("the program that job {} was submitted for may have {} GPUs at once, and {} are asked "
+                    "for",
+                    job.number, edited.job.tenant_gpus, count));
+  BERTH_DO(check_possible_here(environment, edited));
+  BERTH_LET(const auto variables, spool.environment(job.number));
+  edited.job.rivals = rivals_of(edited.job.request, variables);
+  return std::move(edited.job);
+}
+
+RivalJob rival_of(std::uint64_t number, const Job& job, const std::vector<TaskStanding>& standings,
+                  const TaskStanding& whole, bool is_far) {
+  RivalJob rival{.number = number, .position = position_of(number, whole.position), .on_hold = whole.on_hold};
+  // The process of a job with a terminal keeps it for this job.
+  rival.can_pass = job.tenant == 0 && !is_far && !job.tty;
+  const std::vector<TaskId> tasks = tasks_of(number, job);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (standings[i].phase != TaskPhase::waiting) continue;
+    if (standings[i].in_queue && !rival.in_queue) {
+      rival.in_queue = tasks[i];
+      rival.passes_to = standings[i].passes_to;
+    }
+    if (!standings[i].in_queue && !rival.heir && !is_far && may_run_instead(job)) rival.heir = tasks[i];
+  }
+  return rival;
+}
+
+Result<EditFacts> facts_of(const JobSpool& spool, const NumberedJob& job) {
+  EditFacts facts{.number = job.number, .index = job.index};
+  BERTH_LET(facts.standings, spool.standings(job.number, job.job));
+  const auto request = read_job_request(job.job.request);
+  const bool is_far = request && request->far.hosts.anywhere;
+  BERTH_LET(const auto numbers, spool.numbers());
+  for (const std::uint64_t number : numbers) {
+    facts.newest = number;
+    const auto other = spool.job(number);
+    // Neither is one run that cannot be read.
+    if (!other || !*other || (*other)->rivals != job.job.rivals) continue;
+    // A program moves its jobs among its own.
+    if (job.job.tenant != 0 && (*other)->tenant != job.job.tenant) continue;
+    const auto standings = spool.standings(number, **other);
+    const auto whole = spool.as_a_whole(number);
+    if (!standings || !whole) continue;
+    const bool waits = std::ranges::any_of(*standings, is_waiting);
+    if (waits || number == job.number)
+      facts.rivals.push_back(rival_of(number, **other, *standings, *whole, is_far));
+  }
+  return facts;
+}
+
+TaskEvent event_of_pass(const std::optional<TaskId>& heir) {
+  TaskEvent event;
+  event.kind = TaskEventKind::passed;
+  event.to = heir;
+  return event;
+}
+
+std::vector<TaskEvent> events_of(const EditPlan& plan, TaskId job, const TaskStanding& whole) {
+  std::vector<TaskEvent> events;
+  if (plan.position) {
+    events.emplace_back().kind = TaskEventKind::moved;
+    events.back().position = *plan.position;
+  }
+  // Before the hold: whoever reads that knows whether a process is to stay.
+  if (plan.pass && plan.pass->in_queue == job) events.push_back(event_of_pass(plan.pass->heir));
+  if (plan.hold == true) {
+    events.emplace_back().kind = TaskEventKind::cancelled;
+    events.back().holds = true;
+    events.back().reason =
+        fmt::format("it is held until its user lets it go: berth edit {} --no-hold", job.job);
+  } else if (plan.hold) {
+    for (TaskEvent& event : to_wait_again(whole)) events.push_back(std::move(event));
+  }
+  return events;
+}
+
+// Its command cannot begin any more: its process would find what was written before.
+void leave_queue(const JobSpool& spool, const NumberedJob& job) {
+  const auto until = std::chrono::steady_clock::now() + kLeavesQueue;
+  for (const TaskId id : job.tasks()) {
+    while (std::chrono::steady_clock::now() < until) {
+      const auto standing = spool.standing(id);
+      if (!standing || !standing->in_queue || standing->phase != TaskPhase::waiting || standing->pid == 0)
+        break;
+      const auto pid = static_cast<pid_t>(standing->pid);
+      const auto stat = sys::process_stat(pid);
+      if (stat && stat->start_ticks == standing->pid_start_ticks) sys::ask_to_cancel(pid);
+      sleep_a_moment();
+    }
+  }
+}
+
+}  // namespace
+
+Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& spool, const NumberedJob& named,
+                           EditWish wish, const std::vector<std::string>& request) {
+  std::optional<Job> edited;
+  if (!request.empty() && !named.index) {
+    BERTH_LET(const auto standings, spool.standings(named.number, named.job));
+    if (std::ranges::none_of(standings, is_waiting))
+      return std::unexpected(not_editable(named.number, standings));
+    BERTH_LET(edited, with_request(environment, spool, named, request));
+    wish.new_request = edited->request != named.job.request;
+  }
+  // No other edit is between what is read and what is written, and no job is added.
+  BERTH_LET(const auto numbers, spool.hold_numbers());
+  BERTH_LET(const auto now, spool.job(named.number));
+  if (!now) return fail(ErrorCode::failure, fmt::format("job {} was forgotten", named.number));
+  if (*now != named.job)
+    return fail(ErrorCode::failure,
+                fmt::format("somebody has edited job {} just now: look at `berth jobs {}`, and try again",
+                            named.number, named.number));
+  const NumberedJob job{named.number, *now, named.index};
+  BERTH_LET(const auto facts, facts_of(spool, job));
+  BERTH_LET(const auto plan, plan_edit(facts, wish));
+  BERTH_LET(const auto whole, spool.as_a_whole(job.number));
+  const TaskId as_one{job.number, {}};
+  std::vector<TaskEvent> events = events_of(plan, as_one, whole);
+  if (plan.new_request)
+    BERTH_DO(spool.edit(numbers, job.number, *edited, std::move(events)));
+  else if (!events.empty())
+    BERTH_DO(spool.note_wish(job.number, std::move(events)));
+  // The job is edited now, and an error would be untrue.
+  EditedJob done{plan.told.empty() ? fmt::format("job {} has this request already", job.number) : plan.told,
+                 ""};
+  const auto beside = [&done](const Result<void>& result) {
+    if (!result) done.trouble += command::as_lines({result.error().message});
+  };
+  if (plan.pass && plan.pass->in_queue != as_one)
+    beside(spool.append(plan.pass->in_queue, event_of_pass(plan.pass->heir)));
+  if (const auto standings = spool.standings(job.number, job.job);
+      standings && std::ranges::none_of(*standings, is_waiting))
+    return fail(ErrorCode::failure,
+                fmt::format("meanwhile it has begun: {}", not_editable(job.number, *standings).message));
+  if (plan.leaves_queue) leave_queue(spool, job);
+  if (plan.pass) spool.ring(plan.pass->in_queue);
+  beside(ensure_runner(spool, as_one));
+  return done;
+}
+
+}  // namespace berth::jobs
