@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         util: Size
         mem_util: Size
         processes: int
+        clean: bool
         power: Size
         temp: Size
         seed: int
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         util: Size
         mem_util: Size
         processes: int
+        clean: bool
         power: Size
         temp: Size
         shared: bool
@@ -52,6 +54,7 @@ ARGUMENTS = {
     "util": ("util", "text", 0),
     "mem_util": ("mem-util", "text", 0),
     "processes": ("processes", "number", 0),
+    "clean": ("clean", "flag", 0),
     "power": ("power", "text", 0),
     "temp": ("temp", "text", 0),
     "memory": ("memory", "size", 0),
@@ -71,6 +74,7 @@ JOB_ARGUMENTS = {
     "util": ("util", "text", 0),
     "mem_util": ("mem-util", "text", 0),
     "processes": ("processes", "number", 0),
+    "clean": ("clean", "flag", 0),
     "power": ("power", "text", 0),
     "temp": ("temp", "text", 0),
     "memory": ("memory", "size", 0),

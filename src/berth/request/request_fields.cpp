@@ -130,6 +130,16 @@ constexpr std::array kFields{
                  .words = but_not("a request that allows more needs no explanation for it"),
                  .looser = kByARule,
                  .mcp = but_not("a model does not decide to disturb what others run")},
+    RequestField{
+        .name = "clean",
+        .help =
+            "a GPU on which nobody else computes, to measure times; the receipt says whether it stayed so",
+        .kind = K::truth,
+        .member = &R::clean,
+        .key = "clean",
+        .words = as("on which nobody else computes"),
+        .looser = as("a GPU on which programs compute that the site ignores, without --clean"),
+        .mcp = as("true for measuring times: nobody else computes on the GPU, and the receipt says so")},
     filter_field({.name = "power",
                   .value = "WATTS",
                   .help = "power draw at most this",
@@ -164,16 +174,6 @@ constexpr std::array kFields{
                  .words = but_not("the sentence begins with it"),
                  .looser = but_not("it asks for less already"),
                  .mcp = but_not("a model that shares says how much memory it needs")},
-    RequestField{
-        .name = "clean",
-        .help =
-            "a GPU on which nobody else computes, to measure times; the receipt says whether it stayed so",
-        .kind = K::truth,
-        .member = &R::clean,
-        .key = "clean",
-        .words = as("on which nobody else computes"),
-        .looser = as("a GPU on which programs compute that the site ignores, without --clean"),
-        .mcp = as("true for measuring times: nobody else computes on the GPU, and the receipt says so")},
     RequestField{.part = P::how,
                  .name = "order",
                  .value = "ORDER",

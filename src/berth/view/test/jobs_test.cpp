@@ -82,7 +82,7 @@ TEST_CASE(
     task.id = {number, {}};
     tasks.push_back(task);
   }
-  CHECK(jobs_table(tasks, Style{.width = 200}).contains("\njobs 12-14,16: comes after jobs 3, 4, 5\n"));
+  CHECK(jobs_table(tasks, Style{.width = 200}).contains("\njobs 12-14,16: comes after jobs 3, 4, 5, 6\n"));
   ListedTask over = a_task();
   over.standing.last_s = 1'700'000'300;
   CHECK(jobs_table(std::vector{over}, Style{}, kNoJobs, 1'700'000'300).contains("job 12.7: no room\n"));
