@@ -190,7 +190,9 @@ def test_each_command_in_the_text_is_one_of_ours(page, machine):
 
 
 # What needs an id or an address of the reader's, or a terminal, goes on for ever, or asks an agent that is not there.
-NOT_ALONE = re.compile(r"\b(ID|COMMAND|serve|usage|top|sudo|release|cancel|log|wait|attach|edit)\b|--watch|^xargs -P 4$")
+NOT_ALONE = re.compile(
+    r"\b(ID|COMMAND|serve|usage|top|sudo|release|cancel|log|wait|attach|edit)\b|--watch|^xargs -P 4$"
+)
 
 
 def test_what_takes_the_place_of_another_tools_command_works(desk):

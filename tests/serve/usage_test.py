@@ -77,9 +77,7 @@ def test_a_letter_is_the_same_of_an_agent_and_of_its_file(machine, used, file):
 
 
 def test_a_letter_names_a_sick_gpu(make_machine):
-    machine = make_machine(
-        '[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nlost = true\n'
-    )
+    machine = make_machine('[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\nlost = true\n')
     agent = Agent(machine)
     answer = machine.berth("usage", "--letter", "--url", f"http://127.0.0.1:{agent.port}")
     assert "Sick now:\n  GPU 1: " in answer.out, answer

@@ -12,7 +12,7 @@ struct UsageOptions {
   std::string since = "7d";
   std::string by = "user";
   bool json = false;
-  bool letter = false;  ///< a page of text in place of the table
+  bool letter = false;          ///< a page of text in place of the table
   command::PeerOptions asking;  ///< url "": the agent of this machine
   std::string file;             ///< a history file; "": an agent is asked
   command::AnywhereOptions anywhere;

@@ -133,7 +133,8 @@ Reading<unsigned> throttled_percent_of(const Receipt& receipt) {
 }
 
 Reading<bool> is_clean(const Receipt& receipt, const RunSamples& samples) {
-  // The first and the last look are a part of the interval away from begin and end, and a look takes its time.
+  // The first and the last look are a part of the interval away from begin and end, and a look takes its
+  // time.
   constexpr std::int64_t kMissed = 2;
   if (!receipt.strangers.empty() || throttled_percent_of(receipt).value_or(0) > 0) return false;
   const bool all_tell = std::ranges::all_of(
