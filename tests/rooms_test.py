@@ -24,7 +24,7 @@ FEATURES = {
 # What a pure room may include but its own kind.
 COMPUTES = set(
     """algorithm array bit bitset charconv chrono cmath compare concepts cstddef cstdint cstring deque expected functional
-    initializer_list iterator limits list map memory numbers numeric optional ranges set span string string_view tuple type_traits utility variant
+    initializer_list iterator limits list map memory numeric optional ranges set span string string_view tuple type_traits utility variant
     vector version fmt/format.h""".split()
 )
 
