@@ -122,6 +122,9 @@ def test_what_runs_in_the_place_of_another_job_is_that_job_for_everybody(busy):
     assert job(busy, second)["state"] == "running"
     assert busy.berth("cancel", second).status == 0
     assert [each["state"] for each in told(busy, first, second)] == ["cancelled", "cancelled"]
+    (run,) = eventually(lambda: busy.berth("receipt", "--json", second).json["runs"])
+    assert run["job"] == second and "echo second" in run["command"]
+    assert busy.berth("receipt", first).status != 0
 
 
 def test_held_in_the_queue_a_job_leaves_its_place_to_the_next(busy):
@@ -135,6 +138,49 @@ def test_held_in_the_queue_a_job_leaves_its_place_to_the_next(busy):
     assert order(busy) == ["second"] and job(busy, first)["held"]
     edit(busy, first, "--no-hold")
     all_end(busy, first)
+
+
+def test_held_jobs_keep_no_place_in_the_queue_that_nobody_takes(busy):
+    """Others would wait behind it, for nothing."""
+    first, second = marked(busy, "first"), marked(busy, "second")
+    in_line(busy, first)
+    place_in_queue(busy)
+    edit(busy, first, "--hold")
+    assert "has a place in the queue of the machine" in refused(busy, second, "--hold")
+    assert not job(busy, second)["held"]
+    edit(busy, second, "--hold", "--yes")
+    eventually(lambda: places(busy) == [])
+    busy.free()
+    edit(busy, first, "--no-hold")
+    edit(busy, second, "--no-hold")
+    all_end(busy, first, second)
+    assert sorted(order(busy)) == ["first", "second"]
+
+
+def test_a_cancelled_job_passes_on_the_place_that_a_held_one_gave_it(busy):
+    first, second, third = (marked(busy, word) for word in ("first", "second", "third"))
+    in_line(busy, first)
+    place = place_in_queue(busy)
+    edit(busy, first, "--hold")
+    assert busy.berth("cancel", second).status == 0
+    assert places(busy) == place
+    assert f"job {third} starts in its place in the queue" in busy.berth("jobs").out
+    assert busy.berth("cancel", third).status == 0
+    eventually(lambda: places(busy) == [])
+    assert job(busy, first)["held"]
+
+
+def test_a_job_that_is_let_go_is_ended_by_its_cancel(busy):
+    """Its process in the queue is still known."""
+    first, second = marked(busy, "first"), marked(busy, "second")
+    in_line(busy, first)
+    place_in_queue(busy)
+    edit(busy, first, "--hold")
+    edit(busy, first, "--no-hold")
+    for number in (second, first):
+        assert busy.berth("cancel", number).status == 0
+    eventually(lambda: places(busy) == [])
+    assert [each["state"] for each in told(busy, first, second)] == ["cancelled", "cancelled"]
 
 
 def test_jobs_move_before_and_behind_each_other(busy):
@@ -177,7 +223,7 @@ def test_another_request_joins_the_queue_anew_and_that_is_said_first(make_machin
     assert "it would join anew, behind all who wait now" in refused(machine, first, "-n", "1")
     assert job(machine, first)["request"] == ["--count=2", "--time=1h"]
     assert "joins the queue with it" in edit(machine, first, "-n", "1", "--yes")
-    assert job(machine, first)["request"] == ["--time=1h", "--count=1"]
+    assert job(machine, first)["request"] == ["--count=1", "--time=1h"]
     machine.berth("cancel", holders[0])
     all_end(machine, first)
     assert len(job(machine, first)["devices"]) == 1 and order(machine) == ["first"]

@@ -1,5 +1,6 @@
 #include "berth/jobs/attach.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -48,7 +49,11 @@ class Attachment {
 
   /// `greeting`: a line that is shown once keys are passed on, so that none is typed too early.
   Attachment(sys::Descriptor socket, char detach_key, const std::string& greeting)
-      : socket_(std::move(socket)), detach_key_(detach_key), signals_(true), terminal_(true) {
+      : socket_(std::move(socket)),
+        screen_(own_screen()),
+        detach_key_(detach_key),
+        signals_(true),
+        terminal_(true) {
     take_terminal();
     to_show_ = greeting + "\r\n";
   }
@@ -65,13 +70,20 @@ class Attachment {
   }
 
  private:
+  // A terminal that has room for a part of a write blocks the whole of it, and then no key is read. It is
+  // opened anew, since the shell's own descriptor would be changed with it.
+  static sys::Descriptor own_screen() {
+    sys::Descriptor screen(::open("/proc/self/fd/1", O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+    return screen ? std::move(screen) : sys::Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  }
+
   void wait() {
     const bool is_ours = take_terminal();
     const bool shows = !to_show_.empty() && !terminal_.holds_back_output();
     std::array<pollfd, 4> polled{
         {{signals_.descriptor(), POLLIN, 0},
          {is_ours ? STDIN_FILENO : -1, POLLIN, 0},
-         {shows ? STDOUT_FILENO : -1, POLLOUT, 0},
+         {shows ? screen_.get() : -1, POLLOUT, 0},
          {socket_.get(),
           static_cast<short>((to_show_.size() < kMostToShow ? POLLIN : 0) | (to_type_.empty() ? 0 : POLLOUT)),
           0}}};
@@ -139,7 +151,7 @@ class Attachment {
   }
 
   void show_some() {
-    const ssize_t shown = sys::write_without_signal(STDOUT_FILENO, to_show_.data(),
+    const ssize_t shown = sys::write_without_signal(screen_.get(), to_show_.data(),
                                                     std::min<std::size_t>(to_show_.size(), PIPE_BUF));
     if (shown > 0) to_show_.erase(0, static_cast<std::size_t>(shown));
     if (shown < 0 && errno != EINTR && errno != EAGAIN) end_ = End::detached;
@@ -149,7 +161,7 @@ class Attachment {
   void write_rest() {
     if (end_ == End::closed) to_show_ += modes_.undo();
     if (end_ == End::detached) to_show_ = modes_.undo();
-    pollfd ready{STDOUT_FILENO, POLLOUT, 0};
+    pollfd ready{screen_.get(), POLLOUT, 0};
     while (!to_show_.empty() && ::poll(&ready, 1, 1000) > 0) {
       const std::size_t before = to_show_.size();
       show_some();
@@ -177,12 +189,14 @@ class Attachment {
     // Typed when the terminal had just become ours, and did not pass every key yet.
     if (signal.is_of_terminal && signal.number == SIGINT) return type("\x03");
     if (signal.is_of_terminal && signal.number == SIGQUIT) return type("\x1c");
+    end_ = End::detached;
     write_rest();
     terminal_.give_back();
     sys::end_like({0, signal.number});
   }
 
   sys::Descriptor socket_;
+  sys::Descriptor screen_;
   char detach_key_;
   hosts::SignalReader signals_;
   hosts::OwnTerminal terminal_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -31,13 +32,22 @@ std::string_view name_of_option(std::string_view word) {
   return word.substr(0, word.find('='));
 }
 
-// Each option takes the place of the same one: twice the same would be another request, or none.
+// Each option takes the place of the same one: twice the same, or in another order, would be another request.
 std::vector<std::string> with_options(std::vector<std::string> request,
                                       const std::vector<std::string>& options) {
-  for (const std::string& option : options)
-    std::erase_if(request,
-                  [&](const std::string& word) { return name_of_option(word) == name_of_option(option); });
-  request.insert(request.end(), options.begin(), options.end());
+  std::set<std::string_view> replaced;
+  for (const std::string& option : options) {
+    const std::string_view name = name_of_option(option);
+    if (!replaced.insert(name).second) {
+      request.push_back(option);  // one that may be said several times
+      continue;
+    }
+    const auto is_same = [&](const std::string& word) { return name_of_option(word) == name; };
+    const auto first = std::ranges::find_if(request, is_same);
+    const auto place = first - request.begin();
+    std::erase_if(request, is_same);
+    request.insert(request.begin() + place, option);
+  }
   return request;
 }
 
@@ -121,48 +131,38 @@ std::vector<TaskEvent> events_of(const EditPlan& plan, TaskId job, const TaskSta
     events.back().reason =
         fmt::format("it is held until its user lets it go: berth edit {} --no-hold", job.job);
   } else if (plan.hold) {
-    for (TaskEvent& event : to_wait_again(whole)) events.push_back(std::move(event));
+    for (TaskEvent& event : to_wait_again(whole)) {
+      // A cancel that came meanwhile stays.
+      if (event.kind == TaskEventKind::again) event.holds = true;
+      events.push_back(std::move(event));
+    }
   }
   return events;
 }
 
 // Its command cannot begin any more: its process would find what was written before.
-void leave_queue(const JobSpool& spool, const NumberedJob& job) {
+void leave_queue(const JobSpool& spool, TaskId id) {
   const auto until = std::chrono::steady_clock::now() + kLeavesQueue;
-  for (const TaskId id : job.tasks()) {
-    while (std::chrono::steady_clock::now() < until) {
-      const auto standing = spool.standing(id);
-      if (!standing || !standing->in_queue || standing->phase != TaskPhase::waiting || standing->pid == 0)
-        break;
-      const auto pid = static_cast<pid_t>(standing->pid);
-      const auto stat = sys::process_stat(pid);
-      if (stat && stat->start_ticks == standing->pid_start_ticks) sys::ask_to_cancel(pid);
-      sleep_a_moment();
-    }
+  while (std::chrono::steady_clock::now() < until) {
+    const auto standing = spool.standing(id);
+    if (!standing || !standing->in_queue || standing->phase != TaskPhase::waiting || standing->pid == 0)
+      return;
+    const auto pid = static_cast<pid_t>(standing->pid);
+    const auto stat = sys::process_stat(pid);
+    if (stat && stat->start_ticks == standing->pid_start_ticks) sys::ask_to_cancel(pid);
+    sleep_a_moment();
   }
 }
 
-}  // namespace
+// Whether what was written came before the job began.
+bool has_effect(const EditPlan& plan, const TaskStanding& before, const TaskStanding& after) {
+  if (plan.hold && after.on_hold != *plan.hold) return false;
+  return !plan.new_request || after.edit != before.edit;
+}
 
-Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& spool, const NumberedJob& named,
-                           EditWish wish, const std::vector<std::string>& request) {
-  std::optional<Job> edited;
-  if (!request.empty() && !named.index) {
-    BERTH_LET(const auto standings, spool.standings(named.number, named.job));
-    if (std::ranges::none_of(standings, is_waiting))
-      return std::unexpected(not_editable(named.number, standings));
-    BERTH_LET(edited, with_request(environment, spool, named, request));
-    wish.new_request = edited->request != named.job.request;
-  }
-  // No other edit is between what is read and what is written, and no job is added.
-  BERTH_LET(const auto numbers, spool.hold_numbers());
-  BERTH_LET(const auto now, spool.job(named.number));
-  if (!now) return fail(ErrorCode::failure, fmt::format("job {} was forgotten", named.number));
-  if (*now != named.job)
-    return fail(ErrorCode::failure,
-                fmt::format("somebody has edited job {} just now: look at `berth jobs {}`, and try again",
-                            named.number, named.number));
-  const NumberedJob job{named.number, *now, named.index};
+// `numbers`: no other edit is between what is read and what is written, and no job is added.
+Result<EditedJob> carry_out(const JobSpool& spool, const sys::Descriptor& numbers, const NumberedJob& job,
+                            const EditWish& wish, const std::optional<Job>& edited) {
   BERTH_LET(const auto facts, facts_of(spool, job));
   BERTH_LET(const auto plan, plan_edit(facts, wish));
   BERTH_LET(const auto whole, spool.as_a_whole(job.number));
@@ -180,14 +180,57 @@ Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& sp
   };
   if (plan.pass && plan.pass->in_queue != as_one)
     beside(spool.append(plan.pass->in_queue, event_of_pass(plan.pass->heir)));
-  if (const auto standings = spool.standings(job.number, job.job);
-      standings && std::ranges::none_of(*standings, is_waiting))
+  if (const auto after = spool.as_a_whole(job.number); after && !has_effect(plan, whole, *after)) {
+    BERTH_LET(const auto standings, spool.standings(job.number, job.job));
     return fail(ErrorCode::failure,
-                fmt::format("meanwhile it has begun: {}", not_editable(job.number, *standings).message));
-  if (plan.leaves_queue) leave_queue(spool, job);
+                fmt::format("meanwhile it has begun: {}", not_editable(job.number, standings).message));
+  }
+  if (plan.leaves_queue) leave_queue(spool, *plan.leaves_queue);
   if (plan.pass) spool.ring(plan.pass->in_queue);
   beside(ensure_runner(spool, as_one));
   return done;
+}
+
+}  // namespace
+
+Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& spool, const NumberedJob& named,
+                           EditWish wish, const std::vector<std::string>& request) {
+  std::optional<Job> edited;
+  if (!request.empty() && !named.index) {
+    BERTH_LET(const auto standings, spool.standings(named.number, named.job));
+    if (std::ranges::none_of(standings, is_waiting))
+      return std::unexpected(not_editable(named.number, standings));
+    BERTH_LET(edited, with_request(environment, spool, named, request));
+    wish.new_request = edited->request != named.job.request;
+  }
+  BERTH_LET(const auto numbers, spool.hold_numbers());
+  BERTH_LET(const auto now, spool.job(named.number));
+  if (!now) return fail(ErrorCode::failure, fmt::format("job {} was forgotten", named.number));
+  if (*now != named.job)
+    return fail(ErrorCode::failure,
+                fmt::format("somebody has edited job {} just now: look at `berth jobs {}`, and try again",
+                            named.number, named.number));
+  const NumberedJob job{named.number, *now, named.index};
+  return carry_out(spool, numbers, job, wish, edited);
+}
+
+Result<void> pass_place_on(const JobSpool& spool, const Job& cancelled, std::uint64_t number) {
+  // Such a job takes no place of another.
+  if (!may_run_instead(cancelled)) return {};
+  BERTH_LET(const auto numbers, spool.hold_numbers());
+  BERTH_LET(const auto all, spool.numbers());
+  for (const std::uint64_t each : all) {
+    const auto job = spool.job(each);
+    if (!job || !*job || (*job)->rivals != cancelled.rivals) continue;
+    const auto standings = spool.standings(each, **job);
+    const auto whole = spool.as_a_whole(each);
+    const bool gave = standings && whole && whole->on_hold &&
+                      std::ranges::any_of(*standings, [&](const TaskStanding& task) {
+                        return task.in_queue && task.passes_to && task.passes_to->job == number;
+                      });
+    if (gave) BERTH_DO(carry_out(spool, numbers, {each, **job, {}}, {.yes = true}, std::nullopt));
+  }
+  return {};
 }
 
 }  // namespace berth::jobs

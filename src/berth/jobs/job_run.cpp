@@ -231,7 +231,9 @@ class TaskRun {
     }
     // A user who has cancelled, held or edited it just before may be about to end this process.
     const auto now = spool_.standing(id_);
-    is_lost_ = !now || now->phase != mine->phase || now->on_hold != mine->on_hold || now->edit != mine->edit;
+    const auto whole = spool_.as_a_whole(id_.job);
+    is_lost_ =
+        !now || now->phase != mine->phase || now->on_hold != mine->on_hold || !whole || whole->edit != edit_;
     if (is_lost_) return std::nullopt;
     return take_place_of(*std::move(heir));
   }

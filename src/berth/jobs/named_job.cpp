@@ -11,6 +11,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/command/messages.h"
+#include "berth/jobs/edit_job.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/lease/release.h"
 #include "berth/lease/site_file.h"
@@ -236,6 +237,7 @@ Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
   spool.ring({job.number, job.index});
   BERTH_DO(wait_until_gone(spool, job, standings, patience));
   BERTH_DO(say_why(spool, tasks, before, standings, event));
+  if (!was_over) BERTH_DO(pass_place_on(spool, job.job, job.number));
   const bool has_ended = standing_of_all(standings).phase == TaskPhase::ended;
   if (has_ended && was_over) return fmt::format("ended what job {} had left behind", name);
   return has_ended ? fmt::format("job {} has ended by itself meanwhile", name)

@@ -339,6 +339,8 @@ void DirectoryTicket::read_again() {
   ticket_.time_s = read->time_s;
   ticket_.yield_s = read->yield_s;
   ticket_.release = read->release;
+  ticket_.command = read->command;
+  ticket_.note = read->note;
 }
 
 const sys::Bell* DirectoryTicket::listen() {

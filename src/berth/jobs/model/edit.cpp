@@ -37,6 +37,10 @@ class Planner {
       return fail(ErrorCode::usage,
                   fmt::format("a task of an array has no place of its own: edit all of it by berth edit {}",
                               facts_.number));
+    if (wish_.move != Move::same && wish_.new_request)
+      return fail(ErrorCode::usage,
+                  "places change hands only among jobs with the same request: change the request first, and "
+                  "then the place");
     if (!any_waits(facts_.standings)) return std::unexpected(not_editable(facts_.number, facts_.standings));
     BERTH_DO(take_place());
     take_hold();
@@ -45,7 +49,7 @@ class Planner {
     if (plan_.leaves_queue && !wish_.yes)
       return fail(
           ErrorCode::failure,
-          fmt::format("job {} waits in the queue of the machine, and would give up its place there: {}. "
+          fmt::format("job {} has a place in the queue of the machine, and would give it up: {}. "
                       "Nothing is changed. To do it all the same, say --yes",
                       facts_.number,
                       wish_.new_request ? "it would join anew, behind all who wait now"
@@ -106,8 +110,8 @@ class Planner {
       if (each.on_hold) return false;
       return each.number == in_queue->number || (in_queue->can_pass && each.heir);
     });
-    // A job that was held with nobody to take its place has left, or leaves.
-    if (first == rivals_.end()) return is_own ? leave(*in_queue) : void();
+    // A job that is held keeps no place that nobody takes: others wait behind it.
+    if (first == rivals_.end()) return leave(*in_queue);
     std::optional<TaskId> heir;
     if (first->number != in_queue->number) heir = first->heir;
     if (heir != in_queue->passes_to) plan_.pass = EditPlan::Pass{*in_queue->in_queue, heir};
@@ -116,7 +120,7 @@ class Planner {
   }
 
   void leave(const RivalJob& job) {
-    plan_.leaves_queue = true;
+    plan_.leaves_queue = job.in_queue;
     if (job.passes_to) plan_.pass = EditPlan::Pass{*job.in_queue, std::nullopt};
   }
 

@@ -61,8 +61,9 @@ struct EditPlan {
     bool operator==(const Pass&) const = default;
   };
   std::optional<Pass> pass{};
-  bool leaves_queue = false;  ///< its own process leaves the queue of the machine, and its place is lost
-  std::string told;           ///< what has happened, a sentence for the user
+  /// The process that has this task in the queue of the machine leaves it, and the place is lost.
+  std::optional<TaskId> leaves_queue{};
+  std::string told;  ///< what has happened, a sentence for the user
 
   bool operator==(const EditPlan&) const = default;
 };

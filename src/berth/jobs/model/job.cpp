@@ -164,7 +164,13 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       if (task.phase == TaskPhase::ended) wait_again(task);
       break;
     case TaskEventKind::again:
-      wait_again(task);
+      // What is let go may have a process in the queue, and a cancel that came before stays.
+      if (!event.holds) {
+        wait_again(task);
+      } else if (task.on_hold) {
+        task.on_hold = false;
+        task.reason.clear();
+      }
       break;
     case TaskEventKind::preempted:
       if (task.phase == TaskPhase::ended) wait_again_excused(task);

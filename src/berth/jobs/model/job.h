@@ -157,7 +157,7 @@ struct TaskEvent {
   std::optional<std::uint64_t> cut_bytes{};  ///< output cut: how many bytes are missing in all
   RunFigures figures{};                      ///< ended
   /// cancelled: it is only held until its user lets it go; no effect once it runs. An older Berth reads that
-  /// it is cancelled, and so does not start it.
+  /// it is cancelled, and so does not start it. again: it is let go; no effect if it is not held.
   bool holds = false;
   /// cancelled: it is not. The job has a condition that an older Berth does not know, and would not heed.
   bool for_older = false;

@@ -98,6 +98,24 @@ TEST_CASE("a place in the queue is given up only if the user knows") {
   CHECK(!Line(2).plan({.hold = true}).leaves_queue);
 }
 
+TEST_CASE("a job that is held keeps no place that no other job takes") {
+  Line line(2, 2);
+  line.facts.rivals[0].passes_to = TaskId{2, {}};
+  line.facts.rivals[0].on_hold = true;
+  CHECK(line.refused({.hold = true}) == ErrorCode::failure);
+  const EditPlan held = line.plan({.hold = true, .yes = true});
+  CHECK(held.leaves_queue == TaskId{1, {}});
+  CHECK(held.pass == pass({}));
+  // The heir was cancelled: it is no rival any more.
+  line.facts.number = 1;
+  line.facts.rivals.pop_back();
+  CHECK(line.plan({.yes = true}).leaves_queue == TaskId{1, {}});
+}
+
+TEST_CASE("a place is among jobs with the same request, so it comes after the request") {
+  CHECK(Line(2).refused({.move = Move::first, .new_request = true}) == ErrorCode::usage);
+}
+
 TEST_CASE("a job that another request awaits takes no place with the one of before") {
   Line line(2);
   line.facts.rivals[0].passes_to = TaskId{2, {}};

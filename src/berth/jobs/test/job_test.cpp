@@ -28,6 +28,21 @@ using Task = KnownJob::Task;
 
 }  // namespace
 
+TEST_CASE("what is let go waits as before, and what was cancelled meanwhile stays so") {
+  TaskEvent taken = event(TaskEventKind::taken);
+  taken.pid = 12;
+  TaskEvent hold = event(TaskEventKind::cancelled);
+  hold.holds = true;
+  TaskEvent let_go = event(TaskEventKind::again);
+  let_go.holds = true;
+  const TaskStanding waits = standing_of(std::vector{taken, hold, let_go}, true);
+  CHECK(waits.phase == TaskPhase::waiting);
+  CHECK(!waits.on_hold);
+  CHECK(waits.pid == 12);
+  const TaskEvent cancelled = event(TaskEventKind::cancelled);
+  CHECK(standing_of(std::vector{taken, hold, cancelled, let_go}, false).phase == TaskPhase::cancelled);
+}
+
 TEST_CASE("a task is named by its job, and by its index where it has one") {
   CHECK(to_text(TaskId{12, {}}) == "12");
   CHECK(to_text(TaskId{12, 7}) == "12.7");
