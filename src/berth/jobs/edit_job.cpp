@@ -214,7 +214,7 @@ Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& sp
   return carry_out(spool, numbers, job, wish, edited);
 }
 
-Result<void> pass_place_on(const JobSpool& spool, const Job& cancelled, std::uint64_t number) {
+Result<void> pass_on_after_cancel(const JobSpool& spool, const Job& cancelled, std::uint64_t number) {
   // Such a job takes no place of another.
   if (!may_run_instead(cancelled)) return {};
   BERTH_LET(const auto numbers, spool.hold_numbers());

@@ -23,6 +23,6 @@ Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& sp
 
 /// A job that is held may have given its place in the queue of the machine to this one, which was cancelled
 /// since: the next one gets it, or its process leaves the queue. Error: `failure`.
-Result<void> pass_place_on(const JobSpool& spool, const Job& cancelled, std::uint64_t number);
+Result<void> pass_on_after_cancel(const JobSpool& spool, const Job& cancelled, std::uint64_t number);
 
 }  // namespace berth::jobs

@@ -237,7 +237,7 @@ Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
   spool.ring({job.number, job.index});
   BERTH_DO(wait_until_gone(spool, job, standings, patience));
   BERTH_DO(say_why(spool, tasks, before, standings, event));
-  if (!was_over) BERTH_DO(pass_place_on(spool, job.job, job.number));
+  if (!was_over) BERTH_DO(pass_on_after_cancel(spool, job.job, job.number));
   const bool has_ended = standing_of_all(standings).phase == TaskPhase::ended;
   if (has_ended && was_over) return fmt::format("ended what job {} had left behind", name);
   return has_ended ? fmt::format("job {} has ended by itself meanwhile", name)

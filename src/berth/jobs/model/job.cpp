@@ -164,7 +164,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       if (task.phase == TaskPhase::ended) wait_again(task);
       break;
     case TaskEventKind::again:
-      // What is let go may have a process in the queue, and a cancel that came before stays.
+      // A job that is let go may have a process in the queue, and a cancel that came before stays.
       if (!event.holds) {
         wait_again(task);
       } else if (task.on_hold) {
