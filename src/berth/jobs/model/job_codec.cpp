@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 14> kEventKinds{
     "output_cut", "not_told", "gave_way", "cut_off",   "moved",   "passed", "edited"};
 
 template <class Fields>
-constexpr bool is_reading = std::is_same_v<Fields, FieldReader>;
+constexpr bool kIsReading = std::is_same_v<Fields, FieldReader>;
 
 template <class Number>
 void numbers(std::string_view key, const std::vector<Number>& values, FieldWriter& field) {
@@ -94,7 +94,7 @@ void fields_of_event(EventType& event, Fields& field) {
   field("position", event.position);
   field("to", event.to);
   field("handed_on", event.handed_on);
-  if (event.edit != 0 || is_reading<Fields>) field("edit", event.edit);
+  if (event.edit != 0 || kIsReading<Fields>) field("edit", event.edit);
 }
 
 // nullopt: it cannot be read, or lacks its end.
