@@ -1,5 +1,6 @@
 """Fixtures for all tests of the program. tests/simulated_machine.py says what a Machine is."""
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -77,14 +78,26 @@ def machine(make_machine) -> Machine:
 
 
 @pytest.fixture
-def small_machine(make_machine) -> Machine:
+def small_disk():
+    """Gives a directory a file system of its own, of this size, until the test is over."""
+    with contextlib.ExitStack() as mounted:
+
+        def mount(directory: pathlib.Path, size: str, mode: str) -> pathlib.Path:
+            words = ["mount", "-t", "tmpfs", "-o", f"size={size},mode={mode}", "tmpfs", str(directory)]
+            if subprocess.run(words, stderr=subprocess.DEVNULL).returncode != 0:
+                pytest.skip("needs the right to mount")
+            mounted.callback(subprocess.run, ["umount", "-l", str(directory)], check=True)
+            return directory
+
+        yield mount
+
+
+@pytest.fixture
+def small_machine(make_machine, small_disk) -> Machine:
     """Two H100, and a lease directory with a small file system of its own."""
     machine = make_machine("2xH100")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=128k,mode=1777", "tmpfs", str(machine.leases)]
-    if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
-        pytest.skip("needs the right to mount")
-    yield machine
-    subprocess.run(["umount", "-l", str(machine.leases)], check=True)
+    small_disk(machine.leases, "128k", "1777")
+    return machine
 
 
 @pytest.fixture

@@ -384,14 +384,9 @@ def test_an_older_berth_runs_the_job_without_a_terminal(machine):
 
 
 @pytest.fixture
-def small_home(machine):
+def small_home(machine, small_disk):
     """A home on a file system of its own."""
-    home = machine.directory / "home"
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs", str(home)]
-    if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
-        pytest.skip("needs the right to mount")
-    yield home
-    subprocess.run(["umount", "-l", str(home)], check=True)
+    return small_disk(machine.directory / "home", "4m", "700")
 
 
 def test_on_a_full_disk_the_terminal_goes_on_and_the_log_says_what_it_lacks(machine, small_home):

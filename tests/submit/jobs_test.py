@@ -534,14 +534,9 @@ def test_a_clock_that_is_set_back_changes_nothing(make_machine):
 
 
 @pytest.fixture
-def small_home(machine):
+def small_home(machine, small_disk):
     """A home on a file system of its own, of which little is left."""
-    home = machine.directory / "home"
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", str(home)]
-    if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
-        pytest.skip("needs the right to mount")
-    yield home
-    subprocess.run(["umount", "-l", str(home)], check=True)
+    return small_disk(machine.directory / "home", "256k", "700")
 
 
 def test_on_a_full_disk_a_submit_is_refused_whole(machine, small_home):
