@@ -104,8 +104,12 @@ class Started:
             time.sleep(0.01)
         return self
 
-    def fails(self, why: str) -> "Started":
+    def ends_or_begins(self, why: str) -> "Started":
         eventually(lambda: self.process.poll() is not None or self.has_begun(), f"it hangs: {why}")
+        return self
+
+    def fails(self, why: str) -> "Started":
+        self.ends_or_begins(why)
         assert not self.has_begun(), f"it runs the command: {why}"
         assert self.process.returncode != 0, f"it says that all is well: {why}"
         return self
@@ -252,7 +256,10 @@ def is_killed(here: Folder):
         is_free = here.held() == ""
         assert not (is_free and lives(command)), "its command lives, and the GPU is not locked"
         if not is_free:
-            here.start(by=here.other).fails("the command of one that was killed lives")
+            other = here.start(by=here.other).ends_or_begins("the command of one that was killed lives")
+            if other.has_begun():  # the command may have ended since
+                assert not lives(command), "it runs the command: the command of one that was killed lives"
+                other.ends()
     mine.signal(signal.SIGKILL)
     here.is_free()
     here.start(by=here.other).begins()

@@ -1,6 +1,15 @@
-"""Clocks that are not the machine's, for programs that can be preloaded."""
+"""Clocks that are not the machine's, for programs that can be preloaded; and times as people are told them."""
+
+import datetime
 
 from simulated_machine import Machine
+
+
+def told_time(epoch_s: int) -> str:
+    """As people are told it on a machine of the tests, whose zone is UTC: with the day, if that is not today."""
+    moment = datetime.datetime.fromtimestamp(epoch_s, datetime.UTC)
+    is_today = moment.date() == datetime.datetime.now(datetime.UTC).date()
+    return moment.strftime("%H:%M") if is_today else f"{moment.day} {moment:%b %H:%M}"
 
 
 class Clock:

@@ -1,4 +1,3 @@
-import datetime
 import json
 import os
 import re
@@ -6,6 +5,7 @@ import signal
 import subprocess
 
 import pytest
+from clock import told_time
 from lease_jobs import eventually, holder
 from schemas import checked
 from terminal import on_terminal, plain
@@ -81,7 +81,7 @@ process = [{{pid = {os.getpid()}, used_mib = 100}}]
     status, shown = on_terminal(machine, columns=80)
     assert status == 0
     ends = sorted(lease["until_s"] or 0 for lease in machine.berth("list", "--json").json["leases"])
-    at = [f"{datetime.datetime.fromtimestamp(end, datetime.UTC):%H:%M}" for end in ends]
+    at = [told_time(end) for end in ends]
     lines = plain(shown).splitlines()
     assert lines[0] == f"4 GPUs, none free; a new request starts about {at[1]}"
     titles, *rows = table_of("\n".join(lines))

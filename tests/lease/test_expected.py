@@ -1,12 +1,12 @@
 """When somebody starts and ends: all who tell of it read the same value."""
 
-import datetime
 import json
 import random
 import re
 import signal
 
 import pytest
+from clock import told_time
 from jobs import Job, holder, waiter
 from simulated_machine import DEADLINE_S, Answer, Machine
 
@@ -38,13 +38,6 @@ def words_of(refusal: Answer) -> str:
     return re.sub(r" \(\d+ \w+\)", "", refusal.err)
 
 
-def clock(epoch_s: int) -> str:
-    """As people are told it: with the day, if that is not today."""
-    moment = datetime.datetime.fromtimestamp(epoch_s, datetime.UTC)
-    is_today = moment.date() == datetime.datetime.now(datetime.UTC).date()
-    return moment.strftime("%H:%M") if is_today else f"{moment.day} {moment:%b %H:%M}"
-
-
 def test_a_lease_with_a_time_says_its_end(four):
     timed = holder(four, "--time", "2h")
     holder(four)
@@ -55,7 +48,7 @@ def test_a_lease_with_a_time_says_its_end(four):
     assert silent["until_s"] is None
     table = four.berth("list", "-l").out
     assert " END " in table
-    assert clock(said["until_s"]) in table
+    assert told_time(said["until_s"]) in table
     assert four.berth("extend", said["id"], "1h").status == 0
     (extended,) = (lease for lease in document(four, "list")["leases"] if lease["id"] == said["id"])
     assert extended["until_s"] == said["until_s"] + 3600
@@ -68,12 +61,12 @@ def test_who_waits_for_leases_with_times_is_told_when_it_starts(four):
     holder(four, "--time", "1h")
     ends = sorted(lease["until_s"] for lease in document(four, "list")["leases"])
     first = waiter(four, "-n", "1", "--time", "3h").says("to start about")
-    whole = waiter(four, "-n", "4").says(f"to start about {clock(ends[0] + 3 * 3600)}")
+    whole = waiter(four, "-n", "4").says(f"to start about {told_time(ends[0] + 3 * 3600)}")
     last = waiter(four).says("no. 3 in line, behind")
     assert [each["starts_at_s"] for each in queue(four)] == [ends[0], ends[0] + 3 * 3600, None]
     table = four.berth("queue").out
     assert " START " in table
-    assert clock(ends[0]) in table
+    assert told_time(ends[0]) in table
     # The second says no time, so nobody can tell of whoever comes after it.
     why = document(four, "why")
     assert (why["position"], why["starts_at_s"]) == (4, None)
@@ -89,7 +82,10 @@ def test_why_tells_the_start_also_if_nobody_waits(four):
     for count, start in (("1", None), ("2", ends[0]), ("3", ends[1])):
         why = document(four, "why", "-n", count)
         assert (why["position"], why["starts_at_s"]) == (None, start)
-    assert f"\nIf you asked now, it would start about {clock(ends[1])}.\n" in four.berth("why", "-n", "4").out
+    assert (
+        f"\nIf you asked now, it would start about {told_time(ends[1])}.\n"
+        in four.berth("why", "-n", "4").out
+    )
     holder(four)
     assert document(four, "why", "-n", "3")["starts_at_s"] == ends[1]
     assert document(four, "why", "-n", "4")["starts_at_s"] is None  # nobody knows when the last one ends
@@ -177,7 +173,7 @@ def test_an_extension_that_would_move_back_a_start_is_refused_with_whose_it_is(f
     last = waiter(four).says("to start about")
     refused = four.berth("extend", lease["id"], "1h")
     assert refused.status == REFUSED
-    start = f"waits and is to start about {clock(lease['until_s'])}, and more time would delay that"
+    start = f"waits and is to start about {told_time(lease['until_s'])}, and more time would delay that"
     assert start in " ".join(refused.err.split())
     (same,) = document(four, "list")["leases"]
     assert same["until_s"] == lease["until_s"]

@@ -1,6 +1,7 @@
 """The hours of each GPU: `berth timeline`, an agent and a hub tell the same."""
 
 import json
+import re
 
 import pytest
 from agent import Agent
@@ -115,9 +116,11 @@ def test_loads_come_only_to_those_who_ask_for_them(machine):
 
 
 def test_plain_characters_alone_are_enough(machine):
-    job = holder(machine, "-n", "1", "--time", "2h")
+    """So does what is cut, as the words with a date are."""
+    job = holder(machine, "-n", "1", "--time", "30h")
     answer = machine.berth("timeline", "--ascii")
     assert answer.status == 0
+    assert re.search("[^ ~]~$", answer.out, re.M)
     assert answer.out.isascii()
     assert "=====" in answer.out
     assert len(answer.out.splitlines()) <= 24

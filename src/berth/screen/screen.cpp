@@ -14,6 +14,7 @@
 #include "berth/base/base64.h"
 #include "berth/base/printable.h"
 #include "berth/screen/curses.h"
+#include "berth/view/text.h"
 
 namespace berth::screen {
 namespace {
@@ -83,12 +84,11 @@ Look look_of(Tone tone, bool colours) {
 /// The text as ncurses wants it. It has passed through printable() before it was cut; once more, so that
 /// nothing else reaches the terminal, whoever forgot it.
 std::wstring wide(std::string_view text, bool ascii) {
-  const std::string safe = printable(text);
+  const std::string safe = ascii ? view::in_ascii(printable(text)) : printable(text);
   std::wstring result;
   for (std::size_t at = 0; at < safe.size();) {
     const CodePoint point = code_point_at(safe, at);
-    const bool plain = point.value < 0x80;
-    result += static_cast<wchar_t>(plain || !ascii ? point.value : point.value == U'…' ? U'~' : U'?');
+    result += static_cast<wchar_t>(point.value);
     at += point.length;
   }
   return result;

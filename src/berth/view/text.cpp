@@ -87,6 +87,16 @@ std::string cut(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, at)) + "…";
 }
 
+std::string in_ascii(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = code_point_at(text, at);
+    plain += point.value < 0x80 ? text[at] : point.value == U'…' ? '~' : '?';
+    at += point.length;
+  }
+  return plain;
+}
+
 std::string clock_time(std::int64_t at_s, const Style& style) {
   if (at_s == 0) return "";
   using namespace std::chrono;

@@ -35,6 +35,9 @@ std::size_t display_width(std::string_view text);
 /// The text cut to `width` columns; the last is "…" if something is missing.
 std::string cut(std::string_view text, std::size_t width);
 
+/// The text in ASCII, for terminals and mails that have nothing else: "~" for "…", "?" for other characters.
+std::string in_ascii(std::string_view text);
+
 /// "14:02" today, "20 Nov 14:02" on another day of the last months, "2025-11-20" before. "" for 0 (unknown).
 std::string clock_time(std::int64_t at_s, const Style& style);
 

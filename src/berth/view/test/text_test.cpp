@@ -28,6 +28,11 @@ TEST_CASE("cut text is never wider than asked, and says that it was cut") {
   }));
 }
 
+TEST_CASE("a terminal that has ASCII alone is told what was cut, and shows no other character") {
+  CHECK(in_ascii("ali… 2 GPUs") == "ali~ 2 GPUs");
+  CHECK(in_ascii("é李\xff") == "???");
+}
+
 TEST_CASE("what is written for people keeps our own colours and lines, and no other control character") {
   const Style coloured{.colour = true};
   const std::string own = toned("free", Tone::good, coloured) + "\n" + std::string(kClearLine) + "a\tb\n";
