@@ -16,7 +16,7 @@ Every request has these arguments, which mean what the options of `berth pick --
 n           how many devices (1)
 where       a condition: an expression such as "name~A100 and free>=20G and (util<=5 or temp<80)", or a function
             that is called with each `Device` and says whether it will do
-order       which of those that fit: "auto", "index", "random", "best-fit", "worst-fit", "coolest", "least-power",
+order       which of the matching GPUs: "auto", "index", "random", "best-fit", "worst-fit", "coolest", "least-power",
             "most-capable", "topology", or a function of a `Device` by whose result they are sorted
 memory      a share: this much memory on a device that others may share; "20GiB", or bytes
             from 1 MiB up

@@ -25,10 +25,10 @@ constexpr RequestFace but_not(std::string_view why) {
 }
 
 constexpr RequestFace kInWhere = but_not("it is one of the conditions");
-constexpr RequestFace kNoToolNeeds = but_not("where says it, and each argument costs a model attention");
+constexpr RequestFace kNoToolNeeds = but_not("write it in where: more arguments would distract a model");
 constexpr RequestFace kByARule = but_not("verdict/loosen.cpp lowers it by a rule of its own");
-constexpr RequestFace kChoiceOnly = but_not("it changes which of the fitting GPUs are taken, not whether");
-constexpr RequestFace kNotOfTheDevices = but_not("no GPU fits better or worse for it");
+constexpr RequestFace kChoiceOnly = but_not("it only chooses among the GPUs that meet the request");
+constexpr RequestFace kNotOfTheDevices = but_not("it does not say which GPUs meet the request");
 
 constexpr RequestField filter_field(RequestField field) {
   field.record = field.json = field.words = field.looser = kInWhere;
@@ -70,11 +70,11 @@ constexpr std::array kFields{
                   .kind = K::text_filter,
                   .member = &R::conditions,
                   .key = "name",
-                  .job = but_not("the name of a job is called so; where says it: name~A100"),
+                  .job = but_not("this word is the name of the job; write it in where: name~A100"),
                   .mcp = kNoToolNeeds}),
     RequestField{.name = "devices",
                  .value = "LIST",
-                 .help = "only among these: indices or UUIDs; all of them unless -n says fewer",
+                 .help = "only these GPUs: indices or UUIDs; all of them, unless -n asks for fewer",
                  .kind = K::selectors,
                  .member = &R::devices,
                  .key = "devices",
@@ -129,7 +129,7 @@ constexpr std::array kFields{
                  .json = as("allowed_processes"),
                  .words = but_not("a request that allows more needs no explanation for it"),
                  .looser = kByARule,
-                 .mcp = but_not("a model does not decide to disturb what others run")},
+                 .mcp = but_not("a model must not decide to disturb the jobs of others")},
     RequestField{
         .name = "clean",
         .help =
@@ -177,7 +177,7 @@ constexpr std::array kFields{
     RequestField{.part = P::how,
                  .name = "order",
                  .value = "ORDER",
-                 .help = "which of those that fit: auto, index, random, "
+                 .help = "which of the matching GPUs: auto, index, random, "
                          "best-fit, worst-fit, coolest, "
                          "least-power, most-capable, topology or listed (as "
                          "--devices has them; default auto)",
@@ -201,7 +201,7 @@ constexpr std::array kFields{
     RequestField{.part = P::lease,
                  .name = "time",
                  .value = "TIME",
-                 .help = "time limit (2h): at its end the job is ended",
+                 .help = "time limit (2h): when it is over, Berth ends the job",
                  .kind = K::time,
                  .member = &R::time_s,
                  .key = "time",
@@ -214,7 +214,7 @@ constexpr std::array kFields{
     RequestField{.part = P::lease,
                  .name = "mps-percent",
                  .value = "PERCENT",
-                 .help = "where MPS runs: the job uses at most this much of a GPU's processors",
+                 .help = "if MPS runs: the job uses at most this part of a GPU's processors",
                  .kind = K::number,
                  .least = 1,
                  .member = &R::mps_percent,
@@ -233,7 +233,7 @@ constexpr std::array kFields{
                  .key = "yield",
                  .record = as("yield_s"),
                  .json = kNotOfTheDevices,
-                 .python = but_not("nobody could end a lease that the asking program itself holds"),
+                 .python = but_not("Berth cannot end a lease that the asking program itself holds"),
                  .job = as("yield_"),
                  .words = kNotOfTheDevices,
                  .looser = kNotOfTheDevices,
