@@ -48,7 +48,7 @@ Result<AskedHistory> ask_agent(command::PeerOptions options, const std::string& 
 
 Result<history::HistoryFile> open_history(const std::string& path) {
   struct stat status{};
-  // Opening it would make one.
+  // If the file is missing, opening it would create it.
   if (::stat(path.c_str(), &status) != 0) return sys::fail_errno(reading(path));
   auto file = history::HistoryFile::open(path);
   if (file) return std::move(*file);

@@ -44,7 +44,7 @@ struct Wanted {
   std::vector<hub::Agent> agents;  ///< of a hub
   std::optional<lab_queue::StoreAccess> store{};
 
-  /// A hub has a machine of its own only where that is one of its agents.
+  /// A hub looks at its own machine only if this machine is one of its agents.
   bool looks_here() const {
     return !settings.hub.is_hub || std::ranges::any_of(agents, [](const auto& each) { return !each.peer; });
   }
@@ -56,8 +56,9 @@ void log_line(const std::string& text) {
   command::write_error("berth: " + text + "\n");
 }
 
-/// The rule of who comes first, for the lab queue as for that of this machine, and what a user may have
-/// of the lab. Where the site file is broken nobody goes past those who ask here.
+/// Gives the lab queue the site's rules: who comes first, as in the queue of this machine, and what
+/// a user may have of the lab. If the site file is broken, the lab queue is first come, first
+/// served.
 void apply_site_file(lab_queue::StoreAccess& access) {
   const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
   if (!files)
@@ -67,8 +68,8 @@ void apply_site_file(lab_queue::StoreAccess& access) {
   access.limits = files->policy.limits;
 }
 
-/// An agent removes all that others have left in the store under its name. So a hub is not called what an
-/// agent on the same machine is called.
+/// An agent removes entries from the store that others have left under its name. So a hub gets
+/// another name than an agent on the same machine.
 std::string default_name_in_store(const http::Settings& settings) {
   return agent::own_hostname() + (settings.hub.is_hub ? "-hub" : "");
 }
@@ -109,7 +110,8 @@ Result<source::ProbeOptions> probe_options(const http::Settings& settings) {
 
 /// The history of the looks, and its file.
 history::History start_history() {
-  // A limit on the size of files is a fault of writing then, which is told and tried again.
+  // If the file is over the limit on file sizes, the write then fails with an error. It is reported
+  // and tried again.
   std::signal(SIGXFSZ, SIG_IGN);
   return history::History(log_line);
 }
@@ -165,7 +167,8 @@ class Program {
     return files;
   }
 
-  /// The server is made before the hub is, which needs its loop; whoever asks comes after both.
+  /// The hub needs the loop of the server, so the server is made first, before the hub. Clients ask
+  /// only after both are there.
   http::ByPath<http::Service> services() {
     auto services = jobs_.services();
     if (!is_hub_) {

@@ -9,12 +9,12 @@
 namespace berth::agent {
 namespace {
 
-/// The parts from which questions are answered, whenever they are asked.
+/// The parts of all hosts, which each answer to a question is made from.
 struct Roll {
   Hosts hosts;
 };
 
-/// Nothing of it is copied, however many ask.
+/// All answers share the parts: nothing is copied, however many clients ask.
 http::Page all_hosts(const std::vector<PostedHost>& posted, const view::HostsHead& head,
                      const Totals& totals) {
   static const http::Part kBetween = http::make_part(",");
@@ -50,7 +50,8 @@ PostedHost post(Host host, http::Part entry, std::uint64_t number, const std::op
   static const http::Part kHost = http::make_part("event: host\ndata: ");
   http::Frame event{number,
                     {http::make_part(fmt::format("event: host\nid: {}\ndata: ", number)), entry, kEnd}};
-  // Without an id: whoever goes on from one must have all that was published then, as a summary has it.
+  // This event has no id: a client that goes on from an id must have all that was published before,
+  // as it has after a summary.
   http::Frame shorter{number, {kHost, entry, kEnd}};
   if (change) {
     static const http::Part kChange = http::make_part("event: change\ndata: ");

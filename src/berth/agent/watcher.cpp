@@ -51,7 +51,7 @@ Result<leasing::World> Watcher::look_at_machine() {
   BERTH_LET(const auto session, leasing::Session::open({[this] { return probe(); }, [] {}}, MaskUse::ignore));
   warnings_.insert(warnings_.end(), session.warnings().begin(), session.warnings().end());
   BERTH_LET(auto world, session.look(berth::Request(), readings_for_listing() | ReadingKind::xid_events));
-  // An agent of root's clears what the dead of all users have left.
+  // If the agent runs as root, it removes the tickets that dead processes of all users have left.
   session.domain().store->sweep(
       leasing::draining_leases(world.facts, world.ledger, leasing::system_processes()));
   // The pages of an agent are read by other users.

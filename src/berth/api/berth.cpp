@@ -36,8 +36,8 @@ Result<HostProbe> start_probe() {
   return HostProbe(std::move(probe));
 }
 
-/// The probe is started first: it loads the driver while the rest is read. Nobody is told anything on the
-/// way, since what a host prints is its own affair.
+/// The probe is started first, so that it loads the driver while the rest is read. Berth prints no
+/// message here, because it must not write to the streams of a host program.
 Result<leasing::Session> open_session(MaskUse mask) {
   BERTH_LET(auto probe, start_probe());
   const auto shared = std::make_shared<HostProbe>(std::move(probe));

@@ -1,6 +1,7 @@
-// The host's side of a lease. A helper, `berth __lease`, stands in the queue: what waiting takes (a timer's
-// signal, a probe of the driver, sleeping in locks) is nothing for a host. What comes back are the
-// descriptors that hold the lease, and the helper ends.
+// The host's side of a lease. A helper process, `berth __lease`, waits in the queue for the host.
+// Waiting needs the signal of a timer, a probe of the driver and sleeping in locks, which a host
+// program must not be burdened with. The helper sends the descriptors that hold the lease, and
+// ends.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -156,8 +157,8 @@ void LeaseWait::Body::cancel() {
     helper.kill(SIGKILL);
     helper.wait(kEndsWithin);
   }
-  // A grant that has come meanwhile would stay in the socket, and hold, for as long as a fork of ours has
-  // that.
+  // If a grant has come meanwhile, it would stay in the socket. It would hold the lease for as long
+  // as a fork of ours has that socket open.
   (void)sys::receive_message(socket.get());
   socket.close();
 }
@@ -181,7 +182,8 @@ Result<void> LeaseWait::Body::grant(leasing::LeaseGranted granted) {
     return fail(ErrorCode::failure,
                 "a lease was granted, and its descriptors could not be received (is the limit "
                 "of open files reached?)");
-  // Until it has ended it holds the lease too, and giving up this one would end nothing.
+  // The helper holds the lease too, until it has ended. If the host gave its lease up before that,
+  // the lease would not end.
   helper.wait(kEndsWithin);
   lease = Lease(std::make_unique<Lease::Body>(std::move(granted), request, snapshot, std::move(descriptors)));
   socket.close();

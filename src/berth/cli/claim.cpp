@@ -85,7 +85,7 @@ class Claim : public command::Command {
     BERTH_DO(settle(lease_));
     caller_ = supervise::calling_shell();
     shell_ = supervise::shell_kind(caller_);
-    // Nothing would be set, and the lease would be there.
+    // On a terminal, no shell would set the variables, but the lease would be there.
     if (!json_ && ::isatty(STDOUT_FILENO) == 1) return fail(ErrorCode::usage, line_to_type(environment));
     // VS Code starts a shell to read what ~/.bashrc sets, and ends it: its windows would keep the number of a
     // GPU that is somebody else's by then.
@@ -175,7 +175,7 @@ class Claim : public command::Command {
       if (is_beside) answer.err += command::as_lines({words});
       return answer;
     }
-    // In a script, or in ~/.bashrc of a shell without a terminal, a first claim has nothing to remark.
+    // In a script, or in ~/.bashrc of a shell without a terminal, a first claim prints no message.
     if (is_beside || ::isatty(STDERR_FILENO) == 1) answer.err += command::as_lines({words});
     supervise::ClaimScript script{
         to_text(ticket.id),          lease.short_name(), {},
@@ -204,7 +204,7 @@ class Claim : public command::Command {
     return mask;
   }
 
-  // `first`: the lease that its shell had before and still has; or null.
+  // `first`: the lease that the shell had before and still has; null if there is none.
   std::string got_in_words(const Ticket* first, const leasing::HeldLease& lease) const {
     const leasing::World& world = lease.world();
     const std::string who = *process_ == caller_ ? "this shell" : fmt::format("process {}", *process_);

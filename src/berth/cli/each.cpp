@@ -1,5 +1,5 @@
-// A job like any other, an array with a task a line, and somebody who looks on: whatever happens to this
-// process, the spool knows what has ended well.
+// `berth each` makes an ordinary job: an array with one task for each line. This process only
+// watches the job. Whatever happens to it, the spool knows which lines have ended well.
 
 #include <algorithm>
 #include <array>
@@ -52,7 +52,7 @@ constexpr std::size_t kLongestText = 16 << 20;
 // How long the kernel may take to end what got SIGKILL.
 constexpr std::chrono::milliseconds kDiesWithin = 30s;
 
-// Whatever way it is named.
+// One file has one path here, by whatever name the user calls it.
 std::string whole_path(const std::string& name) {
   std::array<char, PATH_MAX> path;
   return name == command::kInput || ::realpath(name.c_str(), path.data()) == nullptr

@@ -113,7 +113,7 @@ class JobList : public command::Command {
   std::int64_t told_s_ = 0;  ///< when somebody did so before
 };
 
-/// For completion: the jobs there are, a line each, what it is after a tab.
+/// For completion: a line for each job. After a tab it says what the job is.
 class TaskWords : public command::Command {
  public:
   command::Syntax syntax() override { return {}; }

@@ -11,8 +11,9 @@
 namespace berth::cli {
 namespace {
 
-/// For completion: what `verify` takes, after the word "mine" what `release` does, after "waiting" what
-/// `cancel` does. A line each, what it is after a tab. Does not ask the driver.
+/// For completion: the ids that `verify` takes. After the word "mine", the ids that `release`
+/// takes; after "waiting", the ids that `cancel` takes. One line for each; after a tab it says what
+/// the id means. Does not ask the driver.
 class Leases : public command::Command {
  public:
   command::Syntax syntax() override {

@@ -35,7 +35,8 @@ constexpr std::string_view kMcpAbout =
 
 constexpr std::string_view kMcpGroup = "The session";
 constexpr std::size_t kLongestLine = 1 << 20;
-// How often it is looked whether a job that is waited for is over: it has no event that anybody may wait for.
+// How often to check whether a job is over. The end of a job makes no event that another process
+// could wait for.
 constexpr int kLookMs = 100;
 
 std::string instructions_for(const tenants::TenantRules& rules) {

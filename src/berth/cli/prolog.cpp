@@ -55,7 +55,7 @@ Result<SlurmJob> slurm_job_here() {
   return slurm_job_from([](std::string_view name) { return command::variable(std::string(name).c_str()); });
 }
 
-// Prolog and epilog are of the machine, although the variables are those of a job.
+// Prolog and epilog act for the whole machine, although Slurm gives them the variables of a job.
 Result<leasing::Domain> machine_here() {
   ::unsetenv(kSlurmJobVariable);
   BERTH_LET(auto domain, command::find_domain());
@@ -130,7 +130,7 @@ class Prolog : public command::Command {
  private:
   Result<supervise::Kept> take(command::Environment& environment, const SlurmJob& job) const {
     BERTH_LET(auto domain, machine_here());
-    // Of a start of the same job that had no epilog.
+    // If the same job was started before and had no epilog, its leases are still there.
     BERTH_DO(end_leases_of(domain, job));
     BERTH_LET(auto files, leasing::read_site_files(site_alone()));
     leasing::LookOptions options;

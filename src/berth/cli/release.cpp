@@ -52,10 +52,12 @@ command::Option wait_option(std::int64_t& wait_s) {
           }};
 }
 
-// Somebody who decides and is stopped keeps nobody from ending a lease.
+// Somebody may be stopped while deciding. That must not keep anybody from ending a lease for longer
+// than this.
 constexpr std::chrono::milliseconds kNoteWithin{1000};
 
-/// Writes into the ticket who asks and why. Gives what those are to read who look into no ticket.
+/// Writes into the ticket who asks and why. Returns the words to show to processes that do not read
+/// the ticket.
 std::string note_release(const command::NamedLease& named, const std::string& because) {
   const ReleaseCall call{::geteuid(), static_cast<std::uint32_t>(::getpid()), because};
   const auto noted = named.domain.store->note_release(named.ticket.id, call, kNoteWithin);
@@ -64,7 +66,7 @@ std::string note_release(const command::NamedLease& named, const std::string& be
   return fmt::format("berth: the lease {} was released by {}", named.name, supervise::in_words(call));
 }
 
-/// Asks whoever has it, and tells what became of that.
+/// Asks the holder to end the lease, and says how that went.
 Result<command::Output> end_ticket(const command::NamedLease& named, std::int64_t wait_s,
                                    std::string_view what_happened, std::string_view words = "") {
   const Ticket& ticket = named.ticket;
@@ -75,7 +77,8 @@ Result<command::Output> end_ticket(const command::NamedLease& named, std::int64_
                                          command.empty() ? "" : fmt::format(": {}", command))};
 }
 
-// A host is listened to for little longer.
+// The longest --wait with --anywhere, in seconds: the client waits only a little longer for the
+// answer of a host.
 constexpr std::int64_t kLongestFarWait = 30;
 
 /// The same on the host that has it: `call` is the command there, without the id.
@@ -90,7 +93,8 @@ Result<command::Output> end_far_ticket(const command::AnywhereOptions& anywhere,
   const bool may_be_job = call.front() == "cancel" && task_id_from_text(words.front());
   hosts::FarTicket ticket{hosts.front(), words.front()};
   if (!may_be_job || hosts.size() > 1) {
-    // Else the number of a job would end whichever request has an id that happens to end in it.
+    // Without this, the number of a job could end a request whose id ends in the same digits by
+    // chance.
     if (may_be_job && !ticket_id_from_text(words.front()))
       return fail(
           ErrorCode::usage,

@@ -1,5 +1,5 @@
-// `berth store status`: what the agent of this machine knows of the lab queue. Who asks etcd itself is
-// berth-serve, which has a client.
+// `berth store status`: what the agent of this machine knows of the lab queue. If etcd itself has
+// to be asked, berth-serve does so, since it has an HTTP client.
 #include <fmt/format.h>
 
 #include "berth/base/printable.h"

@@ -53,7 +53,8 @@ class Submit : public command::Command {
     syntax.about = kSubmitAbout;
     syntax.options_end_at_first_word = true;
     jobs::add_submit_options(syntax, typed_, typed_.job.request);
-    // A script says less than the command line: its options are read before, once it is known which script.
+    // The command line overrides the script. So its options are read first, before the script is
+    // known.
     note_words(syntax.options, options_);
     return syntax;
   }
@@ -73,8 +74,8 @@ class Submit : public command::Command {
       submission.job.has_script = true;
     } else {
       BERTH_DO(jobs::read_options(submission, options_));
-      // Two hours in the queue are a bad way to learn of a misspelt word. What another host has is not known
-      // here.
+      // A user should not learn after two hours in the queue that a word was misspelt. With
+      // --anywhere, this machine does not know which commands the other host has.
       const auto missing = submission.request.far.hosts.anywhere ? std::nullopt : sys::cannot_start(words);
       if (missing)
         return command::Output{

@@ -55,7 +55,7 @@ class EndSignals {
     return ::read(descriptor_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
                                                                         : 0;
   }
-  /// As if it had never been waited for.
+  /// Ends by the signal, as if this process had never waited for it.
   void end_by(int signal) const {
     std::signal(signal, SIG_DFL);
     ::raise(signal);
@@ -106,7 +106,8 @@ class LiveView {
     view_.log->text = std::move(text).value_or("");
   }
 
-  // All that were typed: one that is held down must not lag behind. False: it is to end.
+  // Takes all keys that were typed: if a key is held down, the screen must not lag behind. Returns
+  // false if a key ends the program.
   bool take_keys() {
     while (const auto key = screen_.key()) {
       const view::TopDeed deed = view::press(view_, *key, shown_, *sight_);
@@ -177,7 +178,8 @@ class Top : public command::Command {
       signal = LiveView(std::move(screen), *looker).go_on(signals);
     }
     if (signal != 0) signals.end_by(signal);
-    // Not by main: what it ends with would be taken from the thread that looks, perhaps in the middle of it.
+    // _exit and not the end of main: destructors would take objects away from the thread that
+    // looks, perhaps in the middle of a look.
     ::_exit(0);
   }
 

@@ -1,4 +1,5 @@
-// The row of `berth usage` in the table of commands. Who asks is berth-serve, which has a client and SQLite.
+// The row of `berth usage` in the table of commands. The program berth-serve asks the agent, since
+// it has an HTTP client and SQLite.
 #include <fmt/format.h>
 
 #include <string>

@@ -43,8 +43,9 @@ constexpr std::string_view kWaitAbout =
     "    berth wait 12 13\n"
     "    berth wait -n 2 --free 40G --notify mail";
 
-// How often it is looked whether a lease has begun or ended, which costs next to nothing, and how often at
-// the GPUs, of which nobody tells: a process without a lease ends, a temperature falls.
+// How often to look for leases that have begun or ended, which costs next to nothing, and how often
+// to look at the GPUs. No event tells that a process without a lease ends or that a temperature
+// falls.
 constexpr auto kLeasesPeriod = 1s;
 constexpr auto kDevicesPeriod = 10s;
 
@@ -72,7 +73,7 @@ class WaitForDevices {
       const bool is_last = until && SteadyClock::now() >= *until;
       const std::int64_t changes = store().lease_changes();
       auto answer = session_.pick(request_);
-      // A process that sleeps keeps no driver loaded.
+      // The probe ends during the sleep, so that this process does not keep the driver loaded.
       environment_.end_probe();
       std::vector<TicketId> leases;
       if (!answer) {

@@ -45,7 +45,7 @@ Option near_option(std::string& near) {
           "with --anywhere: wait only on hosts on which PATH is, unless no such host can serve the request",
           {},
           [&near](std::string_view value) -> Result<void> {
-            // Where a relative path leads, another host does not know.
+            // Another host does not know the folder from which a relative path starts.
             if (!value.starts_with('/'))
               return fail(ErrorCode::usage, "must be a whole path, such as /data/imagenet");
             near = value;

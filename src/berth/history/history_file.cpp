@@ -134,7 +134,7 @@ Done<Known> HistoryFile::known(std::int64_t now_s) {
     known.open.emplace(LeaseKey{rows.number(0), {static_cast<std::uint64_t>(rows.number(1))}, rows.text(2)},
                        rows.text(3));
   if (!row) return std::unexpected(row.error());
-  // Later ones are what a wrong clock has left.
+  // Rows with a later time were written while the clock was wrong.
   BERTH_LET(const auto until,
             database_.number(fmt::format("SELECT max(to_s) FROM watched WHERE to_s <= {}", now_s)));
   known.watched_until_s = until;
@@ -211,7 +211,8 @@ Done<void> HistoryFile::write_rows(const Batch& batch) {
 
 Done<void> HistoryFile::write_sample(std::int64_t step_s, const SampleRow& row) {
   BERTH_LET(const auto device, device_id(row.uuid));
-  // Where the wall clock went back, the same time comes again: what was seen last counts.
+  // If the wall clock goes back, the same time comes again. Then the later sample replaces the
+  // earlier one.
   BERTH_LET(auto statement,
             database_.statement("INSERT OR REPLACE INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
   const Sample& sample = row.sample;
@@ -354,7 +355,7 @@ Done<void> HistoryFile::make_room(std::int64_t now_s) {
     BERTH_LET(const auto room, this->room());
     const auto kind = to_forget(room, most_bytes_);
     if (!kind) return {};
-    // Of a time that has not come are only what a wrong clock has left.
+    // Rows with a time in the future were written while the clock was wrong.
     const auto drop_future = [&] {
       return database_.execute(fmt::format("DELETE FROM sample WHERE time_s > {}", now_s + kDay));
     };

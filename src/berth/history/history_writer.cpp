@@ -43,7 +43,7 @@ void HistoryWriter::see(const Observation& observation) {
 
 void HistoryWriter::write(std::int64_t now_s) {
   if (!path_) return;
-  // Somebody has removed it: nobody would ever read what is written there.
+  // If somebody has removed the file, nobody would ever read what is written there.
   if (file_ && !file_->is_still_there()) file_.reset();
   if (!file_ && !open(now_s)) return;
   if (auto done = write_and_thin(now_s); !done) {
@@ -81,7 +81,7 @@ bool HistoryWriter::open(std::int64_t now_s) {
   }
   auto known = file ? file->known(now_s) : std::unexpected(file.error());
   if (!known) {
-    // A file that cannot even tell that is set aside when it is opened again.
+    // If the file is so broken that it cannot be read, it is set aside when it is opened again.
     become(Status::failing, fmt::format("{}: {}", *path_,
                                         known.error().kind == DatabaseError::Kind::taken
                                             ? "another agent has it: end that, or name another file"
@@ -105,7 +105,7 @@ bool HistoryWriter::open(std::int64_t now_s) {
 void HistoryWriter::meet(const DatabaseError& fault, std::int64_t now_s) {
   if (fault.kind == DatabaseError::Kind::corrupt) {
     file_.reset();
-    // Opening it again finds the same, and sets it aside.
+    // The file is opened again. If it is broken, that finds the same fault and sets the file aside.
     if (open(now_s)) return;
   }
   become(Status::failing, fmt::format("{}: {}", *path_, fault.message));

@@ -35,7 +35,8 @@ constexpr std::size_t kMostErrors = 64U << 10U;
 constexpr std::size_t kPiece = 64U << 10U;
 // In which an ssh whose streams are closed ends by itself.
 constexpr auto kPatienceForEnd = 2s;
-// In which an envoy speaks over a connection that was there already. Its network may be gone.
+// How long to wait until an envoy speaks over a kept connection. The network of that connection may
+// be gone.
 constexpr auto kPatienceForKept = 5s;
 // Many that an ssh server has turned away at the same moment do not come back at the same moment.
 constexpr unsigned kTriesAgain = 3;
@@ -57,9 +58,9 @@ Result<Pipe> make_terminal() {
   BERTH_LET(auto made, sys::make_pseudo_terminal("ssh"));
   auto& [ours, theirs] = made;
   termios modes{};
-  // ssh asks for these at the host, and so they are the ones of the user's own terminal. While a shell edits
-  // its line there, it has those of the shell: a job in the background gets what a terminal has from the
-  // start.
+  // ssh reads these modes and asks for them at the host, so they must be those of the user's own
+  // terminal. While a shell edits its line there, the terminal has the modes of the shell. So a job
+  // in the background gets the modes of a new terminal.
   if (sys::is_in_foreground_of(STDIN_FILENO) && ::tcgetattr(STDIN_FILENO, &modes) == 0)
     ::tcsetattr(theirs.get(), TCSANOW, &modes);
   winsize size{};
@@ -96,7 +97,7 @@ void Channel::take_settings() {
   asks_settings_ = false;
   shared_ = kept_connection(std::exchange(output_, ""), program_.kept_folder, sys::host_name());
   was_kept_ = shared_ && is_there(*shared_);
-  // Here a login follows, beside which this is nothing.
+  // A login follows here, which takes much longer than this.
   if (shared_ && !was_kept_) sweep_kept(program_.kept_folder);
   if (const auto started = start(); !started) errors_ = started.error().message;
 }
@@ -143,7 +144,8 @@ void Channel::let_go() {
   let_go_ = true;
   to_send_.clear();
   to_.close();
-  // The end of its terminal ends ssh. One that has no envoy at its other end yet may be connecting for ever.
+  // Closing its terminal ends ssh. If no envoy has spoken yet, ssh may be connecting for ever, so
+  // it is killed.
   if (terminal_) from_.close();
   if (!greeted_) ssh_->kill(SIGTERM);
   next_try_.reset();
@@ -186,7 +188,8 @@ const sys::Ending& Channel::await_end() {
   return *ending_;
 }
 
-// Its streams have ended. Before the greeting nothing has begun at the other end.
+// The streams of ssh have ended. If the envoy has not greeted yet, nothing has begun at the other
+// end.
 void Channel::take_end() {
   to_.close();
   if (greeted_ || let_go_) return;
@@ -277,7 +280,8 @@ void Channel::write_some() {
   }
 }
 
-// False: its end. What is there now and no more, so that one that never ends holds nobody up.
+// Reads what is there now, and no more, so that a stream without an end blocks nothing. Returns
+// false at the end of the stream.
 bool Channel::read_into(sys::Descriptor& from, std::string& text) {
   if (!from) return false;
   std::array<char, kPiece> piece;

@@ -1,7 +1,7 @@
-// `berth __envoy` is what ssh starts on a host for `berth … --anywhere` on another one
-// (src/berth/hosts/wire.h has what they say, docs/machines.md in which order). It stands in the host's own
-// line with an ordinary ticket. Once granted it asks before it starts the command, and it starts nothing
-// without a yes.
+// `berth __envoy` is what ssh starts on a host for `berth … --anywhere` on another machine
+// (src/berth/hosts/wire.h has the messages, docs/machines.md their order). It waits in the queue of
+// this host with an ordinary ticket. When the ticket is granted, the envoy asks before it starts
+// the command. Without a yes it starts nothing.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A caller whose machine sleeps keeps no GPU from others for longer than this.
+// If the machine of the caller sleeps, the caller keeps a GPU from others for this long at most.
 constexpr auto kPatienceForYes = 30s;
 // Shorter than a caller waits for an answer (kPatienceForAnswer).
 constexpr auto kPatienceForCall = 35s;
@@ -263,7 +263,8 @@ class Envoy : public command::Command {
     return link_.give_to_command();
   }
 
-  // When it was granted, what it got included: the caller chooses by it among those that grant.
+  // The devices that were free when the request was granted, with those that it got. If several
+  // hosts grant, the caller chooses among them by this number.
   Result<Offer> what_was_free_for(const leasing::HeldLease& lease) const {
     const leasing::World& world = lease.world();
     const std::vector<std::string>& got = lease.ticket().devices;

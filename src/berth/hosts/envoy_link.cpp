@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 
 // More than any ask has: the words of a command and 1 MiB of environment.
 constexpr std::size_t kLongestAsk = 8U << 20U;
-// Of input that the command does not read. While more waits, no signal comes through.
+// The most input that waits for the command to read it. While more waits, no signal comes through.
 constexpr std::size_t kMostUnread = 16U << 20U;
 // A caller that is stopped keeps no lease by not reading that it was granted.
 constexpr auto kPatienceForReader = 30s;
@@ -127,7 +127,7 @@ class Relay {
     if (ends_ && unread_.empty()) input_.close();
   }
 
-  // To this process, which passes it on as any that comes to it.
+  // Sends the signal to this process, which passes on every signal that it gets.
   static void pass_on(std::string_view text) {
     if (const auto number = number_from_text<int>(text); number && *number > 0 && *number < SIGRTMIN)
       ::kill(::getpid(), *number);
@@ -150,7 +150,8 @@ class Relay {
   bool is_well_ = true;
 };
 
-/// Where the command has a terminal, its input is none of ours. That it hangs up is seen all the same.
+/// If the command has a terminal, this process does not read its input. It only notices the end of
+/// the terminal.
 [[noreturn]] void watch_terminal(int descriptor) {
   for (;;) {
     pollfd terminal{descriptor, 0, 0};

@@ -24,8 +24,8 @@ using namespace std::chrono_literals;
 
 // So much may wait on this side before no more is read from the other.
 constexpr std::size_t kMostWaiting = 256U << 10U;
-// Streams that nothing comes of for so long after the end of the command are not waited for: something that
-// it left behind has them, or another ssh that shares the connection.
+// If a stream stays silent for this long after the end of the command, it is no longer waited for.
+// A process that the command left behind has it open, or another ssh that shares the connection.
 constexpr auto kSilence = 1s;
 // A shell that brings its job into the foreground tells it nothing.
 constexpr auto kLookForForeground = 200ms;
@@ -62,7 +62,7 @@ Result<sys::JobEnding> FarCommand::serve() {
     wait();
     take_output();
     pass_signals();
-    // As a command here would end that writes where nobody reads.
+    // A command on this machine would end in the same way if it wrote where nobody reads.
     if (out_.closed) end_by(SIGPIPE);
   }
   (terminal_ ? out_ : err_).waiting += finder_.rest();
@@ -107,7 +107,7 @@ void FarCommand::wait() {
 
 bool FarCommand::has_input() {
   const bool is_ours = own_terminal_.take_if_ours();
-  // Of the changes of the window until now nobody was told.
+  // In the background this process was not told of changes of the window.
   if (is_ours && !has_input_) fit_window();
   return is_ours;
 }
@@ -118,7 +118,7 @@ void FarCommand::fit_window() const {
 }
 
 void FarCommand::read_input() {
-  // It may have been stopped since it looked, and go on in the background.
+  // This process may have been stopped since it looked, and may go on in the background.
   if (!has_input()) return;
   std::array<char, 65536> piece;
   const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());

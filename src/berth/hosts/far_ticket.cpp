@@ -5,7 +5,7 @@
 namespace berth::hosts {
 
 Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string_view word) {
-  // Of no ledger: what is wrong with the word itself.
+  // Looks in an empty ledger, so the only error is one of the word itself.
   if (const auto shape = ticket_named(Ledger{}, word); !shape && shape.error().code == ErrorCode::usage)
     return std::unexpected(shape.error());
   const Hosts seen = look_at_hosts(hosts);

@@ -1,6 +1,7 @@
-// A login takes most of the time that a command on another machine takes, so a connection is kept for a while
-// and serves what comes next. ssh keeps it (ControlMaster): whatever is wrong with it, ssh makes another one.
-// With that socket anybody can do on the host what its user can, hence the folder that nobody else can open.
+// For a command on another machine, the login takes most of the time. So a connection is kept for a
+// while and serves the next commands. ssh itself keeps it (ControlMaster): if anything is wrong
+// with it, ssh makes another one. Whoever can open its socket can do on the host all that the user
+// can. So the socket is in a folder that only the user can open.
 
 #include "berth/hosts/kept_connection.h"
 
@@ -36,7 +37,8 @@ struct Setting {
 // The user shares connections, and knows why and how.
 constexpr std::array kSharing{Setting{"controlmaster", "false"}, Setting{"controlpath", "none"},
                               Setting{"controlpersist", "no"}};
-// Each of these a connection has of the login that made it. In a kept one it would be that of another login.
+// A connection has these from the login that made it. A later command over a kept connection would
+// use those of an earlier login.
 constexpr std::array kOfOneLogin{Setting{"forwardagent", "no"}, Setting{"forwardx11", "no"},
                                  Setting{"gssapidelegatecredentials", "no"}, Setting{"tunnel", "false"}};
 

@@ -16,8 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kBetweenTries = 1s;
-// An agent that is started again is there by then. A request that has no place yet does not wait for ever for
-// one that is not to come.
+// An agent that is started again is there within this time. A request without a place does not wait
+// longer, since the agent may never come.
 constexpr auto kPatienceForFirst = 30s;
 
 bool is_of_a_restart(const Error& error) {

@@ -31,11 +31,13 @@ bool OwnTerminal::take_if_ours() {
 void OwnTerminal::pass_every_key() {
   termios modes{};
   if (::tcgetattr(STDIN_FILENO, &modes) != 0) return;
-  // A process that was stopped and goes on without a shell in between finds the modes that it left.
+  // If a process was stopped and goes on, and no shell ran in between, the terminal still has the
+  // modes that this process set.
   if (!before_ || !sys::are_same(modes, passing_)) before_ = modes;
   passing_ = modes;
   ::cfmakeraw(&passing_);
-  // Told first: whoever is killed between the two leaves no terminal that nobody puts back.
+  // The keeper is told first. If this process is killed between the two calls, the keeper still
+  // puts the terminal back.
   keeper_.keep(*before_, passing_);
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &passing_);
   passes_ = true;
@@ -59,7 +61,8 @@ SignalReader::SignalReader(bool terminal) {
   ::sigemptyset(&read);
   const auto add = [&read](int number) {
     struct sigaction now{};
-    // While it is held back, the kernel would keep one that is ignored, as nohup has set it.
+    // A signal that is ignored, as nohup sets it, stays ignored. If it were blocked, the kernel
+    // would keep it pending.
     if (::sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) ::sigaddset(&read, number);
   };
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH}) add(number);

@@ -74,8 +74,8 @@ sys::Command command_to(const SshProgram& ssh, const LabHost& host, bool termina
                         const std::vector<std::string>& more) {
   sys::Command command{.program = ssh.words.front()};
   command.arguments.assign(ssh.words.begin() + 1, ssh.words.end());
-  // Of several connections none may ask, none may take another command than ours, and none may want a port
-  // that another has forwarded already.
+  // Several connections may run at once. So none may ask the user, none may take another command
+  // than ours, and none may forward a port that another one has forwarded.
   for (const std::string& option :
        {std::string("BatchMode=yes"), fmt::format("ConnectTimeout={}", ssh.connect_timeout.count()),
         std::string("RemoteCommand=none"), std::string("ClearAllForwardings=yes")}) {

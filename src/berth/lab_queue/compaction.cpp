@@ -5,7 +5,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A watch that was cut off goes on where it was for so long. After that all keys are read again.
+/// If a watch was cut off for no longer than this, it goes on where it was. Otherwise all keys are
+/// read again.
 constexpr auto kKeptHistory = 1h;
 constexpr auto kApart = 5min;
 

@@ -52,7 +52,7 @@ void LabMirror::read(const StoredRange& all) {
 void LabMirror::hear(const StoreNews& news) {
   if (!is_whole()) return;
   for (const auto& [value, removed] : news.changes) {
-    // A watch that was begun before all was read tells older things, too.
+    // A watch that began before all keys were read also reports older changes.
     if (value.changed <= agreed_) continue;
     revision_ = std::max(revision_, value.changed);
     if (const auto gone = removed_here_.find(value.key); gone != removed_here_.end()) {
@@ -102,8 +102,8 @@ std::vector<Numbered> LabMirror::fair_numbers() const {
   return fair_numbers;
 }
 
-// A key that was not changed since is known. If all that were changed are known too, then all keys are, and
-// what is known beyond them would be one too many.
+// Keys that were not changed since then are known. If all changed keys are known too, every key is
+// known. If the mirror then has more keys than the store, one of its keys is too many.
 bool LabMirror::agrees(const StoredRange& since) const {
   const auto is_known = [this](const StoredValue& each) {
     const auto known = keys_.find(each.key);

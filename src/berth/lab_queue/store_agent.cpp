@@ -161,13 +161,13 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       co_return false;
     }
     limit_all();
-    // The turn of a new one needs the turns of the others.
+    // The fair number of a new request depends on the numbers of the others.
     if (store_->is_unread() && !traits_of(access_.order).numbers) {
       BERTH_CO_DO(co_await put_unread());
     }
     BERTH_CO_LET(const auto current, co_await store_->be_current(somebody_looks));
     if (!current) co_return true;
-    // A store that was wiped or set back has no presence of ours either.
+    // If the store was wiped or set back, it has lost the heartbeat of this agent too.
     if (!store_->now().alive().contains(access_.name)) heartbeat_->is_lost();
     sweep();
     bool changed = !removals_.empty();
@@ -223,7 +223,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
         if (const auto why = limits_->apply_to(*each)) dismiss(each, *why);
   }
 
-  /// It keeps its place, and lets the hosts go: none is to hold GPUs for it.
+  /// The request keeps its place and lets its hosts go, so that no host holds GPUs for it.
   void hold_back(const Connection& connection, const std::string& why) {
     const Instant now = std::chrono::steady_clock::now();
     for (const auto& [host, since] : connection->opened)
@@ -243,8 +243,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     limits_->learn(connection, std::move(told_late), [self = shared_from_this()] { self->ring(); });
   }
 
-  /// New requests are written before all is read: then the reading has all that are earlier, and the watch
-  /// need not be waited for.
+  /// Writes new requests before all keys are read. Then the reading has all requests that are
+  /// earlier, and need not wait for the watch.
   net::Task<Result<void>> put_unread() {
     const std::vector<Connection> connections = connections_->all();
     for (const Connection& each : connections) {
@@ -265,18 +265,20 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     co_return Result<void>();
   }
 
-  /// A change that puts something there for a connection, who may go meanwhile.
+  /// Makes a change for a connection. The connection may end meanwhile.
   net::Task<Result<ChangeAnswer>> change_for(StoreChange put) {
     const auto done = co_await store_->change(std::move(put));
     if (!done) {
-      // It may be made all the same, after this one has gone and what it had was removed.
+      // The store may still make the change later, when the connection has ended and its entries
+      // were removed.
       sweep_at_ = std::max(sweep_at_, std::chrono::steady_clock::now() + kLateChange);
       has_swept_ = false;
     }
     co_return done;
   }
 
-  /// Its turn is given once: it keeps that of its ticket or its start, also where the store was wiped.
+  /// A request gets its fair number once. It keeps the number of its ticket or its start, also if
+  /// the store was wiped.
   void give_fair_number(LabTicket& wanted, const std::optional<LabTicket>& found) const {
     const auto started = store_->now().starts().find(wanted.id);
     if (found)
@@ -304,7 +306,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       co_return co_await take_back(connection, host);
     }
     if (!connection->start_on.empty()) co_return co_await begin(connection, is_there ? found->order : 0);
-    // It runs, and a store that was wiped or set back does not change that.
+    // The command runs. That stays true if the store was wiped or set back.
     if (!connection->told_yes.empty()) {
       if (started != store_->now().starts().end()) co_return false;
       co_return co_await put_start_again(connection, is_there ? found->order : 0);
@@ -325,15 +327,16 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     put.conditions = {{ticket, order}, {start, 0}};
     put.puts.push_back({start, lab_start_json(connection->start_at(connection->told_yes))});
     if (order != 0) put.removed = {ticket};
-    // An agent that is adding up at this moment what the user has has to start over.
+    // If an agent is adding up what this user has at this moment, it has to start over.
     if (limits_->any())
       put.puts.push_back({key_of(kLabUsers, std::to_string(connection->wanted.uid)), connection->wanted.id});
     BERTH_CO_DO(co_await change_for(std::move(put)));
     co_return true;
   }
 
-  /// A start was made for this process, which has lost that host before it could let the command start there:
-  /// the request gets a place again, and the hosts in whose lines it stands know it.
+  /// A start was made for this process, but the process lost that host before the command could
+  /// start there. So the request gets a place again, and keeps its position on the hosts in whose
+  /// queues it waits.
   bool has_lost_start(const LabConnection& connection, const LabStart& start) const {
     return start.pid == connection.who.pid && connection.told_yes.empty() &&
            connection.start_on != start.host &&
@@ -399,7 +402,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       put.puts.push_back({user, id});
     }
     BERTH_CO_LET(const auto done, co_await store_->change(std::move(put)));
-    // Of a host that it has let go while the store was asked, the start is taken back in the next round.
+    // If the process has let the host go while the store was asked, the next round takes the start
+    // back.
     if (done.made && connection->start_on == host) answer_start(connection, host, true);
     co_return true;
   }
@@ -423,7 +427,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     for (const Connection& each : connections_->all()) {
       if (!each->waits()) continue;
       const auto ticket = queue.find(each->wanted.id);
-      // Its own ticket is known at once. Of earlier ones the watch may still have to tell.
+      // The agent knows its own ticket at once. The watch may still have to report earlier tickets.
       if (!ticket || ticket->order > store_->now().revision()) continue;
       const std::size_t position = openings.position(each->wanted.id);
       std::erase_if(each->closing, [&](const auto& host) { return now - host.second > kClosing; });
@@ -437,13 +441,14 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
           send(each, "open " + host);
           send(each, "answer " + host);
         }
-      // Last, so that a request that does not wait knows that no other host is open to it now.
+      // The place is sent last. So a request that does not wait knows that no other host is open to
+      // it now.
       if (std::exchange(each->told_position, position) != position)
         send(each, fmt::format("place {}", position));
     }
   }
 
-  /// Nothing where it does not matter.
+  /// Empty if the order does not depend on it.
   GpusByUser who_has_what() const {
     return store_->now().queue().asks_who_has_what() ? store_->now().gpus_by_user() : GpusByUser{};
   }
@@ -473,7 +478,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       connection->wants_queue = number_from_text<std::size_t>(name);
     } else if (word == "wait" && words.size() >= 4 && words.size() <= 6 && wanted.id.empty() &&
                is_mark(name)) {
-      // A Berth of before does not say how many GPUs it wants: its lane says so, where there are lanes.
+      // An older Berth does not say how many GPUs it wants. If there are lanes, its lane says so.
       enter_lab_queue(connection, name, words[2], words.size() == 4 ? words[2] : words[4],
                       split_words(words[3], ','));
       if (words.size() == 6 && is_asked(*connection, words[5])) connection->told_yes = words[5];
@@ -503,12 +508,12 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     ring();
   }
 
-  /// It may have been passed over there.
+  /// The request may have been passed over on this host, so it asks for the host again.
   static void want_again(LabTicket& wanted, const std::string& host) {
     if (std::ranges::find(wanted.hosts, host) == wanted.hosts.end()) wanted.hosts.push_back(host);
   }
 
-  /// Nothing has started there: a yes that it was told, or is about to be told, was not passed on.
+  /// The command has not started on this host: the yes for it was not passed on.
   static void let_go(LabConnection& connection, const std::string& host) {
     std::erase(connection.wanted.joined, host);
     if (connection.start_on == host) connection.start_on.clear();
@@ -562,7 +567,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     ring();
   }
 
-  /// Not of one that was sent away because the place is another's.
+  /// False for a connection that was refused because the place belongs to another user.
   bool is_owner(const LabConnection& connection) const {
     if (connection.wanted.id.empty()) return false;
     const auto found = store_->now().queue().find(connection.wanted.id);

@@ -74,7 +74,8 @@ net::Task<Result<StoreReading::Found>> StoreReading::find_store() {
 }
 
 void StoreReading::is_at(std::uint64_t revision) {
-  // A change that is new in the store may still be on its way here; one that was new the last time is missed.
+  // If a change is new in the store, the watch may still report it. If it was new at the last look
+  // already, the watch has missed it.
   has_missed_ = has_missed_ || expected_ > mirror_.revision();
   expected_ = revision;
 }
@@ -92,7 +93,8 @@ net::Task<Result<bool>> StoreReading::be_current(bool ask) {
   co_return true;
 }
 
-/// Something has changed in the store of which the watch has said nothing. It may be somebody else's key.
+/// The store has changed, and the watch has not reported it. Perhaps only a key of another program
+/// has changed.
 net::Task<Result<bool>> StoreReading::look_for_missed() {
   const std::string body = changed_since_json(kAllOfLab, mirror_.revision());
   BERTH_CO_LET(const auto found, co_await read(body));
@@ -101,8 +103,8 @@ net::Task<Result<bool>> StoreReading::look_for_missed() {
   co_return true;
 }
 
-// All at once would be one answer of many MB. Where many agents read at once, as after an end of the store,
-// each leaves it four times as long to the others as it has needed.
+// All keys in one answer would be many MB. Many agents may read at once, for example after the
+// store was down. So after each page, an agent waits for four times as long as the page took.
 net::Task<Result<bool>> StoreReading::read_page() {
   const bool is_first = pages_.values.empty();
   const std::string from = is_first ? std::string(kAllOfLab) : pages_.values.back().key + '\0';

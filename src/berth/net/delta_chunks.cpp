@@ -1,8 +1,8 @@
-// Machines of a lab resemble each other, and one look the look before, so most of an event is in the text
-// before it. A compressor for each client would know that text, and take 256 KiB and the processor for each.
-// But those that are not behind all had the same before, so they can be sent the same bytes: compressed once,
-// with the end of what was published last as what is known. Whoever is behind is sent parts that refer to
-// nothing.
+// Machines of a lab resemble each other, and so do two looks at one machine. So most of an event is
+// in the text that was sent before. A compressor for each client would use this, but would cost 256
+// KiB and processor time for each client. All clients that are up to date have got the same text
+// before, so they can get the same bytes. These are compressed once, with the end of the published
+// text as the dictionary. A client that is behind gets parts that refer to no earlier text.
 #include "berth/net/delta_chunks.h"
 
 #include <algorithm>

@@ -137,7 +137,7 @@ class HttpServer::Body {
     }
   }
 
-  /// Where there is no room, whoever waits the longest without having asked goes.
+  /// If there is no room, the client that has been idle for the longest time is disconnected.
   void serve_client(PlainStream stream, ListenerGroup& group) {
     boost::system::error_code error;  // gone already: its address does not matter
     const auto from = stream.socket().remote_endpoint(error);
@@ -160,7 +160,7 @@ class HttpServer::Body {
                           group.connections.count(), &group == &local_ ? "the Unix socket" : "the network"));
   }
 
-  /// Whatever one client or agent makes fail, it costs nobody else anything.
+  /// If one client or agent causes a fault, all others are served as before.
   void run_for_a_while() {
     try {
       io_.run();
@@ -213,7 +213,8 @@ class HttpServer::Body {
         co_return;
       }
       const Header& header = parser.get();
-      // A body is never read: what it says cannot matter. Nor can what follows a request that is odd.
+      // The server never reads a body. So it serves no further request on the connection after a
+      // body, or after a request that is ambiguous.
       const bool is_odd = is_ambiguous(header);
       const bool has_body = is_odd || parser.chunked() || parser.content_length_remaining().value_or(0) > 0;
       keep_alive = parser.get().keep_alive() && !has_body && !ending_;

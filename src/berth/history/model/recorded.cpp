@@ -49,7 +49,7 @@ RecordedJob recorded_job(const RecordedLease& lease, Moment end, const RecordedL
 
 /// Jobs by arrival.
 std::vector<RecordedJob> jobs_of(std::vector<const RecordedLease*> leases, const RecordedLeases& recorded) {
-  // Of two on one device that began in one second the first to end was the first.
+  // If two leases of one device began in the same second, the one that ended first was the first.
   std::ranges::sort(leases, {}, [](const RecordedLease* each) {
     return std::tuple(each->begun_s, each->ended_s.value_or(kNever), each->id);
   });

@@ -12,7 +12,7 @@ constexpr std::string_view kSampledLeaseKind = "berth-sampled-lease";
 constexpr std::string_view kRunSamplesKind = "berth-run-samples";
 constexpr unsigned kSamplesVersion = 1;
 constexpr std::string_view kSampledDevice = "device";
-// More are seen where the processes of this machine cannot be seen at all.
+// If Berth cannot see the processes of this machine at all, it sees more strangers than this.
 constexpr std::size_t kMostStrangers = 8;
 constexpr std::size_t kLongestSampleText = 80;
 constexpr std::uint64_t kPercent = 100;
@@ -113,7 +113,7 @@ void add_device(RunSamples& samples, const SampledLease& lease, const Device& de
   }
 }
 
-/// Where a process counts from and to.
+/// The time from which and to which a process counts.
 struct Life {
   std::int64_t begun_us = 0;
   std::int64_t ended_us = 0;
@@ -122,7 +122,7 @@ struct Life {
 
 std::uint64_t highest_sum(const std::vector<Life>& lives) {
   std::uint64_t highest = 0;
-  // It is highest where one begins.
+  // The sum is highest at a moment at which one of the processes begins.
   for (const Life& at : lives) {
     std::uint64_t sum = 0;
     for (const Life& each : lives) {

@@ -20,7 +20,8 @@ bool is_still_asked(const State& state) {
       state.hosts, [](const Candidate& each) { return each.state == HostState::asked && !each.offer; });
 }
 
-// If the request waited on a host, that decides the code, even if other hosts were down.
+// If the request waited on a host, the reason of that host decides the code, even if other hosts
+// were down.
 ErrorCode code_of(const State& state) {
   const auto any = [&](ErrorCode code) {
     return std::ranges::any_of(state.hosts,
@@ -91,8 +92,8 @@ std::vector<std::pair<std::size_t, RankedHost>> able_hosts(Step& step) {
   return able;
 }
 
-// It waits for those that have the path; once none of them is left, for all others, also for those that have
-// not offered.
+// The request waits for the hosts that have the path. Once none of them is left, it waits for all
+// others, also for those that have not offered.
 void await_openings(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
   State& state = step.state;
   if (waits(state) || (!state.offers_are_in && is_still_asked(state))) return;
@@ -107,9 +108,10 @@ void await_openings(Step& step, const std::vector<std::pair<std::size_t, RankedH
   }
 }
 
-// Where it starts at once it joins first; elsewhere when all have offered, the best first. It joins the rest
-// of its lines when it has not started by the time by which they are to have offered. Where the path
-// is not, it joins when all have offered, and none that has the path is left.
+// The request joins hosts where it starts at once first. It joins other hosts when all have
+// offered, the best first. If it has not started when the time for offers is over, it joins the
+// remaining queues. It joins a host without the path only when all have offered, and no host with
+// the path is left.
 void join_hosts(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
   State& state = step.state;
   const bool choose = state.offers_are_in || !is_still_asked(state);

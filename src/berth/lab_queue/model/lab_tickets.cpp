@@ -96,7 +96,8 @@ void LabTickets::remove(std::string_view id) {
   if (kept.most) --with_most_;
   Group& group = *kept.group;
   const auto lane = group.lanes.find(kept.lane);
-  // An order is of one ticket alone in a store that works; in one that does not, none may be left behind.
+  // In a working store each order belongs to one ticket. In a broken store several tickets may
+  // share one, and none of them may stay behind.
   std::erase(lane->second, &kept);
   if (lane->second.empty()) group.lanes.erase(lane);
   tickets_.erase(found);
@@ -167,8 +168,8 @@ void LabOpenings::rank_by_fair_number(const GpusByUser& has) {
   for (const std::size_t at : queue_order(wishes, has, 0)) ranks_.emplace(came[at], ranks_.size());
 }
 
-// Of the requests of one user only as many stand on hosts as may start beside each other: a host would grant
-// GPUs to the others, and they would have to let them go.
+// Of one user's requests, only as many wait on hosts as may start together. A host would grant GPUs
+// to further ones, and these would have to give the GPUs back.
 void LabOpenings::pass_over_limited(const GpusByUser& has) {
   auto taken = has.in_all;
   for (const Kept* each : ranked()) {
@@ -222,7 +223,8 @@ std::size_t LabOpenings::position(std::string_view id) const {
   return position;
 }
 
-// The places of all at once: to ask for each alone would go through a long line as often as it has requests.
+// Finds the places of all requests in one pass. One pass for each request would take too long in a
+// long queue.
 LabOrder LabOpenings::order() const {
   LabOrder order;
   std::map<const LabTickets::Group*, std::set<const LabTickets::Group*>> sharing;
@@ -254,7 +256,7 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
       for (const Kept* each : lane) {
         if (is_passed_over(*each)) continue;
         spots.push_back({rank_of(*each), has_name(each->joined, host)});
-        // The lane lies in the order in which they came.
+        // The requests of a lane are in the order in which they came.
         if (++taken == kLabWindow && ranks_.empty()) break;
       }
     }
