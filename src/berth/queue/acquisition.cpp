@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// Somebody who takes and gives back a lock at once (a test by another tool) is no reason to refuse.
+// Another tool may take a lock and give it back at once, to test it. That is no reason to refuse.
 constexpr int kAttempts = 5;
 constexpr milliseconds kBetweenAttempts = 3ms;
 // No event tells that memory is back, or that a condition on a reading holds: so the first in the queue looks
@@ -26,20 +26,23 @@ constexpr milliseconds kBetweenAttempts = 3ms;
 constexpr milliseconds kDrainingTick = 250ms;
 constexpr milliseconds kReadingTick = 2s;
 constexpr milliseconds kOriginalsTick = 2s;
-// A driver that fails for all works again for all, mostly soon: until then nobody passes. One that fails for
-// a single request (its container lost its access) shall not keep the others waiting.
+// If the driver fails for all requests, it mostly works again soon, so no request passes another
+// until then. If it fails for a single request (its container lost its access), that request must
+// not keep the others waiting.
 constexpr milliseconds kKeepsOthersWaiting = 60s;
 // How long nothing must have happened before the last look that comes before a long sleep.
 constexpr milliseconds kSettleTime = 20ms;
-// After an event that a look did not explain, the locks mostly end within a moment: the next job need not
-// wait for all of the quiet time. It comes before that, and not instead.
+// After an event that a look did not explain, the locks mostly end within a moment. So a first look
+// comes after this pause, and the next job does not wait for the whole quiet time. The look after
+// the quiet time follows all the same.
 constexpr milliseconds kFirstPause = 1ms;
 constexpr int kLooksAfterRing = 2;
 // Nobody replaces a driver and starts a job with it within so short a time. Where short jobs follow each
 // other, a turn comes sooner, and a program that loads the driver takes longer than all else.
 constexpr milliseconds kSessionLasts = 1s;
 constexpr milliseconds kFirstDeafness = 20ms;
-// Others decide within a moment each. Whoever may not wait gives a crowd of them their time.
+// Other requests decide within a moment each. A request that may not wait still gives a crowd of
+// them this time.
 constexpr milliseconds kGateMoment = 2s;
 
 // A device that is reserved may be lent until then to a request that gives it back in time, or be given to a
@@ -79,7 +82,7 @@ Action look_once_more(State& state) {
   return look(state);
 }
 
-// Something has happened, or may have: what was tried before says nothing now.
+// Something has happened, or may have happened. So the results of earlier tries no longer count.
 Action look_anew(State& state) {
   state.attempt = 1;
   state.by_tick = false;
@@ -124,7 +127,8 @@ std::vector<TicketId> leases_of(const Ledger& ledger, IsMeant is_meant) {
   return found;
 }
 
-/// Whose holders are to look whether they end for me. They decide it by the whole queue.
+/// The leases whose holders should check whether they end for this ticket. The holders decide that
+/// by the whole queue.
 std::vector<TicketId> asked_to_yield(const State& state) {
   if (state.request.yield_s || is_held_back(state)) return {};
   const auto is_mine = [&](const std::string& uuid) { return is_candidate(state.standing.ticket, uuid); };
@@ -146,18 +150,20 @@ std::vector<std::uint32_t> outsiders(const State& state) {
   return pids;
 }
 
-// First of its rivals. Leases and device locks ring when they end; so does the exit of an outsider.
+// The ticket is the first of its rivals. It is woken when a lease or a device lock ends, and when
+// an outsider exits.
 //
-// The kernel tells of a close before it ends the locks that go with it, so a look that follows an event at
-// once, or that came just before the watch, may still have seen them: one more, after a quiet moment, before
-// a long sleep.
+// The kernel reports that a file was closed before it ends the locks of the file. So a look
+// directly after an event, or directly before the watch, may still see these locks. Therefore one
+// more look follows after a quiet moment, before a long sleep.
 Action sleep_until_released(State& state, milliseconds left) {
   const Ticket& mine = state.standing.ticket;
   const auto is_mine = [&](const std::string& uuid) { return is_candidate(mine, uuid); };
   SleepUntilReleased sleep{mine.candidates, leases_of(state.ledger, is_mine), {}, {}, asked_to_yield(state)};
   state.is_pausing = !state.settled;
   if (state.is_pausing) {
-    // An outsider that has exited and is still listed would end each such moment.
+    // If an outsider has exited and is still listed, a watch for its exit would end each such pause
+    // at once.
     sleep.period = std::min(left, state.pause);
   } else {
     sleep.processes = outsiders(state);
@@ -172,19 +178,19 @@ bool watches_original(const State& state, const Behind& me) {
                              [&](const std::string& uuid) { return is_locked_by_original(state, uuid); });
 }
 
-// A probe each would be a load where many wait.
+// If each waiter started a probe, many waiters would be a load.
 bool keeps_session(const State& state, milliseconds now) {
   return !state.far_back && state.session_since && now - *state.session_since < kSessionLasts;
 }
 
-// A thousand waiters that look up every few seconds would be a load. Who has many before it may notice late
-// that the one right before it is stopped.
+// If a thousand waiters looked every few seconds, that would be a load. So a waiter with many
+// tickets before it looks rarely, and may notice late that the ticket right before it is stopped.
 Action sleep_behind(State& state, const Behind& me, milliseconds now, milliseconds left) {
   state.settled = false;
   const bool ends_session = !keeps_session(state, now);
   if (ends_session) state.session_since.reset();
   milliseconds period = state.far_back ? state.patience.far_tick : state.patience.tick;
-  // As for the first in the queue: the locks may end a moment after the event.
+  // As for the first ticket in the queue, the locks may end a moment after the event.
   state.is_pausing = state.looks_after_ring > 0;
   if (state.is_pausing) period = state.looks_after_ring-- == kLooksAfterRing ? kFirstPause : kSettleTime;
   const bool is_deaf = now < state.deaf_until;
@@ -205,8 +211,8 @@ Action sleep_behind(State& state, const Behind& me, milliseconds now, millisecon
   return sleep;
 }
 
-// A ticket behind a rival has last looked when it joined, perhaps hours ago. Before it gives up it looks once
-// more, and takes what is free by now.
+// A ticket behind a rival has looked last when it joined, perhaps hours ago. Before it gives up, it
+// looks once more and takes what is free by then.
 Action refuse_by_facts_of_now(State& state) {
   if (behind(state) == nullptr || std::exchange(state.looked_last, true)) return Refuse{};
   return look_anew(state);
@@ -249,14 +255,14 @@ Result<void> see_how_it_stands(State& state) {
   standing.fills_gap_until_s.reset();
   standing.fills_gap_on.clear();
   if (standing.ticket.held_back) return {};
-  // If there are tickets ahead that were not read, nobody can say when this one starts.
+  // If tickets ahead were not read, nobody can say when this ticket starts.
   if (state.ledger.unread > 0) return {};
   const auto starts = expected_starts(state.ledger, state.facts, state.judged_at, state.passed_over);
   note_start(standing, before, starts, state.facts.booted_at_s);
   return {};
 }
 
-// To say why, neither a ticket nor the gate is needed.
+// The reasons need neither a ticket nor the gate.
 Action give_up_for_ever(State& state, Error reason) {
   if (reason.code != ErrorCode::impossible) return Fail{std::move(reason)};
   state.judged = state.ledger;
@@ -265,13 +271,13 @@ Action give_up_for_ever(State& state, Error reason) {
   return ask_names(state);
 }
 
-// A fault that is mostly over in a moment must not cost a ticket its place in the queue.
+// Such a fault is mostly over in a moment, and must not cost a ticket its place in the queue.
 bool is_in_queue(const State& state) {
   return state.patience.wait && (state.joined_at || state.patience.is_requeued);
 }
 
 Action wait_for_driver(State& state, milliseconds now, std::string why) {
-  // It needs no driver before its turn.
+  // Before its turn comes, the ticket needs no driver.
   if (behind(state) != nullptr) return sleep(state, now);
   if (!state.hindered_since) state.hindered_since = now;
   state.standing.hindrance = std::move(why);
@@ -289,8 +295,8 @@ void driver_works(State& state, milliseconds now) {
   state.standing.hindrance.clear();
 }
 
-// Whether only devices that do not work now keep the request from being satisfied: somebody may be resetting
-// them. What it joined for may have no name meanwhile.
+// True if only devices that do not work now make the request impossible: somebody may be resetting
+// them. Until then, the devices for which the ticket joined may have no name.
 bool is_bad_day(const State& state, const Facts& facts) {
   const auto works = [](const Device& device) { return device.state == DeviceState::ok; };
   const std::vector<Device>& devices = facts.snapshot.devices;
@@ -341,14 +347,15 @@ Action on(State& state, milliseconds now, LookFailed failed) {
 Action after_conflict(State& state, const Conflict& conflict) {
   state.ask_for_locks = true;
   if (!is_last_attempt(state)) return Pause{kBetweenAttempts};
-  // The kernel does not show every lock, as in another pid namespace: on without this device, for now.
+  // The kernel does not show every lock, for example not those of another pid namespace. For now,
+  // go on without this device.
   state.refused.insert(conflict.uuid);
   state.attempt = 1;
   return look(state);
 }
 
-// Whether it would be my turn if nothing but leases kept a device from me. What else does only the driver
-// knows.
+// True if it would be this ticket's turn when only leases kept it from a device. Only the driver
+// knows about all else that may keep it.
 bool may_be_my_turn(const State& state) {
   const TicketId me = state.standing.ticket.id;
   QueueState queue = host_queue_of(state.judged, state.facts, state.judged_at, state.passed_over).state;
@@ -359,8 +366,8 @@ bool may_be_my_turn(const State& state) {
          std::holds_alternative<StartsNow>(assignments[static_cast<std::size_t>(mine)]);
 }
 
-// Whether old facts do not suffice. A ticket that was rung may also find that another one can start, and
-// rings that one.
+// True if old facts do not suffice. A ticket that was rung may also find that another ticket can
+// start, and then it rings that ticket.
 bool needs_new_facts(const State& state, bool by_tick) {
   if (behind(state) == nullptr) return true;
   if (!lets_others_pass(state) || !is_any_unleased(state.judged, state.facts.snapshot)) return false;
@@ -375,8 +382,8 @@ Action on(State& state, milliseconds now, const LeftGate& left) {
   if (std::holds_alternative<Withdrawn>(left.decided)) {
     state.gives_up = true;
   } else if (state.only_the_order) {
-    // The rival no longer waits. Another one may be in front of us now: to sleep behind that one we need not
-    // ask the driver.
+    // The rival no longer waits. Another rival may be before this ticket now. To sleep behind it,
+    // this ticket need not ask the driver.
     if (needs_new_facts(state, std::exchange(state.by_tick, false))) return look_anew(state);
   } else if (state.facts_are_old) {
     return look_once_more(state);
@@ -398,7 +405,7 @@ Action on(State& state, milliseconds now, const Named& names) {
   }
   if (const auto seen = see_how_it_stands(state); !seen) return Fail{seen.error()};
   if (state.gives_up) return Refuse{};
-  // A ticket that has just joined frees nothing for earlier ones.
+  // A ticket that has just joined frees no device for earlier tickets.
   const bool has_news = std::exchange(state.may_free_others, false) || behind(state) == nullptr;
   if (has_news && lets_others_pass(state) && is_any_unleased(state.ledger, state.facts.snapshot))
     return ReadQueue{may_go_past(state)};
@@ -435,7 +442,7 @@ bool yields_to_a_later_one(const State& state) {
   return rival != nullptr && !rival->yield_s;
 }
 
-// A later ticket that does not yield and could start by what the last look saw.
+// A later ticket that does not yield, and that could start by what the last look saw.
 std::optional<TicketId> later_one_that_could_start(const State& state) {
   const TicketId me = state.standing.ticket.id;
   for (const TicketId id : who_starts(state.ledger, state.facts, state.judged_at, state.passed_over, me)) {
@@ -445,15 +452,16 @@ std::optional<TicketId> later_one_that_could_start(const State& state) {
   return std::nullopt;
 }
 
-// Nobody tells of a waiter that is stopped, or goes on: each sleeper looks at the one ahead of it, and at
-// those that it has passed over.
+// No event tells that a waiter is stopped or goes on. So each sleeper checks the ticket before it,
+// and the tickets that it has passed.
 Action on(State& state, milliseconds now, const Ticked& tick) {
   state.far_back = tick.far_back;
   const auto is_passed_over = [&](TicketId id) { return tick.passed_over.contains(id); };
   const Behind* me = behind(state);
   if (yields_to_a_later_one(state)) {
-    // If such a ticket does not start from one tick to the next, its program is older: it does not know that
-    // leases can yield, and waits for this ticket. So this ticket joins anew, behind it.
+    // If such a ticket does not start from one tick to the next, an older program holds it. That
+    // program does not know that leases can yield, and waits for this ticket. So this ticket joins
+    // anew, behind it.
     const auto kept = tick.leases_changed ? std::nullopt : later_one_that_could_start(state);
     if (kept && std::exchange(state.kept_waiting, kept) == kept) {
       state.only_the_order = true;
@@ -463,15 +471,16 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
     if (kept || tick.leases_changed) return look_anew(state);
   }
   const bool looks_for_itself = me != nullptr && !me->unguarded.empty();
-  // Nobody tells us when one whose turn is before ours gives up, or that time has changed whose turn it is.
+  // No event tells that a ticket whose turn is before ours gives up, or that time has changed whose
+  // turn it is.
   const bool has_to_look = tick.leases_changed || may_go_past(state);
-  // Nor does anybody else tell the one whose turn comes by that.
+  // If that makes it the turn of another ticket, only this process can tell that ticket.
   if (may_go_past(state) && looks_for_itself) state.may_free_others = true;
   if (state.is_pausing || (has_to_look && looks_for_itself)) return look_anew(state);
   if (me != nullptr && watches_original(state, *me)) return look_anew(state);
   const bool is_order_new =
       (me != nullptr && is_passed_over(me->rival)) || !std::ranges::all_of(state.passed_over, is_passed_over);
-  // A bell may not have been heard: what it would have told is seen here.
+  // A bell may not have been heard. What it would have announced is noticed here.
   const bool is_news_lost =
       lets_others_pass(state) && (tick.leases_changed || is_any_unleased(state.ledger, state.facts.snapshot));
   if (now >= state.deaf_until + state.patience.tick) state.ring_pause = 0ms;
@@ -494,28 +503,30 @@ Action on(State& state, milliseconds now, Woken woken) {
     state.only_the_order = true;
     return Decide{};
   }
-  // A moment that an event ends is not quiet: a killed holder makes several.
+  // A pause that an event ends was not quiet: the death of a holder makes several events.
   state.settled = woken == Woken::tick && state.is_pausing && state.pause == kSettleTime;
   if (woken != Woken::not_asleep)
     state.pause = woken == Woken::changed && !state.is_pausing ? kFirstPause : kSettleTime;
   return look_anew(state);
 }
 
-// A new request counts together with the waiting ones of its user.
+// A new request counts together with the requests of its user that wait.
 bool is_counted_in_queue(const State& state) {
   return !state.joined_at && state.patience.wait && !state.patience.is_requeued && state.facts.limits &&
          state.facts.limits->now.waiting;
 }
 
-// A ticket that goes by run times lists later ones too. Behind whom it sleeps, these do not change.
+// True if all tickets that were not read are later ones. A ticket that goes by run times lists
+// later tickets too, but these do not change behind which ticket it sleeps.
 bool are_all_unread_later(const State& state) {
   const Ticket& mine = state.standing.ticket;
   return mine.expected_s && !mine.yield_s && mine.id < state.judged.first_unread;
 }
 
-// Whether those whose tickets were not read could change the answer. They could not if too little is free
-// whoever waits, or those who came before all of them leave too little; and if the rival to sleep behind is
-// nearer than they are, and looks after every device that we wait for.
+// True if the tickets that were not read could change the answer. They cannot in three cases: too
+// few devices are free, whatever waits; the tickets before all of them leave too little; or the
+// rival to sleep behind is nearer than they are, and watches every device for which this ticket
+// waits.
 bool depends_on_unread(const State& state) {
   if (state.judged.unread == 0) return false;
   if (is_counted_in_queue(state) || state.standing.ticket.fair_number) return true;
@@ -527,7 +538,8 @@ bool depends_on_unread(const State& state) {
   return is_nearer_unread || !me->unguarded.empty() || (!me->in_the_way.empty() && !me->front_suffices);
 }
 
-// A ticket that knows its rival asks who came first: mostly they take what is free.
+// A ticket that knows its rival reads the first tickets of the queue, which mostly take what is
+// free.
 ReadOn read_on(const State& state) {
   const Behind* me = behind(state);
   const bool front =
@@ -574,7 +586,8 @@ Decision decide_by(State& state, std::int64_t lease_changes) {
   if (granted != nullptr) {
     state.facts_are_old =
         may_have_ended_on(granted->choice, state.noted, NotedLeases{state.judged, lease_changes});
-    // The driver may have been replaced while it slept: nobody starts with one that an old session still has.
+    // The driver may have been replaced while this ticket slept. No command starts on devices that
+    // an old session has seen.
     state.wants_new_session = state.session_is_old;
     state.facts_are_old = state.facts_are_old || state.wants_new_session;
     if (!state.facts_are_old) return take_choice(granted->choice, state);

@@ -5,7 +5,8 @@
 namespace berth {
 namespace {
 
-// When a turn comes that nobody who comes later delays. nullopt: no moment is kept for it.
+// The moment at which the turn comes, which no later request delays. nullopt: no moment is kept for
+// the ticket.
 std::optional<Moment> start_of(const Assignment& assignment, Moment now) {
   if (std::holds_alternative<StartsNow>(assignment)) return now;
   const auto* reserved = std::get_if<ReservedFrom>(&assignment);

@@ -15,12 +15,12 @@ constexpr double kSpread = 0.8;
 // People give about so many times what they need.
 constexpr double kGiven = 3;
 constexpr double kSpreadOfLimits = 0.65;
-// The same if nothing is known: a minute is as likely as days.
+// The same if nothing is known about the run: a minute is as likely as days.
 constexpr double kSpreadUnknown = 2.0;
-// A run of which enough is known ends in its first ten minutes so often, because it fails.
+// How often a run fails, and so ends, in its first ten minutes, if enough is known of its command.
 constexpr double kFails = 0.1;
 constexpr double kFailsWithinS = 600;
-// Nearly nothing lasts longer. Without an end the futures of one thing that lasts would never agree.
+// Nearly no run lasts longer. Without such a bound, the futures of a long run would never agree.
 constexpr double kLongestRunS = 3.0 * 86'400;
 constexpr int kTries = 30;
 
@@ -62,7 +62,7 @@ double about_exp(double x) {
   return power;
 }
 
-/// How long a lease lasts, as nobody knows but by chance.
+/// How long a lease lasts, drawn by chance, since nobody knows it.
 class RunTime {
  public:
   RunTime(const Tenure& tenure, const QueueRules& rules, Moment second)
@@ -84,7 +84,7 @@ class RunTime {
     }
   }
 
-  /// Of one that has gone on for so long already: longer than that.
+  /// The length of a lease that has lasted for `gone` already: longer than that.
   Moment drawn(Drawing& chance, Moment gone) const {
     const auto least = static_cast<double>(gone);
     if (length_ && *length_ <= gone) return in_moments(least + 60 * second_);  // it is being ended

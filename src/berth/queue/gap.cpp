@@ -59,7 +59,8 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates, con
   ticket.id = TicketId{std::numeric_limits<std::uint64_t>::max()};
   ticket.uid = facts.asker_uid;
   if (traits_of(facts.policy.queue.order).numbers) ticket.fair_number = next_fair_number(ticket.uid, ledger);
-  // Its command is not known, and it has not waited: so it comes behind all that go by their run times.
+  // The command is not known, and it has not waited. So it comes behind all requests that go by
+  // their run times.
   note_expectation(ticket, {}, facts.policy.queue);
   ticket.candidates = std::move(candidates);
   return ticket;

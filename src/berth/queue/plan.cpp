@@ -22,8 +22,8 @@ std::vector<Verdict> free_for(const Ticket& mine, const std::vector<Verdict>& ve
   return free;
 }
 
-/// The verdicts on the request without its conditions, which a ticket tells in words only, and without what
-/// its user's runs say of the devices.
+/// The verdicts as another process would give them: without the conditions, of which a ticket tells
+/// only the words, and without the earlier runs of its user.
 std::vector<Verdict> as_others_see(const Request& request, const Ledger& ledger, const Facts& facts) {
   if (request.conditions.empty() && facts.passed_over.empty()) return {};
   Request plain = request;
@@ -33,7 +33,7 @@ std::vector<Verdict> as_others_see(const Request& request, const Ledger& ledger,
   return judge(plain, ledger, of_anybody).value_or(std::vector<Verdict>{});
 }
 
-/// The tickets that are to have some of what is free, each once.
+/// The tickets that get some of the free devices, each once.
 std::vector<TicketId> owners(const Gap& gap, const std::vector<Verdict>& free) {
   std::set<TicketId> owners;
   for (const Verdict& verdict : free) {
@@ -46,8 +46,8 @@ bool counts_as_waiting(const Ticket& ticket, const std::set<TicketId>& passed_ov
   return ticket.phase == TicketPhase::waiting && !ticket.held_back && !passed_over.contains(ticket.id);
 }
 
-/// The leases, me, and those who came before all that are left out. nullopt: one that is left out may have
-/// its turn before some of these.
+/// The leases, this ticket, and the tickets that came before all tickets that were not read.
+/// nullopt: the turn of a ticket that was not read may be before one of these.
 std::optional<Ledger> those_in_front(const Ledger& ledger, const Ticket& mine) {
   if (ledger.unread == 0 || mine.yield_s) return std::nullopt;
   Ledger front;
@@ -121,7 +121,8 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
   const bool is_enough = free.size() >= request.count;
   if (!is_enough) free = free_for(*mine, as_others_see(request, ledger, facts));
   const bool would_be_enough = free.size() >= request.count;
-  // Until a lease of its own user ends, or its hours do, it cannot start, whatever else falls free.
+  // Until a lease of its user ends, or the hours of the limit end, this ticket cannot start,
+  // whatever else becomes free.
   const bool over = why_held_off(request, ledger, facts).has_value();
   if (!would_be_enough && !over && mine->expected_s && !request.adopts_running_process) {
     const std::vector<const Ticket*> guarding = guards_before(*mine, ledger, passed_over);

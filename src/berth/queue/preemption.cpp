@@ -17,7 +17,8 @@ class PreemptionPlanner {
   PreemptionPlanner(QueueState queue, const QueueRules& rules, const Ledger& ledger)
       : queue_(std::move(queue)), rules_(rules) {
     std::erase_if(queue_.wishes, [](const Wish& wish) { return wish.yields; });
-    // A device that is being left is free in a moment: no other lease need end for it.
+    // A device whose lease is ending already is free in a moment. So no other lease need end for
+    // it.
     std::erase_if(queue_.holds,
                   [](const Hold& hold) { return hold.owner == TicketId{} && hold.until != kNever; });
     queue_.wishes.resize(std::min(queue_.wishes.size(), kMostPreempting));
@@ -86,7 +87,8 @@ class PreemptionPlanner {
     return std::holds_alternative<StartsNow>(schedule(front, rules_).back());
   }
 
-  /// Where few large leases do instead of many small ones, these; else the youngest.
+  /// If a few large leases are enough instead of many small ones, these end; otherwise the
+  /// youngest.
   std::vector<TicketId> fewest_for(std::size_t at) const {
     std::vector<TicketId> youngest = needed_for(at, yielders_);
     std::vector<Yielder> smallest_first = yielders_;
@@ -95,7 +97,7 @@ class PreemptionPlanner {
     return largest.size() < youngest.size() ? largest : youngest;
   }
 
-  /// The leases that have to end if each that can stay does, in this order.
+  /// The leases that have to end, if in this order each lease stays that can stay.
   std::vector<TicketId> needed_for(std::size_t at, const std::vector<Yielder>& order) const {
     std::vector<TicketId> ended;
     for (const Yielder& one : order) ended.push_back(one.id);

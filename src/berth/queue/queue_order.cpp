@@ -16,7 +16,7 @@ constexpr Moment kLongestAge = 10LL * 365 * 86'400 * kSecond;
 // The product of an age and a run time needs more than 64 bits.
 __extension__ using Wide = unsigned __int128;
 
-/// Of wishes of one kind, those that yield or those that do not.
+/// The order of wishes of one kind: all of them yield, or none does.
 class FairOrder {
  public:
   FairOrder(std::span<const Wish> wishes, std::map<std::uint32_t, std::uint64_t> has, Moment now)
@@ -36,7 +36,7 @@ class FairOrder {
   }
 
  private:
-  /// Of those that go past each other.
+  /// How many of the first wishes may go past each other.
   std::size_t length_of_run(std::span<const std::size_t> indices) const {
     const Wish& first = wishes_[indices.front()];
     if (!first.fair_number && !first.expected) return 1;

@@ -36,7 +36,7 @@ Moment length_of(const QueueState& queue, const Wish& wish, const QueueRules& ru
 /// The holds on each device, now and later.
 class Timeline {
  public:
-  /// With the holds of the queue that leave no sooner than this, if somebody asks.
+  /// Without the holds of the queue that leave sooner than `least` says: these count as gone.
   Timeline(const QueueState& queue, Leaves least) : queue_(queue), holds_(queue.room_bytes.size()) {
     for (const Hold& hold : queue.holds) {
       if (hold.leaves <= least) add(hold);
@@ -68,7 +68,7 @@ class Timeline {
     return indices;
   }
 
-  /// When something of what the candidates hold ends, each once, in order.
+  /// The moments at which a hold on one of the candidates ends, each once, in order.
   std::vector<Moment> ends_on(const Wish& wish) const {
     std::vector<Moment> ends;
     for (const std::size_t device : queue_.sets[wish.candidates]) {
@@ -151,7 +151,8 @@ class Scheduling {
     if (wish.passed_over) return behind(wish);
     if (auto devices = start(wish)) return StartsNow{*std::move(devices)};
     if (!rules_.backfill) return behind(wish);
-    // If a wish could start once leases end that may be asked to, they are asked, whatever stands before it.
+    // If a wish could start once leases end that may be asked to end, they are asked, whatever wish
+    // is before it.
     if (auto devices = some_leave_ ? free_from(queue_.now, wish) : std::nullopt)
       return reserved(wish, queue_.now, *std::move(devices));
     return has_reserved_rival(wish) ? behind(wish) : reserve(wish);
@@ -170,7 +171,8 @@ class Scheduling {
     const Moment until = after(queue_.now, length_of(queue_, wish, rules_));
     Indices indices = timeline_.with_room(wish, queue_.now, until);
     if (indices.size() < wish.count) return std::nullopt;
-    // The tightest hole: what is free for long stays so for those who take long.
+    // Takes the devices that are kept for others soonest. So a device that is free for long stays
+    // free for a long job.
     std::ranges::stable_sort(
         indices, {}, [&](std::size_t device) { return timeline_.next_hold_after(device, queue_.now); });
     indices.resize(wish.count);
@@ -185,7 +187,7 @@ class Scheduling {
     return behind(wish);
   }
 
-  /// Nobody ends for one that yields itself.
+  /// No lease ends for a wish that yields itself.
   const Timeline& room_for(const Wish& wish) const { return wish.yields ? once_left_ : once_asked_; }
 
   std::optional<Indices> free_from(Moment from, const Wish& wish) const {
@@ -197,8 +199,9 @@ class Scheduling {
       if (timeline_.has_room(device, wish, from, until)) return Leaves::in_time;
       return once_left_.has_room(device, wish, from, until) ? Leaves::anyhow : Leaves::when_asked;
     };
-    // First the devices that are free already, before others take them, then those of leases that end anyhow.
-    // Of these, the latest to become free: the others stay open to requests that take longer than until then.
+    // Takes first the devices that are free already, before others take them. Then come devices
+    // whose leases end anyhow, the latest of them first, so that the others stay open to longer
+    // requests.
     std::ranges::stable_sort(indices, std::ranges::greater{},
                              [&](std::size_t device) { return room.last_end_before(device, from); });
     std::ranges::stable_partition(

@@ -85,8 +85,8 @@ class QueueReplay : public Replayer {
   QueueState queue_;
 };
 
-/// Without those who cannot start: nobody does in front of an earlier one, so at most as many as there are
-/// devices.
+/// Without backfill, no wish starts before an earlier one. So at most as many wishes start as there
+/// are devices, and the others are left out here.
 QueueState front_of(const QueueState& queue) {
   const std::size_t most = std::min(queue.wishes.size(), queue.room_bytes.size());
   const auto begin = queue.wishes.begin();

@@ -64,9 +64,9 @@ Moment Replayer::next_moment() const {
   return std::min(next, next_shift());
 }
 
-// The end that is expected of a job beyond its assumed time moves away, four seconds in one. So a gap before
-// it grows until somebody fits, and it passes the ends that are expected of others. Between two such moments
-// nothing changes for those who wait.
+// If a job runs for longer than its assumed time, its expected end moves by four seconds in each
+// second. So a gap before that end grows until a job fits into it, and the end passes the expected
+// ends of other jobs. Between two such moments nothing changes for the jobs that wait.
 Moment Replayer::next_shift() const {
   if (!rules_.backfill || free_ == 0 || waiting_lengths_.empty()) return kNever;
   std::vector<Moment> since_of_late;
@@ -85,7 +85,7 @@ Moment Replayer::next_shift() const {
     const Moment end = expected_end(since, std::nullopt, now_, rules_);
     const auto fits = waiting_lengths_.upper_bound(end - now_);
     if (fits != waiting_lengths_.end()) next = std::min(next, since + (*fits + kLonger - 1) / kLonger);
-    // The last moment at which it is not before the other, and the first at which it is after it.
+    // At `meets`, this end is not yet after the other end. One moment later it is.
     for (auto other = std::ranges::lower_bound(ends, end); other != ends.end(); ++other) {
       const Moment meets = (*other + kLonger * since) / (kLonger + 1);
       for (const Moment moment : {meets, meets + 1}) {

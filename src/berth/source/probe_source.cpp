@@ -88,8 +88,8 @@ class ProbeSource::Body {
     }
     if (outcome == ProbeLink::Outcome::silent) return give_up();
     const auto ending = link_->ending();
-    // It ended while nobody asked it anything, or was killed: a user or the kernel wanted its memory. Whoever
-    // stands in a queue shall not lose its place for that.
+    // The probe ended while nobody had asked it anything, or was killed: a user or the kernel
+    // wanted its memory. A request in the queue must not lose its place for that.
     const bool idle = used_ && link_->answer().empty();
     if ((idle || was_killed(ending)) && std::exchange(may_start_again_, false)) {
       link_.reset();
@@ -113,7 +113,8 @@ class ProbeSource::Body {
   }
 
  private:
-  /// The driver of one maker that hangs hides no devices of another: a probe of their own is asked for them.
+  /// If the driver of one maker hangs, the devices of another maker must stay visible. So another
+  /// probe is asked for them.
   Result<Snapshot> with_others(Result<Snapshot> known, ReadingSet readings) {
     for (const SourceRow& row : source_table()) {
       const SourceKind kind(row.name);
@@ -194,7 +195,8 @@ class ProbeSource::Body {
     link_.reset();
   }
 
-  /// Old readings are for looking at. No device of them responds now, so nothing is decided by them.
+  /// Old readings are only for looking at. Their devices count as not responding, so no decision
+  /// uses them.
   Result<Snapshot> stale(Snapshot known) const {
     known.stale_reason = remembered_->stale_reason;
     if (known.devices.empty()) return std::unexpected(not_responding(*known.stale_reason));

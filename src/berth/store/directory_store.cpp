@@ -72,8 +72,8 @@ std::vector<ForeignLock> foreign_among(std::vector<ForeignLock> held, const Ledg
     const auto [first, last] = takers.equal_range(lock.uuid);
     return std::any_of(first, last, [&](const auto& taker) { return taker.second == lock.pid; });
   };
-  // Of each lease, a single lock is explained. Locks of a lease's own processes come first, so that the
-  // stranger is named.
+  // Each lease explains one lock. The locks of a lease's own processes come first, so that a lock
+  // of a stranger is the one that is named.
   std::ranges::stable_partition(held, takes);
   std::map<std::string, std::size_t> unexplained;
   for (const auto& [file, pid] : takers) ++unexplained[file];
@@ -114,8 +114,8 @@ LocksSeen DirectoryStore::see_locks() {
   if (!directory_ || !refresh() || !directory_) return {};
   LocksSeen seen{{}, true, lease_changes()};
   const int devices = directory_->devices.get();
-  // The kernel lets an RCU grace period pass before it shows its locks, about 10 ms: not asked where there is
-  // no device file to lock, or where each of them is leased whole.
+  // The kernel waits for about 10 ms (an RCU grace period) before it shows its locks. So it is not
+  // asked if there is no device file to lock, or if each of them is leased whole.
   if (const auto files = sys::list_directory(devices);
       !files || files->empty() || are_all_leased_whole(*files, *directory_))
     return seen;
@@ -138,9 +138,9 @@ Result<Books> DirectoryStore::look(Extent extent, const std::optional<LocksSeen>
     books.foreign_locks = foreign_among(seen.held, books.ledger);
     return books;
   };
-  // Locks first: one that is given up meanwhile then counts as nobody's too much, not one that is taken
-  // meanwhile. But they may be older than the driver's answer, and the lock of a lease that has ended since
-  // would be a stranger's.
+  // The locks are read first. So a lock that is given up meanwhile may count as a stranger's, but a
+  // lock that is taken meanwhile does not. The locks may be older than the driver's answer, and
+  // then the lock of a lease that has ended since would count as a stranger's.
   BERTH_LET(auto books, read(locks.value_or(LocksSeen{})));
   const auto& foreign = books.foreign_locks;
   if (foreign.empty()) return books;
@@ -158,7 +158,7 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, G
     BERTH_LET(auto own, DirectoryTicket::prepare(directory_, draft, warn_));
     auto gate = enter_gate(*directory_, limit, warn_);
     if (!gate) return std::unexpected(told(gate.error()));
-    // The gate of a directory that was removed keeps nobody out of the one that took its place.
+    // If the directory was removed, its gate does not protect the new directory of that name.
     if (!directory_->is_current()) continue;
     auto outcome = own->join_under_gate(decide);
     gate->close();
@@ -177,7 +177,8 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, G
 std::int64_t DirectoryStore::lease_changes() {
   struct stat status{};
   if (!directory_ || ::fstat(directory_->leases.get(), &status) != 0) return 0;
-  // In steps of some milliseconds, in which nobody gets a device, fills its memory and is gone again.
+  // The time has steps of some milliseconds. Within one step, no lease can get a device, fill its
+  // memory and end.
   return status.st_mtim.tv_sec * std::nano::den + status.st_mtim.tv_nsec;
 }
 
@@ -225,7 +226,7 @@ Result<void> DirectoryStore::note_release(TicketId lease, const ReleaseCall& cal
 Result<void> DirectoryStore::rewrite(TicketId lease, GateLimit limit, const Rewrite& rewritten) {
   BERTH_DO(refresh());
   if (!directory_) return fail(ErrorCode::failure, "there are no leases");
-  // Two who add to it at once would each write over what the other has written.
+  // If two processes added to the ticket at once, each would overwrite what the other has written.
   auto gate = enter_gate(*directory_, limit, warn_);
   if (!gate) return std::unexpected(told(gate.error()));
   const std::string name = to_text(lease);

@@ -43,7 +43,7 @@ std::string in_words(const LeaseDirectory& directory) {
 }
 
 Fault in_directory(Fault fault, const std::shared_ptr<const LeaseDirectory>& directory) {
-  // A quota is the user's own, whoever else has files there.
+  // A quota belongs to this user, whoever else has files there.
   if (fault.error.os_error == EDQUOT)
     fault.remedy = [] { return "your quota on that file system is used up: remove files of yours there"; };
   if (fault.error.os_error == ENOSPC)
@@ -139,9 +139,9 @@ void DirectoryTicket::unlink_file() const {
 void DirectoryTicket::release() {
   if (!file_) return;
   locks_.unlock();
-  // Removing the name is the end and the bell at once: whoever waits for this lease watches its file, and in
-  // between there is nothing in which we could be stopped. It comes after the device locks, so that who then
-  // looks finds both gone.
+  // Removing the name ends the lease and wakes the waiters in one step, since they watch its file.
+  // So this process cannot be stopped between the two. The device locks have ended before: a waiter
+  // that looks then finds neither.
   unlink_file();
   sys::unlock_bytes(file_.get(), kAliveByte, sys::kToTheEnd);
   file_.close();
@@ -157,7 +157,7 @@ std::vector<int> DirectoryTicket::descriptors() const {
 Result<void> DirectoryTicket::enter_queue(TicketId newest) {
   const auto now = static_cast<std::uint64_t>(sys::since_boot().count());
   ticket_.joined_s = ticket_.since_s = wall_seconds();
-  // Behind an id that is ahead of the clock, whose file stays, each next one would be the same again.
+  // If the file of an id ahead of the clock stays, each next id would be the same again.
   TicketId id{newest.value < now ? now : newest.value + 1 + now % kRaise};
   for (int attempt = 0; attempt < kNames; ++attempt, ++id.value) {
     ticket_.id = id;
@@ -300,7 +300,8 @@ Result<void> DirectoryTicket::wait_again(std::vector<std::string> candidates, Ga
   auto back = gate ? become_waiting() : std::unexpected(told(gate.error()));
   if (gate) gate->close();
   if (!back) return back;
-  // A process that watches them hears the one, and a process that watches the lease the other.
+  // Processes that watch the device files notice the one event, and processes that watch the lease
+  // notice the other.
   locks_.close();
   ::fchmod(file_.get(), kTicketMode);
   return {};
@@ -308,7 +309,8 @@ Result<void> DirectoryTicket::wait_again(std::vector<std::string> candidates, Ga
 
 Result<void> DirectoryTicket::become_waiting() {
   BERTH_LET(auto before, names_in_queue(*directory_));
-  // Before the name is back: what is in the queue and does not wait is odd.
+  // The waiting lock comes before the rename: a ticket in the queue that does not wait would be an
+  // error.
   BERTH_LET(const bool waits, sys::try_lock_bytes(file_.get(), kWaitingByte, 1));
   const std::string name = to_text(ticket_.id);
   if (!waits ||
@@ -323,8 +325,8 @@ Result<void> DirectoryTicket::become_waiting() {
   if (!ticket_.yield_s && !may_go_past(ticket_))
     std::erase_if(before.ids, [this](TicketId id) { return ticket_.id < id; });
   earlier_rivals_.note(std::move(before.ids), before.newest);
-  // Until it is written, whoever reads it believes the name. It was longer before, and whoever meets its rest
-  // reads again.
+  // Until the text is written, a reader goes by the name. The old text is longer: a reader that
+  // meets its rest reads again.
   const std::string text = encode_ticket(ticket_);
   BERTH_DO(sys::write_start(file_.get(), text));
   if (::ftruncate(file_.get(), static_cast<off_t>(text.size())) != 0)
@@ -367,7 +369,7 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
   sys::Tick interrupt(tick);
   if (beside.bell) interrupt.also_by(bell_->descriptor());
   if (watch_) interrupt.also_by(watch_->descriptor());
-  // A ring means that it may be my turn, and then I need all that came before me.
+  // A bell means that it may be this ticket's turn. Then it needs all tickets before it.
   const auto rung = [this] {
     earlier_rivals_.read_ahead();
     return Woken::rung;

@@ -23,7 +23,7 @@ constexpr std::size_t kFirstOfFront = 2;
 // have open they are a part.
 constexpr std::size_t kKeptOpen = 512;
 constexpr std::size_t kPartOfFiles = 4;
-// Of those that have not been read, the nearest that counts as far.
+// From this distance on, a ticket that was not read counts as far.
 constexpr std::size_t kFar = 8;
 
 std::size_t most_to_keep_open() {
@@ -39,7 +39,8 @@ Result<void> EarlierRivals::refresh(TicketId mine) {
   front_batch_ = kFirstOfFront;
   is_listed_ = false;
   read_anew_who_is_back();
-  // All of them, not the nearest only: behind one that is stopped, and so passed over, others come and go.
+  // Checks all rivals, not only the nearest: if that one is stopped and so passed over, others
+  // behind it come and go.
   std::erase_if(known_, [this](Known& rival) {
     const Wait wait = rival.file ? wait_on(rival.file) : wait_of(directory_.queue.get(), rival.ticket.id);
     rival.ticket.held_back = wait.held_back;
@@ -47,11 +48,12 @@ Result<void> EarlierRivals::refresh(TicketId mine) {
     return rival.away && !(rival.file && sys::is_byte_locked(rival.file.get(), kAliveByte).value_or(false));
   });
   if (!with_later_ && (knows_one() || unread_.empty())) return {};
-  // Mostly all have gone before the nearest: one listing, instead of an attempt to open each.
+  // Mostly all rivals before the nearest have gone. So one listing is cheaper than an attempt to
+  // open each ticket.
   return list_anew(mine);
 }
 
-// It may wait for other devices than before.
+// A ticket that is back may wait for other devices than before.
 void EarlierRivals::read_anew_who_is_back() {
   std::erase_if(known_, [this](const Known& rival) {
     if (!rival.away || !wait_on(rival.file).goes_on) return false;

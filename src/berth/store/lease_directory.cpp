@@ -31,8 +31,9 @@ namespace {
 // The owner of the directory could remove parts of it for ever.
 constexpr int kMakings = 16;
 constexpr std::array<const char*, 4> kParts{"devices", "queue", "leases", "inside"};
-// And what is remembered of runs, which nobody needs to have a lease. So nobody looks for it later: it comes
-// first, and is there where the others are, whoever was killed while they were made.
+// The folder for the outcomes of runs comes first. No lease needs it, so nobody looks for it later.
+// But if the other parts are there, it is there too, whichever process was killed while they were
+// made.
 constexpr std::array<const char*, 5> kPartsOfMachine{kOutcomesFolder, "devices", "queue", "leases", "inside"};
 
 struct FileSystem {
@@ -98,8 +99,8 @@ Result<void> check(int fd, const std::string& path, const DirectoryChoice& choic
   return {};
 }
 
-// A directory that was just made. It is changed only through this descriptor: who owns the parent could have
-// put a link to a file of ours in its place.
+// Opens a directory that was just made. It is changed only through this descriptor: the owner of
+// the parent could have put a link to a file of ours in its place.
 Result<sys::Descriptor> open_made(int parent, const std::string& name) {
   auto made = sys::open_directory(parent, name);
   if (!made) return made;
@@ -140,8 +141,9 @@ Result<void> fill_and_rename(const std::string& beside, const std::string& path,
   return {};
 }
 
-// A directory with its parts and mode, made under another name: nobody meets half of one, nor is one left by
-// who is killed here. That somebody else is faster is as good.
+// Makes a directory with its parts and mode under another name, and then renames it. So no process
+// meets half of one, and none is left if this process is killed. If another process is faster, that
+// is as good.
 Result<void> make_whole(const std::string& path, mode_t mode, std::span<const char* const> parts) {
   std::string beside = path + ".new-XXXXXX";
   if (::mkdtemp(beside.data()) == nullptr) return sys::fail_errno("making " + path);

@@ -1,5 +1,6 @@
-// Anybody may put anything into the folder. A file counts for its owner, whatever its name says; and its name
-// begins with the number of its owner, so that nobody opens what is surely nobody's.
+// Any user may put any file into the folder. A file counts for its owner, whatever its name says.
+// Its name begins with the number of its owner, so that files without such a name need not be
+// opened.
 
 #include "berth/store/outcome_files.h"
 

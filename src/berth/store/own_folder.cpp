@@ -146,7 +146,7 @@ class Walk {
 bool is_mine(const std::string& path) {
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return false;
-  // To where a link of theirs leads is for its user to say.
+  // A link belongs to its user, who may say where it leads.
   return S_ISLNK(status.st_mode) || S_ISDIR(status.st_mode);
 }
 

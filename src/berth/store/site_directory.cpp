@@ -1,6 +1,6 @@
-// Tickets are safe from others where the directory is root's and sticky; device files where they are root's
-// too. The directory may be there already, made by a user and in use: it is mended in place, because a
-// directory or a file in its stead would have other locks.
+// Tickets are safe from other users if the directory belongs to root and is sticky. Device files
+// are safe if they belong to root. A user may have made the directory already, and it may be in
+// use. Then it is repaired in place, because a new directory or file would have other locks.
 
 #include "berth/store/site_directory.h"
 
@@ -128,7 +128,7 @@ class Site {
       const auto file = sys::open_prepared(directory_.devices.get(), entry.name, O_RDONLY);
       struct stat status{};
       const bool there = file && *file && ::fstat(file->get(), &status) == 0;
-      // A second name of a file elsewhere would make that one everybody's.
+      // If the file has a second name elsewhere, the change would open that file to all users too.
       if (!there || status.st_nlink != 1) {
         site_.trouble.push_back(fmt::format("{}/devices/{} is not a device file: {}", path_, entry.name,
                                             file ? "it has another name too" : file.error().message));

@@ -107,7 +107,7 @@ ComplianceCheck::ComplianceCheck(const Ticket& lease, source::SourceKind source,
 }
 
 std::optional<ComplianceCheck::Time> ComplianceCheck::next() const {
-  // A look tells by a signal that it has ended, which another of the kind may hide.
+  // A look sends a signal when it has ended, but another signal of the same kind may hide it.
   if (look_) return Clock::now() + kHearAgain;
   return due_.empty() ? std::nullopt : std::optional(due_.back());
 }

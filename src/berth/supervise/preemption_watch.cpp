@@ -17,11 +17,11 @@ using namespace std::chrono_literals;
 // Anybody may ring, and each look asks the driver.
 constexpr auto kFirstDeaf = 50ms;
 constexpr std::chrono::milliseconds kLongestDeaf = 5s;
-// Somebody else may just have ended for the same one, and the driver still lists what has exited: a second
-// look after this time has to say the same.
+// Another lease may just have ended for the same request, and the driver may still list its
+// processes. So a second look after this time has to give the same answer.
 constexpr auto kSettleTime = 300ms;
-// A bell is not heard from another network namespace, nor by whose name somebody else has taken. The same
-// times as for those that wait (Patience).
+// A bell from another network namespace is not heard, and neither is one if somebody else has taken
+// its name. These times are those of the waiters (Patience).
 constexpr std::chrono::milliseconds kTick = 5s;
 constexpr std::chrono::milliseconds kCrowdTick = 30s;
 constexpr std::size_t kCrowd = 12;
@@ -80,7 +80,7 @@ std::optional<std::string> PreemptionWatch::asked() {
   return std::nullopt;
 }
 
-// Most of the time nobody waits, or nobody who could end a job: then the driver is not asked.
+// Mostly no request waits, or none that could end a job. Then the driver is not asked.
 bool PreemptionWatch::has_to_look() {
   if (Clock::now() < next_tick_) return false;
   next_tick_ = Clock::now() + until_next_tick();

@@ -13,7 +13,7 @@ std::string in_words(const ReleaseCall& call) {
 }
 
 std::optional<std::string> who_released(const ReleaseCall& call, const std::optional<sys::Sender>& sender) {
-  // An older call stays in the ticket of who has not obeyed it.
+  // If a holder has not obeyed an older call, that call is still in its ticket.
   if (!sender || call.pid == 0 || !std::cmp_equal(call.pid, sender->pid)) return std::nullopt;
   return in_words(call);
 }

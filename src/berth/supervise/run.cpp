@@ -44,11 +44,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Time for helpers of a job that has just ended to end too.
+// Helpers of a job that has just ended get this time to end too.
 constexpr auto kGrace = 5s;
-// How soon, within this time, it is seen that what is left behind was only about to become a runner of jobs.
+// How soon to look again within this time. A process that was left behind may have been about to
+// become a runner of jobs.
 constexpr auto kLookAgain = 100ms;
-// How often what was left behind is looked at again.
+// How often to look again at processes that were left behind.
 constexpr std::chrono::seconds kRecheck = 30s;
 
 std::string as_one_line(const std::vector<std::string>& words) {
@@ -139,7 +140,7 @@ class Run {
     return command;
   }
 
-  // Programs that are told their devices on the command line.
+  // Some programs are told their devices on the command line.
   std::vector<std::string> fill_in(const leasing::HeldLease& lease) const {
     const std::vector<std::string>& uuids = lease.ticket().devices;
     const Snapshot& snapshot = lease.world().facts.snapshot;
@@ -173,7 +174,8 @@ class Run {
 
   Result<int> stay(const leasing::Session& session, const sys::JobCommand& command, leasing::HeldLease& lease,
                    const sys::HeldTermination& held) {
-    // Where a script has replaced itself by us, its children are ours, and hold nothing.
+    // If a script has replaced itself by this program, the script's children are children of this
+    // process. They do not hold the lease.
     std::vector<pid_t> others = sys::own_children();
     EndOfJob end(lease, time_grace_);
     const Moment begun = sys::milliseconds_since_boot();
@@ -216,7 +218,8 @@ class Run {
     // A program that hears of the end may ask for the receipt.
     const std::string missing = keep_receipt(receipt, named_receipt_file());
     if (options_.hooks.after_end) options_.hooks.after_end(*ending, receipt);
-    // While the lease lasts: whoever gets the devices next is to know.
+    // The outcome is noted while the lease lasts, so that the next request for these devices knows
+    // it.
     session.domain().store->note_outcome({receipt.fingerprint, begun, lasted,
                                           was_asked ? Ending::by_others : ending_of(*ending),
                                           lease.ticket().devices});
@@ -276,18 +279,18 @@ class Run {
     const auto who = who_released(lease.release_call(), call.sender);
     released_by_ = who;
     if (!who) return;
-    // In a log the line at the end is enough; who sits there may still save something.
+    // In a log, the line at the end is enough. A user at a terminal may still save something.
     if (::isatty(STDERR_FILENO) == 1)
       command::print_message(
           fmt::format("the job is asked to end, and its lease {} to be released, by {}", short_name_, *who));
   }
 
-  // True: the lease is to end. False: what is left behind goes on holding it. `others`: children of ours that
-  // are none of the command's.
+  // Returns true if the lease should end, and false if processes that were left behind go on
+  // holding it. `others`: children of this process that the command has not started.
   bool wait_for_leftovers(sys::JobProcess& job, leasing::HeldLease& lease, const std::vector<pid_t>& others,
                           EndOfJob& end, PreemptionWatch& watch) {
     const auto rest = [&] { return left_behind(others); };
-    // A moment, not a span: the orphans of a job that goes on end again and again.
+    // This grace ends at a fixed moment: orphans of a job that goes on end again and again.
     auto grace = std::chrono::steady_clock::now() + kGrace;
     auto until = grace;
     auto used = std::chrono::steady_clock::now();
@@ -326,7 +329,8 @@ class Run {
     return fmt::format("to end them and the lease: berth release {}", short_name_);
   }
 
-  // Once, and once more where it got SIGTERM meanwhile. `told`: the advice that was given last.
+  // Tells it once, and once more if the processes have got SIGTERM meanwhile. `told`: the advice
+  // that was given last.
   void tell_what_is_left(const std::vector<pid_t>& left, const std::string& advice, std::string& told) const {
     const std::string kind = advice.substr(0, advice.find(':'));
     if (std::exchange(told, kind) == kind) return;
@@ -337,7 +341,7 @@ class Run {
     if (options_.hooks.left_behind) options_.hooks.left_behind(leasing::in_words(left));
   }
 
-  // nullopt: the lease lasts. `used`: when something of what is left behind was last seen to compute.
+  // nullopt: the lease lasts. `used`: when a process that was left behind was last seen to compute.
   std::optional<std::string> why_to_end(const std::vector<pid_t>& left, const leasing::HeldLease& lease,
                                         std::chrono::steady_clock::time_point& used) const {
     if (options_.end_with_command)
@@ -357,9 +361,9 @@ class Run {
     return std::clamp(std::chrono::seconds(*idle_leftovers_s_), 1s, kRecheck);
   }
 
-  // A look at all processes is no moment. While it lasts, one of them may start another and end: the one is
-  // then seen as ended, and the other not yet. But the one, or an ancestor of it that has ended as well, was
-  // our child.
+  // A look at all processes takes time. Meanwhile a process may start another one and end. Then the
+  // look sees that the first has ended, but not yet the second. But in that case the first, or an
+  // ancestor of it that has ended too, was a child of this process.
   static bool is_something_left(const std::vector<pid_t>& others) {
     while (sys::JobProcess::collect_children().are_left) {
       if (!left_behind(others).empty()) return true;
@@ -382,7 +386,7 @@ class Run {
     return left;
   }
 
-  // Whether one of them computes on a device of the lease. Where that cannot be known, it does.
+  // True if one of the processes computes on a device of the lease, or if this cannot be known.
   bool uses_device(const std::vector<pid_t>& pids, const leasing::HeldLease& lease) const {
     auto source = environment_.source(options_.lease.request.source);
     const auto snapshot = source ? (*source)->read(ReadingKind::processes) : std::unexpected(source.error());

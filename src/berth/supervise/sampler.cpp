@@ -181,7 +181,7 @@ class Sampler {
     run.ticket.shared = lease.shared;
     run.ticket.job_pid = lease.job_pid;
     run.ticket.job_start_ticks = lease.job_start_ticks;
-    // A process that was nobody's, or is of a lease around this one, may be this run's.
+    // A process that belonged to nobody, or to a lease around this one, may belong to this run.
     std::erase_if(of_processes_,
                   [&](const auto& each) { return leasing::names_lease(lease.path, each.second); });
     std::erase_if(known_, [this](std::uint32_t pid) { return !of_processes_.contains(pid); });
@@ -220,7 +220,7 @@ class Sampler {
     }
   }
 
-  // To whom a process belongs is asked once: that is a walk through /proc.
+  // To find the owner of a process is a walk through /proc, so it is done once.
   void attribute(const Snapshot& snapshot) {
     Snapshot news;
     std::set<std::uint32_t> there;

@@ -12,7 +12,8 @@
 
 namespace berth::supervise {
 
-// A job in the background that drew its line would hide what is typed, and so would each of its kind.
+// If a job in the background drew its line, it would hide what the user types. Several such jobs
+// would draw over each other.
 bool may_draw() {
   return sys::is_in_foreground_of(STDERR_FILENO);
 }

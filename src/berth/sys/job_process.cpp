@@ -51,8 +51,9 @@ sigset_t hold_signals() {
   return before;
 }
 
-// The terminal sends its signals to the whole foreground group, so the command has got them already. What the
-// command itself has sent to its group is not to come back to it either.
+// False for signals that the command has got already: the terminal sends them to the whole
+// foreground group. Also false for a signal that the command itself has sent to its group, which
+// must not come back to it.
 bool is_for_us_alone(const siginfo_t& info, pid_t command) {
   return info.si_code != SI_KERNEL && info.si_pid != command;
 }
@@ -75,20 +76,23 @@ std::optional<siginfo_t> pending(int signal) {
   return ::sigtimedwait(&set, &info, &at_once) == signal ? std::optional(info) : std::nullopt;
 }
 
-// Both may have come before this process looked: it was asked, and its command has ended.
+// Before this process looked, both may have happened: somebody asked it to end the job, and the
+// command has ended.
 std::optional<EndCall> pending_call(pid_t command) {
   const auto info = pending(SIGTERM);
   if (!info || !is_for_us_alone(*info, command)) return std::nullopt;
   return call_of(*info);
 }
 
-// As `pending_call`. Left pending, it would end this process before it has told how the command ended.
+// As `pending_call`. If the signal stayed pending, it would end this process before it has reported
+// how the command ended.
 bool is_hang_up_pending() {
   const auto info = pending(SIGHUP);
   return info && is_hang_up_of_leader(SIGHUP, *info);
 }
 
-// As the kernel does for a leader that ends. We are one of them, and hold the signal back.
+// Does what the kernel does when a session leader ends. This process is in the group too, and has
+// blocked the signal.
 void hang_up_group() {
   ::kill(0, SIGHUP);
   ::kill(0, SIGCONT);

@@ -233,7 +233,8 @@ std::optional<std::unordered_set<std::uint64_t>> inodes_with_write_locks() {
 }
 
 std::optional<dev_t> device_in_locks(int directory) {
-  // A lock of our own, on a file without a name: of that the kernel tells whoever asks about the descriptor.
+  // Takes a lock of our own on a file without a name, because the kernel shows such a lock in the
+  // descriptor's fdinfo.
   const auto own = make_unnamed(directory, 0600);
   if (!own || !try_flock(own->get(), LockMode::exclusive).value_or(false)) return std::nullopt;
   const auto text = read_whole(fmt::format("/proc/self/fdinfo/{}", own->get()));
@@ -244,8 +245,8 @@ std::optional<dev_t> device_in_locks(int directory) {
 HeldFlocks held_flocks_on(int directory) {
   struct stat status{};
   if (::fstat(directory, &status) != 0) return {};
-  // On btrfs a file of another subvolume may have the same number as one of ours: it is told apart by
-  // nothing.
+  // On btrfs, a file of another subvolume may have the same number as one of our files. Nothing
+  // tells them apart.
   const dev_t device = device_in_locks(directory).value_or(status.st_dev);
   const LocksText read = read_proc_locks();
   HeldFlocks held{parse_flocks(read.text), read.whole || read.text.empty()};

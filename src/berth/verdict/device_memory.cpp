@@ -175,8 +175,8 @@ Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger
     promised_or_used = sum_of_bytes(promised_or_used, counts);
   }
   if (memory.kind == MemoryKind::unified) {
-    // The available memory of the machine lacks already the memory that leases use, but not the rest of what
-    // they were promised.
+    // The available memory of the machine does not contain what leases use already. It still
+    // contains the rest of what they were promised.
     if (!memory.free_bytes) return std::nullopt;
     return less(sum_of_bytes(*memory.free_bytes, shares.of_asker),
                 less(promised_or_used, shares.of_leases_in_all));
@@ -184,10 +184,12 @@ Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger
   const Reading<std::uint64_t> lendable = lendable_memory(device);
   const Reading<std::uint64_t> used = memory_in_use(memory);
   if (!lendable || !used) return std::nullopt;
-  // Where no list can tell, memory in use is taken for that of the leases, as far as they were promised it.
+  // If the driver lists no processes, memory in use counts as that of the leases, up to what they
+  // were promised.
   if (!device.processes && trusts_leases(device, facts))
     return less(*lendable, std::max(promised_or_used, *used));
-  // Memory in use that nobody is listed for is not free either: it counts as an outsider's.
+  // If no listed process explains memory in use, this memory is not free: it counts as an
+  // outsider's.
   const std::uint64_t of_outsiders = std::max(
       shares.of_listed_outsiders, less(*used, sum_of_bytes(shares.of_leases_in_all, shares.of_asker)));
   return less(*lendable, sum_of_bytes(promised_or_used, of_outsiders));

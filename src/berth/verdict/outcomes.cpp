@@ -247,8 +247,9 @@ class Runs {
     return longest;
   }
 
-  /// A device elsewhere on which the programs of the three have lived, as it was known at `then`. nullopt:
-  /// one of them has not, or has ended badly elsewhere too.
+  /// A device elsewhere on which the programs of the three runs have lived, as it was known at
+  /// `then`. nullopt: one of the programs has not lived elsewhere, or has ended badly elsewhere
+  /// too.
   std::optional<std::size_t> witness(const Three& three, const Indices& here, Moment then) const {
     const Moment enough = 2 * longest_of(three);
     std::optional<std::size_t> found;
@@ -383,7 +384,7 @@ std::map<std::string, PassedOver> passed_over(const std::vector<UserRuns>& outco
   constexpr std::size_t kAgree = 2;
   for (auto& [uuid, said] : by_others) {
     if (said.size() < kAgree || found.contains(uuid)) continue;
-    // As long as two say so.
+    // The devices are passed over for as long as two users' runs say so.
     std::ranges::sort(said, std::greater<>(), &PassedOver::until);
     said[kAgree - 1].by_others = true;
     found.emplace(uuid, said[kAgree - 1]);

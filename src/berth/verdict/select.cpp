@@ -151,7 +151,7 @@ void keep_by_topology(std::vector<Option>& options, const Request& request, cons
   options = std::move(kept);
 }
 
-/// A job that asks for a device and nothing else wants a GPU, not the slice of one.
+/// If a job asks for a device without any condition, it should get a GPU, not a slice of one.
 void prefer_whole_gpus(std::vector<Option>& options) {
   const auto is_slice = [](const Option& option) { return option.device->mig.has_value(); };
   if (std::all_of(options.begin(), options.end(), is_slice)) return;
@@ -163,8 +163,8 @@ std::pair<bool, unsigned> badness_of(const Option& option) {
   return {has_blemish(*option.device), option.bad_runs};
 }
 
-/// Drops the devices that are worse than it takes to have enough. Gives how bad the worst of the others is:
-/// those that are better are all taken. nullopt: the user's own list says which come first.
+/// Drops the worst devices, as long as enough are left. Returns how bad the worst of the rest is:
+/// all devices that are better will be taken. nullopt: the user's own list gives the order.
 std::optional<std::pair<bool, unsigned>> drop_the_worse(std::vector<Option>& options,
                                                         const Request& request) {
   if (request.order == Order::listed || request.count == 0 || options.empty()) return std::nullopt;

@@ -51,8 +51,8 @@ Result<Selected> select(const Request& request, const Facts& facts) {
                 fmt::format("{} devices are asked for, but only {} of the machine's are named: {}",
                             request.count, selected.chosen_count, fmt::join(request.devices, ", ")));
   }
-  // A site may exclude a card that has since been taken out; what several cards answer to excludes all of
-  // them.
+  // A site may exclude a card that was taken out since. If a name fits several cards, all of them
+  // are excluded.
   selected.by_site.resize(snapshot.devices.size());
   for (const ExcludedDevice& device : facts.policy.excluded) {
     for (const std::size_t place : devices_named(device.selector, snapshot)) {
@@ -113,7 +113,8 @@ Result<void> check_one_vendor(const Selected& selected, const Snapshot& snapshot
   return {};
 }
 
-/// The vendor whose devices the request gets. Who holds them now does not matter: a job for one waits for it.
+/// The vendor whose devices the request gets. It does not matter who holds them now: the job waits
+/// for one of them.
 std::string vendor_for(const Request& request, const Facts& facts, const Selected& selected) {
   std::vector<std::pair<std::string, std::size_t>> able;
   const std::vector<Device>& devices = facts.snapshot.devices;

@@ -318,7 +318,8 @@ std::string own_requests(const Listing& listing, const Style& style) {
   return lines;
 }
 
-/// All leases, and those inside of the one that whoever asks is in.
+/// The table of all leases, and the table of those inside the lease in which the asking process
+/// runs.
 std::string lease_tables(const Listing& listing, const Style& style) {
   const std::string inside = lease_table(listing, listing.inside, style);
   return lease_table(listing, listing.ledger, style) + left_behind_lines(listing, style) +

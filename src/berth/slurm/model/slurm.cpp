@@ -1,5 +1,6 @@
-// Only what can be kept is taken; what means nothing on one machine is told, and a wish that cannot be
-// fulfilled is refused, so that no job runs otherwise than its script says without a word.
+// Berth takes over only what it can keep. It tells the user about options that mean nothing on one
+// machine, and refuses a wish that it cannot fulfil. So a job never runs differently from its
+// script without a message.
 
 #include "berth/slurm/model/slurm.h"
 

@@ -40,8 +40,9 @@ bool plausible(const std::vector<ProcessEntry1>& entries) {
                               [](const ProcessEntry1& e) { return e.pid == 0 || e.pid == kAbsent32; });
 }
 
-/// The entries, by the size found, else by the one that the symbols promise; unless that gives pids that no
-/// process can have and another size does not.
+/// Decodes the entries by the size that was found in the buffer, or else by the size that the
+/// symbols promise. If that gives impossible pids and another size does not, it takes the other
+/// size.
 std::vector<ProcessEntry1> decode(std::span<const std::byte> buffer, std::size_t count, std::size_t capacity,
                                   std::size_t promised) {
   const auto found = written_entry_size(buffer, count, capacity);

@@ -41,8 +41,9 @@ std::string read_request(int in) {
   return text;
 }
 
-/// Sends a snapshot while it is read. Each step is announced before it is taken, together with what the step
-/// before it gave, so whoever waits knows where it hangs and has everything up to there.
+/// Sends a snapshot while it is read. Before each step, the answer announces it, together with the
+/// result of the step before. So a process that waits knows where the driver hangs, and has all
+/// results up to there.
 class Answer : public Sink {
  public:
   Answer(int out, int bell) : out_(out), bell_(bell) {}
