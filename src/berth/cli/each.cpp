@@ -52,7 +52,7 @@ constexpr std::size_t kLongestText = 16 << 20;
 // How long the kernel may take to end what got SIGKILL.
 constexpr std::chrono::milliseconds kDiesWithin = 30s;
 
-// One file has one path here, by whatever name the user calls it.
+// A file has the same path here, by whatever name the user calls it.
 std::string whole_path(const std::string& name) {
   std::array<char, PATH_MAX> path;
   return name == command::kInput || ::realpath(name.c_str(), path.data()) == nullptr
