@@ -187,4 +187,5 @@ def test_the_first_questions_are_answered_where_one_looks_first(in_order, open_p
             box = answers.bounding_box()
             assert box["y"] >= 0 and box["y"] + box["height"] <= height
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.close()
         agent.ends()

@@ -34,9 +34,10 @@ def browser():
 
 
 @pytest.fixture
-def open_page(browser):
+def open_page(browser, make_machine, make_fleet):
     """open_page(URL, …): the page as a person sees it. Whatever the test is about, nothing is asked of another
-    server, and nothing goes wrong unseen: `expected` is what the console may say."""
+    server, and nothing goes wrong unseen: `expected` is what the console may say. It is closed before its server is,
+    and so asks nobody who has ended."""
     with contextlib.ExitStack() as stack:
         seen = []
 
