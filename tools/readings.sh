@@ -6,5 +6,5 @@ cmd_readings() {
   setup_to_build
   build release berth_view_test
   BERTH_WRITE_READINGS=1 build/release/berth_view_test --test-case='what is written from the table*' >/dev/null
-  git status --short docs/readings.md docs/requests.md docs/schema python/berth/_request_fields.py web/src/readings.ts
+  git status --short docs/readings.md docs/requests.md docs/manual.md docs/schema python/berth/_request_fields.py web/src/readings.ts
 }

@@ -10,8 +10,8 @@
 
 // The table of what a request can say. The options of commands, the ask of a lease, JSON, the words for
 // people, suggestions, what Slurm is asked, the arguments of MCP and those of Python are made from it. `./dev
-// readings` writes the arguments of Python, the schemas and docs/requests.md from it, and a test compares
-// them.
+// readings` writes the arguments of Python, the schemas, docs/requests.md and a table of docs/manual.md from
+// it, and a test compares them.
 //
 // A row has no code of a consumer. If a consumer treats a row in another way, its code says so, and why.
 namespace berth {

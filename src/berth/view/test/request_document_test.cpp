@@ -1,5 +1,6 @@
-// What is written from the table of requests is what it was written from: docs/requests.md, the requests in
-// docs/schema and python/berth/_request_fields.py. `./dev readings` writes them anew.
+// What is written from the table of requests is what it was written from: docs/requests.md, a table of
+// docs/manual.md, the requests in docs/schema and python/berth/_request_fields.py. `./dev readings` writes
+// them anew.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -162,11 +163,29 @@ std::string document() {
   return text;
 }
 
+/// The manual with its table of what a request can say.
+std::string manual_with_options(const std::string& manual) {
+  constexpr std::string_view kBegin = "<!-- from the table of requests -->\n";
+  constexpr std::string_view kEnd = "<!-- end of what is from the table -->\n";
+  const std::size_t begin = manual.find(kBegin);
+  const std::size_t end = manual.find(kEnd);
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  std::string rows = "| Option | Meaning |\n|---|---|\n";
+  for (const RequestField& field : request_fields()) {
+    rows +=
+        fmt::format("| {}`--{}{}{}` | {} |\n", field.letter != 0 ? fmt::format("`-{}`, ", field.letter) : "",
+                    field.name, field.value.empty() ? "" : " ", field.value, field.help);
+  }
+  return manual.substr(0, begin + kBegin.size()) + rows + manual.substr(end);
+}
+
 TEST_CASE("what is written from the table of requests is as the table says") {
   for (const std::string path : {"/docs/schema/why.json", "/docs/schema/why-hosts.json"})
     check_written(path, schema_with_requests(text_of_file(path)));
   check_written("/python/berth/_request_fields.py", python_fields());
   check_written("/docs/requests.md", document());
+  check_written("/docs/manual.md", manual_with_options(text_of_file("/docs/manual.md")));
 }
 
 TEST_CASE("what any row of the table says is in JSON and in words, or the table says why not") {
