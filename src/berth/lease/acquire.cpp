@@ -23,7 +23,7 @@ namespace {
 
 using namespace acquisition;
 
-// Ten starts that nobody sees the end of.
+// As long as ten programs in a row take that have the lock and whose end nobody sees.
 constexpr auto kSafeGpuPatience = 10 * kUntilUsedAtMost;
 
 // Whether it was the driver that failed, of all that a look asks.

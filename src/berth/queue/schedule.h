@@ -118,8 +118,8 @@ inline constexpr Moment kLonger = 3;
 
 /// When a lease that began at `since` with the time limit `length` is expected to end; later than `now`. If
 /// its time limit is over, it ends soon. If it has none and has lasted longer than is assumed, or than is
-/// `likely` for it, it is expected to go on for kLonger times as long as it has lasted so far. `second`: as
-/// in Line.
+/// `likely` for it, it is expected to go on for kLonger times as long as it has lasted so far. `second`: how
+/// many moments a second has.
 Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const QueueRules& rules,
                     Moment second = 1, std::optional<Moment> likely = {});
 

@@ -90,7 +90,7 @@ class Run {
     LeaseOptions request = options_.lease;
     request.is_requeued = std::exchange(preempted_, false);
     request.on_wait.try_device = [](const Device& device) { return starts_on(device); };
-    // Two shares do not take the same.
+    // The counter of a card does not say which share used the energy.
     request.on_wait.tells_energy = !options_.exec && !request.request.request.shared;
     released_by_.reset();
     // It outlives the lease.
