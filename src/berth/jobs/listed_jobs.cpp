@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -162,9 +163,40 @@ void say_behind_whom(std::vector<view::ListedTask>& tasks) {
     const auto before = rivals_before(*ticket, books->ledger, now);
     Standing standing{.ticket = *ticket, .position = before.size() + 1};
     if (!before.empty()) standing.behind = *before.back();
-    task.standing.reason = before.empty() ? "first in line; `berth queue` says for which GPUs it waits"
-                                          : in_one_line(view::told(standing, Snapshot{}, view::Style{}));
+    // Who takes its place is who waits there.
+    const auto heir = std::ranges::find_if(tasks, [&](const view::ListedTask& other) {
+      return task.standing.passes_to && other.host.empty() && other.id == *task.standing.passes_to;
+    });
+    if (task.standing.passes_to && heir == tasks.end()) continue;
+    view::ListedTask& waits = task.standing.passes_to ? *heir : task;
+    waits.standing.reason = before.empty() ? "first in line; `berth queue` says for which GPUs it waits"
+                                           : in_one_line(view::told(standing, Snapshot{}, view::Style{}));
   }
+}
+
+std::string why_it_waits(const JobSpool& spool, TaskId id) {
+  std::string told;
+  auto all = all_listed(spool, told);
+  const auto job = spool.job(id.job);
+  if (!all || !job || !*job) return "";
+  const auto find = [&] { return std::ranges::find(*all, id, &view::ListedTask::id); };
+  // There an array is one.
+  if (find() == all->end())
+    std::ranges::move(listed_tasks(spool, {{id.job, **job, id.index}}, told), std::back_inserter(*all));
+  say_behind_whom(*all);
+  const auto task = find();
+  return task == all->end() ? ""
+                            : view::why_it_waits(*task, *all, command::Environment::style_of(STDERR_FILENO));
+}
+
+void WaitToBegin::look(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
+  if (told_ || std::chrono::steady_clock::now() < tell_at_) return;
+  told_ = true;
+  const std::string why = why_it_waits(spool, id);
+  command::print_message(
+      fmt::format("job {} has not begun: it is {}{}{}. This waits until it begins; Ctrl-C ends the wait, and "
+                  "the job stays",
+                  to_text(id), view::standing_word(standing), why.empty() ? "" : ": ", why));
 }
 
 std::int64_t last_shown_s(const JobSpool& spool) {

@@ -171,7 +171,7 @@ Error not_editable(std::uint64_t number, const std::vector<TaskStanding>& standi
         fmt::format("job {} runs, and only what waits is edited. `berth extend` makes its lease last longer",
                     number)};
   return {ErrorCode::failure,
-          fmt::format("job {} is over ({})", number, to_text(standing_of_all(standings).phase))};
+          fmt::format("job {} is over ({})", number, standing_word(standing_of_all(standings)))};
 }
 
 Result<EditPlan> plan_edit(const EditFacts& facts, const EditWish& wish) {
