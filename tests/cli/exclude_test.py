@@ -23,7 +23,7 @@ def test_a_gpu_that_is_excluded_is_granted_to_nobody_and_says_why_until_it_is_in
     assert not (machine.directory / "site.excluded.toml").exists()
     assert machine.berth("run", "--", "true").status == 0
     # What people have written stays.
-    assert "none of these GPUs was passed over" in machine.berth("include", "1").err
+    assert "GPU 1 is excluded by the site: by hand" in machine.berth("include", "1").err
     assert "by hand" in machine.berth("why").out
 
 

@@ -93,8 +93,7 @@ def test_jobs_says_why_each_one_waits_and_how_long_each_one_ran(make_machine):
     said = machine.berth("jobs").out
     assert f"job {in_line}: first in line; `berth queue` says for which GPUs it waits\n" in said
     assert (
-        f"job {same}: another job of yours asks for the same, and one at a time stands in the queue\n"
-        in said
+        f"job {same}: another job of yours asks for the same, and one at a time stands in the queue\n" in said
     )
     # What is true of several jobs is one line.
     assert f"jobs {later[0]}-{later[-1]}: comes after job {in_line}\n" in said

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
@@ -42,7 +44,11 @@ class Exclude : public command::Command {
               command::open_session_at(leasing::machine_around(std::move(domain)), environment, options_));
     BERTH_LET(const auto world, session.look(Request{}));
     BERTH_LET(const auto uuids, uuids_named(words, world.facts.snapshot));
-    BERTH_DO(leasing::exclude(leasing::standard_site_file_paths().excluded, uuids, because_));
+    const auto excluded = leasing::exclude(leasing::standard_site_file_paths().excluded, uuids, because_);
+    if (!excluded && excluded.error().os_error != 0 && ::geteuid() != 0)
+      return std::unexpected(
+          context(excluded.error(), "only root takes a GPU from everybody: sudo berth exclude"));
+    BERTH_DO(excluded);
     return command::Output{};
   }
 

@@ -161,7 +161,7 @@ class Attachment {
     if (shown < 0 && errno != EINTR && errno != EAGAIN) end_ = End::detached;
   }
 
-  // What is said next has a line of its own. A terminal that takes nothing is not waited for.
+  // The next words have a line of their own. A terminal that takes nothing is not waited for.
   void write_rest() {
     if (end_ == End::detached) to_show_.clear();
     if (!to_show_.empty()) last_shown_ = to_show_.back();

@@ -105,7 +105,7 @@ std::string edited_file(std::uint64_t number, unsigned edit) {
   return file_of({number, {}}, fmt::format("job-{}", edit));
 }
 
-/// What could not be written there, and what helps.
+/// The file that could not be written, and the remedy.
 std::unexpected<Error> not_written(const Error& error, std::string_view where) {
   Error told = context(error, where);
   if (error.os_error == ENOSPC) told.message += "; make room on its disk";

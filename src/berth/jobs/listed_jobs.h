@@ -24,6 +24,13 @@ void say_behind_whom(std::vector<view::ListedTask>& tasks);
 /// Why this task waits, as `berth jobs` says it; "": it is about to join the queue, or cannot be read.
 std::string why_it_waits(const JobSpool& spool, TaskId id);
 
+/// Why a job waits.
+struct ToldWait {
+  std::string told;       ///< a sentence
+  bool in_queue = false;  ///< it stands in the queue of the machine, for its GPUs
+};
+Result<ToldWait> wait_of(const JobSpool& spool, const NumberedJob& job);
+
 /// A user's wait until a task begins.
 class WaitToBegin {
  public:

@@ -238,7 +238,7 @@ std::string numbers_of(const std::vector<std::uint64_t>& jobs) {
   return fmt::format("{} {}", jobs.size() == 1 ? "job" : "jobs", fmt::join(jobs, ", "));
 }
 
-/// What other tasks tell of why one waits.
+/// Facts about other tasks that tell why one waits.
 struct OtherTasks {
   /// The host of each job that stands in the queue, and what it asks for.
   std::set<std::pair<std::string, std::vector<std::string>>> in_queue{};

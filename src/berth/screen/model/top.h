@@ -122,7 +122,7 @@ struct TopDeed {
   std::vector<std::string> words{};  ///< copy: a command line; perform: words for berth
 };
 
-/// What berth said to these words, which were to be performed.
+/// The answer of berth to these words, which were to be performed.
 struct TopAnswer {
   std::vector<std::string> words;
   std::string said;
