@@ -1,8 +1,11 @@
 #include <unistd.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
+#include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/exclusions.h"
 #include "berth/lease/site_file.h"
@@ -49,7 +52,15 @@ class Exclude : public command::Command {
       return std::unexpected(
           context(excluded.error(), "only root takes a GPU from everybody: sudo berth exclude"));
     BERTH_DO(excluded);
-    return command::Output{};
+    const auto waiting = static_cast<std::size_t>(
+        std::ranges::count(world.ledger.tickets, TicketPhase::waiting, &Ticket::phase));
+    if (waiting == 0) return command::Output{};
+    return command::Output{
+        .err = command::as_lines(
+            {fmt::format("{} already, by the rules of before, and may still get {}; `berth queue` shows "
+                         "them, and `berth cancel` ends one",
+                         waiting == 1 ? "1 request waits" : fmt::format("{} requests wait", waiting),
+                         uuids.size() == 1 ? "this GPU" : "these GPUs")})};
   }
 
  private:

@@ -466,7 +466,7 @@ std::string text_of(const Timeline& line, std::optional<std::uint32_t> uid, cons
     text += wrapped("The past is not known: no agent on this machine keeps a history (berth serve).",
                     width_of(style), 0) +
             "\n";
-  // What is cut ends with "…", and a note may have any letters.
+  // A text that is cut ends with "…", and a note may have any letters.
   return ascii ? view::in_ascii(text) : text;
 }
 
