@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from jobs import holder, waiter
 
 
 def test_a_gpu_that_is_excluded_is_granted_to_nobody_and_says_why_until_it_is_included(make_machine):
@@ -23,8 +24,19 @@ def test_a_gpu_that_is_excluded_is_granted_to_nobody_and_says_why_until_it_is_in
     assert not (machine.directory / "site.excluded.toml").exists()
     assert machine.berth("run", "--", "true").status == 0
     # What people have written stays.
-    assert "none of these GPUs was passed over" in machine.berth("include", "1").err
+    assert "GPU 1 is excluded by the site: by hand" in machine.berth("include", "1").err
     assert "by hand" in machine.berth("why").out
+
+
+def test_whoever_excludes_is_told_of_requests_that_wait_by_the_rules_of_before(make_machine):
+    machine = make_machine("1xA100")
+    holder(machine)
+    waiter(machine)
+    said = machine.berth("exclude", "0", "--because", "its fan").err
+    assert said.startswith(
+        "berth: 1 request waits already, by the rules of before, and may still get this GPU; "
+    )
+    assert machine.berth("include", "0").status == 0
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,15 @@ def test_the_log_of_a_job_that_has_not_begun_says_so(make_machine):
     array = submit(machine, "--array", "0-1", "--at", "1h", "--", "true")
     assert f"no task of job {array} has begun" in machine.berth("log", array).err
     silent = submit(machine, "--", "true")
+    following = subprocess.Popen(
+        [machine.program, "log", "-f", silent], env=machine.env, stderr=subprocess.PIPE, text=True
+    )
+    machine.running.append(following)
+    assert f"job {silent} has not begun: it is in line: first in line" in following.stderr.readline()
     assert machine.berth("cancel", "1").status == 0
     machine.berth("wait", silent)
     assert (log(machine, silent), machine.berth("log", silent).err) == ("", "")
+    assert following.communicate()[1] == ""
 
 
 def test_jobs_says_why_each_one_waits_and_how_long_each_one_ran(make_machine):
@@ -87,8 +93,7 @@ def test_jobs_says_why_each_one_waits_and_how_long_each_one_ran(make_machine):
     said = machine.berth("jobs").out
     assert f"job {in_line}: first in line; `berth queue` says for which GPUs it waits\n" in said
     assert (
-        f"job {same}: an earlier job of yours asks for the same, and one at a time stands in the queue\n"
-        in said
+        f"job {same}: another job of yours asks for the same, and one at a time stands in the queue\n" in said
     )
     # What is true of several jobs is one line.
     assert f"jobs {later[0]}-{later[-1]}: comes after job {in_line}\n" in said

@@ -184,6 +184,33 @@ def test_what_it_copies_goes_to_the_terminals_clipboard(busy, make_screen):  # n
     assert eventually(lambda: screen.tmux("list-buffers")) and screen.tmux("show-buffer") == command
 
 
+def test_keys_hold_a_waiting_job_and_ask_where_it_costs_its_place(make_machine, make_screen):  # noqa: F811
+    machine = make_machine("1xH100")
+    holder = Job(machine)
+    holder.starts()
+    number = machine.berth("submit", "--", "true").out.strip()
+    eventually(lambda: machine.berth("queue", "--json").json["waiters"])
+    screen = make_screen(machine, machine.program, "top", "-i", "1", columns=80, lines=24)
+    screen.shows("▾ GPUS")
+    go_down_to(screen, rf"^job {number}: ")
+    held = lambda: machine.berth("jobs", "--json", number).json["jobs"][0]["held"]  # noqa: E731
+    screen.type("o")
+    screen.shows(rf"^hold job {number}, and give up its place in the queue\? y: yes, any other key: no$")
+    screen.type("n")
+    screen.shows("^nothing was done")
+    assert not held()
+    screen.type("o")
+    screen.shows(r"\? y: yes")
+    screen.type("y")
+    eventually(held)
+    screen.shows(rf"^job {number} is held until you let it go")
+    # The line says it before the key lets it go.
+    eventually(lambda: re.search(rf"^ *{number} .* held ", screen.text(), re.M))
+    screen.type("o")
+    eventually(lambda: not held())
+    screen.shows(rf"^job {number} waits again")
+
+
 def terminal_is_as_before(screen):
     """The shell's own screen is back, what is typed shows, and a line goes on where it should."""
     screen.lacks("▾ GPUS")

@@ -137,7 +137,7 @@ def test_alone_it_shows_a_line_for_each_program(machine):
     for words in (["sh", script, "1"], ["sh", script, "2"], ["true"]):
         assert machine.berth("run", "--", *words).status == 0
     heads, *lines = machine.berth("receipt").out.splitlines()
-    assert heads.split() == ["PROGRAM", "RUNS", "FAILED", "TIME", "PEAK", "ENERGY", "LAST"]
+    assert heads.split() == ["PROGRAM", "RUNS", "FAILED", "TIME", "PEAK", "ENERGY", "LAST", "COMMAND"]
     assert [line.split()[:3] for line in lines] == [["true", "1", "0"], ["train.sh", "2", "0"]]
 
 

@@ -17,7 +17,7 @@ import time
 import pytest
 from jobs import eventually, state
 from simulated_machine import DEADLINE_S
-from submitted import job, kill, log, spool, submit, wait_for
+from submitted import fill, job, kill, log, spool, submit, wait_for
 
 DETACH = "\x1c"
 
@@ -294,8 +294,6 @@ def test_who_cannot_be_attached_to_is_told_why(machine):
     plain = submit(machine, "--", "sleep", "1000")
     wait_for(machine, plain, "running")
     assert f"job {plain} was submitted without --tty, so it has no terminal" in refused(plain)
-    later = submit(machine, "--tty", "--at", "1h", "--", "true")
-    assert f"job {later} has not begun: it is waiting" in refused(later)
     done = submit(machine, "--tty", "--", "true")
     machine.berth("wait", done)
     assert f"job {done} is over (done)" in refused(done)
@@ -307,6 +305,46 @@ def test_who_cannot_be_attached_to_is_told_why(machine):
     assert "berth attach needs a terminal" in answer.err
     answer = machine.berth("submit", "--tty", "--anywhere", "--hosts", "gpu1", "--", "true")
     assert answer.status == 2 and "--tty and --anywhere exclude each other" in answer.err
+
+
+def test_a_job_that_has_not_begun_is_waited_for(make_machine):
+    machine = make_machine("1xH100")
+    (before,) = fill(machine, 1)
+    number = submit(machine, "--tty", "--", "sh", "-c", "echo ready; read line; echo got $line")
+    eventually(lambda: machine.berth("queue", "--json").json["waiters"])
+    given_up = Terminal(machine, machine.program, "attach", number, size=(24, 300))
+    given_up.until(f"job {number} has not begun: it is in line: first in line")
+    given_up.type("\x03")
+    assert given_up.ends() != 0
+    assert job(machine, number)["in_line"]
+    terminal = Terminal(machine, machine.program, "attach", number, size=(24, 300))
+    terminal.until("This waits until it begins; Ctrl-C ends the wait, and the job stays")
+    machine.berth("cancel", before)
+    terminal.until("attached to job")
+    terminal.until("ready")
+    terminal.type("x\n")
+    terminal.until("got x")
+    assert terminal.ends() == 0
+    later = submit(machine, "--tty", "--at", "1h", "--", "true")
+    waits = Terminal(machine, machine.program, "attach", later, size=(24, 300))
+    waits.until(f"job {later} has not begun: it is waiting: starts at ")
+    assert machine.berth("cancel", later).status == 0
+    waits.until(f"job {later} is over (cancelled)")
+    assert waits.ends() != 0
+
+
+def test_what_is_said_last_has_a_line_of_its_own(machine):
+    number = running(machine, "sh", "-c", "echo ready; printf 'name? '; read line; printf bye")
+    terminal = attach(machine, number)
+    terminal.until("name? ")
+    terminal.type(DETACH)
+    assert terminal.until("berth: detached from job") == "\r\nberth: detached from job"
+    assert terminal.ends() == 0
+    again = attach(machine, number)
+    again.until("name? ")
+    again.type("x\n")
+    again.until("bye\r\nberth: job")
+    assert again.ends() == 0
 
 
 def test_a_task_of_an_array_has_its_own(machine):

@@ -98,7 +98,15 @@ def test_the_place_in_the_queue_goes_to_the_job_that_is_put_first(busy):
     in_line(busy, first)
     place = place_in_queue(busy)
     edit(busy, third, "--first")
-    assert f"job {first}: job {third} starts in its place in the queue" in busy.berth("jobs").out
+    said = busy.berth("jobs").out
+    assert f"job {first}: job {third} starts in its place in the queue\n" in said
+    assert (
+        f"job {third}: first of your jobs with this request: it starts in the place of job {first} in the queue\n"
+        in said
+    )
+    assert f"job {second}: another job of yours asks for the same" in said
+    # It is who waits there.
+    assert f"job {third}: first in line" in said and f"job {first}: first in line" not in said
     assert places(busy) == place
     busy.free()
     all_end(busy, first, second, third)

@@ -345,7 +345,9 @@ def test_a_log_is_followed_until_the_job_is_over(make_machine):
     follower = machine.start_berth("log", "-f", number)
     machine.berth("cancel", holder)
     out, err = follower.communicate(timeout=DEADLINE_S)
-    assert (out, err, follower.returncode) == ("one\ntwo\n", "", 0)
+    assert (out, follower.returncode) == ("one\ntwo\n", 0)
+    # Said only where it takes longer than a moment.
+    assert err == "" or f"job {number} has not begun" in err
 
 
 def test_a_log_of_which_somebody_reads_only_the_beginning_ends_without_a_word(machine):
@@ -547,7 +549,7 @@ def test_on_a_full_disk_a_submit_is_refused_whole(machine, small_home):
             pass
     answer = machine.berth("submit", "--", "true")
     assert (answer.status, answer.out) == (1, "")
-    assert "nothing was submitted" in answer.err and "No space left" in answer.err
+    assert "nothing was submitted" in answer.err and "No space left on device; make room" in answer.err
     assert [found["id"] for found in told(machine)] == [first]
     assert not (spool(machine) / "new").exists()
     (small_home / "filler").unlink()

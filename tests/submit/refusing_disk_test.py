@@ -119,6 +119,7 @@ def test_an_edit_that_is_refused_leaves_the_job_as_it_was(machine, build, last, 
         now = job(machine, number)
         is_edited = wish == ["--first"] or now["held"] or now["request"] == ["--time=2h"]
         assert is_edited if answer.status == 0 else now == before, (first, answer)
+        assert "quota exceeded" not in answer.err or "remove files of yours there" in answer.err, answer
         assert machine.berth("cancel", number).status == 0
         if calls < first:
             break

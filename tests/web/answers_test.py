@@ -106,7 +106,7 @@ STATES = {
         NOBODY_WAITS,
     ),
     "all are leased, and nobody says until when": State(
-        held(("-n", "2")), "0 of 2", NO_LIMIT, r"You have GPU 0, GPU 1\.", IDLE, NOBODY_WAITS
+        held(("-n", "2")), "0 of 2", NO_LIMIT, r"You have GPU 0, ?1\.", IDLE, NOBODY_WAITS
     ),
     "one waits, and it is known until when": State(
         held_and_waiting(("-n", "2", "--time", "2h"), ("--time", "1h")),

@@ -187,6 +187,31 @@ def test_who_serves_own_jobs_sees_them_with_what_they_print(machine, token, open
     expect(lines).to_have_count(1)
 
 
+def test_of_a_waiting_job_the_page_has_the_commands_that_change_it(machine, token, open_page, violations):
+    agent = Agent(machine, "--own-jobs", "--token-file", token)
+    other = holder(machine, "-n", "8")
+    waiting = submit(machine, "--", "sleep", "1000")
+    later = submit(machine, "--at", "8h", "--array", "7", "--", "sleep", "1000")
+    page = open_page(url(agent), expected="40", wait_for=".token")
+    page.get_by_label("Token").fill("a-secret-of-one-word")
+    page.keyboard.press("Enter")
+    queue = page.get_by_role("region", name="Queue")
+    for words in (f"edit {waiting} --hold", f"edit {waiting} --first", f"cancel {waiting}"):
+        expect(queue.get_by_role("button", name=f"berth {words} ")).to_be_visible()
+    page.get_by_role("region", name="Jobs").get_by_role("button", name=f"job {later}.7").click()
+    drawer = page.get_by_role("dialog")
+    for words in (f"edit {later} --hold", f"edit {later} --first", f"cancel {later}.7"):
+        expect(drawer.get_by_role("button", name=f"berth {words} ")).to_be_visible()
+    assert violations(page) == []
+    assert machine.berth("edit", later, "--hold").status == 0
+    expect(drawer.get_by_role("button", name=f"berth edit {later} --no-hold ")).to_be_visible()
+    assert machine.berth("edit", later, "--no-hold").status == 0
+    assert machine.berth("cancel", later).status == 0
+    expect(drawer.get_by_role("button", name=f"berth edit {later} ")).to_have_count(0)
+    assert machine.berth("cancel", waiting).status == 0
+    other.ends()
+
+
 def test_what_workloads_call_themselves_stays_text(machine, open_page):
     holder(machine, "--note", SCRIPT)
     process = subprocess.Popen(["bash", "-c", "read", SCRIPT], stdin=subprocess.PIPE)

@@ -5,6 +5,7 @@ import { timelineOf } from "./timelines";
 import { age, counted, moment } from "./words";
 
 const kMostNamed = 3;
+const kMostLabels = 8;
 
 export interface NextEnd {
   readonly device: DeviceView;
@@ -82,12 +83,23 @@ function placeOf({ waiter, place }: WaiterView): string {
 
 export function ownSentence(me: string, fleet: Fleet, isOne: boolean): string {
   const view = fleet.users.find((each) => each.user === me);
-  const have = (view?.leases ?? []).flatMap(({ lease, devices }) =>
-    devices.map(
-      (device) =>
-        placed(device, isOne) + (lease.until_s == null ? "" : ` until ${moment(lease.until_s, serverNow())}`),
-    ),
-  );
+  // The devices of each end, by machine.
+  const ends = new Map<string, { devices: DeviceView[]; end: string }>();
+  for (const { lease, devices } of view?.leases ?? [])
+    for (const device of devices) {
+      const end = lease.until_s == null ? "" : ` until ${moment(lease.until_s, serverNow())}`;
+      const key = `${device.host}\n${end}`;
+      const same = ends.get(key) ?? { devices: [], end };
+      ends.set(key, same);
+      same.devices.push(device);
+    }
+  const have = [...ends.values()].map(({ devices, end }) => {
+    const host = isOne ? "" : `${devices[0]?.host} `;
+    return `${host}GPU ${firstOf(
+      devices.map(({ device }) => device.label),
+      kMostLabels,
+    )}${end}`;
+  });
   const waits = view?.waiters ?? [];
   const has = have.length === 0 ? `${me} has no GPU` : `${me} has ${firstOf(have)}`;
   if (waits.length === 0) return have.length === 0 ? `${has}, and does not wait for one.` : `${has}.`;

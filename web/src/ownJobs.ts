@@ -47,6 +47,15 @@ export function isOver({ state, tasks }: OwnJob): boolean {
   return tasks === null ? state !== "waiting" && state !== "running" : tasks.waiting + tasks.running === 0;
 }
 
+/// Without the index of a task.
+export function numberOf({ id }: OwnJob): string {
+  return id.split(".", 1)[0] ?? id;
+}
+
+export function waits({ state, tasks }: OwnJob): boolean {
+  return tasks === null ? state === "waiting" : tasks.waiting > 0;
+}
+
 export function endOf({ signal: by, exit_status }: OwnJob): string {
   return by !== null ? `signal ${by}` : `exit status ${exit_status ?? "–"}`;
 }

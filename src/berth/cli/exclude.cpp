@@ -1,6 +1,11 @@
+#include <unistd.h>
+
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
+#include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/exclusions.h"
 #include "berth/lease/site_file.h"
@@ -42,8 +47,20 @@ class Exclude : public command::Command {
               command::open_session_at(leasing::machine_around(std::move(domain)), environment, options_));
     BERTH_LET(const auto world, session.look(Request{}));
     BERTH_LET(const auto uuids, uuids_named(words, world.facts.snapshot));
-    BERTH_DO(leasing::exclude(leasing::standard_site_file_paths().excluded, uuids, because_));
-    return command::Output{};
+    const auto excluded = leasing::exclude(leasing::standard_site_file_paths().excluded, uuids, because_);
+    if (!excluded && excluded.error().os_error != 0 && ::geteuid() != 0)
+      return std::unexpected(
+          context(excluded.error(), "only root takes a GPU from everybody: sudo berth exclude"));
+    BERTH_DO(excluded);
+    const auto waiting = static_cast<std::size_t>(
+        std::ranges::count(world.ledger.tickets, TicketPhase::waiting, &Ticket::phase));
+    if (waiting == 0) return command::Output{};
+    return command::Output{
+        .err = command::as_lines(
+            {fmt::format("{} already, by the rules of before, and may still get {}; `berth queue` shows "
+                         "them, and `berth cancel` ends one",
+                         waiting == 1 ? "1 request waits" : fmt::format("{} requests wait", waiting),
+                         uuids.size() == 1 ? "this GPU" : "these GPUs")})};
   }
 
  private:

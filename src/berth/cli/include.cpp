@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
+#include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/exclusions.h"
 #include "berth/lease/site_file.h"
@@ -51,18 +52,35 @@ class Include : public command::Command {
     if (!excluded.empty() && ::access(excluded.c_str(), W_OK) == 0) {
       BERTH_LET(was_excluded, leasing::end_exclusion(excluded, included.devices));
     }
-    if (!session.domain().store->note_outcome(included) && !was_excluded)
+    const std::string still_excluded = was_excluded ? "" : excluded_in_words(world, included.devices);
+    if (!session.domain().store->note_outcome(included) && !was_excluded && still_excluded.empty())
       return fail(ErrorCode::failure,
                   fmt::format("cannot write to {}/outcomes, so no GPU is passed over because of your runs; "
                               "`sudo berth init` makes this folder",
                               session.domain().store->path()));
     command::Output output;
     if (!was_passed_over && !was_excluded)
-      output.err = "berth: none of these GPUs was passed over by your requests\n";
+      output.err = still_excluded.empty() ? "berth: none of these GPUs was passed over by your requests\n"
+                                          : command::as_lines({still_excluded});
     return output;
   }
 
  private:
+  // "": the site excludes none of them.
+  static std::string excluded_in_words(const leasing::World& world, const std::vector<std::string>& uuids) {
+    const auto verdicts = judge(Request{}, world.ledger, world.facts);
+    for (const Verdict& verdict : verdicts ? *verdicts : std::vector<Verdict>()) {
+      if (verdict.failed != Clause::not_excluded || std::ranges::find(uuids, verdict.uuid) == uuids.end())
+        continue;
+      const std::string label = device_labels({verdict.uuid}, world.facts.snapshot);
+      return fmt::format(
+          "GPU {} is {}. Only root ends that: sudo berth include {}, or its [[excluded]] in the "
+          "site file",
+          label, verdict.reason, label);
+    }
+    return "";
+  }
+
   command::RequestOptions options_;
 };
 

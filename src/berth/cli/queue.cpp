@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <iterator>
 
+#include <fmt/format.h>
+
+#include "berth/base/text_match.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/command/watch.h"
 #include "berth/hosts/anywhere.h"
 #include "berth/hosts/lab_queue_order.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/jobs/listed_jobs.h"
 #include "berth/queue/listed.h"
 #include "berth/queue/standing.h"
 #include "berth/view/json.h"
@@ -84,11 +89,25 @@ class Queue : public command::Command {
       if (!is_inside || !waiting.empty())
         output.out += (is_inside ? "\nInside this lease:\n" : "") + view::queue_table(waiting, ledger, style);
       output.err = command::as_lines(leasing::notes_on(world));
+      if (!is_inside && waiting.empty() && !watch_.json) output.out += jobs_outside();
       std::ranges::move(waiting, std::back_inserter(all));
       std::ranges::copy(ledger.unlisted, std::back_inserter(unlisted));
     }
     if (watch_.json) output.out = view::queue_json(all, unlisted, layout);
     return output;
+  }
+
+  // Jobs that wait for something else are in nobody's way, and "nobody waits" is not true of them.
+  static std::string jobs_outside() {
+    const auto spool = jobs::open_spool();
+    std::string unread;
+    const auto jobs = spool ? jobs::all_listed(*spool, unread) : std::unexpected(spool.error());
+    if (!jobs) return "";
+    const auto count = static_cast<std::size_t>(
+        std::ranges::count(*jobs, TaskPhase::waiting, [](const auto& job) { return job.standing.phase; }));
+    if (count == 0) return "";
+    return fmt::format("{} of yours {} for something else; `berth jobs` says for what\n",
+                       counted(count, "job"), count == 1 ? "waits" : "wait");
   }
 
   command::RequestOptions options_;

@@ -25,6 +25,7 @@ constexpr std::string_view kReceiptAbout =
     "jobs; if your home serves several machines, those of all of them. The record is yours alone.\n"
     "\n"
     "    berth receipt            a line for each program\n"
+    "    berth receipt --last     the run that ended last\n"
     "    berth receipt 12         the run of job 12\n"
     "    berth receipt --forget train.py";
 
@@ -44,6 +45,8 @@ class ReceiptCommand : public command::Command {
                               "remove the runs of this program from the record; without a word, all runs",
                               {},
                               command::raise_flag(forget_)});
+    syntax.options.push_back(
+        {"Options", 0, "last", "", "the run that ended last", {}, command::raise_flag(last_)});
     syntax.options.push_back({"Options",
                               0,
                               "json",
@@ -56,6 +59,9 @@ class ReceiptCommand : public command::Command {
 
   Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     if (words.size() > 1) return fail(ErrorCode::usage, "name one job, lease or program");
+    if (last_ && (forget_ || !words.empty()))
+      return fail(ErrorCode::usage, fmt::format("--last shows one run by itself: leave out {}",
+                                                forget_ ? "--forget" : in_quotes(words.front())));
     if (forget_ && json_) return fail(ErrorCode::usage, "--forget and --json exclude each other");
     const auto folder = leasing::receipt_folder();
     if (!folder)
@@ -63,8 +69,9 @@ class ReceiptCommand : public command::Command {
                   "there is no home folder with a record of runs: neither HOME nor XDG_STATE_HOME is set");
     if (forget_) return forget(*folder, words);
     const std::vector<Receipt> all = leasing::read_receipts(*folder);
-    if (words.empty()) return shown_all(all);
-    const std::vector<Receipt> meant = meant_by(words.front(), *folder, all);
+    if (words.empty() && (!last_ || all.empty())) return shown_all(all);
+    const std::vector<Receipt> meant =
+        last_ ? std::vector{all.back()} : meant_by(words.front(), *folder, all);
     if (meant.empty())
       return fail(ErrorCode::failure,
                   fmt::format("no run of yours is job, lease or program {}; `berth receipt` has the programs",
@@ -118,6 +125,7 @@ class ReceiptCommand : public command::Command {
     return found;
   }
 
+  bool last_ = false;
   bool forget_ = false;
   bool json_ = false;
 };

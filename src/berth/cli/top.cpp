@@ -30,7 +30,9 @@ constexpr std::string_view kTopAbout =
     "\n"
     "Enter on a job of yours shows what it prints, until Esc. c copies the command for the line under the "
     "cursor, such as `berth release a1b2c3`, to the clipboard, if the terminal allows that. x ends a lease, "
-    "request or job of yours, after you have confirmed it.\n"
+    "request or job of yours, after you have confirmed it. o holds a waiting job of yours or lets it go, and "
+    "f and "
+    "l put it first or last among those with its request, as `berth edit` does.\n"
     "\n"
     "It needs a terminal. `berth list`, `berth queue` and `berth jobs` print the same values, also into a "
     "pipe.";
@@ -95,7 +97,7 @@ class LiveView {
   void take_news() {
     TopLooker::News news = looker_.take();
     if (news.sight) sight_ = std::move(news.sight);
-    if (news.said) view_.said = std::move(*news.said);
+    if (news.answer) view::hear(view_, *news.answer);
   }
 
   /// Reads what the job has printed meanwhile, unless the reader looks at something further up.

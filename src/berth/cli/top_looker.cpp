@@ -98,7 +98,7 @@ class TopLooker::Body {
       if (words.empty()) continue;
       std::string said = answer_of(words);
       lock.lock();
-      news_.said = std::move(said);
+      news_.answer = view::TopAnswer{words, std::move(said)};
       tell_of_news();
     }
   }

@@ -25,7 +25,7 @@ class TopLooker {
   /// What is new from the thread since the last `take`.
   struct News {
     std::shared_ptr<const view::TopSight> sight;  ///< null: nothing new
-    std::optional<std::string> said{};            ///< the result of `perform`
+    std::optional<view::TopAnswer> answer{};      ///< the result of `perform`
   };
 
   /// Begins at once. The thread lives as long as the process, because a look that hangs could not be ended.

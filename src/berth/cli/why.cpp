@@ -5,6 +5,10 @@
 #include "berth/command/open_session.h"
 #include "berth/hosts/anywhere.h"
 #include "berth/hosts/model/host_selection.h"
+#include "berth/jobs/job_request.h"
+#include "berth/jobs/job_runner.h"
+#include "berth/jobs/listed_jobs.h"
+#include "berth/jobs/named_job.h"
 #include "berth/supervise/lease_options.h"
 #include "berth/view/explain.h"
 #include "berth/view/json.h"
@@ -16,12 +20,18 @@ namespace {
 constexpr std::string_view kWhyAbout =
     "Takes a request as `pick` and `run` do. Says for every GPU that it would be granted now, or the "
     "first reason why not: who has it, since when, which number is over which limit. Then says which "
-    "looser request would succeed now. Changes nothing. The status is 0 also if the answer is no.";
+    "looser request would succeed now. With JOB it says why this job of yours waits, and if it stands in the "
+    "queue, the same of its GPUs. Changes nothing. The status is 0 also if the answer is no.\n"
+    "\n"
+    "    berth why -n 2 --free 40G\n"
+    "    berth why 12";
 
 class Why : public command::Command {
  public:
   command::Syntax syntax() override {
     command::Syntax syntax;
+    syntax.arguments = "[JOB]";
+    syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kWhyAbout;
     add_request_options(syntax, options_);
     syntax.options.push_back(
@@ -29,6 +39,14 @@ class Why : public command::Command {
     command::Option yield = supervise::lease_option("yield", options_.request);
     yield.help = "judge it as a job that gives way to requests that do not yield";
     syntax.options.push_back(yield);
+    note_words(syntax.options, request_words_);
+    syntax.options.push_back({"The job",
+                              0,
+                              "job",
+                              "JOB",
+                              "why this job of yours waits, as the word JOB",
+                              {},
+                              command::store_text(job_)});
     syntax.options.push_back({"Output",
                               0,
                               "json",
@@ -41,11 +59,18 @@ class Why : public command::Command {
     return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
-    BERTH_DO(settle(options_));
+  Result<command::Output> run(command::Environment& environment,
+                              const std::vector<std::string>& words) override {
     BERTH_DO(settle(anywhere_));
+    if (!words.empty() || !job_.empty()) return of_job(environment, words);
+    BERTH_DO(settle(options_));
     if (anywhere_.anywhere) return on_which_host();
     if (!near_.empty()) return fail(ErrorCode::usage, "--near needs --anywhere");
+    return of_request(environment);
+  }
+
+ private:
+  Result<command::Output> of_request(command::Environment& environment) {
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto found, session.why(options_.request));
     const view::Why why{found.request,    found.world.facts.snapshot,
@@ -57,7 +82,35 @@ class Why : public command::Command {
         .err = command::as_lines(leasing::notes_on(found.world))};
   }
 
- private:
+  Result<command::Output> of_job(command::Environment& environment, std::vector<std::string> words) {
+    if (!job_.empty()) words.push_back(job_);
+    if (words.size() != 1) return fail(ErrorCode::usage, "why does which job wait? One at a time");
+    if (!request_words_.empty() || anywhere_.anywhere || !near_.empty() || json_)
+      return fail(
+          ErrorCode::usage,
+          fmt::format("a job has a request of its own: berth why {}, and nothing else", words.front()));
+    BERTH_LET(const auto spool, jobs::open_spool());
+    BERTH_LET(const auto named, named_jobs(spool, words));
+    const jobs::NumberedJob& job = named.front();
+    BERTH_LET(const auto wait, jobs::wait_of(spool, job));
+    command::Output output{.out = wait.told + "\n"};
+    if (!wait.in_queue) return output;
+    BERTH_LET(const auto request, jobs::read_job_request(job.job.request));
+    options_ = request.lease.request;
+    BERTH_LET(const auto session, open_session(environment, options_));
+    BERTH_LET(const auto found, session.why(options_.request));
+    output.out += "\n" + view::explanation({found.request,
+                                            found.world.facts.snapshot,
+                                            found.verdicts,
+                                            found.possible,
+                                            found.looser,
+                                            nullptr,
+                                            {}},
+                                           command::Environment::style_of(1));
+    output.err = command::as_lines(leasing::notes_on(found.world));
+    return output;
+  }
+
   Result<command::Output> on_which_host() const {
     BERTH_LET(const auto meant, hosts::hosts_meant(anywhere_));
     const auto answers = hosts::ask_for_offers(meant, options_, near_);
@@ -69,6 +122,8 @@ class Why : public command::Command {
   }
 
   command::RequestOptions options_;
+  std::vector<std::string> request_words_;  ///< the options of a request, as typed
+  std::string job_;
   bool json_ = false;
   command::AnywhereOptions anywhere_;
   std::string near_;

@@ -20,6 +20,7 @@
 #include "berth/base/printable.h"
 #include "berth/command/messages.h"
 #include "berth/hosts/own_terminal.h"
+#include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/model/attached.h"
 #include "berth/jobs/notify.h"
 #include "berth/jobs/terminal_socket.h"
@@ -153,14 +154,19 @@ class Attachment {
   void show_some() {
     const ssize_t shown = sys::write_without_signal(screen_.get(), to_show_.data(),
                                                     std::min<std::size_t>(to_show_.size(), PIPE_BUF));
-    if (shown > 0) to_show_.erase(0, static_cast<std::size_t>(shown));
+    if (shown > 0) {
+      last_shown_ = to_show_[static_cast<std::size_t>(shown) - 1];
+      to_show_.erase(0, static_cast<std::size_t>(shown));
+    }
     if (shown < 0 && errno != EINTR && errno != EAGAIN) end_ = End::detached;
   }
 
-  // A terminal that takes nothing is not waited for.
+  // The next words have a line of their own. A terminal that takes nothing is not waited for.
   void write_rest() {
-    if (end_ == End::closed) to_show_ += modes_.undo();
-    if (end_ == End::detached) to_show_ = modes_.undo();
+    if (end_ == End::detached) to_show_.clear();
+    if (!to_show_.empty()) last_shown_ = to_show_.back();
+    to_show_ += modes_.undo();
+    if (last_shown_ != '\n') to_show_ += "\r\n";
     pollfd ready{screen_.get(), POLLOUT, 0};
     while (!to_show_.empty() && ::poll(&ready, 1, 1000) > 0) {
       const std::size_t before = to_show_.size();
@@ -202,6 +208,7 @@ class Attachment {
   hosts::OwnTerminal terminal_;
   bool had_terminal_ = false;
   std::string to_show_, to_type_;
+  char last_shown_ = '\n';
   ScreenModes modes_;
   std::optional<End> end_;
 };
@@ -212,14 +219,41 @@ Result<void> check_is_attachable(TaskId id, const Job& job, const TaskStanding& 
     return fail(ErrorCode::failure, fmt::format("job {0} was submitted without --tty, so it has no terminal; "
                                                 "berth log -f {0} shows what it prints",
                                                 name));
-  if (standing.phase == TaskPhase::running) return {};
   if (is_over(standing))
     return fail(ErrorCode::failure, fmt::format("job {0} is over ({1}); berth log {0} shows what it printed",
                                                 name, view::standing_word(standing)));
-  return fail(ErrorCode::failure,
-              fmt::format("job {0} has not begun: it is {1}; it has a terminal while it runs, "
-                          "and `berth jobs {0}` says why it waits",
-                          name, view::standing_word(standing)));
+  return {};
+}
+
+/// A job that runs, and its terminal.
+struct RunningJob {
+  TaskStanding standing;
+  sys::Descriptor socket;
+};
+
+/// Waits until it has begun, and says so.
+Result<RunningJob> once_it_runs(const JobSpool& spool, TaskId id, const Job& job) {
+  WaitToBegin wait;
+  for (;;) {
+    BERTH_DO(spool.still_has(id.job));
+    BERTH_LET(const auto standing, spool.standing(id));
+    BERTH_DO(check_is_attachable(id, job, standing));
+    if (standing.phase == TaskPhase::running) {
+      // It was made before the job began, and is gone once the job has ended.
+      auto socket = connect_to_terminal(spool.terminal_path(id));
+      if (socket) return RunningJob{standing, *std::move(socket)};
+      BERTH_LET(const auto now, spool.standing(id));
+      if (now.phase == TaskPhase::running && now.starts == standing.starts)
+        return fail(
+            ErrorCode::failure,
+            fmt::format("job {0} runs without a terminal: an older Berth has started it, or the process that "
+                        "kept its terminal was killed ({1}); berth log -f {0} shows what it prints",
+                        to_text(id), socket.error().message));
+    } else {
+      wait.look(spool, id, standing);
+    }
+    sleep_a_moment();
+  }
 }
 
 /// Says how the job has ended whose terminal has closed. `before`: its state when we came to it.
@@ -264,20 +298,11 @@ Result<command::Output> attach(const JobSpool& spool, const NumberedJob& job, ch
         fmt::format("berth attach needs a terminal for its input and its output; berth log -f {} shows what "
                     "the job prints",
                     to_text(id)));
-  // Asked first: what has ended meanwhile has no socket any more.
-  auto socket = connect_to_terminal(spool.terminal_path(id));
-  BERTH_LET(const auto standing, spool.standing(id));
-  BERTH_DO(check_is_attachable(id, job.job, standing));
-  if (!socket)
-    return fail(
-        ErrorCode::failure,
-        fmt::format("job {0} runs without a terminal: an older Berth has started it, or the process that "
-                    "kept its terminal was killed ({1}); berth log -f {0} shows what it prints",
-                    to_text(id), socket.error().message));
+  BERTH_LET(auto running, once_it_runs(spool, id, job.job));
   const std::string greeting = fmt::format("berth: attached to {}; {} detaches, and the job goes on",
                                            printable(subject_of(id, job.job)), key_for_people(detach_key));
-  if (Attachment(*std::move(socket), detach_key, greeting).serve() == Attachment::End::closed)
-    return told_end(spool, id, job.job, standing);
+  if (Attachment(std::move(running.socket), detach_key, greeting).serve() == Attachment::End::closed)
+    return told_end(spool, id, job.job, running.standing);
   return command::Output{
       .err = command::as_lines({fmt::format("detached from {}, which goes on; berth attach {} comes back",
                                             subject_of(id, job.job), to_text(id))})};

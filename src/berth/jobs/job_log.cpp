@@ -12,6 +12,7 @@
 #include "berth/base/printable.h"
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
+#include "berth/jobs/listed_jobs.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
 #include "berth/view/jobs.h"
@@ -55,6 +56,7 @@ std::string never_began(TaskId id, const TaskStanding& standing) {
 Result<void> print(const JobSpool& spool, TaskId id, bool follow) {
   const std::string path = spool.output_path(id);
   sys::Descriptor file;
+  WaitToBegin wait;
   for (;;) {
     BERTH_DO(spool.still_has(id.job));
     // Asked first: what it has written before it was over is there.
@@ -63,6 +65,7 @@ Result<void> print(const JobSpool& spool, TaskId id, bool follow) {
     if (!file && errno != ENOENT) return sys::fail_errno("opening " + path);
     if (file) BERTH_DO(copy(file.get()));
     if (follow && !is_over(standing)) {
+      if (standing.phase == TaskPhase::waiting && standing.starts == 0) wait.look(spool, id, standing);
       sleep_a_moment();
       continue;
     }

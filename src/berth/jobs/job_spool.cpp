@@ -105,6 +105,14 @@ std::string edited_file(std::uint64_t number, unsigned edit) {
   return file_of({number, {}}, fmt::format("job-{}", edit));
 }
 
+/// The file that could not be written, and the remedy.
+std::unexpected<Error> not_written(const Error& error, std::string_view where) {
+  Error told = context(error, where);
+  if (error.os_error == ENOSPC) told.message += "; make room on its disk";
+  if (error.os_error == EDQUOT) told.message += "; your quota is used up: remove files of yours there";
+  return std::unexpected(std::move(told));
+}
+
 off_t byte_of(TaskId id) {
   return id.index ? static_cast<off_t>(*id.index) : 0;
 }
@@ -290,7 +298,7 @@ Result<std::uint64_t> JobSpool::add(const sys::Descriptor& numbers, const Job& j
   }();
   if (added) return added;
   remove_folder(folder_.get(), kDraft);
-  return std::unexpected(context(added.error(), fmt::format("nothing was submitted: the jobs in {}", path_)));
+  return not_written(added.error(), fmt::format("nothing was submitted: the jobs in {}", path_));
 }
 
 bool JobSpool::has_room() const {
@@ -367,7 +375,7 @@ Result<void> JobSpool::edit(const sys::Descriptor&, std::uint64_t number, const 
   const auto written = write_new(folder_.get(), name.c_str(), encode_job(edited));
   if (!written) {
     ::unlinkat(folder_.get(), name.c_str(), 0);
-    return std::unexpected(context(written.error(), fmt::format("{}/{}", path_, name)));
+    return not_written(written.error(), fmt::format("{}/{}", path_, name));
   }
   return note_wish(number, std::move(events));
 }
@@ -379,7 +387,7 @@ Result<void> JobSpool::note_wish(std::uint64_t number, std::vector<TaskEvent> ev
   if (!file || ::fstat(file.get(), &status) != 0)
     return sys::fail_errno(fmt::format("opening {}/{}", path_, name));
   if (const auto room = reserve(file.get(), status.st_size); !room)
-    return std::unexpected(context(room.error(), fmt::format("{}/{}", path_, name)));
+    return not_written(room.error(), fmt::format("{}/{}", path_, name));
   BERTH_DO(append({number, {}}, std::move(events)));
   // It counts now, and to say that nothing has changed would be untrue: a disk that does not keep it keeps
   // the job as it was.
@@ -536,7 +544,7 @@ Result<void> JobSpool::append(TaskId id, std::vector<TaskEvent> events, bool dur
     if (durable && ::fdatasync(file.get()) != 0) return sys::fail_errno("writing");
     return {};
   }();
-  if (!written) return std::unexpected(context(written.error(), fmt::format("{}/{}", path_, name)));
+  if (!written) return not_written(written.error(), fmt::format("{}/{}", path_, name));
   return {};
 }
 

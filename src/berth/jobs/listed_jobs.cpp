@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -162,9 +163,62 @@ void say_behind_whom(std::vector<view::ListedTask>& tasks) {
     const auto before = rivals_before(*ticket, books->ledger, now);
     Standing standing{.ticket = *ticket, .position = before.size() + 1};
     if (!before.empty()) standing.behind = *before.back();
-    task.standing.reason = before.empty() ? "first in line; `berth queue` says for which GPUs it waits"
-                                          : in_one_line(view::told(standing, Snapshot{}, view::Style{}));
+    // The job that takes its place waits there.
+    const auto heir = std::ranges::find_if(tasks, [&](const view::ListedTask& other) {
+      return task.standing.passes_to && other.host.empty() && other.id == *task.standing.passes_to;
+    });
+    if (task.standing.passes_to && heir == tasks.end()) continue;
+    view::ListedTask& waits = task.standing.passes_to ? *heir : task;
+    waits.standing.reason = before.empty() ? "first in line; `berth queue` says for which GPUs it waits"
+                                           : in_one_line(view::told(standing, Snapshot{}, view::Style{}));
   }
+}
+
+std::string why_it_waits(const JobSpool& spool, TaskId id) {
+  std::string told;
+  auto all = all_listed(spool, told);
+  const auto job = spool.job(id.job);
+  if (!all || !job || !*job) return "";
+  const auto find = [&] { return std::ranges::find(*all, id, &view::ListedTask::id); };
+  // There an array is one.
+  if (find() == all->end())
+    std::ranges::move(listed_tasks(spool, {{id.job, **job, id.index}}, told), std::back_inserter(*all));
+  say_behind_whom(*all);
+  const auto task = find();
+  return task == all->end() ? ""
+                            : view::why_it_waits(*task, *all, command::Environment::style_of(STDERR_FILENO));
+}
+
+Result<ToldWait> wait_of(const JobSpool& spool, const NumberedJob& job) {
+  const std::vector<TaskId> tasks = job.tasks();
+  const TaskId id = tasks.size() == 1 ? tasks.front() : TaskId{job.number, {}};
+  BERTH_LET(const auto standings, standings_of(spool, job));
+  const TaskStanding standing = standing_of_all(standings);
+  const std::string name = fmt::format("job {}", to_text(id));
+  const auto counts = counts_of(standings);
+  if (counts.waiting == 0)
+    return ToldWait{fmt::format("{} does not wait: it is {}; `berth jobs {}` shows it", name,
+                                view::standing_word(standing), to_text(id)),
+                    false};
+  const bool in_queue = std::ranges::any_of(
+      standings, [](const TaskStanding& task) { return task.in_queue && !task.passes_to && !task.on_hold; });
+  const std::string why = why_it_waits(spool, id);
+  const std::string state =
+      tasks.size() == 1 ? std::string(view::standing_word(standing))
+                        : fmt::format("an array of which {} of {} tasks wait", counts.waiting, tasks.size());
+  return ToldWait{
+      fmt::format("{} is {}: {}", name, state, why.empty() ? "it is about to join the queue" : why),
+      in_queue};
+}
+
+void WaitToBegin::look(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
+  if (told_ || std::chrono::steady_clock::now() < tell_at_) return;
+  told_ = true;
+  const std::string why = why_it_waits(spool, id);
+  command::print_message(
+      fmt::format("job {} has not begun: it is {}{}{}. This waits until it begins; Ctrl-C ends the wait, and "
+                  "the job stays",
+                  to_text(id), view::standing_word(standing), why.empty() ? "" : ": ", why));
 }
 
 std::int64_t last_shown_s(const JobSpool& spool) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -19,6 +20,27 @@ Result<std::vector<view::ListedTask>> all_listed(const JobSpool& spool, std::str
 
 /// Says of each task that stands in the queue, and has no reason yet, behind whom it stands there.
 void say_behind_whom(std::vector<view::ListedTask>& tasks);
+
+/// Why this task waits, as `berth jobs` says it; "": it is about to join the queue, or cannot be read.
+std::string why_it_waits(const JobSpool& spool, TaskId id);
+
+/// Why a job waits.
+struct ToldWait {
+  std::string told;       ///< a sentence
+  bool in_queue = false;  ///< it stands in the queue of the machine, for its GPUs
+};
+Result<ToldWait> wait_of(const JobSpool& spool, const NumberedJob& job);
+
+/// A user's wait until a task begins.
+class WaitToBegin {
+ public:
+  /// The task has not begun. Tells the user so once, and why, unless it begins within a second.
+  void look(const JobSpool& spool, TaskId id, const TaskStanding& standing);
+
+ private:
+  std::chrono::steady_clock::time_point tell_at_ = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  bool told_ = false;
+};
 
 /// When the user last read the table of all jobs on a terminal, since the epoch; 0: never.
 std::int64_t last_shown_s(const JobSpool& spool);

@@ -54,15 +54,19 @@ Result<std::int64_t> moment_from_text(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (const auto number = number_from_text<int>(text); number && *number >= 0 && *number <= 23)
     return fail(ErrorCode::usage, fmt::format("{0} of what? write {0}:00 or {0}h", *number));
+  const auto not_a_time = [] {
+    return fail(ErrorCode::usage, "must be a time of the day such as 22:00, or a span such as 2h");
+  };
   if (colon == std::string_view::npos) {
+    const bool begins_as_span = !text.empty() && text.front() >= '0' && text.front() <= '9';
+    if (!begins_as_span) return not_a_time();
     BERTH_LET(const auto seconds, seconds_from_text(text));
     BERTH_DO(check_time(seconds));
     return now + seconds;
   }
   const auto hour = number_from_text<int>(text.substr(0, colon));
   const auto minute = number_from_text<int>(text.substr(colon + 1));
-  if (!hour || !minute || *hour < 0 || *hour > 23 || *minute < 0 || *minute > 59)
-    return fail(ErrorCode::usage, "must be a time of the day such as 22:00, or a span such as 2h");
+  if (!hour || !minute || *hour < 0 || *hour > 23 || *minute < 0 || *minute > 59) return not_a_time();
   const std::time_t start = now;
   std::tm local{};
   ::localtime_r(&start, &local);

@@ -122,13 +122,20 @@ std::string waste_sentence(const Timeline& line, const Style& style) {
 }
 
 std::string own_sentence(const Timeline& line, std::uint32_t uid, const Style& style) {
-  std::vector<std::string> have;
+  // The devices of each end, in the order in which they are told.
+  std::vector<std::pair<std::string, std::vector<std::string>>> ends;
   for (const TimelineRow& row : line.rows) {
     for (const TimelineBar& bar : row.bars) {
-      if (is_live_lease(bar) && is_of(bar, uid))
-        have.push_back(fmt::format("GPU {}{}", printable(row.label), end_of(bar, style)));
+      if (!is_live_lease(bar) || !is_of(bar, uid)) continue;
+      std::string end = end_of(bar, style);
+      auto same = std::ranges::find(ends, end, &decltype(ends)::value_type::first);
+      if (same == ends.end()) same = ends.insert(same, {std::move(end), {}});
+      same->second.push_back(printable(row.label));
     }
   }
+  std::vector<std::string> have;
+  for (const auto& [end, labels] : ends)
+    have.push_back(fmt::format("GPU {}{}", view::label_list(labels), end));
   std::vector<const TimelineWaiter*> waits;
   for (const TimelineWaiter& waiter : line.queue) {
     if (waiter.uid == uid) waits.push_back(&waiter);

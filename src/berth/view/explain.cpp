@@ -248,6 +248,12 @@ bool follows(std::string_view label, std::string_view next) {
   return number && after && *after == *number + 1;
 }
 
+// "excluded by the site: a repair" in few words.
+std::string excluded_in_words(std::string_view reason) {
+  const std::size_t colon = reason.find(": ");
+  return fmt::format("excluded{}", colon == std::string_view::npos ? "" : reason.substr(colon));
+}
+
 }  // namespace
 
 std::string short_command(std::string_view command) {
@@ -303,7 +309,7 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
       return {device.state == DeviceState::ok ? ailment(device) : std::string(state_in_words(device.state)),
               Tone::bad};
     case Clause::not_excluded:
-      return {"excluded", Tone::faint};
+      return {excluded_in_words(printable(verdict.reason)), Tone::faint};
     case Clause::in_lease:
       return {"not in this lease", Tone::faint};
     case Clause::in_mask:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -40,6 +41,17 @@ std::string ending_of(const TaskStanding& standing) {
 
 std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& style) {
   return at_s ? clock_time(*at_s, style) : std::string(kUnknown);
+}
+
+// As it was asked for; nullopt: without a limit, or what another host tells is none.
+std::optional<std::int64_t> time_limit_s(const Job& job) {
+  constexpr std::string_view kTime = "--time=";
+  for (const std::string_view word : job.request) {
+    if (!word.starts_with(kTime)) continue;
+    const auto seconds = seconds_from_text(word.substr(kTime.size()), Unitless::is_base);
+    if (seconds) return *seconds;
+  }
+  return std::nullopt;
 }
 
 // How long it has run, the last time.
@@ -226,11 +238,32 @@ std::string numbers_of(const std::vector<std::uint64_t>& jobs) {
   return fmt::format("{} {}", jobs.size() == 1 ? "job" : "jobs", fmt::join(jobs, ", "));
 }
 
-/// The host of each job that stands in the queue, and what it asks for.
-using Requests = std::set<std::pair<std::string, std::vector<std::string>>>;
+/// Facts about other tasks that tell why one waits.
+struct OtherTasks {
+  /// The host of each job that stands in the queue, and what it asks for.
+  std::set<std::pair<std::string, std::vector<std::string>>> in_queue{};
+  /// The tasks that start in the place of another one, with that.
+  std::map<std::pair<std::string, TaskId>, TaskId> heirs{};
+  /// How many tasks of each array run or stand in the queue.
+  std::map<std::pair<std::string, std::uint64_t>, std::size_t> at_work{};
+};
+
+OtherTasks others_among(const std::vector<ListedTask>& tasks) {
+  OtherTasks others;
+  for (const ListedTask& task : tasks) {
+    const TaskStanding& standing = task.standing;
+    if (standing.in_queue) others.in_queue.emplace(task.host, task.job.request);
+    if (standing.in_queue && standing.passes_to)
+      others.heirs.emplace(std::pair(task.host, *standing.passes_to), task.id);
+    std::size_t at_work = standing.in_queue || standing.phase == TaskPhase::running ? 1 : 0;
+    if (task.counts) at_work = task.counts->running + (standing.in_queue ? 1 : 0);
+    others.at_work[{task.host, task.id.job}] += at_work;
+  }
+  return others;
+}
 
 // Why a job that is not in the queue waits.
-std::string waits_for(const ListedTask& task, const Requests& in_queue, const Style& style) {
+std::string waits_for(const ListedTask& task, const OtherTasks& others, const Style& style) {
   const Job& job = task.job;
   if (task.standing.on_hold) return fmt::format("held; to let it go: berth edit {} --no-hold", task.id.job);
   if (job.not_before_s.value_or(0) > style.now_s)
@@ -240,8 +273,15 @@ std::string waits_for(const ListedTask& task, const Requests& in_queue, const St
   before.insert(before.end(), job.after_fail.begin(), job.after_fail.end());
   if (!before.empty()) return fmt::format("comes after {}", numbers_of(before));
   if (job.singleton) return "of your jobs with its name one runs at a time, the earliest first";
-  return in_queue.contains({task.host, job.request})
-             ? "an earlier job of yours asks for the same, and one at a time stands in the queue"
+  const auto in_place_of = others.heirs.find({task.host, task.id});
+  if (in_place_of != others.heirs.end())
+    return fmt::format("first of your jobs with this request: it starts in the place of job {} in the queue",
+                       to_text(in_place_of->second));
+  const auto at_work = others.at_work.find({task.host, task.id.job});
+  if (job.at_once != 0 && at_work != others.at_work.end() && at_work->second >= job.at_once)
+    return fmt::format("of its tasks {} run at the same time at most, as you asked", job.at_once);
+  return others.in_queue.contains({task.host, job.request})
+             ? "another job of yours asks for the same, and one at a time stands in the queue"
              : "";
 }
 
@@ -250,12 +290,19 @@ std::string name_with_host(const ListedTask& task) {
                            : fmt::format("{} on {}", to_text(task.id), printable(task.host));
 }
 
-void remark_on(const ListedTask& task, const Requests& in_queue, const Style& style,
+// An array of which tasks run may have others that wait.
+bool waits_outside(const ListedTask& task) {
+  const TaskStanding& standing = task.standing;
+  if (standing.on_hold) return true;
+  if (standing.in_queue) return false;
+  return standing.phase == TaskPhase::waiting || (task.counts && task.counts->waiting != 0);
+}
+
+void remark_on(const ListedTask& task, const OtherTasks& others, const Style& style,
                std::vector<JobRemark>& remarks) {
   const TaskStanding& standing = task.standing;
   const std::string id = name_with_host(task);
-  const bool waits = standing.phase == TaskPhase::waiting && (!standing.in_queue || standing.on_hold);
-  if (auto why = waits ? waits_for(task, in_queue, style) : ""; !why.empty())
+  if (auto why = waits_outside(task) ? waits_for(task, others, style) : ""; !why.empty())
     add_remark(remarks, id, std::move(why));
   if (standing.in_queue && standing.passes_to)
     add_remark(remarks, id,
@@ -272,16 +319,13 @@ void remark_on(const ListedTask& task, const Requests& in_queue, const Style& st
 // `told_s`.
 std::string reasons_of(const std::vector<ListedTask>& tasks, const Style& style, std::int64_t told_s) {
   std::vector<JobRemark> remarks;
-  Requests in_queue;
-  for (const ListedTask& task : tasks) {
-    if (task.standing.in_queue) in_queue.emplace(task.host, task.job.request);
-  }
+  const OtherTasks others = others_among(tasks);
   for (const ListedTask& task : tasks) {
     const TaskStanding& standing = task.standing;
     if (!task.left_behind.empty())
       add_remark(remarks, name_with_host(task), left_in_words(task.id, printable(task.left_behind)));
     const bool was_told = is_over(standing) && standing.last_s != 0 && standing.last_s < told_s;
-    if (!was_told) remark_on(task, in_queue, style, remarks);
+    if (!was_told) remark_on(task, others, style, remarks);
   }
   std::string lines;
   for (const JobRemark& remark : remarks)
@@ -291,6 +335,14 @@ std::string reasons_of(const std::vector<ListedTask>& tasks, const Style& style,
 }
 
 }  // namespace
+
+std::string why_it_waits(const ListedTask& task, const std::vector<ListedTask>& all, const Style& style) {
+  std::vector<JobRemark> remarks;
+  remark_on(task, others_among(all), style, remarks);
+  std::string why;
+  for (const JobRemark& each : remarks) why += (why.empty() ? "" : "; ") + each.text;
+  return why;
+}
 
 std::string ended_line(TaskId id, const TaskStanding& standing, std::string_view command) {
   std::string how;
@@ -318,13 +370,6 @@ std::string left_in_words(TaskId id, std::string_view processes) {
       "has ended, and processes that it started still have its GPUs: {}; to end them: berth "
       "cancel {}",
       processes, to_text(id));
-}
-
-std::string_view standing_word(const TaskStanding& standing) {
-  if (standing.on_hold) return "held";
-  if (standing.in_queue) return "in line";
-  if (standing.phase == TaskPhase::ended) return exit_status_of(standing) == 0 ? "done" : "failed";
-  return to_text(standing.phase);
 }
 
 std::vector<Column> job_columns() {
@@ -355,7 +400,8 @@ Row job_row(const ListedTask& task, const Style& style) {
   add(clock_time(task.job.submitted_s, style));
   add(time_or_none(standing.started_s, style));
   add(time_or_none(standing.ended_s, style));
-  add(lasted(standing, style));
+  const auto limit_s = is_over(standing) ? std::nullopt : time_limit_s(task.job);
+  add(lasted(standing, style) + (limit_s ? " of " + duration_for_people(*limit_s) : ""));
   add(standing.devices.empty() ? std::string(kUnknown) : label_list(standing.devices));
   add(ending_of(standing));
   add(command_of(task));

@@ -67,7 +67,10 @@ std::string progress_line(const TaskCounts& counts, std::size_t all, std::size_t
 /// 12". `processes`: in words.
 std::string left_in_words(TaskId id, std::string_view processes);
 
-/// The state of a task in a word or two: "waiting", "in line", "running", "failed" …
-std::string_view standing_word(const TaskStanding& standing);
+using berth::standing_word;
+
+/// Why a task waits, as the lines below the table say it; "": it is about to join the queue. `all`: the jobs
+/// of its user, which may be before it.
+std::string why_it_waits(const ListedTask& task, const std::vector<ListedTask>& all, const Style& style);
 
 }  // namespace berth::view

@@ -187,14 +187,16 @@ std::string program_runs_table(const std::vector<ProgramRuns>& programs, const S
                     {span_text(program.median_ms)},
                     {program.peak_bytes ? bytes_for_people(*program.peak_bytes) : std::string(kUnknown)},
                     {energy_text(program.energy_mj)},
-                    {clock_time(program.last_s, style)}});
+                    {clock_time(program.last_s, style)},
+                    {cut(printable(program.command), kShownCommand)}});
   return table({{"PROGRAM", Align::left, 12},
                 {"RUNS", Align::right},
                 {"FAILED", Align::right, 0, 2},
                 {"TIME", Align::right},
                 {"PEAK", Align::right, 0, 3},
                 {"ENERGY", Align::right},
-                {"LAST", Align::left, 0, 1}},
+                {"LAST", Align::left, 0, 1},
+                {"COMMAND", Align::left, 10}},
                std::move(rows), style);
 }
 

@@ -38,5 +38,15 @@ export function Command({ words }: { words: string }) {
   );
 }
 
+/// What its user can change of a job that waits.
+export function EditCommands({ number, held }: { number: string; held: boolean }) {
+  return (
+    <>
+      <Command words={`berth edit ${number} ${held ? "--no-hold" : "--hold"}`} />
+      <Command words={`berth edit ${number} --first`} />
+    </>
+  );
+}
+
 /// As the terminal names leases: their last digits.
 export const shortId = (id: string) => id.slice(-6);

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { OwnJob } from "../api";
 import { askJobLog, askTasks, Refusal } from "../client";
-import { endOf, isBad, isOver, stateOf, tasksOf } from "../ownJobs";
-import { Command } from "./Copy";
+import { endOf, isBad, isOver, numberOf, stateOf, tasksOf, waits } from "../ownJobs";
+import { Command, EditCommands } from "./Copy";
 import { useFold } from "./fold";
 import { Moment } from "./Moment";
 
@@ -143,6 +143,7 @@ export function JobDetails({ job }: { job: OwnJob }) {
       {job.reason !== null && <p>{job.reason}</p>}
       <p class="commands">
         <Command words={`berth log ${job.id}`} />
+        {waits(job) && <EditCommands number={numberOf(job)} held={job.held === true} />}
         {!isOver(job) && <Command words={`berth cancel ${job.id}`} />}
       </p>
       <section>

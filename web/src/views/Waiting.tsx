@@ -3,7 +3,7 @@ import { isWaiterShown } from "../narrowing";
 import { userOf, type WaiterView } from "../state";
 import { counted, gib } from "../words";
 import { Age } from "./Age";
-import { Command, shortId } from "./Copy";
+import { Command, EditCommands, shortId } from "./Copy";
 import { useFold } from "./fold";
 import { Moment } from "./Moment";
 
@@ -67,7 +67,10 @@ function Waiter({ view }: { view: WaiterView }) {
       <span class="why" title={reasonOf(view)}>
         {reasonOf(view)}
       </span>
-      <Command words={`berth cancel ${shortId(waiter.id)}`} />
+      <span class="commands">
+        {waiter.job && <EditCommands number={`${waiter.job.number}`} held={false} />}
+        <Command words={`berth cancel ${waiter.job?.id ?? shortId(waiter.id)}`} />
+      </span>
       {(waiter.note || waiter.command) && (
         <span class="what">
           {waiter.note && <q>{waiter.note}</q>}{" "}

@@ -232,7 +232,8 @@ std::vector<ProgramRuns> runs_by_program(std::span<const Receipt> receipts) {
   std::vector<ProgramRuns> programs;
   for (auto each = order.rbegin(); each != order.rend(); ++each) {
     const std::vector<const Receipt*>& runs = groups[*each];
-    ProgramRuns& program = programs.emplace_back(ProgramRuns{runs.back()->program, runs.size()});
+    ProgramRuns& program =
+        programs.emplace_back(ProgramRuns{runs.back()->program, runs.back()->command, runs.size()});
     std::vector<std::int64_t> lasted;
     for (const Receipt* run : runs) {
       lasted.push_back(run->lasted_ms);

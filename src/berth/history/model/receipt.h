@@ -114,6 +114,7 @@ EarlierRuns earlier_runs(std::span<const Receipt> receipts, std::uint32_t uid, s
 /// What all runs of one program came to.
 struct ProgramRuns {
   std::string program;
+  std::string command{};  ///< the beginning of that of the newest run
   std::size_t runs = 0;
   std::size_t badly = 0;                ///< so many of them ended badly
   std::int64_t median_ms = 0;           ///< of how long they lasted

@@ -47,13 +47,13 @@ class Planner {
     plan_.new_request = wish_.new_request;
     pass_on();
     if (plan_.leaves_queue && !wish_.yes)
-      return fail(
-          ErrorCode::failure,
-          fmt::format("job {} has a place in the queue of the machine, and would give it up: {}. "
-                      "Nothing is changed. To do it all the same, say --yes",
-                      facts_.number,
-                      wish_.new_request ? "it would join anew, behind all who wait now"
-                                        : "no other job of yours with the same request could take it"));
+      return fail(ErrorCode::failure,
+                  fmt::format("job {} has a place in the queue of the machine, and would give it up: {}. "
+                              "Nothing is changed. {}",
+                              facts_.number,
+                              wish_.new_request ? "it would join anew, behind all who wait now"
+                                                : "no other job of yours with the same request could take it",
+                              kSayYes));
     say_what();
     return std::move(plan_);
   }
@@ -171,7 +171,7 @@ Error not_editable(std::uint64_t number, const std::vector<TaskStanding>& standi
         fmt::format("job {} runs, and only what waits is edited. `berth extend` makes its lease last longer",
                     number)};
   return {ErrorCode::failure,
-          fmt::format("job {} is over ({})", number, to_text(standing_of_all(standings).phase))};
+          fmt::format("job {} is over ({})", number, standing_word(standing_of_all(standings)))};
 }
 
 Result<EditPlan> plan_edit(const EditFacts& facts, const EditWish& wish) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "berth/base/error.h"
@@ -15,6 +16,9 @@
 // hands: that process stays where it is, and runs the job that is first then. So nobody else waits longer.
 // Whatever changes the request gives up that place.
 namespace berth {
+
+/// Ends the message of an edit that is refused only for what it costs.
+inline constexpr std::string_view kSayYes = "To do it all the same, say --yes";
 
 /// What a user wants changed.
 struct EditWish {

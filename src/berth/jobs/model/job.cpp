@@ -286,6 +286,13 @@ std::optional<TaskEvent> unknown_to_older(const Job& job) {
   return event;
 }
 
+std::string_view standing_word(const TaskStanding& standing) {
+  if (standing.on_hold) return "held";
+  if (standing.in_queue) return "in line";
+  if (standing.phase == TaskPhase::ended) return exit_status_of(standing) == 0 ? "done" : "failed";
+  return to_text(standing.phase);
+}
+
 bool may_begin(const TaskStanding& task) {
   return task.phase == TaskPhase::waiting && !task.on_hold && !task.outdated;
 }

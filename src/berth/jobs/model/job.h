@@ -247,6 +247,9 @@ struct TaskCounts {
 };
 TaskCounts counts_of(std::span<const TaskStanding> tasks);
 
+/// The state of a task in a word or two: "waiting", "in line", "running", "failed" …
+std::string_view standing_word(const TaskStanding& standing);
+
 /// Whether it may begin when it is its turn.
 bool may_begin(const TaskStanding& task);
 /// What makes a task wait again by the wish of its user.

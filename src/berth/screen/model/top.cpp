@@ -32,7 +32,7 @@ constexpr std::array<SectionWords, 6> kSections{{{TopSection::devices, "GPUS", "
 // In the order of TopOrder.
 constexpr std::array<std::string_view, 5> kOrders{"", "load", "memory", "user", "end"};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kKeys{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kKeys{
     {{"Up Down  k j", "one line up or down"},
      {"PgUp PgDn", "one page up or down"},
      {"Home End  g G", "to the first or the last line"},
@@ -44,6 +44,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kKeys{
      {"/", "show only lines that have these words; Esc ends it"},
      {"c", "copy the command for this line: release, cancel, run"},
      {"x", "end this lease, request or job of mine; asks first"},
+     {"o", "hold a waiting job of mine, or let it go"},
+     {"f  l", "put it first or last of my jobs with its request"},
      {"r", "look at once"},
      {"?  h", "this help"},
      {"Ctrl-Z", "stop; `fg` goes on"},

@@ -31,7 +31,7 @@ struct TopHours {
 
 /// What there is to show.
 struct TopSight {
-  Hosts hosts;  ///< this machine alone, or all of a lab; empty: nothing was seen yet
+  Hosts hosts{};  ///< this machine alone, or all of a lab; empty: nothing was seen yet
   bool is_lab = false;
   Trends trends{};
   std::shared_ptr<const RecordedLeases> past{};  ///< of this machine; null: no history is kept
@@ -121,6 +121,16 @@ struct TopDeed {
   enum class Kind { nothing, quit, look, copy, perform } kind = Kind::nothing;
   std::vector<std::string> words{};  ///< copy: a command line; perform: words for berth
 };
+
+/// The answer of berth to these words, which were to be performed.
+struct TopAnswer {
+  std::vector<std::string> words;
+  std::string said;
+};
+
+/// Shows an answer. If an edit of a job was refused only for what it costs, the reader is asked whether to do
+/// it all the same.
+void hear(TopView& view, const TopAnswer& answer);
 
 /// The view after a key. `screen`: what the reader saw when the key was pressed.
 TopDeed press(TopView& view, const Key& key, const TopScreen& screen, const TopSight& sight);

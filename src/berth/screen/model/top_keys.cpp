@@ -4,6 +4,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/screen/model/top.h"
+#include "berth/screen/model/top_edit.h"
 #include "berth/screen/model/top_graph.h"
 #include "berth/view/explain.h"
 
@@ -195,6 +196,10 @@ TopDeed press_character(TopView& view, char32_t character, const TopScreen& scre
     case 'x':
       ask_to_end(view, sight);
       return {};
+    case 'o':
+    case 'f':
+    case 'l':
+      return edit_job(view, sight, character);
     case '/':
       view.typing = true;
       return {};

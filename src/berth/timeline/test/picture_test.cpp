@@ -80,6 +80,23 @@ TEST_CASE("the first questions are answered in a sentence each") {
         "None of 1 GPU is free. Next: not known, since no lease has a time limit.");
 }
 
+TEST_CASE("of one's own GPUs those with the same end are named together") {
+  Timeline line{.from_s = kNoon - 1, .now_s = kNoon, .to_s = kNoon + 2 * kHour};
+  const auto add = [&](const std::string& label, BarEnd end, std::int64_t until_s) {
+    TimelineRow& row = line.rows.emplace_back();
+    row.uuid = label;
+    row.label = label;
+    row.bars = {bar(BarKind::lease, end, -1, until_s, "ada")};
+    row.bars[0].uid = kAda;
+    row.bars[0].id = TicketId{};
+  };
+  add("0", BarEnd::limit, kHour);
+  add("1", BarEnd::open, 2 * kHour);
+  add("2", BarEnd::limit, kHour);
+  add("3", BarEnd::limit, kHour);
+  CHECK(answers(line, kAda, kStyle)[1] == "You have GPU 0,2,3 until 13:00, GPU 1.");
+}
+
 TEST_CASE("what is expected is said as that, and its shape is not that of a limit") {
   Timeline line = of_all_kinds();
   line.rows[1].bars[0].expected_s = kNoon + kHour;

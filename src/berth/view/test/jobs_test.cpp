@@ -102,6 +102,50 @@ TEST_CASE("how long a job ran is shown, and of one that runs how long it has") {
   CHECK_FALSE(jobs_table(std::vector{task}, Style{.width = 200, .now_s = 1'700'007'400}).contains(" h "));
 }
 
+TEST_CASE("a time limit is shown until the job is over") {
+  ListedTask task = a_task();
+  task.job.request = {"--count=2", "--time=2h"};
+  task.standing = {};
+  const auto table = [&](std::int64_t now_s) {
+    return jobs_table(std::vector{task}, Style{.width = 200, .now_s = now_s});
+  };
+  CHECK(table(1'700'000'200).contains(" - of 2 h "));
+  task.standing.phase = TaskPhase::running;
+  task.standing.started_s = 1'700'000'200;
+  CHECK(table(1'700'000'260).contains(" 1 min of 2 h "));
+  task.standing.phase = TaskPhase::ended;
+  CHECK_FALSE(table(1'700'000'260).contains(" of "));
+  // Of another host, or of an older Berth.
+  task.standing.phase = TaskPhase::waiting;
+  task.job.request = {"--time=7200"};
+  CHECK(table(1'700'000'200).contains(" of 2 h "));
+  task.job.request = {"--time=soon"};
+  CHECK_FALSE(table(1'700'000'200).contains(" of "));
+}
+
+TEST_CASE("an array of which as many tasks run as may says so, and so does each task that waits") {
+  ListedTask array = a_task();
+  array.id = {13, {}};
+  array.job.at_once = 2;
+  array.job.after = array.job.after_ok = array.job.after_fail = {};
+  array.job.singleton = false;
+  array.job.not_before_s.reset();
+  array.standing = {};
+  array.standing.phase = TaskPhase::running;
+  array.counts = TaskCounts{.waiting = 3, .running = 2};
+  const std::string why = "of its tasks 2 run at the same time at most, as you asked";
+  CHECK(jobs_table(std::vector{array}, Style{.width = 200}).contains("job 13: " + why));
+  array.counts->running = 1;
+  CHECK_FALSE(jobs_table(std::vector{array}, Style{.width = 200}).contains(why));
+  std::vector<ListedTask> tasks(3, array);
+  for (unsigned index = 0; index < 3; ++index) {
+    tasks[index].id = {13, index};
+    tasks[index].counts.reset();
+  }
+  tasks[2].standing.phase = TaskPhase::waiting;
+  CHECK(jobs_table(tasks, Style{.width = 200}).contains("job 13.2: " + why));
+}
+
 TEST_CASE("what is no document about jobs is refused, whatever it is") {
   const std::string one = jobs_json(std::vector{a_task()}, Layout::line);
   const auto spoiled = [&](const std::string& word, const std::string& other) {
