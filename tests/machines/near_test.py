@@ -1,8 +1,6 @@
 """--near PATH: hosts on which the path is come first, without a store and with one."""
 
 import json
-import os
-import signal
 
 import pytest
 from desks import lab_with
@@ -61,14 +59,6 @@ def test_it_waits_where_the_path_is_although_another_host_is_free(machine_with_d
     assert waiting.communicate(timeout=60)[0] == of_host(machine_with_data, 1)
 
 
-def test_it_runs_elsewhere_once_the_hosts_with_the_path_have_refused(machine_with_data):
-    hold(machine_with_data.hosts[1])
-    done = machine_with_data.anywhere("--near", HERE, "--no-wait", *SAY_WHERE)
-    assert done.stdout == of_host(machine_with_data, 0), done.stderr
-    done = machine_with_data.anywhere("--near", HERE, "-n", "2", *SAY_WHERE)
-    assert done.stdout == of_host(machine_with_data, 0), done.stderr
-
-
 def test_why_says_of_each_host_whether_the_path_is_there(machine_with_data):
     machine_with_data.add_down("gpu3")
     words = ("why", "--anywhere", "--hosts", "gpu1,gpu2,gpu3", "--near", HERE)
@@ -117,60 +107,3 @@ def test_in_the_line_of_a_lab_it_waits_for_the_hosts_with_the_path(store_with_da
     for job in jobs:
         assert job.communicate(timeout=60)[0] == of_host(lab, 1)
     eventually(lambda: is_empty(lab))
-
-
-@pytest.mark.store
-def test_in_the_line_of_a_lab_it_runs_elsewhere_once_the_hosts_with_the_path_have_refused(store_with_data):
-    lab = store_with_data
-    hold(lab.hosts[1])
-    for words in (("--no-wait",), ("--wait", "1s"), ("-n", "2")):
-        done = lab.anywhere("--near", HERE, *words, *SAY_WHERE, env=lab.desks[0].env())
-        assert done.stdout == of_host(lab, 0), done.stderr
-    eventually(lambda: is_empty(lab))
-
-
-@pytest.mark.store
-def test_in_the_line_of_a_lab_it_runs_elsewhere_if_earlier_ones_keep_it_from_the_path(store_with_data):
-    lab = store_with_data
-    # Somebody who may join gpu2, and does not.
-    ticket = {"home": "desk9", "uid": 1, "lane": 1, "hosts": ["gpu2"], "joined": []}
-    lab.etcd.ask("kv/put", key="/berth/1/ticket/desk9-" + "ab" * 16, value=json.dumps(ticket))
-    done = lab.anywhere("--near", HERE, "--no-wait", *SAY_WHERE, env=lab.desks[0].env())
-    assert done.stdout == of_host(lab, 0), done.stderr
-
-
-@pytest.mark.store
-def test_in_the_line_of_a_lab_a_lost_host_with_the_path_gives_it_a_place_for_the_others(store_with_data):
-    lab = store_with_data
-    gpu1, gpu2 = lab.hosts
-    for host in (gpu2, *[gpu1] * 4):
-        hold(host)
-    job = lab.desks[0].waits("--near", HERE, *SAY_WHERE)
-    eventually(lambda: len(gpu2.tickets()) == 2)
-    (before,) = lab.etcd.keys("ticket")
-    for pid in gpu2.envoys():
-        os.kill(pid, signal.SIGKILL)
-    eventually(lambda: named_hosts(lab) == [["gpu1"]])
-    (after,) = lab.etcd.keys("ticket")
-    assert before != after
-    eventually(lambda: len(gpu1.tickets()) == 5)
-    job.terminate()
-    eventually(lambda: is_empty(lab))
-
-
-@pytest.mark.store
-def test_in_the_line_of_a_lab_it_waits_for_all_where_no_host_has_the_path(store_with_data):
-    lab = store_with_data
-    for host in (lab.hosts[1], *[lab.hosts[0]] * 4):
-        hold(host)
-    lab.desks[0].waits("--near", f"{HERE}/none", *SAY_WHERE)
-    assert named_hosts(lab) == [["gpu1", "gpu2"]]
-
-
-@pytest.mark.store
-def test_at_a_desk_with_a_store_all_that_can_be_said_of_no_host_is_said_once(store_with_data):
-    lab = store_with_data
-    done = lab.anywhere("--near", HERE, "-n", "8", *SAY_WHERE, env=lab.desks[0].env())
-    assert done.returncode != 0
-    assert "the command starts on none of the hosts" in done.stderr
-    assert done.stderr.count("gpu1: ") == done.stderr.count("gpu2: ") == 1

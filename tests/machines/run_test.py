@@ -201,25 +201,6 @@ def test_one_that_is_deaf_to_a_lost_connection_is_ended_all_the_same(two):
     eventually(lambda: gpu1.tickets() == [])
 
 
-def test_of_many_hosts_it_waits_on_all_and_goes_on_where_one_is_lost(machines):
-    hosts = [machines.add(f"gpu{number}", "1xH100") for number in range(1, 7)]
-    holders = [busy(host) for host in hosts]
-    job = machines.start_anywhere("--", "sh", "-c", WHERE)
-
-    def waits_on() -> list[str]:
-        return [host.name for host in hosts if len(host.tickets()) == 2]
-
-    # It joins a few at first, and the others when it has not started there.
-    eventually(lambda: len(waits_on()) == 6)
-    for pid in hosts[0].envoys():
-        os.kill(pid, signal.SIGKILL)
-    eventually(lambda: waits_on() == [host.name for host in hosts[1:]])
-    holders[5].terminate()
-    out, err = job.communicate(timeout=PATIENCE_S)
-    assert (job.returncode, where(out)) == (0, "gpu6"), err
-    eventually(lambda: waits_on() == [] and all(host.envoys() == [] for host in hosts))
-
-
 def test_of_many_hosts_the_one_that_is_free_starts_it_however_many_hang(machines):
     for number in range(1, 4):
         machines.add_silent(f"silent{number}")

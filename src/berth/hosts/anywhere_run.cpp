@@ -1,6 +1,6 @@
 // `berth run --anywhere`: in the queue on several hosts at once, through an ssh to each, until one of them
-// grants the request and asks whether to start. Which host that is, is decided here and nowhere else
-// (src/berth/hosts/model/host_selection.h). From then on this process passes streams, signals and the window.
+// grants the request and asks whether to start. What is done when, and which host that is, is decided in
+// src/berth/hosts/model/caller.h. From then on this process passes streams, signals and the window.
 
 #include "berth/hosts/anywhere_run.h"
 
@@ -8,20 +8,26 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "berth/base/printable.h"
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
-#include "berth/hosts/ask_hosts.h"
 #include "berth/hosts/channel.h"
 #include "berth/hosts/far_command.h"
 #include "berth/hosts/host_queues_report.h"
 #include "berth/hosts/lab_queue_entry.h"
-#include "berth/hosts/model/host_selection.h"
+#include "berth/hosts/model/caller.h"
 #include "berth/hosts/own_terminal.h"
 #include "berth/hosts/passed_environment.h"
 #include "berth/lab_queue/model/lab_tickets.h"
@@ -34,25 +40,10 @@
 namespace berth::hosts {
 namespace {
 
-using namespace std::chrono_literals;
-using host_selection::Message;
 using Clock = std::chrono::steady_clock;
 
-// Hosts that have made no offer by then are not waited for, where others have.
-constexpr auto kPatienceForOffers = 3s;
-// How much longer than for the first offer, or the first grant, the others are waited for: the best of those
-// that can start it now is chosen, and not the one whose ssh was first.
-constexpr int kGatheringShare = 5;
-constexpr auto kLongestGathering = 50ms;
 // Of a wait: the host's site decides.
 constexpr std::int64_t kNotSaid = -1;
-// How a wait goes is told from here on: often another host grants the request within this time.
-constexpr auto kFirstReport = 1s;
-// When the time is over, an agent that has not told the place yet is given so long to say it, or that the
-// store does not answer: it waits 3 s for that.
-constexpr auto kPatienceForPlace = 5s;
-// A host that lets a grant go sooner has failed, and was not only told nothing.
-constexpr auto kGrantIsKept = 5s;
 
 // As the user came here: links in it may lead elsewhere on another host.
 Result<std::string> folder_as_called() {
@@ -71,11 +62,6 @@ std::vector<std::string> names_of(const std::vector<LabHost>& hosts) {
   std::vector<std::string> names;
   for (const LabHost& host : hosts) names.push_back(host.name);
   return names;
-}
-
-// In the lab queue a host is one host, whoever logs in there.
-std::string name_in_lab(const LabHost& host) {
-  return host.name.substr(host.name.rfind('@') + 1);
 }
 
 // A command there hangs on no connection that another command has too.
@@ -101,37 +87,21 @@ class Caller {
         ssh_(ssh_alone()),
         terminal_(::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1),
         report_(view::request_in_words(request_), names_of(hosts_), options.run.quiet),
-        untold_(hosts_.size()),
-        has_stood_(hosts_.size()),
-        left_(hosts_.size()),
         snapshots_(hosts_.size()),
         grants_(hosts_.size()),
-        granted_at_(hosts_.size()),
-        lab_queue_(std::move(lab)),
-        offers_are_in_(joining() == host_selection::Joining::as_opened) {}
+        channels_(hosts_.size()),
+        lab_queue_(std::move(lab)) {}
 
   Result<int> go() {
     BERTH_DO(prepare_question());
-    open_all();
-    while (!selection_.failure && !selection_.started && !stopped_) {
-      if (!awaited_.empty()) enter_lab_queue();
-      if (stopped_) break;
-      std::vector<pollfd> others;
-      if (signals_) others.push_back({signals_->descriptor(), POLLIN, 0});
-      if (entry_) entry_->add_to(others);
-      wait_on(channels_, others, next_deadline());
-      handle_signals();
-      if (entry_) poll_lab_queue();
-      for (std::size_t i = 0; i < channels_.size(); ++i)
-        if (channels_[i]) hear(i);
-      tell_standings();
-      handle_times();
-      choose_of_granting();
+    take(caller::begin(
+        {request_, names_of(hosts_), !lab_queue_.socket.empty(), !options_.far.near.empty(), wait_}, now()));
+    handle_answers();
+    while (!ending_) {
+      happen(caller::Settled{});
+      if (const auto sleep = std::exchange(sleep_, std::nullopt)) listen(sleep->until);
     }
-    report_.end();
-    if (stopped_) return std::unexpected(*stopped_);
-    if (selection_.failure) return std::unexpected(*selection_.failure);
-    return serve();
+    return *std::move(ending_);
   }
 
  private:
@@ -156,7 +126,7 @@ class Caller {
     BERTH_LET(const auto wait_s, wait_that_is_said(run.lease, kNotSaid));
     ask.patient = !wait_s;
     if (wait_s && wait_s != kNotSaid) lease.wait = std::chrono::seconds(*wait_s);
-    wait_ = lease.wait;
+    if (lease.wait) wait_ = *lease.wait;
     BERTH_LET(lease.variables, passed_environment(options_.far.passed_variables, command::own_environment()));
     for (const auto& [name, value] : run.hooks.environment)
       lease.variables.push_back(fmt::format("{}={}", name, value));
@@ -167,349 +137,170 @@ class Caller {
     return {};
   }
 
-  void handle_times() {
-    const auto now = Clock::now();
-    if (first_offer_at_ && !first_offers_are_in_ && now >= gathered_at(*first_offer_at_)) {
-      first_offers_are_in_ = true;
-      happen(0, host_selection::FirstOffers{});
-    }
-    if (!offers_are_in_ && now >= began_ + kPatienceForOffers) {
-      offers_are_in_ = true;
-      happen(0, host_selection::EnoughOffers{});
-    }
+  // --- what the step says
+
+  static caller::Moment now() {
+    return std::chrono::duration_cast<caller::Moment>(Clock::now().time_since_epoch());
   }
 
-  // When those about as near as the one that was the first at `first` have been heard too.
-  Clock::time_point gathered_at(Clock::time_point first) const {
-    return first + std::min<Clock::duration>((first - began_) / kGatheringShare, kLongestGathering);
+  void happen(caller::What what) {
+    take(caller::next(std::move(state_), {now(), std::move(what)}));
+    handle_answers();
   }
 
-  void choose_of_granting() {
-    if (selection_.chosen || asking_ || stopped_) return;
-    std::vector<std::size_t> granting;
-    for (std::size_t i = 0; i < hosts_.size(); ++i)
-      if (grants_[i] && channels_[i]) granting.push_back(i);
-    if (granting.empty() || (is_gathering() && Clock::now() < gathered_at(*first_grant_at_))) return;
-    const std::size_t host = host_selection::tightest(selection_, granting);
-    if (!has_queue()) return happen(host, host_selection::AsksToStart{});
-    // Whether it may start there, the store says.
-    asking_ = host;
-    entry_->ask_to_start(name_in_lab(hosts_[host]));
-  }
-
-  /// Whether a host in whose line it stands may still grant it at once.
-  bool is_gathering() const {
-    for (std::size_t i = 0; i < hosts_.size(); ++i)
-      if (selection_.hosts[i].state == host_selection::HostState::in_queue && !grants_[i] && !has_stood_[i])
-        return true;
-    return false;
-  }
-
-  bool has_queue() const { return !lab_queue_.socket.empty(); }
-
-  host_selection::Joining joining() const {
-    using enum host_selection::Joining;
-    if (has_queue()) return options_.far.near.empty() ? as_opened : as_opened_by_offers;
-    return options_.far.near.empty() ? few_at_once : by_offers;
-  }
-
-  void open_all() {
-    auto step = host_selection::begin(request_, names_of(hosts_), joining());
-    selection_ = std::move(step.state);
-    channels_.resize(hosts_.size());
-    // A host gets its messages after its greeting.
-    for (const Message& message : step.messages) {
-      if (message.kind == Message::Kind::await_opening)
-        awaited_.push_back(message.host);
-      else
-        open_channel(message.host);
+  // The result of a deed counts after all deeds of the same step.
+  void handle_answers() {
+    while (!answers_.empty() && !ending_) {
+      caller::What answer = std::move(answers_.front());
+      answers_.pop_front();
+      take(caller::next(std::move(state_), {now(), std::move(answer)}));
     }
   }
 
-  void open_channel(std::size_t i) {
-    auto channel = Channel::open(hosts_[i], ssh_, terminal_);
+  void take(caller::Step step) {
+    state_ = std::move(step.state);
+    for (caller::Action& action : step.actions) {
+      if (ending_) return;
+      std::visit([this](auto& what) { perform(std::move(what)); }, action);
+    }
+  }
+
+  void perform(caller::Connect&& what) {
+    auto channel = Channel::open(hosts_[what.host], ssh_, terminal_);
     if (channel)
-      channels_[i] = std::make_unique<Channel>(*std::move(channel));
+      channels_[what.host] = std::make_unique<Channel>(*std::move(channel));
     else
-      leave(i, channel.error());
+      answers_.emplace_back(caller::Lost{what.host, channel.error()});
+  }
+  void perform(caller::AskForOffer&& what) { send(what.host, question_for_offer_); }
+  void perform(caller::AskToRun&& what) { send(what.host, question_); }
+  void perform(caller::SayJoin&& what) { send(what.host, encode(CallerWord::join)); }
+  void perform(caller::Disconnect&& what) {
+    channels_[what.host].reset();
+    report_.forget(what.host);
   }
 
-  // --- the lab queue
+  void perform(caller::SayYes&& what) {
+    const auto& hook = options_.run.hooks.before_yes;
+    if (const auto goes_on = hook ? hook(devices_at(what.host)) : Result<void>{}; !goes_on)
+      return (void)answers_.emplace_back(caller::NotSaid{goes_on.error()});
+    // From here on a signal is for the command, wherever that is.
+    signals_.emplace(terminal_);
+    send(what.host, encode(CallerWord::yes));
+  }
 
   // A single entry serves all of these hosts; an earlier entry was for hosts that are all gone.
-  void enter_lab_queue() {
+  void perform(caller::EnterLabQueue&& what) {
     std::vector<std::string> names;
-    for (const std::size_t i : std::exchange(awaited_, {})) names.push_back(name_in_lab(hosts_[i]));
+    for (const std::size_t host : what.hosts) names.push_back(name_in_lab(host));
     auto entry = LabQueueEntry::take(lab_queue_.socket, lab_queue_.lane, request_.count, std::move(names));
-    if (!entry) {
-      stopped_ = entry.error();
-      return;
-    }
+    if (!entry) return (void)answers_.emplace_back(caller::Dismissed{entry.error()});
     entry_ = *std::move(entry);
-    is_told_ = false;
-    limit_.clear();
-    absence_.clear();
-    silence_.clear();
-    entered_at_ = Clock::now();
-    if (wait_) until_ = entered_at_ + *wait_;
+    answers_.emplace_back(caller::Entered{});
   }
+  void perform(caller::TellJoined&& what) { entry_->joined(name_in_lab(what.host)); }
+  void perform(caller::TellLeft&& what) { entry_->left(name_in_lab(what.host)); }
+  void perform(caller::TellClosed&& what) { entry_->let_go(name_in_lab(what.host)); }
+  void perform(caller::AskToStart&& what) { entry_->ask_to_start(name_in_lab(what.host)); }
 
-  void poll_lab_queue() {
-    const LabQueueEntry::News news = entry_->poll();
-    for (const std::string& name : news.opened)
-      for (const std::size_t i : hosts_named(name)) open_host(i);
-    for (const std::string& name : news.closed)
-      for (const std::size_t i : hosts_named(name)) close_host(i);
-    if (news.absent) tell_absence(*news.absent);
-    if (news.silent) tell_silence(*news.silent);
-    if (news.limit) tell_limit(*news.limit);
-    if (news.yes) start_on(*news.yes);
-    if (news.ended && !selection_.chosen) stopped_ = news.ended;
-    if (news.position) report_position(*news.position);
-    const auto now = Clock::now();
-    if (!until_ || now < *until_ || stopped_ || !awaited_.empty()) return;
-    if (is_told_ || news.silent || now >= *until_ + kPatienceForPlace) give_up_unopened();
-  }
-
-  // The envoy joins by itself, so the word is not passed on.
-  void open_host(std::size_t i) {
-    if (selection_.chosen || selection_.hosts[i].state != host_selection::HostState::awaited) return;
-    selection_ = host_selection::next(std::move(selection_), i, host_selection::Opened{}).state;
-    open_channel(i);
-  }
-
-  // Until it is opened again.
-  void close_host(std::size_t i) {
-    if (selection_.chosen) return;
-    disconnect(i);
-    grants_[i].reset();
-    untold_[i].reset();
-    if (asking_ == i) asking_.reset();
-    happen(i, host_selection::Closed{});
-    entry_->let_go(name_in_lab(hosts_[i]));
-  }
-
-  // If this host was lost meanwhile, the agent was told so and takes the start back.
-  void start_on(const std::string& name) {
-    for (const std::size_t i : hosts_named(name))
-      if (asking_ == i) return happen(i, host_selection::AsksToStart{});
-  }
-
-  std::vector<std::size_t> hosts_named(std::string_view name) const {
-    std::vector<std::size_t> named;
-    for (std::size_t i = 0; i < hosts_.size(); ++i)
-      if (name_in_lab(hosts_[i]) == name) named.push_back(i);
-    return named;
-  }
-
-  void tell_limit(const std::string& why) {
-    limit_ = why;
-    if (why.empty() || options_.run.quiet) return;
-    report_.end();
-    command::print_message(fmt::format("this request waits, because {}", why));
-  }
-
-  void tell_absence(const std::string& why) {
-    absence_ = why;
-    if (options_.run.quiet || wait_ == 0ms) return;
-    report_.end();
-    command::print_message(
-        why.empty() ? "the agent is there now"
-                    : fmt::format("this request waits for the agent of this machine, 30 s at most: {}", why));
-  }
-
-  void tell_silence(const std::string& why) {
-    silence_ = why;
+  void perform(caller::Tell&& what) {
     if (options_.run.quiet) return;
     report_.end();
+    command::print_message(what.sentence);
+  }
+  void perform(caller::TellOut&& what) { report_.drop(what.host, std::move(what.why)); }
+
+  void perform(caller::Serve&& what) {
+    report_.end();
+    tell_what_it_has(what.host);
+    if (entry_) entry_->runs_on(name_in_lab(what.host));
+    FarCommand command(*channels_[what.host], *signals_, token_, terminal_, options_.run.hooks.look,
+                       entry_ ? &*entry_ : nullptr);
+    const auto ending = command.serve();
+    if (!ending) return (void)answers_.emplace_back(caller::Lost{what.host, ending.error()});
+    end(*ending);
+  }
+
+  void perform(caller::EndCancelled&& what) {
+    report_.end();
     command::print_message(
-        why.empty()
-            ? "the store of the lab answers again"
-            : fmt::format("the store of the lab does not answer, so nothing starts; this request keeps "
-                          "its place: {}",
-                          why));
+        fmt::format("this request was cancelled on {}, so it ends on all hosts", hosts_[what.host].name));
+    channels_.clear();
+    sys::end_like({0, SIGTERM});
+  }
+  void perform(caller::Fail&& what) {
+    report_.end();
+    ending_ = std::unexpected(std::move(what.why));
   }
 
-  void report_position(std::size_t position) {
-    is_told_ = true;
-    const bool stands = std::ranges::any_of(channels_, [](const auto& each) { return each != nullptr; });
-    if (!options_.run.quiet && !stands && position > 0)
-      command::print_message(fmt::format("waiting behind {} request{} in the queue of the lab", position,
-                                         position == 1 ? "" : "s"));
+  void perform(caller::Sleep&& what) { sleep_ = what; }
+
+  void send(std::size_t host, std::string_view text) {
+    if (channels_[host]) channels_[host]->send(text);
   }
 
-  void give_up_unopened() {
-    const bool no_wait = *until_ == entered_at_;
-    std::string reason =
-        no_wait ? "earlier requests wait for it in the queue of the lab"
-                : "earlier requests waited for it in the queue of the lab until the time was over";
-    if (!limit_.empty()) reason = limit_;
-    if (!absence_.empty())
-      reason = absence_;
-    else if (!silence_.empty())
-      reason = fmt::format("the store of the lab does not answer: {}", silence_);
-    else if (!is_told_)
-      reason = "the store of the lab does not answer";
-    const Error why{no_wait ? ErrorCode::not_now : ErrorCode::timed_out, reason};
-    // Where the last of them is left, others become awaited, with a time of their own.
-    std::vector<std::size_t> unopened;
-    for (std::size_t i = 0; i < hosts_.size(); ++i)
-      if (selection_.hosts[i].state == host_selection::HostState::awaited) unopened.push_back(i);
-    for (const std::size_t i : unopened) leave(i, why);
+  // --- what has come
+
+  void listen(std::optional<caller::Moment> until) {
+    std::vector<pollfd> others;
+    if (signals_) others.push_back({signals_->descriptor(), POLLIN, 0});
+    if (entry_) entry_->add_to(others);
+    wait_on(channels_, others, next_deadline(until));
+    handle_signals();
+    if (entry_)
+      for (caller::What& what : entry_->poll())
+        if (!ending_) happen(std::move(what));
+    for (std::size_t host = 0; host < channels_.size(); ++host) hear(host);
+    // Once a host was told yes, nobody waits any more.
+    if (!signals_) report_.tell();
   }
 
-  // A host waits some time for the word and then lets the GPUs go. The request gets in the queue there again,
-  // when it is opened again: its place in the lab queue is the same.
-  bool requeues(std::size_t i, const Error& why) {
-    if (!entry_ || !grants_[i] || selection_.chosen) return false;
-    grants_[i].reset();
-    const auto now = Clock::now();
-    // The host says so itself. Whoever was stopped for long reads the grant only now.
-    const bool has_waited = why.code == ErrorCode::timed_out || now - granted_at_[i] >= kGrantIsKept;
-    if (!has_waited || (until_ && now >= *until_)) return false;
-    close_host(i);
-    return true;
-  }
-
-  std::optional<Clock::time_point> next_deadline() const {
-    std::optional<Clock::time_point> next;
-    const auto at_latest = [&](Clock::time_point at) { next = std::min(next.value_or(at), at); };
-    if (!offers_are_in_) at_latest(began_ + kPatienceForOffers);
-    if (first_offer_at_ && !first_offers_are_in_) at_latest(gathered_at(*first_offer_at_));
-    if (first_grant_at_ && !asking_ && Clock::now() < gathered_at(*first_grant_at_))
-      at_latest(gathered_at(*first_grant_at_));
-    if (Clock::now() < began_ + kFirstReport) at_latest(began_ + kFirstReport);
-    if (entry_) {
-      if (const auto at = entry_->next_deadline()) at_latest(*at);
-      if (until_ && Clock::now() < *until_)
-        at_latest(*until_);
-      else if (until_ && !is_told_)
-        at_latest(*until_ + kPatienceForPlace);
-    }
-    for (const auto& channel : channels_)
-      if (channel && !channel->has_greeted()) at_latest(channel->opened_at() + kPatienceForHello);
+  Deadline next_deadline(std::optional<caller::Moment> until) const {
+    Deadline next;
+    if (until) next = Clock::time_point(*until);
+    for (const Deadline& each : {report_.next_deadline(), entry_ ? entry_->next_deadline() : std::nullopt})
+      if (each) next = std::min(next.value_or(*each), *each);
     return next;
   }
 
-  void hear(std::size_t i) {
-    while (channels_[i] && !selection_.started && !stopped_) {
-      auto message = channels_[i]->next_message();
+  void hear(std::size_t host) {
+    while (!ending_ && channels_[host]) {
+      auto message = channels_[host]->next_message();
       if (!message) break;
       if (!*message)
-        leave(i, message->error());
+        happen(caller::Lost{host, message->error()});
       else
-        take(i, **message);
+        hear(host, **message);
     }
-    if (!channels_[i] || selection_.started || stopped_) return;
-    const Channel& channel = *channels_[i];
-    if (channel.has_ended())
-      leave(i, channels_[i]->why_ended());
-    else if (!channel.has_greeted() && Clock::now() >= channel.opened_at() + kPatienceForHello)
-      leave(i, why_silent(hosts_[i], kPatienceForHello, false));
+    if (!ending_ && channels_[host] && channels_[host]->has_ended())
+      happen(caller::Lost{host, channels_[host]->why_ended()});
   }
 
-  void take(std::size_t i, const EnvoyMessage& message) {
-    if (const auto* hello = std::get_if<EnvoyHello>(&message)) {
-      if (const auto known = check_hello(*hello); !known) return leave(i, known.error());
-      const bool is_asked = selection_.hosts[i].state == host_selection::HostState::asked;
-      channels_[i]->send(is_asked ? question_for_offer_ : question_);
-    } else if (const auto* offer = std::get_if<Offer>(&message)) {
-      if (!first_offer_at_) first_offer_at_ = Clock::now();
-      // No connection is kept for as long as the request waits in the lab queue.
-      if (has_queue() && selection_.hosts[i].state == host_selection::HostState::asked) disconnect(i);
-      happen(i, host_selection::Offered{*offer});
-    } else if (std::holds_alternative<Begun>(message)) {
-      happen(i, host_selection::Begins{});
-    } else if (std::holds_alternative<Cancelled>(message)) {
-      end_cancelled(i);
-    } else if (const auto* lease = std::get_if<leasing::LeaseMessage>(&message)) {
-      take_of_lease(i, *lease);
-    }
+  void hear(std::size_t host, const EnvoyMessage& message) {
+    if (const auto* hello = std::get_if<EnvoyHello>(&message))
+      happen(caller::Hello{host, hello->version});
+    else if (const auto* offer = std::get_if<Offer>(&message))
+      happen(caller::Offered{host, *offer});
+    else if (std::holds_alternative<Begun>(message))
+      happen(caller::Begins{host});
+    else if (std::holds_alternative<Cancelled>(message))
+      happen(caller::Cancelled{host});
+    else if (const auto* lease = std::get_if<leasing::LeaseMessage>(&message))
+      hear_of_lease(host, *lease);
   }
 
-  // As a request ends that is cancelled here.
-  [[noreturn]] void end_cancelled(std::size_t i) {
-    report_.end();
-    command::print_message(
-        fmt::format("this request was cancelled on {}, so it ends on all hosts", hosts_[i].name));
-    for (auto& channel : channels_) channel.reset();
-    sys::end_like({0, SIGTERM});
-  }
-
-  void take_of_lease(std::size_t i, const leasing::LeaseMessage& message) {
-    if (entry_) entry_->joined(name_in_lab(hosts_[i]));
+  void hear_of_lease(std::size_t host, const leasing::LeaseMessage& message) {
     if (const auto* standing = std::get_if<Standing>(&message)) {
-      untold_[i] = *standing;
-      has_stood_[i] = true;
+      report_.show(host, *standing);
+      happen(caller::Waits{host});
     } else if (const auto* snapshot = std::get_if<Snapshot>(&message)) {
-      snapshots_[i] = *snapshot;
+      snapshots_[host] = *snapshot;
     } else if (const auto* granted = std::get_if<leasing::LeaseGranted>(&message)) {
-      grants_[i] = *granted;
-      granted_at_[i] = Clock::now();
-      if (!first_grant_at_) first_grant_at_ = granted_at_[i];
+      grants_[host] = *granted;
+      happen(caller::Grants{host});
     } else if (const auto* refused = std::get_if<leasing::LeaseRefused>(&message)) {
-      leave(i, refused->error);
+      happen(caller::Lost{host, refused->error});
     }
-  }
-
-  void tell_standings() {
-    if (selection_.chosen || Clock::now() < began_ + kFirstReport) return;
-    for (std::size_t i = 0; i < untold_.size(); ++i) {
-      if (untold_[i]) report_.show(i, *untold_[i]);
-      if (left_[i]) report_.drop(i, *left_[i]);
-      untold_[i].reset();
-      left_[i].reset();
-    }
-  }
-
-  void leave(std::size_t i, Error why) {
-    if (requeues(i, why)) return;
-    if (!selection_.chosen) {
-      // Nothing has started there, and the next host that grants it is asked for.
-      if (entry_) entry_->left(name_in_lab(hosts_[i]));
-      if (asking_ == i) asking_.reset();
-    }
-    channels_[i].reset();
-    untold_[i].reset();
-    const std::string text = why.message;
-    happen(i, host_selection::Gone{std::move(why)});
-    if (!selection_.failure && !selection_.chosen) left_[i] = text;
-  }
-
-  void happen(std::size_t i, host_selection::Event what) {
-    host_selection::Step step = host_selection::next(std::move(selection_), i, std::move(what));
-    selection_ = std::move(step.state);
-    for (const Message& message : step.messages) pass_on(message);
-  }
-
-  void pass_on(const Message& message) {
-    auto& channel = channels_[message.host];
-    if (message.kind == Message::Kind::await_opening) {
-      disconnect(message.host);  // it has not offered
-      awaited_.push_back(message.host);
-      return;
-    }
-    if (!channel) return;
-    if (message.kind == Message::Kind::join) {
-      channel->send(encode(CallerWord::join));
-    } else if (message.kind == Message::Kind::yes) {
-      const auto& hook = options_.run.hooks.before_yes;
-      if (const auto goes_on = hook ? hook(devices_at(message.host)) : Result<void>{}; !goes_on) {
-        stopped_ = goes_on.error();
-        channel.reset();
-        return;
-      }
-      // From here on a signal is for the command, wherever that is.
-      signals_.emplace(terminal_);
-      channel->send(encode(CallerWord::yes));
-    } else if (message.kind == Message::Kind::let_go) {
-      disconnect(message.host);
-    }
-  }
-
-  void disconnect(std::size_t i) {
-    if (channels_[i]) channels_[i]->let_go();
-    channels_[i].reset();
   }
 
   // Before the command has begun, a signal ends the wait.
@@ -518,32 +309,24 @@ class Caller {
     if (!signal || signal->number == SIGWINCH || signal->number == SIGCONT) return;
     if (signal->number == SIGTSTP) return sys::stop_as_by_terminal();
     report_.end();
-    for (auto& channel : channels_) channel.reset();
+    channels_.clear();
     sys::end_like({0, signal->number});
   }
 
-  Result<int> serve() {
-    const std::size_t host = *selection_.chosen;
-    tell_what_it_has(host);
-    if (entry_) entry_->runs_on(name_in_lab(hosts_[host]));
-    FarCommand command(*channels_[host], *signals_, token_, terminal_, options_.run.hooks.look,
-                       entry_ ? &*entry_ : nullptr);
-    auto ending = command.serve();
-    if (!ending) {
-      happen(host, host_selection::Gone{ending.error()});
-      return std::unexpected(*selection_.failure);
-    }
+  void end(const sys::JobEnding& ending) {
     channels_.clear();
     const supervise::RunHooks& hooks = options_.run.hooks;
-    if (hooks.after_end) hooks.after_end(*ending, std::nullopt);
+    if (hooks.after_end) hooks.after_end(ending, std::nullopt);
     if (hooks.at_last) hooks.at_last();
-    if (ending->signal != 0) sys::end_like(*ending);
-    return ending->exit_status;
+    if (ending.signal != 0) sys::end_like(ending);
+    ending_ = ending.exit_status;
   }
+
+  std::string name_in_lab(std::size_t host) const { return caller::name_in_lab(hosts_[host].name); }
 
   std::vector<std::string> labels_at(std::size_t host) const {
     std::vector<std::string> labels;
-    for (const std::string& uuid : grants_[host]->uuids) {
+    for (const std::string& uuid : grants_[host].uuids) {
       const Device* device = find_device(snapshots_[host], uuid);
       labels.push_back(device != nullptr ? label(*device) : printable(uuid));
     }
@@ -557,13 +340,13 @@ class Caller {
   }
 
   void tell_what_it_has(std::size_t host) const {
-    for (const std::string& note : grants_[host]->notes)
+    for (const std::string& note : grants_[host].notes)
       command::print_message(fmt::format("{}: {}", hosts_[host].name, note));
     const supervise::RunOptions& run = options_.run;
     if (!run.verbose && (run.quiet || ::isatty(STDERR_FILENO) != 1)) return;
     const std::string labels = fmt::format("{}", fmt::join(labels_at(host), ","));
     command::print_message(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels,
-                                       short_name(Ledger{}, grants_[host]->id)));
+                                       short_name(Ledger{}, grants_[host].id)));
   }
 
   const AnywhereRun& options_;
@@ -573,34 +356,18 @@ class Caller {
   SshProgram ssh_;
   bool terminal_;  ///< the command gets one
   HostQueuesReport report_;
-  std::vector<std::optional<Standing>> untold_;   ///< of each host, the last
-  std::vector<bool> has_stood_;                   ///< of each host: its grant did not come at once
-  std::vector<std::optional<std::string>> left_;  ///< of each host, why it is out, until it is told
-  std::vector<Snapshot> snapshots_;               ///< of each host, when it granted
-  std::vector<std::optional<leasing::LeaseGranted>>
-      grants_;  ///< of each host, while it asks whether to start
-  std::vector<Clock::time_point> granted_at_;
+  std::vector<Snapshot> snapshots_;            ///< of each host, when it granted
+  std::vector<leasing::LeaseGranted> grants_;  ///< of each host, the last
   std::string question_, question_for_offer_;
-  host_selection::State selection_;
+  std::optional<caller::Moment> wait_{};  ///< for each place in the lab queue; nullopt: no limit is said
+  caller::State state_{};
+  std::deque<caller::What> answers_{};
+  std::optional<caller::Sleep> sleep_{};
   Channels channels_;
-  std::optional<SignalReader> signals_;
-  std::optional<Error> stopped_{};  ///< on this side: no yes is said
+  std::optional<SignalReader> signals_{};
   LabQueueAccess lab_queue_;
-  std::vector<std::size_t> awaited_{};  ///< the hosts for which it is to take a place
   std::optional<LabQueueEntry> entry_{};
-  std::optional<std::size_t> asking_{};  ///< the host for which the store is asked whether to start
-  bool is_told_ = false;                 ///< which hosts are open to it
-  std::string absence_{};                ///< why the agent was not reached yet; "": it was
-  std::string silence_{};                ///< why the store does not answer; "": it does
-  std::string limit_{};                  ///< why its user may not start it now; "": the user may
-  std::optional<std::chrono::milliseconds> wait_{};  ///< for each place; nullopt: no limit is said
-  Clock::time_point entered_at_{};
-  std::optional<Clock::time_point> until_{};  ///< it waits no longer for a host to be opened
-  std::optional<Clock::time_point> first_offer_at_{};
-  std::optional<Clock::time_point> first_grant_at_{};
-  bool first_offers_are_in_ = false;
-  bool offers_are_in_ = false;
-  Clock::time_point began_ = Clock::now();
+  std::optional<Result<int>> ending_{};  ///< as of run_anywhere
 };
 
 }  // namespace

@@ -1,12 +1,9 @@
 #include "berth/hosts/ask_hosts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "berth/base/printable.h"
-#include "berth/base/version.h"
 #include "berth/hosts/channel.h"
+#include "berth/hosts/model/unfit_host.h"
 
 namespace berth::hosts {
 namespace {
@@ -40,14 +37,10 @@ class Round {
   }
 
  private:
-  static std::chrono::seconds patience_with(const Channel& channel) {
-    return channel.has_greeted() ? kPatienceForAnswer : kPatienceForHello;
-  }
-
   std::chrono::steady_clock::time_point next_deadline() const {
     auto next = std::chrono::steady_clock::time_point::max();
     for (const auto& channel : channels_)
-      if (channel) next = std::min(next, channel->opened_at() + patience_with(*channel));
+      if (channel) next = std::min(next, channel->opened_at() + patience_with(channel->has_greeted()));
     return next;
   }
 
@@ -60,9 +53,9 @@ class Round {
     if (channel.has_ended()) {
       answers_[i] = std::unexpected(channel.why_ended());
       settle(i);
-    } else if (std::chrono::steady_clock::now() >= channel.opened_at() + patience_with(channel)) {
-      answers_[i] =
-          std::unexpected(why_silent(channel.host(), patience_with(channel), channel.has_greeted()));
+    } else if (std::chrono::steady_clock::now() >=
+               channel.opened_at() + patience_with(channel.has_greeted())) {
+      answers_[i] = std::unexpected(why_silent(channel.host().name, channel.has_greeted()));
       settle(i);
     }
   }
@@ -75,7 +68,7 @@ class Round {
       return false;
     }
     // The report of a machine is checked when it is read, whatever version wrote it.
-    if (const auto known = check_hello(*hello); !known && !is_look_) {
+    if (const auto known = check_version(hello->version); !known && !is_look_) {
       answers_[i] = std::unexpected(known.error());
       return false;
     }
@@ -104,22 +97,6 @@ class Round {
 };
 
 }  // namespace
-
-Result<void> check_hello(const EnvoyHello& hello) {
-  if (hello.version == version()) return {};
-  return fail(ErrorCode::failure,
-              fmt::format("its Berth is version {}, and this one is {}. Install the same version on both",
-                          printable(hello.version), version()));
-}
-
-Error why_silent(const LabHost& host, std::chrono::seconds patience, bool greeted) {
-  if (greeted)
-    return {ErrorCode::failure,
-            fmt::format("its Berth has not answered for {} s. Look there: ssh {} berth doctor",
-                        patience.count(), host.name)};
-  return {ErrorCode::failure,
-          fmt::format("ssh has had no answer for {} s. Try: ssh {} true", patience.count(), host.name)};
-}
 
 std::vector<Result<EnvoyMessage>> ask_hosts(const SshProgram& ssh, const std::vector<LabHost>& hosts,
                                             const EnvoyAsk& ask, const leasing::LeaseAsk& request) {

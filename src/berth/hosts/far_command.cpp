@@ -33,6 +33,11 @@ constexpr auto kLookForForeground = 200ms;
 constexpr std::string_view kInterruptKey = "\x03";
 constexpr std::string_view kQuitKey = "\x1c";
 
+bool is_dismissed(const std::vector<caller::What>& said) {
+  return std::ranges::any_of(
+      said, [](const caller::What& what) { return std::holds_alternative<caller::Dismissed>(what); });
+}
+
 }  // namespace
 
 Result<std::string> secret_mark() {
@@ -102,7 +107,7 @@ void FarCommand::wait() {
   if (others[1].revents != 0) read_input();
   if (others[2].revents != 0) out_.write_some();
   if (others[3].revents != 0) err_.write_some();
-  if (entry_ != nullptr && entry_->poll().ended) entry_ = nullptr;
+  if (entry_ != nullptr && is_dismissed(entry_->poll())) entry_ = nullptr;
 }
 
 bool FarCommand::has_input() {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "berth/base/printable.h"
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
@@ -15,6 +17,7 @@ HostQueuesReport::HostQueuesReport(std::string request_words, std::vector<std::s
     : request_words_(std::move(request_words)),
       hosts_(std::move(hosts)),
       stands_(hosts_.size()),
+      untold_(hosts_.size()),
       quiet_(quiet),
       terminal_(::isatty(STDERR_FILENO) == 1) {}
 
@@ -34,7 +37,7 @@ std::string HostQueuesReport::all_lines() const {
   return text;
 }
 
-void HostQueuesReport::show(std::size_t host, const Standing& standing) {
+void HostQueuesReport::tell_standing(std::size_t host, const Standing& standing) {
   if (quiet_) return;
   const std::string position = standing.position <= 1 ? std::string("first in line")
                                                       : fmt::format("no. {} in line", standing.position);
@@ -48,12 +51,25 @@ void HostQueuesReport::show(std::size_t host, const Standing& standing) {
   command::mention(fmt::format("{}{}", view::kClearLine, view::cut(all_lines(), width - 1)));
 }
 
-void HostQueuesReport::drop(std::size_t host, const std::string& why) {
+void HostQueuesReport::tell_out(std::size_t host, const std::string& why) {
   stands_[host].clear();
   if (quiet_) return;
   if (terminal_ && begun_ && supervise::may_draw()) command::mention(view::kClearLine);
   // The rest is told if no host is left.
   command::print_message(fmt::format("{} is left out: {}", hosts_[host], why.substr(0, why.find('\n'))));
+}
+
+void HostQueuesReport::tell() {
+  if (next_deadline()) return;
+  for (std::size_t host = 0; host < untold_.size(); ++host) {
+    const Untold untold = std::exchange(untold_[host], {});
+    if (untold.standing) tell_standing(host, *untold.standing);
+    if (untold.why_out) tell_out(host, *untold.why_out);
+  }
+}
+
+std::optional<std::chrono::steady_clock::time_point> HostQueuesReport::next_deadline() const {
+  return std::chrono::steady_clock::now() < first_ ? std::optional(first_) : std::nullopt;
 }
 
 void HostQueuesReport::end() {

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "berth/base/printable.h"
 #include "berth/hosts/far_command.h"
+#include "berth/hosts/model/agent_words.h"
 
 namespace berth::hosts {
 namespace {
@@ -16,9 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kBetweenTries = 1s;
-// An agent that is started again is there within this time. A request without a place does not wait
-// longer, since the agent may never come.
-constexpr auto kPatienceForFirst = 30s;
 
 bool is_of_a_restart(const Error& error) {
   return error.os_error == ECONNREFUSED || error.os_error == ENOENT;
@@ -36,7 +32,7 @@ Result<LabQueueEntry> LabQueueEntry::take(std::string socket, unsigned lane, uns
   auto link = LabAgentLink::open(entry.path_);
   if (!link && !is_of_a_restart(link.error())) return std::unexpected(link.error());
   if (!link) {
-    entry.awaits_first_ = {std::move(link).error(), std::chrono::steady_clock::now() + kPatienceForFirst};
+    entry.absence_ = {std::move(link).error()};
     return entry;
   }
   entry.link_ = *std::move(link);
@@ -53,53 +49,28 @@ std::optional<std::chrono::steady_clock::time_point> LabQueueEntry::next_deadlin
   return next_try_;
 }
 
-LabQueueEntry::News LabQueueEntry::poll() {
-  News news;
+std::vector<caller::What> LabQueueEntry::poll() {
+  std::vector<caller::What> said;
   if (!link_) come_back();
   if (!link_) {
-    tell_absence(news);
-    return news;
+    if (absence_ && !std::exchange(absence_->is_told, true))
+      said.emplace_back(caller::AgentIsMissing{absence_->why});
+    return said;
   }
-  if (awaits_first_) news.absent = "";
-  awaits_first_.reset();
+  if (std::exchange(absence_, std::nullopt)) said.emplace_back(caller::AgentIsThere{});
   link_->attend();
   while (const auto words = link_->next()) {
     const std::string& word = words->front();
     const std::string& rest = words->back();
-    if (word == "open") {
-      news.opened.push_back(rest);
-      let_go_.erase(rest);
-    } else if (word == "answer") {
-      // The agent ignores a host that the request has left meanwhile.
-      if (std::ranges::find(hosts_, rest) != hosts_.end()) link_->send("here " + rest);
-    } else if (word == "close") {
-      news.closed.push_back(rest);
-    } else if (word == "limit") {
-      news.limit = printable(rest);
-    } else if (word == "yes") {
-      news.yes = rest;
-    } else if (word == "place") {
-      std::size_t position = 0;
-      std::from_chars(rest.data(), rest.data() + rest.size(), position);
-      news.position = position;
-    } else if (word == "silent") {
-      news.silent = printable(rest);
-    } else if (word == "heard") {
-      news.silent = "";
-    } else if (word == "no") {
-      news.ended = Error{ErrorCode::failure, fmt::format("the queue of the lab: {}", printable(rest))};
-    }
+    if (word == "open") let_go_.erase(rest);
+    // The agent ignores a host that the request has left meanwhile.
+    if (word == "answer" && std::ranges::find(hosts_, rest) != hosts_.end()) link_->send("here " + rest);
+    if (auto what = caller::said_by_agent(word, rest)) said.push_back(*std::move(what));
   }
-  if (!link_->has_ended()) return news;
+  if (!link_->has_ended()) return said;
   link_.reset();
   next_try_ = std::chrono::steady_clock::now() + kBetweenTries;
-  return news;
-}
-
-void LabQueueEntry::tell_absence(News& news) {
-  if (!awaits_first_) return;
-  if (!std::exchange(awaits_first_->is_told, true)) news.absent = awaits_first_->why.message;
-  if (std::chrono::steady_clock::now() >= awaits_first_->until) news.ended = awaits_first_->why;
+  return said;
 }
 
 void LabQueueEntry::joined(const std::string& host) {

@@ -10,6 +10,7 @@
 
 #include "berth/base/error.h"
 #include "berth/hosts/lab_agent_link.h"
+#include "berth/hosts/model/caller.h"
 
 namespace berth::hosts {
 
@@ -18,26 +19,16 @@ namespace berth::hosts {
 class LabQueueEntry {
  public:
   /// `lane` and `gpus`: of the request (berth/lab_queue/model/lab_tickets.h). `hosts`: that could start it,
-  /// without users. An agent that does not run at this moment is waited for, 30 s at most. Error: as of
-  /// LabAgentLink::open.
+  /// without users. An agent that does not run at this moment is tried again and again. Error: as
+  /// of LabAgentLink::open.
   static Result<LabQueueEntry> take(std::string socket, unsigned lane, unsigned gpus,
                                     std::vector<std::string> hosts);
 
   void add_to(std::vector<pollfd>& polled) const;
   std::optional<std::chrono::steady_clock::time_point> next_deadline() const;
 
-  struct News {
-    std::vector<std::string> opened;  ///< hosts whose queue it may join now
-    std::vector<std::string> closed;  ///< hosts that it has to let go, until they are opened again
-    std::optional<std::string> yes;   ///< the command may start there, and nowhere else
-    std::optional<std::size_t> position;
-    std::optional<Error> ended;         ///< why it has no place
-    std::optional<std::string> absent;  ///< why the agent was not reached yet; "": it was
-    std::optional<std::string> silent;  ///< why the store does not answer; "": it answers again
-    std::optional<std::string> limit;   ///< why its user may not start it now; "": the user may again
-  };
-  /// Reads what the agent has said. Does not block for long.
-  News poll();
+  /// What the agent has said, in its order. Does not block for long.
+  std::vector<caller::What> poll();
 
   /// Says that the request stands in the queue of this host.
   void joined(const std::string& host);
@@ -57,15 +48,13 @@ class LabQueueEntry {
         lane_(lane),
         gpus_(gpus),
         hosts_(std::move(hosts)) {}
-  /// The agent that was not there at first.
-  struct Awaited {
+  /// The agent was not there at first, and was not reached since.
+  struct Absence {
     Error why;
-    std::chrono::steady_clock::time_point until;
     bool is_told = false;
   };
 
   void come_back();
-  void tell_absence(News& news);
   void say_all();
 
   std::string path_, mark_;
@@ -74,7 +63,7 @@ class LabQueueEntry {
   std::set<std::string> joined_;
   std::set<std::string> let_go_;  ///< and not opened since
   std::string start_on_, runs_on_;
-  std::optional<Awaited> awaits_first_;
+  std::optional<Absence> absence_;
   std::optional<LabAgentLink> link_;  ///< none: the agent has ended
   std::chrono::steady_clock::time_point next_try_{};
 };

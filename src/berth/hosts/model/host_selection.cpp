@@ -66,6 +66,10 @@ std::vector<RankedHost> ranked_offers(const State& state, std::vector<std::size_
   return rank_hosts(state.request, answers);
 }
 
+bool is_in_lab(const State& state) {
+  return state.joining == Joining::as_opened || state.joining == Joining::as_opened_by_offers;
+}
+
 bool waits(const State& state) {
   return count_of(state, HostState::awaited) + count_of(state, HostState::in_queue) > 0;
 }
@@ -96,7 +100,7 @@ std::vector<std::pair<std::size_t, RankedHost>> able_hosts(Step& step) {
 // others, also for those that have not offered.
 void await_openings(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
   State& state = step.state;
-  if (waits(state) || (!state.offers_are_in && is_still_asked(state))) return;
+  if (waits(state) || (state.patience != Patience::none && is_still_asked(state))) return;
   const bool some_near = std::ranges::any_of(
       able, [&](const auto& each) { return state.hosts[each.first].offer->near == true; });
   for (std::size_t host = 0; host < state.hosts.size(); ++host) {
@@ -114,12 +118,12 @@ void await_openings(Step& step, const std::vector<std::pair<std::size_t, RankedH
 // the path is left.
 void join_hosts(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
   State& state = step.state;
-  const bool choose = state.offers_are_in || !is_still_asked(state);
-  const std::size_t most = state.offers_are_in ? kMostHostQueues : kFirstHostQueues;
+  const bool choose = state.patience == Patience::none || !is_still_asked(state);
+  const std::size_t most = state.patience == Patience::none ? kMostHostQueues : kFirstHostQueues;
   for (const auto& [host, each] : able) {
     Candidate& candidate = state.hosts[host];
     if (candidate.offer->near == false && (!choose || each.in_reserve || waits_near(state))) continue;
-    if ((choose || (state.first_offers_are_in && candidate.offer->at_once)) &&
+    if ((choose || (state.patience == Patience::for_all && candidate.offer->at_once)) &&
         count_of(state, HostState::in_queue) < most) {
       candidate.state = HostState::in_queue;
       step.messages.push_back({Message::Kind::join, host});
@@ -130,7 +134,7 @@ void join_hosts(Step& step, const std::vector<std::pair<std::size_t, RankedHost>
 void fill_host_queues(Step& step) {
   State& state = step.state;
   const auto able = able_hosts(step);
-  if (state.in_lab)
+  if (is_in_lab(state))
     await_openings(step, able);
   else
     join_hosts(step, able);
@@ -180,8 +184,7 @@ void leave(Step& step, std::size_t host, Error why) {
 }  // namespace
 
 Step begin(Request request, const std::vector<std::string>& hosts, Joining joining) {
-  Step step{{std::move(request), {}}, {}};
-  step.state.in_lab = joining == Joining::as_opened || joining == Joining::as_opened_by_offers;
+  Step step{{std::move(request), {}, joining}, {}};
   const bool few = hosts.size() <= kFirstHostQueues && joining == Joining::few_at_once;
   const auto [wanted, message] = joining == Joining::as_opened
                                      ? std::pair(HostState::awaited, Message::Kind::await_opening)
@@ -220,8 +223,8 @@ Step next(State state, std::size_t host, Event what) {
   } else if (auto* gone = std::get_if<Gone>(&what)) {
     leave(step, host, std::move(gone->why));
   } else if (!step.state.chosen) {
-    step.state.first_offers_are_in = true;
-    step.state.offers_are_in |= std::holds_alternative<EnoughOffers>(what);
+    const bool enough = std::holds_alternative<EnoughOffers>(what);
+    step.state.patience = std::max(step.state.patience, enough ? Patience::none : Patience::for_all);
     fill_host_queues(step);
   }
   return step;

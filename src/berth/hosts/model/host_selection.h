@@ -39,14 +39,28 @@ struct Candidate {
   std::optional<Error> why{};  ///< why it is out; nullopt: another was chosen
 };
 
+/// How the request joins hosts.
+enum class Joining {
+  few_at_once,          ///< if there are few hosts, it joins all at once, without offers
+  by_offers,            ///< the offers decide, even with few hosts
+  as_opened,            ///< it joins each host once that is opened in the lab queue, without offers
+  as_opened_by_offers,  ///< the same, but the offers decide for which hosts it waits first
+};
+
+/// How long it has waited for offers.
+enum class Patience {
+  for_first,  ///< it joins no host before all have offered
+  for_all,    ///< it joins hosts where it starts at once, whatever others offer
+  none,       ///< it waits for no more offers, and joins all queues
+};
+
 struct State {
   Request request;
   std::vector<Candidate> hosts;
+  Joining joining = Joining::few_at_once;
+  Patience patience = Patience::for_first;
   std::optional<std::size_t> chosen{};
-  bool started = false;              ///< the chosen host has said that the command begins
-  bool first_offers_are_in = false;  ///< it joins hosts where it starts at once, whatever others offer
-  bool offers_are_in = false;        ///< it waits for no more offers, and joins all queues
-  bool in_lab = false;               ///< it has a place in the lab queue, which opens hosts to it
+  bool started = false;  ///< the chosen host has said that the command begins
   std::optional<Error> failure{};
 };
 
@@ -85,11 +99,6 @@ struct Step {
   State state;
   std::vector<Message> messages;
 };
-
-/// How the request joins hosts. few_at_once: if there are few hosts, it joins all at once, without offers.
-/// by_offers: the offers decide, even with few hosts. as_opened: it joins each host once that is opened,
-/// without offers. as_opened_by_offers: the same, but the offers decide for which hosts it waits first.
-enum class Joining { few_at_once, by_offers, as_opened, as_opened_by_offers };
 
 /// If the request names a path (--near), it joins a host without this path only once no host that has the
 /// path is left. In the lab queue a request has one place for all hosts that it waits for, so there it
