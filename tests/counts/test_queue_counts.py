@@ -95,19 +95,19 @@ def test_a_release_wakes_at_most_two_of_a_queue(one, size):
 
 class Crowd:
     """Tickets that wait for these devices, all of them, held by this process. To those who read them they are a
-    queue as any other."""
+    queue as any other. `words`: what else the tickets say."""
 
-    def __init__(self, machine: Machine, size: int, uuids: tuple = ()):
+    def __init__(self, machine: Machine, size: int, uuids: tuple = (), words: str = ""):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
-        self.files = [self.join(machine, uuids or (machine.uuid,)) for _ in range(size)]
+        self.files = [self.join(machine, uuids or (machine.uuid,), words) for _ in range(size)]
 
     @staticmethod
-    def join(machine: Machine, uuids: tuple) -> tuple:
+    def join(machine: Machine, uuids: tuple, words: str) -> tuple:
         name = f"{time.clock_gettime_ns(time.CLOCK_BOOTTIME):016x}"
         path = machine.leases / "queue" / name
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
-        fields = f"id={name}\npid={os.getpid()}\njoined_at=1\ncount={len(uuids)}\n"
+        fields = f"id={name}\npid={os.getpid()}\njoined_at=1\ncount={len(uuids)}\n{words}"
         fields += "".join(f"candidate={uuid}\n" for uuid in uuids)
         os.write(file, f"berth-ticket 1\n{fields}end\n".encode())
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
@@ -170,13 +170,13 @@ class Traced:
         assert self.process.wait(DEADLINE_S) == 0
 
 
-def operations_of_a_wait(machine: Machine, size: int) -> dict:
+def operations_of_a_wait(machine: Machine, size: int, words: str = "") -> dict:
     """What one does that joins behind `size` others, has as many behind it, and is served at last."""
     holding = holder(machine)
-    before = Crowd(machine, size)
+    before = Crowd(machine, size, words=words)
     job = Traced(machine)
     joined = job.sleeps_behind()
-    behind = Crowd(machine, size)
+    behind = Crowd(machine, size, words=words)
     before.leave()
     first = job.sleeps_as_first()
     holding.ends()
@@ -199,6 +199,27 @@ def test_a_wait_takes_the_same_file_operations_in_a_queue_of_10_and_of_1000(one)
     assert abs(many["join"].total() - few["join"].total()) <= A_TICK, (few, many)
     for part in ("moving up", "hand-over"):
         assert abs(many[part].total() - few[part].total()) <= LOOK, (part, few, many)
+
+
+# What tickets say by response ratio, of such a length that none of them goes past one who came before.
+BY_RATIO = {
+    "limits": "expected=21600\nlongest_wait=1814400\n",
+    "runs": "expected=86400\nlikely=86400\nlongest_wait=1814400\n",
+}
+# Of one ticket that came later: it is opened, its locks and its text are read, and it is closed.
+OF_A_TICKET = 6
+
+
+@pytest.mark.parametrize("expect", BY_RATIO)
+def test_by_response_ratio_a_wait_takes_the_same_file_operations_behind_10_and_behind_100(one, expect):
+    """Only whoever is first, and may start, reads those that came later: each once."""
+    (one.directory / "site.toml").write_text(f'expect = "{expect}"\n')
+    few, many = (operations_of_a_wait(one, size, BY_RATIO[expect]) for size in (10, 100))
+    print({part: counts.total() for part, counts in many.items()})
+    assert abs(many["join"].total() - few["join"].total()) <= A_TICK, (few, many)
+    assert abs(many["moving up"].total() - few["moving up"].total()) <= LOOK, (few, many)
+    more = many["hand-over"].total() - few["hand-over"].total()
+    assert more <= (100 - 10) * OF_A_TICKET + LOOK, (few, many)
 
 
 def operations_of_a_join_beside_a_free_device(machine: Machine, size: int) -> collections.Counter:

@@ -180,6 +180,49 @@ limit quick 'a look during a grant'        stranger $(look 1 0 0) -DLIMIT_GRANT
 limit quick 'two leases end during a look' stranger $(look 2 0 0)
 limit quick 'the life ends before the lock' stranger $(look 1 1 0)
 
+# The order by response ratio: a model of its own. A stranger keeps a device for good, or gives it back at any time.
+# shellcheck disable=SC2034 # `run` reads it
+model=ratio
+ratio() { # JOBS DEVICES CANDIDATES NEED LEASED
+  echo "-DJOBS=$1 -DDEVICES=$2 -DCANDIDATES=$3 -DNEED=$4 -DLEASED=$5"
+}
+one=$(ratio 3 1 1,1,1 1,1,1 1)     # three for one device
+both=$(ratio 3 2 3,3,3 2,1,1 2)    # the first wants both, and one of the two is free
+both_two=$(ratio 2 2 3,3 2,1 2)
+stream=$both\ -DAGAIN=6\ -DAGED=1 # two that ask again and again, while the first has waited for the longest wait
+
+world quick 'ratio, three for one'         $one $(faults 0 0)
+world long  'ratio, three for one, kill'   $one $(faults 1 0)
+world quick 'ratio, the first wants both'  $both $(faults 0 0)
+world long  'ratio, the first grows old'   $both -DAGING $(faults 0 0)
+world quick 'ratio, two, kill and stop'    $both_two $(faults 1 1)
+world quick 'ratio, {0} {0,1}x2 {1}'       $(ratio 3 2 1,3,2 1,2,1 2) $(faults 0 0)
+world quick 'ratio, {0} {1} {0,1}'         $(ratio 3 2 1,2,3 1,1,1 2) $(faults 0 0)
+world quick 'ratio, {0,1}x2 {0} {1}'       $(ratio 3 2 3,1,2 2,1,1 2) $(faults 0 0)
+world long  'ratio, an older program first, stop'   $one -DOLD=1 $(faults 0 1)
+world long  'ratio, an older program between, stop' $one -DOLD=2 $(faults 0 1)
+world quick 'ratio, an older program last' $one -DOLD=4 $(faults 0 0)
+world quick 'ratio, an older program wants both'    $both -DOLD=1 $(faults 0 0)
+no_endless_run long  'ratio, every run ends'        $one $(faults 0 0)
+no_endless_run quick 'ratio, every run ends, stop'  $both_two $(faults 0 1)
+no_endless_run quick 'ratio, a stream ends'         $stream $(faults 0 0)
+
+variant quick 'ratio, no gate'             once  $one -DBREAK_NO_GATE $(faults 0 0)
+variant quick 'ratio, forget the crossing' stuck $both -DBREAK_FORGET_THE_CROSSING $(faults 0 0)
+variant quick 'ratio, ring nobody'         stuck $one -DBREAK_RING_NOBODY $(faults 0 0)
+variant quick 'ratio, deaf to bells'       stuck $one -DBREAK_DEAF $(faults 0 0)
+variant quick 'ratio, sleep by rank'       order $one -DBREAK_SLEEP_BY_RANK $(faults 0 0)
+variant quick 'ratio, ranks of an old look' turn $one -DBREAK_OLD_RANKS $(faults 0 0)
+variant quick 'ratio, later ones unlisted' turn  $one -DBREAK_LATER_UNLISTED $(faults 0 0)
+variant quick 'ratio, start as they came'  turn  $one -DBREAK_FRONT_BY_ID $(faults 0 0)
+variant quick 'ratio, past an older program' turn $one -DOLD=1 -DBREAK_PAST_THE_OLD $(faults 0 0)
+variant quick 'ratio, no longest wait'     ends  $stream -DBREAK_NO_LONGEST_WAIT $(faults 0 0)
+
+seen quick 'ratio, a later one starts first'  $one -DSEEN=PASSED $(faults 0 0)
+seen quick 'ratio, rung because of the time'  $one -DSEEN=BY_TIME $(faults 0 0)
+seen quick 'ratio, the oldest starts first'   $both -DAGING -DSEEN=OLDEST $(faults 0 0)
+seen quick 'ratio, the judge sees a rightful wait' $one -DSEEN=JUDGED $(faults 0 0)
+
 # The queue of a lab that a store orders: a model of its own. Requests of two machines, two hosts with a GPU each. With two
 # requests a window of one shows what a window of eight shows with nine.
 # shellcheck disable=SC2034 # `run` reads it
