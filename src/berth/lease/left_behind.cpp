@@ -25,8 +25,8 @@ std::vector<Holder> named(const std::vector<pid_t>& pids) {
   return holders;
 }
 
-// A probe that was forked has the command line of its program. A probe that has only just begun, or is of an
-// older Berth, has no name of its own.
+// A probe that was forked has the command line of its program for a moment, and a probe of an older Berth has
+// no name of its own.
 bool is_probe(pid_t pid, const std::string& command) {
   return command.find(" __probe ") != std::string::npos || sys::process_name(pid) == source::kProbeName;
 }

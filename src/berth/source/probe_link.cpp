@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -19,6 +21,7 @@
 #include "berth/source/probe/protocol.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_title.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::source {
@@ -43,7 +46,12 @@ struct SocketPair {
 };
 
 Result<sys::Child> make_child(const ProbeOptions& options, const std::array<int, 3>& standard) {
-  if (options.is_forked) return sys::Child::fork(standard, [&] { run_probe(0, 1, options.kind, version()); });
+  if (options.is_forked) {
+    return sys::Child::fork(standard, [&] {
+      sys::show_command_line(fmt::format("berth __probe {}", to_text(options.kind)));
+      run_probe(0, 1, options.kind, version());
+    });
+  }
   sys::Command command{.program = options.program,
                        .arguments = options.arguments,
                        .input = standard[0],
