@@ -48,7 +48,7 @@ struct SocketPair {
 Result<sys::Child> make_child(const ProbeOptions& options, const std::array<int, 3>& standard) {
   if (options.is_forked) {
     return sys::Child::fork(standard, [&] {
-      sys::show_command_line(fmt::format("berth __probe {}", to_text(options.kind)));
+      sys::show_as(fmt::format("berth __probe {}", to_text(options.kind)));
       run_probe(0, 1, options.kind, version());
     });
   }

@@ -11,7 +11,7 @@
 
 namespace berth::sys {
 
-void show_command_line(std::string_view words) {
+void show_as(std::string_view words) {
   constexpr std::ptrdiff_t kMost = 1 << 20;
   char* const begin = program_invocation_name;
   char* const end = environ != nullptr ? *environ : nullptr;

@@ -7,6 +7,6 @@ namespace berth::sys {
 /// Shows this process with this command line (`ps`, /proc/PID/cmdline) in place of the one that it was
 /// started with. For a child that was forked: nothing may use the arguments of `main` afterwards. Where the
 /// environment was moved before, nothing changes.
-void show_command_line(std::string_view words);
+void show_as(std::string_view words);
 
 }  // namespace berth::sys

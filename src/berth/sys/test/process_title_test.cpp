@@ -31,7 +31,7 @@ Shown shown_as(const std::string& words) {
   const Descriptor reader(output[0]);
   Descriptor goes_on(input[1]);
   auto child = Child::fork({input[0], output[1], -1}, [&] {
-    show_command_line(words);
+    show_as(words);
     std::string after;
     for (char** each = environ; *each != nullptr; ++each) after.append(*each).push_back('\n');
     char byte = after == before ? 'y' : 'n';
