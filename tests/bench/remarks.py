@@ -219,6 +219,11 @@ REMARKS = [
         "Once a second the probe and the look take time of the same processors. The limit gives one answer for ever.",
     ),
     Remark(
+        "hub-first-*",
+        lambda table: table.first(OURS) is not None,
+        "A hub gathers the news of its hosts for 200 ms, to publish them at once. Its first answer comes no sooner.",
+    ),
+    Remark(
         "line-*",
         behind_best,
         "Slurm plans a start for every job in line. Berth plans a start only for the first job and for jobs that"
@@ -259,8 +264,8 @@ REMARKS = [
     Remark(
         "jobs-1000",
         behind_peer("Slurm"),
-        "Slurm's server has its jobs in memory. Berth has no such server: it reads each job from its files. Two thirds of"
-        " the time are the kernel's, for four calls a job.",
+        "Slurm's server has its jobs in memory. Berth has no such server: it reads each job from its files. About"
+        " half of the time is the kernel's, for four calls a job.",
     ),
     Remark(
         "jobs-processes",
