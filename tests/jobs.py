@@ -43,7 +43,11 @@ def command_of(job) -> int:
     """The pid of the job's command. A probe that is ending is a child too."""
 
     def commands() -> list[int]:
-        return [child for child in children_of(job.pid) if name_of(child) not in ("exe", "gone")]
+        return [
+            child
+            for child in children_of(job.pid)
+            if not is_probe(child) and not is_fork(child) and name_of(child) != "gone"
+        ]
 
     (command,) = eventually(commands)
     return command
@@ -53,6 +57,23 @@ def name_of(pid) -> str:
     with contextlib.suppress(OSError):
         return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
     return "gone"
+
+
+def is_probe(pid) -> bool:
+    """A process that asks the driver."""
+    with contextlib.suppress(OSError):
+        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return name_of(pid) == "berth __probe" or b"__probe" in words
+    return False
+
+
+def is_fork(pid) -> bool:
+    """It has the command line of its parent: a probe, or a command, that is about to begin."""
+    with contextlib.suppress(OSError, IndexError):
+        parent = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]
+        lines = [pathlib.Path(f"/proc/{each}/cmdline").read_bytes() for each in (pid, parent)]
+        return lines[0] == lines[1]
+    return False
 
 
 def children_of(pid: int) -> list[int]:

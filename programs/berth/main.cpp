@@ -10,6 +10,6 @@ int main(int argc, char** argv) {
   const auto invocation = read_invocation(words);
   if (!invocation) return berth::command::report(std::unexpected(invocation.error()));
   berth::command::Environment environment(words);
-  if (wants_probe(*invocation)) environment.start_probe(false);
+  if (wants_probe(*invocation)) environment.fork_probe();
   return report(perform(*invocation, environment));
 }

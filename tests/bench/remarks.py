@@ -91,15 +91,18 @@ REMARKS = [
     Remark(
         "pick*",
         far,
-        "The rest of the difference is the probe: a second process, started beside the first, because a driver may"
-        " hang, crash or not survive a fork. The two processes start at once. The tests in tests/counts count the"
+        "The rest of the difference is the probe: a second process, because a driver may hang or crash. `berth` forks"
+        " it as soon as it knows its command, so the two work at once. The tests in tests/counts count the"
         " instructions of both.",
     ),
     Remark(
         "start*",
         far,
         "The rest of the difference is the probe, the ticket with its locks, and `berth run` itself. It stays as the"
-        " parent of the command, passes on signals, and names the processes that the command leaves behind.",
+        " parent of the command, passes on signals, and names the processes that the command leaves behind. In a"
+        " trace, 18 % of its time passes between the driver's answer and the start of the command: it reads the queue,"
+        " writes its ticket and takes the locks. 11 % passes after the command's end: it notes what the command had and"
+        " used, and ends the lease.",
     ),
     Remark(
         "killed-*",
@@ -132,6 +135,13 @@ REMARKS = [
         " taken sleeps 50 ms.",
     ),
     Remark(
+        "cycles-1",
+        lambda table: table.named("Berth in Python") is not None,
+        "In Python, a program of its own (`berth __lease`) takes each lease, so that the interpreter gets no thread, no"
+        " signal handler and no driver. On this machine the start and end of an empty C program take about five times"
+        " as long as the limit's cycle.",
+    ),
+    Remark(
         "runs-*",
         far,
         "Each command starts a probe and asks the driver. It asks again when its turn has come, since only then can"
@@ -154,7 +164,10 @@ REMARKS = [
         "idle-memory-*",
         far,
         "A waiter of Berth is a whole program with its standard library, ready to look, to explain, and to be the"
-        " parent of its command. The limit is sixty lines of C.",
+        " parent of its command. Before it sleeps behind others, it gives back the memory that it uses no longer. Of its"
+        " own it keeps about 256 KiB: 72 of the C library and the loader, 64 of the program's addresses and data, which"
+        " the loader writes because the program may lie anywhere, 60 of stack and 52 of heap. The limit is sixty lines of"
+        " C.",
     ),
     Remark(
         "idle-memory-*",
@@ -206,6 +219,11 @@ REMARKS = [
         "Once a second the probe and the look take time of the same processors. The limit gives one answer for ever.",
     ),
     Remark(
+        "hub-first-*",
+        lambda table: table.first(OURS) is not None,
+        "A hub gathers the news of its hosts for 200 ms, to publish them at once. Its first answer comes no sooner.",
+    ),
+    Remark(
         "line-*",
         behind_best,
         "Slurm plans a start for every job in line. Berth plans a start only for the first job and for jobs that"
@@ -246,7 +264,8 @@ REMARKS = [
     Remark(
         "jobs-1000",
         behind_peer("Slurm"),
-        "Slurm's server has its jobs in memory. Berth has no such server: it reads each job from its files.",
+        "Slurm's server has its jobs in memory. Berth has no such server: it reads each job from its files. About"
+        " half of the time is the kernel's, for four calls a job.",
     ),
     Remark(
         "jobs-processes",
@@ -264,7 +283,8 @@ REMARKS = [
         "jobs-true",
         far,
         "Berth asks the driver for the lease of each job. It writes the start of a job to the disk before the"
-        " command begins, so that nothing is run twice. The limit does neither.",
+        " command begins, so that nothing is run twice. The limit does neither. In a trace, the disk takes 0.3 ms of the"
+        " 4.8 ms from one start to the next. On one GPU no two jobs start at once, so one flush cannot serve several.",
     ),
     Remark(
         "jobs-true",

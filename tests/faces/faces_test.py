@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 from agent import Agent
 from hosts import Host
-from jobs import eventually
+from jobs import eventually, is_probe
 from simulated_machine import Machine
 
 pytestmark = pytest.mark.python
@@ -433,12 +433,7 @@ def steady(text: str) -> str:
 
 
 def hung_probes(machine: Machine) -> list[int]:
-    found = []
-    for pid in machine.inhabitants():
-        with contextlib.suppress(OSError):
-            if b"__probe" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
-                found.append(pid)
-    return found
+    return [pid for pid in machine.inhabitants() if is_probe(pid)]
 
 
 def end_hung_probes(machine: Machine) -> None:

@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from jobs import Job, eventually, holder, queue, waiter
+from jobs import Job, eventually, holder, is_probe, queue, waiter
 from simulated_machine import Machine
 
 ONE = '[[device]]\nmodel = "H100"\n'
@@ -91,7 +91,7 @@ def test_a_wait_that_runs_out_while_the_driver_fails_says_so(one):
 def probe_of(job: Job) -> int | None:
     """The process that asks the driver for it."""
     children = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
-    found = [int(pid) for pid in children if b"__probe" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+    found = [int(pid) for pid in children if is_probe(pid)]
     return found[0] if found else None
 
 

@@ -1,5 +1,6 @@
 """Drivers that are missing, broken, hanging or crashing: each ends in a message that says what to do."""
 
+import fcntl
 import json
 import re
 
@@ -88,6 +89,16 @@ def test_while_one_probe_hangs_no_second_is_started(hung):
         answer = hung.berth("list", "--json", env={"BERTH_DRIVER_DEADLINE_MS": "3600000"})
         assert "driver not responding since" in answer.out
     assert probes(hung) == stuck
+
+
+def test_a_probe_that_hangs_holds_nothing_that_its_program_had_open(hung):
+    path = hung.directory / "lock"
+    with path.open("w") as mine:
+        fcntl.flock(mine, fcntl.LOCK_EX)
+        hung.berth("list", env=DEADLINE, pass_fds=[mine.fileno()])
+    assert len(probes(hung)) == 1
+    with path.open() as again:
+        fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_what_is_old_is_shown_and_nothing_is_granted_by_it(hung):

@@ -6,6 +6,8 @@ import os
 import pathlib
 import signal
 
+from jobs import is_probe
+
 
 class Reading(enum.IntFlag):
     """As ReadingKind in src/berth/device/snapshot.h."""
@@ -84,11 +86,10 @@ def probes(machine) -> set:
     found = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            words = pathlib.Path("/proc", name, "cmdline").read_bytes().split(b"\0")
             environment = pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if words[1:2] == [b"__probe"] and f"BERTH_SIM={machine.file}".encode() in environment:
+        if is_probe(name) and f"BERTH_SIM={machine.file}".encode() in environment:
             found.add(int(name))
     return found
 

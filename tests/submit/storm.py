@@ -17,6 +17,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from jobs import is_fork, is_probe  # noqa: E402
 from simulated_machine import DEADLINE_S, Machine  # noqa: E402
 
 # Each start leaves a line of its own: a write of a few bytes at the end of a file is one.
@@ -54,6 +55,8 @@ def processes(machine: Machine) -> dict:
     """Those of this machine, by what they are."""
     found = collections.defaultdict(list)
     for pid in machine.inhabitants():
+        if is_probe(pid) or is_fork(pid):
+            continue
         with contextlib.suppress(OSError):
             words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
             if "__jobs" in words:

@@ -151,8 +151,8 @@ class FieldReader {
   bool begins() const { return line_.key.empty(); }
 
   template <class T>
-  void operator()(std::string_view key, T& value) {
-    if (!taken_ && key == line_.key) take(value);
+  [[gnu::always_inline]] void operator()(std::string_view key, T& value) {
+    if (is_at(key)) take(value);
   }
   /// This value is meant, whatever the key.
   template <class T>
@@ -161,13 +161,13 @@ class FieldReader {
     valid_ = read(value);
   }
   void time(std::string_view key, std::int64_t& seconds) {
-    if (taken_ || key != line_.key) return;
+    if (!is_at(key)) return;
     take(seconds);
     valid_ = valid_ && seconds >= 0 && seconds < kLatestSeconds;
   }
   /// A value that others only use for estimates: if it is out of its bounds or not a number, it is ignored.
   void hint(std::string_view key, std::optional<std::int64_t>& value, std::int64_t least, std::int64_t most) {
-    if (taken_ || key != line_.key) return;
+    if (!is_at(key)) return;
     taken_ = true;
     value = number_from_text<std::int64_t>(line_.value);
     if (value && (*value < least || *value > most)) value.reset();
@@ -177,7 +177,7 @@ class FieldReader {
   /// is the upper one.
   void clamped(std::string_view key, std::optional<std::int64_t>& value, std::int64_t least,
                std::int64_t most) {
-    if (taken_ || key != line_.key) return;
+    if (!is_at(key)) return;
     taken_ = true;
     value = std::clamp(number_from_text<std::int64_t>(line_.value).value_or(most), least, most);
   }
@@ -187,6 +187,12 @@ class FieldReader {
   bool is_valid() const { return valid_; }
 
  private:
+  /// A line is held against each key of a list, of which all but one are others: the compiler sees the key,
+  /// and makes a few comparisons of it instead of two calls.
+  [[gnu::always_inline]] bool is_at(std::string_view key) const {
+    return !taken_ && key.size() == line_.key.size() &&
+           __builtin_memcmp(key.data(), line_.key.data(), key.size()) == 0;
+  }
   template <class T>
   bool read(T& value) const {
     return read_value(line_.value, value);

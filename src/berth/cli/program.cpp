@@ -204,7 +204,7 @@ Result<command::Output> perform(const Invocation& invocation, command::Environme
   const Row& row = *invocation.row;
   const std::unique_ptr<command::Command> command = row.make();
   std::optional<std::string> sim = invocation.sim;
-  const command::Syntax syntax = full_syntax(row, *command, sim);
+  command::Syntax syntax = full_syntax(row, *command, sim);
   const auto failed = [&](const Error& error) {
     const int status = outcome_of(error.code).exit_status;
     [[maybe_unused]] const auto written =
@@ -218,6 +218,8 @@ Result<command::Output> perform(const Invocation& invocation, command::Environme
     const std::size_t untouched = syntax.options_end_at_first_word ? parsed->words.size() : 0;
     return enter_simulation(*sim, environment.words(), untouched);
   }
+  // A command may last for days, and a thousand may wait.
+  syntax = {};
   auto output = command->run(environment, parsed->words);
   if (!output) return failed(output.error());
   if (output->status != 0 && output->out.empty())

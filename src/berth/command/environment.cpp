@@ -62,6 +62,12 @@ void Environment::start_probe(bool keep) {
   probe_ = source::ProbeSource::start(std::move(options));
 }
 
+void Environment::fork_probe() {
+  source::ProbeOptions options = probe_options();
+  options.is_forked = options.program == source::ProbeOptions{}.program;
+  probe_ = source::ProbeSource::start(std::move(options));
+}
+
 Result<source::Source*> Environment::source(source::SourceKind kind) {
   if (!probe_) start_probe(false);
   if (!*probe_) return std::unexpected(probe_->error());

@@ -23,6 +23,8 @@ class Environment {
   /// Starts the probe, so that it loads the driver while this process reads its options. `source` returns an
   /// error of the start. `keep`: the probe will be asked more than once.
   void start_probe(bool keep);
+  /// The same at the very start of this process, by a fork. REQUIRES: `ProbeOptions::is_forked`.
+  void fork_probe();
   /// The machine as `kind` tells it.
   Result<source::Source*> source(source::SourceKind kind);
 

@@ -169,6 +169,14 @@ Result<std::optional<std::string>> read_file(int folder, const std::string& name
   }
 }
 
+// The same, for a file that mostly is empty, which one call tells instead of three.
+Result<std::optional<std::string>> read_unless_empty(int folder, const std::string& name) {
+  struct stat status{};
+  if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_size == 0)
+    return std::string();
+  return read_file(folder, name);
+}
+
 TaskEvent stamped(TaskEvent event) {
   event.at_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
   event.boot_ms = std::chrono::duration_cast<std::chrono::milliseconds>(sys::since_boot()).count();
@@ -181,6 +189,10 @@ void follow(TaskStanding& task, const TaskStanding& whole) {
   if (task.phase != TaskPhase::waiting) return;
   if (whole.phase == TaskPhase::cancelled) task.phase = TaskPhase::cancelled;
   task.on_hold = whole.on_hold;
+}
+
+TaskStanding whole_of(const std::optional<std::string>& state) {
+  return state && !state->empty() ? standing_of(decode_events(*state), false) : TaskStanding();
 }
 
 std::unexpected<Error> forgotten(std::uint64_t number) {
@@ -334,12 +346,14 @@ Result<void> JobSpool::still_has(std::uint64_t number) const {
 
 Result<std::optional<Job>> JobSpool::job(std::uint64_t number) const {
   if (!folder_) return std::nullopt;
-  std::string name = file_of({number, {}}, "job");
   // Few jobs are ever edited: the others cost one question.
-  if (::faccessat(folder_.get(), edited_file(number, 1).c_str(), F_OK, 0) == 0) {
-    BERTH_LET(const auto whole, as_a_whole(number));
-    if (whole.edit != 0) name = edited_file(number, whole.edit);
-  }
+  if (::faccessat(folder_.get(), edited_file(number, 1).c_str(), F_OK, 0) != 0) return job_of_edit(number, 0);
+  BERTH_LET(const auto whole, as_a_whole(number));
+  return job_of_edit(number, whole.edit);
+}
+
+Result<std::optional<Job>> JobSpool::job_of_edit(std::uint64_t number, unsigned edit) const {
+  const std::string name = edit == 0 ? file_of({number, {}}, "job") : edited_file(number, edit);
   BERTH_LET(const auto text, read_file(folder_.get(), name));
   if (!text) return std::nullopt;
   auto job = decode_job(*text);
@@ -395,9 +409,25 @@ Result<void> JobSpool::note_wish(std::uint64_t number, std::vector<TaskEvent> ev
   return {};
 }
 
+Result<std::optional<JobSpool::Told>> JobSpool::told(std::uint64_t number) const {
+  if (!folder_) return std::nullopt;
+  // The state first: an edit that comes between is not seen, and the job is told as it was before it.
+  BERTH_LET(const auto text, read_unless_empty(folder_.get(), file_of({number, {}}, "state")));
+  const bool is_edited = text && text->contains("[edited]");
+  BERTH_LET(auto job, job_of_edit(number, is_edited ? whole_of(text).edit : 0));
+  if (!job) return std::nullopt;
+  const std::vector<unsigned> indices = indices_of(*job);
+  if (indices.empty()) {
+    BERTH_LET(auto standing, own_standing({number, {}}, text));
+    return Told{*std::move(job), std::vector{std::move(standing)}};
+  }
+  BERTH_LET(auto standings, standings_of_array(number, whole_of(text), indices, {}));
+  return Told{*std::move(job), std::move(standings)};
+}
+
 Result<TaskStanding> JobSpool::as_a_whole(std::uint64_t number) const {
   BERTH_LET(const auto text, read_file(folder_.get(), file_of({number, {}}, "state")));
-  return text ? standing_of(decode_events(*text), false) : TaskStanding();
+  return whole_of(text);
 }
 
 Result<TaskStanding> JobSpool::standing(TaskId id) const {
@@ -416,6 +446,12 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
     return std::vector{std::move(standing)};
   }
   BERTH_LET(const auto whole, as_a_whole(number));
+  return standings_of_array(number, whole, indices, before);
+}
+
+Result<std::vector<TaskStanding>> JobSpool::standings_of_array(
+    std::uint64_t number, const TaskStanding& whole, const std::vector<unsigned>& indices,
+    const std::vector<TaskStanding>& before) const {
   const auto folder = sys::open_directory(folder_.get(), std::to_string(number));
   if (!folder) return forgotten(number);
   BERTH_LET(const auto entries, sys::list_directory(folder->get()));
@@ -442,6 +478,10 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
 
 Result<TaskStanding> JobSpool::own_standing(TaskId id) const {
   BERTH_LET(const auto text, read_file(folder_.get(), file_of(id, "state")));
+  return own_standing(id, text);
+}
+
+Result<TaskStanding> JobSpool::own_standing(TaskId id, const std::optional<std::string>& text) const {
   if (!text || text->empty()) return TaskStanding();
   const std::vector<TaskEvent> events = decode_events(*text);
   const TaskStanding unheld = standing_of(events, false);

@@ -67,6 +67,12 @@ class JobSpool {
   /// `before`: an earlier answer; tasks of which nothing was left then are not read again.
   Result<std::vector<TaskStanding>> standings(std::uint64_t number, const Job& job,
                                               const std::vector<TaskStanding>& before = {}) const;
+  /// A job with the states of all its tasks, nullopt as `job`: what a list of ten thousand reads of each.
+  struct Told {
+    Job job;
+    std::vector<TaskStanding> standings;
+  };
+  Result<std::optional<Told>> told(std::uint64_t number) const;
   /// What was said of the job as a whole: that an array was cancelled, or is held, and its place.
   Result<TaskStanding> as_a_whole(std::uint64_t number) const;
   /// Gives the job another request, and notes these events: it is edited as a whole, or not at all. No effect
@@ -122,7 +128,12 @@ class JobSpool {
   Result<std::uint64_t> next_number(int counter) const;
   Result<void> fill_draft(const Job& job, const std::vector<std::string>& environment,
                           std::string_view script) const;
+  Result<std::optional<Job>> job_of_edit(std::uint64_t number, unsigned edit) const;
   Result<TaskStanding> own_standing(TaskId id) const;
+  Result<TaskStanding> own_standing(TaskId id, const std::optional<std::string>& text) const;
+  Result<std::vector<TaskStanding>> standings_of_array(std::uint64_t number, const TaskStanding& whole,
+                                                       const std::vector<unsigned>& indices,
+                                                       const std::vector<TaskStanding>& before) const;
   Result<bool> is_held(TaskId id) const;
 
   std::string path_;

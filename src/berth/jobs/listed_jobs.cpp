@@ -29,16 +29,12 @@ namespace {
 const std::string kInLine = "in line";
 const std::string kInLineAsked = "in-line";
 
-/// Reads the jobs one after another. What cannot be read is told.
-template <class Take>
-void each_job(const JobSpool& spool, const std::vector<std::uint64_t>& numbers, std::string& told,
-              Take take) {
-  for (const std::uint64_t number : numbers) {
-    auto job = spool.job(number);
-    if (!job) told += command::as_lines({job.error().message});
-    // Else it was forgotten meanwhile.
-    if (job && *job) take(NumberedJob{number, **std::move(job)});
-  }
+/// The part of a job that was read, if it could be; else `told` says why.
+template <class Read>
+std::optional<Read> readable(Result<std::optional<Read>> read, std::string& told) {
+  if (!read) told += command::as_lines({read.error().message});
+  // Else it was forgotten meanwhile.
+  return read ? *std::move(read) : std::nullopt;
 }
 
 // A process that is just about to end, once its command has, has nothing to be told of.
@@ -46,35 +42,30 @@ std::string words_of_left(const JobSpool& spool, TaskId id, const TaskStanding& 
   return standing.left_behind ? leasing::in_words(spool.left_of(id, standing)) : "";
 }
 
-void add_told(const JobSpool& spool, NumberedJob job, bool arrays_as_one,
-              std::vector<view::ListedTask>& tasks, std::string& told) {
-  auto standings = standings_of(spool, job);
-  if (!standings) {
-    told += command::as_lines({standings.error().message});
-    return;
-  }
+void add_told(const JobSpool& spool, NumberedJob job, std::vector<TaskStanding> standings, bool arrays_as_one,
+              std::vector<view::ListedTask>& tasks) {
   const std::vector<TaskId> ids = job.tasks();
   if (arrays_as_one && ids.size() > 1) {
-    TaskStanding all = standing_of_all(*standings);
+    TaskStanding all = standing_of_all(standings);
     // A notice is about the job as a whole.
     if (!job.job.notify.targets.empty()) {
       if (const auto whole = spool.standing({job.number, {}})) all.not_told = whole->not_told;
     }
-    for (const TaskStanding& each : *standings) all.last_s = std::max(all.last_s, each.last_s);
+    for (const TaskStanding& each : standings) all.last_s = std::max(all.last_s, each.last_s);
     std::string left;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      const std::string words = words_of_left(spool, ids[i], (*standings)[i]);
+      const std::string words = words_of_left(spool, ids[i], standings[i]);
       if (!words.empty()) left += (left.empty() ? "" : ", ") + words;
     }
     tasks.push_back(
-        {{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(*standings), std::move(left)});
+        {{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(standings), std::move(left)});
     return;
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    std::string left = words_of_left(spool, ids[i], (*standings)[i]);
+    std::string left = words_of_left(spool, ids[i], standings[i]);
     tasks.push_back({ids[i],
                      i + 1 < ids.size() ? job.job : std::move(job.job),
-                     std::move((*standings)[i]),
+                     std::move(standings[i]),
                      spool.output_path(ids[i]),
                      {},
                      std::move(left)});
@@ -90,7 +81,9 @@ std::string mark_of_told(const JobSpool& spool) {
 Result<std::vector<NumberedJob>> all_jobs(const JobSpool& spool, std::string& told) {
   BERTH_LET(const auto numbers, spool.numbers());
   std::vector<NumberedJob> jobs;
-  each_job(spool, numbers, told, [&](NumberedJob job) { jobs.push_back(std::move(job)); });
+  for (const std::uint64_t number : numbers) {
+    if (auto job = readable(spool.job(number), told)) jobs.push_back({number, *std::move(job)});
+  }
   return jobs;
 }
 
@@ -99,8 +92,10 @@ Result<std::vector<view::ListedTask>> all_listed(const JobSpool& spool, std::str
   std::vector<view::ListedTask> tasks;
   tasks.reserve(numbers.size());
   // Not all jobs first, and then all tasks: of ten thousand that is a lot of memory.
-  each_job(spool, numbers, told,
-           [&](NumberedJob job) { add_told(spool, std::move(job), true, tasks, told); });
+  for (const std::uint64_t number : numbers) {
+    if (auto each = readable(spool.told(number), told))
+      add_told(spool, {number, std::move(each->job)}, std::move(each->standings), true, tasks);
+  }
   // A job cannot write there itself why it does not start.
   const bool one_waits = std::ranges::any_of(
       tasks, [](const view::ListedTask& task) { return task.standing.phase == TaskPhase::waiting; });
@@ -115,7 +110,13 @@ Result<std::vector<view::ListedTask>> all_listed(const JobSpool& spool, std::str
 std::vector<view::ListedTask> listed_tasks(const JobSpool& spool, std::vector<NumberedJob> jobs,
                                            std::string& told) {
   std::vector<view::ListedTask> tasks;
-  for (NumberedJob& job : jobs) add_told(spool, std::move(job), false, tasks, told);
+  for (NumberedJob& job : jobs) {
+    auto standings = standings_of(spool, job);
+    if (standings)
+      add_told(spool, std::move(job), *std::move(standings), false, tasks);
+    else
+      told += command::as_lines({standings.error().message});
+  }
   return tasks;
 }
 

@@ -16,6 +16,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/resting.h"
 #include "berth/verdict/device_memory.h"
 
 namespace berth::leasing {
@@ -193,6 +194,7 @@ class Acquirer {
     ask(sleep.asked);
     tell();
     if (sleep.ends_session) source_.close();
+    sys::give_back_memory();
     const auto sleep_on = [&] {
       const bool same = after(look_up(sleep)) == Action(sleep);
       if (same && on_wait_.at_each_tick) tell();

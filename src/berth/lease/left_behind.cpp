@@ -3,6 +3,7 @@
 #include <set>
 #include <string_view>
 
+#include "berth/source/probe/probe.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
@@ -24,6 +25,12 @@ std::vector<Holder> named(const std::vector<pid_t>& pids) {
   return holders;
 }
 
+// A probe that was forked has the command line of its program for a moment, and a probe of an older Berth has
+// no name of its own.
+bool is_probe(pid_t pid, const std::string& command) {
+  return command.find(" __probe ") != std::string::npos || sys::process_name(pid) == source::kProbeName;
+}
+
 }  // namespace
 
 bool keeps_namespaces(pid_t pid) {
@@ -34,7 +41,7 @@ bool serves_berth(pid_t pid) {
   const std::string command = sys::process_command(pid);
   return command.find(" __jobs /") != std::string::npos || command.find(" __job /") != std::string::npos ||
          command.find(" __notify") != std::string::npos ||
-         command.find(" __sample --") != std::string::npos || command.find(" __probe ") != std::string::npos;
+         command.find(" __sample --") != std::string::npos || is_probe(pid, command);
 }
 
 std::vector<pid_t> left_below(pid_t holder) {

@@ -333,7 +333,10 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
   return Answer(std::move(refusal));
 }
 
-Result<Refusal> Session::refuse(const Request& request, Refused refused, const Patience& patience) const {
+// Not a part of `acquire`, in whose frame its values would lie all through a wait: three pages of each
+// waiter's stack.
+[[gnu::noinline]] Result<Refusal> Session::refuse(const Request& request, Refused refused,
+                                                  const Patience& patience) const {
   // Deciding has not looked at who else waits.
   World& world = refused.world;
   if (auto books = domain_.store->look()) {

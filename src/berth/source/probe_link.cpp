@@ -9,13 +9,19 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 
+#include "berth/base/version.h"
+#include "berth/source/probe/probe.h"
 #include "berth/source/probe/protocol.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_title.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::source {
@@ -39,19 +45,29 @@ struct SocketPair {
   }
 };
 
+Result<sys::Child> make_child(const ProbeOptions& options, const std::array<int, 3>& standard) {
+  if (options.is_forked) {
+    return sys::Child::fork(standard, [&] {
+      sys::show_as(fmt::format("berth __probe {}", to_text(options.kind)));
+      run_probe(0, 1, options.kind, version());
+    });
+  }
+  sys::Command command{.program = options.program,
+                       .arguments = options.arguments,
+                       .input = standard[0],
+                       .output = standard[1],
+                       .error = standard[2]};
+  command.arguments.emplace_back(to_text(options.kind));
+  return sys::Child::spawn(command);
+}
+
 }  // namespace
 
 Result<ProbeLink> ProbeLink::start(const ProbeOptions& options, sys::Descriptor life) {
   SocketPair control;
   SocketPair text;
   if (!control.make() || !text.make()) return sys::fail_errno("making a socket to the probe");
-  sys::Command command{.program = options.program,
-                       .arguments = options.arguments,
-                       .input = control.theirs.get(),
-                       .output = text.theirs.get(),
-                       .error = life.get()};
-  command.arguments.emplace_back(to_text(options.kind));
-  auto child = sys::Child::spawn(command);
+  auto child = make_child(options, {control.theirs.get(), text.theirs.get(), life.get()});
   if (!child) return std::unexpected(context(child.error(), "starting the probe"));
   ProbeLink link(std::move(*child), std::move(control.ours), std::move(text.ours), std::move(life));
   link.progress_deadline_ = options.progress_deadline;

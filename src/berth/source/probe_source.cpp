@@ -51,9 +51,12 @@ class ProbeSource::Body {
 
   /// Starts a probe, unless one is known to hang.
   Result<void> start_session() {
+    const bool is_forked = std::exchange(options_.is_forked, false);
     remembered_ = stuck_.remembered();
     if (remembered_) return {};
-    BERTH_LET(auto link, ProbeLink::start(options_, stuck_.make_life()));
+    ProbeOptions options = options_;
+    options.is_forked = is_forked;
+    BERTH_LET(auto link, ProbeLink::start(options, stuck_.make_life()));
     link_.emplace(std::move(link));
     used_ = false;
     return {};

@@ -13,6 +13,9 @@ namespace berth::source {
 struct ProbeOptions {
   std::string program = "/proc/self/exe";  ///< that runs as the probe
   std::vector<std::string> arguments = {"__probe"};
+  /// The first probe is a fork of this process and no new program. REQUIRES then: this process has one
+  /// thread, and has done nothing yet but read its command line.
+  bool is_forked = false;
   SourceKind kind = SourceKind::kAutomatic;
   /// If nothing comes for this long, the driver counts as hanging.
   std::chrono::milliseconds progress_deadline = std::chrono::seconds(10);

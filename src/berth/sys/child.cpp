@@ -67,19 +67,23 @@ BERTH_BORROWED_MEMORY void accept_signals() {
   sigprocmask(SIG_SETMASK, &signals, nullptr);
 }
 
-/// The child's first steps. It shares the parent's memory: nothing here may allocate or take a lock.
-BERTH_BORROWED_MEMORY int begin(void* argument) {
-  Start& start = *static_cast<Start*>(argument);
+/// The child's first steps. It may share the parent's memory: nothing here may allocate or take a lock.
+/// False: it has not its descriptors.
+BERTH_BORROWED_MEMORY bool settle(const Start& start) {
   const int input = out_of_the_way(start.input);
   const int output = out_of_the_way(start.output);
   const int error = out_of_the_way(start.error);
   setsid();
   if (start.controls_terminal) ioctl(input, TIOCSCTTY, 0);
-  if (place(input, 0) && place(output, 1) && place(error, 2)) {
-    close_above_standard();
-    accept_signals();
-    execvpe(start.arguments[0], start.arguments, start.environment);
-  }
+  if (!place(input, 0) || !place(output, 1) || !place(error, 2)) return false;
+  close_above_standard();
+  accept_signals();
+  return true;
+}
+
+BERTH_BORROWED_MEMORY int begin(void* argument) {
+  Start& start = *static_cast<Start*>(argument);
+  if (settle(start)) execvpe(start.arguments[0], start.arguments, start.environment);
   start.error_number = errno;
   _exit(127);
 }
@@ -163,6 +167,29 @@ Result<Child> Child::spawn(const Command& command) {
   if (start.error_number != 0)
     return std::unexpected(system_error(start.error_number, "starting " + command.program));
   return child;
+}
+
+Result<Child> Child::fork(const std::array<int, 3>& standard, const std::function<void()>& body) {
+  const auto [input, output, error] = standard;
+  const Start start{.arguments = nullptr,
+                    .environment = nullptr,
+                    .input = input,
+                    .output = output,
+                    .error = error,
+                    .controls_terminal = false};
+  pid_t pid = -1;
+  int fork_error = 0;
+  {
+    const SignalsBlocked blocked;
+    pid = ::fork();
+    fork_error = errno;
+    if (pid == 0) {
+      if (settle(start)) body();
+      _exit(127);
+    }
+  }
+  if (pid < 0) return std::unexpected(system_error(fork_error, "making a child process"));
+  return Child(pid);
 }
 
 Child& Child::operator=(Child&& other) noexcept {

@@ -1,5 +1,6 @@
 #include "berth/source/probe/probe.h"
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -158,6 +159,7 @@ class Readers {
 }  // namespace
 
 void run_probe(int in, int out, SourceKind expected, std::string_view version) {
+  ::prctl(PR_SET_NAME, kProbeName);
   Readers readers(out);
   readers.expect(expected);
   for (;;) {

@@ -15,6 +15,10 @@ namespace berth::source {
 ///
 /// Ends the process at once: a driver's own clearing up can hang as any call of it, and the kernel does it
 /// anyway.
+///
+/// REQUIRES: the process is the probe's own. It gets the short name `kProbeName`, which it keeps when it has
+/// ended.
+inline constexpr const char* kProbeName = "berth __probe";
 [[noreturn]] void run_probe(int in, int out, SourceKind expected, std::string_view version);
 
 }  // namespace berth::source

@@ -66,6 +66,22 @@ TEST_CASE("a child has a session of its own and no signal blocked") {
   sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
+TEST_CASE("a child that was forked has its three descriptors and no others, and a session of its own") {
+  const Descriptor inherited(open("/dev/null", O_RDONLY));
+  Pipe pipe;
+  auto child = Child::fork({-1, pipe.writer.get(), -1}, [&] {
+    const bool others = fcntl(inherited.get(), F_GETFD) == 0 || fcntl(pipe.reader.get(), F_GETFD) == 0;
+    sigset_t blocked;
+    sigprocmask(SIG_SETMASK, nullptr, &blocked);
+    const bool is_clean = !others && getsid(0) == getpid() && sigismember(&blocked, SIGTERM) == 0;
+    [[maybe_unused]] const auto written = write(1, is_clean ? "clean" : "not", is_clean ? 5 : 3);
+    _exit(3);
+  });
+  REQUIRE(child);
+  CHECK(pipe.rest() == "clean");
+  CHECK(child->wait(kPatience) == Ending{.exit_status = 3, .signal = 0});
+}
+
 TEST_CASE("a child that its host has collected is borne") {
   auto child = Child::spawn({.program = "true"});
   REQUIRE(child);
