@@ -28,6 +28,7 @@
 #include "berth/supervise/command_hint.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/end_of_job.h"
+#include "berth/supervise/energy_at_start.h"
 #include "berth/supervise/noted_end.h"
 #include "berth/supervise/preemption_watch.h"
 #include "berth/supervise/release_call.h"
@@ -89,8 +90,6 @@ class Run {
     LeaseOptions request = options_.lease;
     request.is_requeued = std::exchange(preempted_, false);
     request.on_wait.try_device = [](const Device& device) { return starts_on(device); };
-    // Two shares do not take the same.
-    request.on_wait.tells_energy = !options_.exec && !request.request.request.shared;
     released_by_.reset();
     // It outlives the lease.
     std::optional<sys::HeldTermination> held;
@@ -186,6 +185,9 @@ class Run {
                           !options_.shell);
     RunSampling sampling(lease, session.domain(), options_.lease.request.source, sampling_);
     sampling.go_on();
+    // Two shares do not take the same.
+    EnergyAtStart energy(lease.ticket().shared ? std::vector<std::string>() : lease.ticket().devices,
+                         options_.lease.request.source);
     std::optional<sys::JobEnding> ending;
     const auto all_of_job = [&] {
       check.end();
@@ -194,7 +196,7 @@ class Run {
       return left_behind(none_of_it);
     };
     const auto next = [&] {
-      return earlier(earlier(earlier(check.next(), sampling.next()), next_look()),
+      return earlier(earlier(earlier(check.next(), sampling.next()), earlier(energy.next(), next_look())),
                      earlier(end.next(), watch.next()));
     };
     while (!(ending = job->wait(next()))) {
@@ -202,6 +204,7 @@ class Run {
       end_for_waiter(watch, lease, end, all_of_job);
       if (const auto remark = check.go_on()) tell(*remark);
       sampling.go_on();
+      energy.go_on();
       go_on(end, all_of_job);
     }
     const Moment lasted = sys::milliseconds_since_boot() - begun;
@@ -211,8 +214,9 @@ class Run {
     // It may have been asked and have ended at once.
     const bool was_called = handle_release_call(*job, lease, end, [&] { return left_behind(others); });
     const bool was_asked = end.has_asked() || was_called;
-    const Receipt receipt = receipt_of(lease, {std::chrono::milliseconds(lasted), *ending, was_asked},
-                                       sampling.samples(), read_at_end(options_.lease.request.source));
+    const Receipt receipt = receipt_of(
+        lease, {std::chrono::milliseconds(lasted), *ending, was_asked}, sampling.samples(),
+        [&] { return energy.told(); }, read_at_end(options_.lease.request.source));
     // A program that hears of the end may ask for the receipt.
     const std::string missing = keep_receipt(receipt, named_receipt_file());
     if (options_.hooks.after_end) options_.hooks.after_end(*ending, receipt);
