@@ -183,6 +183,9 @@ Result<void> LeaseWait::Body::grant(leasing::LeaseGranted granted) {
                 "of open files reached?)");
   // Until it has ended it holds the lease too, and giving up this one would end nothing.
   helper.wait(kEndsWithin);
+  if (asks_memory_by_runs(request))
+    request = with_memory(std::move(request),
+                          granted.promise_bytes > 0 ? std::optional(granted.promise_bytes) : std::nullopt);
   lease = Lease(std::make_unique<Lease::Body>(std::move(granted), request, snapshot, std::move(descriptors)));
   socket.close();
   return {};

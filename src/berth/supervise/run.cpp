@@ -22,6 +22,7 @@
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/cuda_health.h"
+#include "berth/lease/earlier_runs.h"
 #include "berth/lease/left_behind.h"
 #include "berth/lease/release.h"
 #include "berth/request/job_mask.h"
@@ -61,7 +62,7 @@ std::string as_one_line(const std::vector<std::string>& words) {
 class Run {
  public:
   Run(command::Environment& environment, const RunOptions& options)
-      : environment_(environment), options_(options) {}
+      : environment_(environment), options_(options), asked_(options.lease) {}
 
   Result<int> go() {
     // A queue is a bad place to learn of a misspelt word, or of a limit.
@@ -70,12 +71,15 @@ class Run {
     if (const auto short_of =
             sys::cannot_inherit(options_.lease.request.request.count + 1 + options_.hooks.inherited.size()))
       return not_started(*short_of);
-    BERTH_LET(const auto session, open_session(environment_, options_.lease.request));
+    auto settled = leasing::settle_memory(asked_.request.request, as_one_line(options_.command));
+    asked_.request.request = std::move(settled.request);
+    if (!settled.told.empty() && tells()) command::print_message(settled.told);
+    BERTH_LET(const auto session, open_session(environment_, asked_.request));
     idle_leftovers_s_ = session.policy().idle_leftovers_s;
     time_grace_ = std::chrono::seconds(session.policy().time_grace_s);
     BERTH_LET(sampling_, sampling_times(options_.lease.request.request.clean));
     leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
-                               view::request_in_words(options_.lease.request.request)};
+                               view::request_in_words(asked_.request.request)};
     words.origin = options_.lease.origin;
     if (!options_.exec) words.limit_holds = LimitHolds::yes;
     for (;;) {
@@ -87,7 +91,7 @@ class Run {
 
  private:
   Result<int> run_once(const leasing::Session& session, const leasing::TicketWords& words) {
-    LeaseOptions request = options_.lease;
+    LeaseOptions request = asked_;
     request.is_requeued = std::exchange(preempted_, false);
     request.on_wait.try_device = [](const Device& device) { return starts_on(device); };
     released_by_.reset();
@@ -117,13 +121,15 @@ class Run {
     return false;
   }
 
+  bool tells() const { return options_.verbose || (!options_.quiet && ::isatty(STDERR_FILENO) == 1); }
+
   bool is_requeued() const { return preempted_ && options_.requeue; }
 
   sys::JobCommand prepare(const leasing::Domain& domain, const leasing::HeldLease& lease) const {
     for (const std::string& note : leasing::notes_on(lease)) command::print_message(note);
     sys::JobCommand command;
     command.words = fill_in(lease);
-    JobMask mask = lease_environment(domain, lease, options_.lease.request);
+    JobMask mask = lease_environment(domain, lease, asked_.request);
     command.environment = std::move(mask.variables);
     command.unset = std::move(mask.unset);
     tell_what_it_has(command, lease);
@@ -156,7 +162,7 @@ class Run {
     if (options_.shell) {
       command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
       command::print_message(fmt::format("this shell has GPU {} until it ends (lease {})", labels, name));
-    } else if (options_.verbose || (!options_.quiet && ::isatty(STDERR_FILENO) == 1)) {
+    } else if (tells()) {
       command::print_message(fmt::format("GPU {} (lease {})", labels, name));
     }
   }
@@ -403,6 +409,7 @@ class Run {
 
   command::Environment& environment_;
   const RunOptions& options_;
+  LeaseOptions asked_;      ///< of the options, with what is settled by earlier runs
   std::string short_name_;  ///< of the lease
   std::optional<RunInstead> instead_;
   bool preempted_ = false;                        ///< the job was ended for somebody who waits

@@ -153,6 +153,7 @@ Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
   for (const Device* device : lease.devices()) {
     DeviceReceipt& each =
         receipt.devices.emplace_back(DeviceReceipt{label(*device), device->uuid, device->name});
+    each.total_bytes = device->memory.total_bytes;
     if (later) each.energy_mj = energy_between(*before, *later, device->uuid);
   }
   if (samples) {
