@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
+#include <functional>
 #include <queue>
 #include <random>
 #include <string>
@@ -18,7 +20,6 @@ namespace berth::memory_packing_test {
 namespace {
 
 constexpr std::uint32_t kAlice = 1000;
-constexpr std::uint64_t kMib = 1ULL << 20U;
 constexpr std::uint64_t kCard = 80ULL << 30U;
 constexpr std::size_t kCards = 8;
 
@@ -142,8 +143,7 @@ double time_on_cards(const std::vector<PlayedRun>& runs, bool whole) {
   return now;
 }
 
-TEST_CASE(
-    "memory auto: at most 1 % of the runs is out of memory, and the cards take half as much again") {
+TEST_CASE("memory auto: at most 1 % of the runs is out of memory, and the cards take half as much again") {
   std::size_t runs = 0;
   std::size_t out_of_memory = 0;
   double whole = 0;
