@@ -39,6 +39,33 @@ def state(pid) -> str:
     return "gone"
 
 
+def has_told_energy(machine: Machine) -> bool:
+    """Whether a probe has asked for the energy alone and ended, on a machine with `call_log = true`."""
+    log = machine.file.with_name(machine.file.name + ".d") / "calls.log"
+    asked: dict[str, str] = {}
+    for line in log.read_text().splitlines() if log.exists() else []:
+        pid, call, *_ = line.split()
+        asked[pid] = asked.get(pid, "") + call
+    alone = [pid for pid, calls in asked.items() if "FieldValues" in calls and "MemoryInfo" not in calls]
+    return bool(alone) and not any(is_probe(pid) for pid in machine.inhabitants())
+
+
+def words_of(pid) -> bytes:
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+def is_probe(pid) -> bool:
+    """Whether it asks the driver, and not for a sampler, whose probe stays."""
+    if b"__probe" not in words_of(pid):
+        return False
+    with contextlib.suppress(OSError):
+        parent = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]
+        return b"__sample" not in words_of(parent)
+    return False
+
+
 def command_of(job) -> int:
     """The pid of the job's command. A probe that is ending is a child too."""
 

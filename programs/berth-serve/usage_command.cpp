@@ -55,9 +55,9 @@ Result<history::LetterFacts> asked_for_letter(const command::PeerOptions& option
   facts.host = hosts.hosts.front().name;
   facts.now = hosts.hosts.front().report;
   BERTH_LET(facts.usage, asked(options, question));
-  if (const auto leases = ask_agent(options, "/api/v1/past-leases?" + since)) {
-    BERTH_LET(facts.leases, read_answer(*leases, view::recorded_leases_from_json));
-  }
+  const auto leases = ask_agent(options, "/api/v1/past-leases?" + since);
+  facts.leases = leases ? read_answer(*leases, view::recorded_leases_from_json)
+                        : Result<RecordedLeases>(std::unexpected(leases.error()));
   if (!facts.now) return fail(ErrorCode::failure, hosts.hosts.front().error);
   for (const Device& device : facts.now->facts.snapshot.devices) {
     const auto answer = ask_agent(
@@ -81,7 +81,7 @@ Result<history::LetterFacts> read_for_letter(const std::string& path,
   };
   auto leases = file.recorded_leases({.since_s = question.since_s}, now_s);
   if (!leases) return fault(leases.error());
-  facts.leases = *std::move(leases);
+  facts.leases = *leases ? Result<RecordedLeases>(**std::move(leases)) : std::unexpected(too_many_leases());
   const auto uuids = file.device_uuids();
   if (!uuids) return fault(uuids.error());
   for (const std::string& uuid : *uuids) {

@@ -4,10 +4,11 @@ import json
 import pathlib
 import re
 import signal
+import time
 
 import pytest
 from clock import Clock
-from jobs import eventually
+from jobs import eventually, has_told_energy
 from schemas import checked_document
 from simulated_machine import DEADLINE_S
 from submitted import submit, wait_for
@@ -15,7 +16,7 @@ from terminal import on_terminal
 
 HOUR_S = 3600
 # 100 W for an hour are 100 Wh.
-POWERED = '[[device]]\nmodel = "A100"\ncount = 2\npower_w = 100\n'
+POWERED = 'call_log = true\n[[device]]\nmodel = "A100"\ncount = 2\npower_w = 100\n'
 
 
 def kept(machine, *words) -> list[dict]:
@@ -30,13 +31,14 @@ def record(machine) -> pathlib.Path:
     return file
 
 
-def lasting(machine, *options, ahead=(0, HOUR_S), meanwhile=lambda: None):
-    """A run during which the wall clock and the boot clock are set ahead by so much."""
+def lasting(machine, *options, ahead=(0, HOUR_S), asked=has_told_energy, meanwhile=lambda: None):
+    """A run during which the wall clock and the boot clock are set ahead by so much, once it is `asked`."""
     clock = Clock(machine)
     run = machine.start_berth(
         "run", *options, "--", "sh", "-c", "echo begun; read line", env=clock.env, stdin=-1
     )
     assert run.stdout.readline() == "begun\n"
+    eventually(lambda: asked(machine))
     meanwhile()
     clock.set(*ahead)
     assert run.communicate("\n", timeout=DEADLINE_S)
@@ -61,8 +63,8 @@ def test_the_energy_is_what_the_counter_of_the_card_says(make_machine):
     (run,) = kept(machine)
     assert HOUR_S * 1000 <= run["lasted_ms"] < (HOUR_S + DEADLINE_S) * 1000
     assert run["driver_version"]
-    # 2 x 100 W, for as long as it ran and a moment more.
-    assert run["energy_mj"] >= 2 * 100 * run["lasted_ms"]
+    # 2 x 100 W, for as long as it ran: but for a moment at its start, and a moment more at its end.
+    assert run["energy_mj"] >= 2 * 100 * (run["lasted_ms"] - DEADLINE_S * 1000)
     assert run["energy_mj"] <= 2 * 100 * (run["lasted_ms"] + DEADLINE_S * 1000)
     assert re.search(r"energy +20\d Wh", machine.berth("receipt", run["lease"]).out)
 
@@ -90,13 +92,15 @@ def test_a_counter_that_says_nothing_makes_no_figure(make_machine, meanwhile):
 
 def test_the_energy_of_a_share_is_not_known(make_machine):
     machine = make_machine(POWERED)
-    lasting(machine, "--memory", "1G")
+    # Five times as long as it takes until a whole card is asked.
+    lasting(machine, "--memory", "1G", asked=lambda _: True, meanwhile=lambda: time.sleep(0.5))
+    assert not has_told_energy(machine)
     (run,) = kept(machine)
     assert run["energy_mj"] is None and run["promised_bytes"] == 1 << 30
 
 
 def test_a_clock_that_is_set_back_spoils_nothing(machine):
-    lasting(machine, ahead=(-10 * HOUR_S, 30))
+    lasting(machine, ahead=(-10 * HOUR_S, 30), asked=lambda _: True)
     (told,) = kept(machine)
     assert 30_000 <= told["lasted_ms"] < (30 + DEADLINE_S) * 1000
     assert told["waited_ms"] >= 0
@@ -122,10 +126,11 @@ def test_a_job_tells_its_energy(make_machine):
     number = submit(machine, "--", "sh", "-c", script, env=clock.env)
     eventually(ready.exists)
     assert "ENERGY" not in machine.berth("jobs").out
+    eventually(lambda: has_told_energy(machine))
     clock.set(0, HOUR_S)
     go_on.touch()
     told = wait_for(machine, number, "ended")
-    assert told["energy_mj"] >= 100 * HOUR_S * 1000
+    assert told["energy_mj"] >= 100 * (HOUR_S - DEADLINE_S) * 1000
     heads, line = machine.berth("jobs").out.splitlines()
     assert heads.split()[-2:] == ["ENERGY", "COMMAND"] and " Wh " in line
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from clock import Clock
-from jobs import eventually, state
+from jobs import eventually, has_told_energy, state
 from lease_jobs import leases
 from schemas import checked_document
 from simulated_machine import DEADLINE_S
@@ -243,9 +243,10 @@ def test_a_time_that_is_none_is_refused(machine):
 
 
 def test_the_accounting_of_the_driver_is_better_than_samples(make_machine):
-    machine = make_machine(BUSY + "accounting = true\n")
+    machine = make_machine("call_log = true\n" + BUSY + "accounting = true\n")
     clock = Clock(machine)
     run = sampled(start(machine, env=OFTEN | clock.env))
+    eventually(lambda: has_told_energy(machine))
     ended = f"""{BUSY}accounting = true
 [[device.accounted]]
 pid = 4000001
@@ -288,10 +289,11 @@ def test_a_job_tells_its_peak_and_its_use(make_machine):
 
 
 def test_a_driver_that_hangs_at_the_end_holds_neither_the_user_nor_the_lease(make_machine):
-    powered = BUSY + "power_w = 100\n"
+    powered = "call_log = true\n" + BUSY + "power_w = 100\n"
     machine = make_machine(powered)
     clock = Clock(machine)
     run = start(machine, env=clock.env)
+    eventually(lambda: has_told_energy(machine))
     machine.change(f'{powered}[[fault]]\ncall = "nvmlDeviceGetFieldValues"\nhang = true\n')
     clock.set(0, 3600)
     end(run)

@@ -185,6 +185,9 @@ Result<void> LeaseWait::Body::grant(leasing::LeaseGranted granted) {
   // The helper holds the lease too, until it has ended. If the host gave its lease up before that,
   // the lease would not end.
   helper.wait(kEndsWithin);
+  if (asks_memory_by_runs(request))
+    request = with_memory(std::move(request),
+                          granted.promise_bytes > 0 ? std::optional(granted.promise_bytes) : std::nullopt);
   lease = Lease(std::make_unique<Lease::Body>(std::move(granted), request, snapshot, std::move(descriptors)));
   socket.close();
   return {};

@@ -16,6 +16,7 @@
 #include "berth/base/version.h"
 #include "berth/command/command.h"
 #include "berth/lease/answers.h"
+#include "berth/lease/earlier_runs.h"
 #include "berth/lease/lease_wire.h"
 #include "berth/lease/session.h"
 #include "berth/source/probe/protocol.h"
@@ -96,14 +97,18 @@ class LeaseHelper : public command::Command {
   }
 
   Result<void> answer(command::Environment& environment) {
-    BERTH_LET(const auto ask, read_ask());
+    BERTH_LET(auto ask, read_ask());
     BERTH_DO(end_with_host());
     take_variables(ask.variables);
     BERTH_LET(const auto session,
               leasing::Session::open(environment.access(source::SourceKind::kAutomatic),
                                      ask.ignore_mask ? MaskUse::ignore : MaskUse::inherit));
+    std::string command = sys::process_command(host_);
+    auto settled = leasing::settle_memory(std::move(ask.request), command);
+    ask.request = std::move(settled.request);
+    memory_told_ = std::move(settled.told);
     leasing::TicketWords words{
-        .command = sys::process_command(host_),
+        .command = std::move(command),
         .note = ask.note,
         .request = view::request_in_words(ask.request),
         .host = static_cast<std::uint32_t>(host_),
@@ -148,13 +153,16 @@ class LeaseHelper : public command::Command {
     const std::vector<int> descriptors = lease.descriptors();
     supervise::keep_locks_until_used(lease);
     BERTH_DO(send(lease.world().facts.snapshot));
-    const leasing::LeaseGranted granted{ticket.id, std::filesystem::absolute(domain.store->path()),
-                                        domain.path_of(ticket.id), ticket.devices,
-                                        leasing::all_notes(session, leasing::notes_on(lease))};
+    std::vector<std::string> notes = leasing::notes_on(lease);
+    if (!memory_told_.empty()) notes.push_back(memory_told_);
+    const leasing::LeaseGranted granted{
+        ticket.id,      std::filesystem::absolute(domain.store->path()), domain.path_of(ticket.id),
+        ticket.devices, leasing::all_notes(session, std::move(notes)),   ticket.promise_bytes};
     return send(granted, descriptors);
   }
 
   pid_t host_ = ::getppid();
+  std::string memory_told_;  ///< what --memory auto came to; "": it was not asked
 };
 
 }  // namespace

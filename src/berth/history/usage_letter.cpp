@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kMostUsers = 20;  // so that the letter is a page
 constexpr std::size_t kMostSick = 10;
 constexpr int kMostlyLeased = 50;  // percent of a step: its memory counts as a lease's
-constexpr double kSecondsInHour = 3600;
+constexpr std::int64_t kSecondsInHour = 3600;
+constexpr double kHoursWithShare = 0.1;  // of less, a share says nothing
 constexpr std::uint64_t kBytesInMib = 1U << 20U;
 
 double percentage(double part, double whole) {
@@ -47,6 +48,11 @@ WaitsByUser waits_of(const LetterFacts& facts) {
 }
 
 std::string letter_sums(const LetterFacts& facts) {
+  const Usage& usage = facts.usage;
+  const std::int64_t watched_s = std::max<std::int64_t>(0, usage.to_s - usage.from_s - usage.unwatched_s);
+  if (watched_s < kSecondsInHour)
+    return fmt::format("The agent looked for {}: too short to say how much was leased.\n",
+                       duration_for_people(watched_s));
   double leased = 0;
   double used = 0;
   for (const UsageRow& row : facts.usage.rows) {
@@ -55,11 +61,11 @@ std::string letter_sums(const LetterFacts& facts) {
   }
   const std::size_t gpus = facts.devices.size();
   const double hours =
-      static_cast<double>(gpus) * static_cast<double>(facts.usage.to_s - facts.usage.from_s) / kSecondsInHour;
+      static_cast<double>(gpus) * static_cast<double>(watched_s) / static_cast<double>(kSecondsInHour);
   std::string text =
       fmt::format("{} GPU{} {} leased for {:.0f} of {:.0f} hours ({:.0f} %).\n", gpus, gpus == 1 ? "" : "s",
                   gpus == 1 ? "was" : "were", leased, hours, percentage(leased, hours));
-  if (leased > 0) {
+  if (leased >= kHoursWithShare) {
     text += fmt::format("In {:.0f} of these hours ({:.0f} %), no program of the lease computed.\n",
                         leased - used, percentage(leased - used, leased));
   }
@@ -78,7 +84,9 @@ std::string users_table(const LetterFacts& facts, const WaitsByUser& waits) {
          {std::to_string(user.leases)},
          {fmt::format("{:.1f} h", user.leased_gpu_hours)},
          {fmt::format("{:.1f} h", idle)},
-         {fmt::format("{:.0f} %", percentage(idle, user.leased_gpu_hours))},
+         {user.leased_gpu_hours >= kHoursWithShare
+              ? fmt::format("{:.0f} %", percentage(idle, user.leased_gpu_hours))
+              : std::string(view::kUnknown)},
          {has_waits ? duration_for_people(median_of(of_user->second)) : std::string(view::kUnknown)},
          {has_waits ? duration_for_people(std::ranges::max(of_user->second)) : std::string(view::kUnknown)}});
   }
@@ -98,8 +106,8 @@ std::string users_table(const LetterFacts& facts, const WaitsByUser& waits) {
 
 std::string waits_text(const LetterFacts& facts, const WaitsByUser& waits) {
   if (!facts.leases)
-    return fmt::format("How long requests waited is not told: there are more than {} leases.\n",
-                       kMostRecordedLeases);
+    return fmt::format("How long requests waited is not told: {}.\n",
+                       printable(facts.leases.error().message));
   std::vector<std::int64_t> all;
   for (const auto& [user, of_user] : waits) all.insert(all.end(), of_user.begin(), of_user.end());
   if (all.empty()) return {};
@@ -169,14 +177,14 @@ std::string usage_letter(const LetterFacts& facts, const view::Style& style) {
   std::string text = fmt::format(
       "GPUs{} from {} to {}\n\n", facts.host.empty() ? "" : fmt::format(" of {}", printable(facts.host)),
       view::clock_time(facts.usage.from_s, later), view::clock_time(facts.usage.to_s, later));
+  // First, since all that follows is of the rest.
+  if (const std::string unwatched = view::unwatched_text(facts.usage); !unwatched.empty())
+    text += unwatched + "\n";
   text += letter_sums(facts);
   text += waits_text(facts, waits);
   text += used_memory_text(facts);
   text += sick_text(facts);
-  text += "\n" + users_table(facts, waits);
-  if (const std::string unwatched = view::unwatched_text(facts.usage); !unwatched.empty())
-    text += "\n" + unwatched;
-  return text;
+  return text + "\n" + users_table(facts, waits);
 }
 
 }  // namespace berth::history

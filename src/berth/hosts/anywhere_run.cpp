@@ -31,6 +31,7 @@
 #include "berth/hosts/own_terminal.h"
 #include "berth/hosts/passed_environment.h"
 #include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/lease/earlier_runs.h"
 #include "berth/lease/site_file.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
@@ -372,7 +373,13 @@ class Caller {
 
 }  // namespace
 
-Result<int> run_anywhere(const AnywhereRun& options) {
+Result<int> run_anywhere(const AnywhereRun& asked) {
+  AnywhereRun options = asked;
+  Request& request = options.run.lease.request.request;
+  // Here, so that all hosts are asked for the same.
+  auto settled = leasing::settle_memory(request, fmt::format("{}", fmt::join(options.run.command, " ")));
+  request = std::move(settled.request);
+  if (!settled.told.empty() && !options.run.quiet) command::print_message(settled.told);
   BERTH_LET(auto hosts, hosts_meant(options.far.hosts));
   BERTH_LET(auto token, secret_mark());
   BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));

@@ -98,7 +98,7 @@ class TaskRun {
   void perform(task_run::Join&& what) {
     // In the place of another task: the lease is there already.
     if (takes_place_) return;
-    status_ = join(std::move(what.not_on));
+    status_ = join(std::move(what));
     if (!status_) happen(task_run::Failed{status_.error(), still_waits()});
   }
   void perform(task_run::Go&&) { may_start_ = {}; }
@@ -140,13 +140,15 @@ class TaskRun {
 
   // --- the command
 
-  Result<int> join(std::vector<std::string> not_on) {
+  Result<int> join(task_run::Join what) {
     if (::chdir(job_.folder.c_str()) != 0) return sys::fail_errno(fmt::format("going to {}", job_.folder));
     BERTH_LET(JobRequest request, read_job_request(job_.request));
     const bool is_far = request.far.hosts.anywhere;
     supervise::RunOptions options;
     options.lease = std::move(request.lease);
-    std::ranges::move(not_on, std::back_inserter(options.lease.request.request.exclude));
+    Request& wish = options.lease.request.request;
+    std::ranges::move(what.not_on, std::back_inserter(wish.exclude));
+    if (what.on_whole_devices && asks_memory_by_runs(wish)) wish = with_memory(std::move(wish), std::nullopt);
     options.lease.in_background = true;
     // The note that `berth list` and `berth queue` show beside the command.
     options.lease.note = to_text(TaskNote{id_, job_.name, options.lease.note});

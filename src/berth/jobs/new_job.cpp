@@ -106,7 +106,9 @@ Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& e
     domain.masks.clear();
   }
   BERTH_LET(const auto session, open_session_at(std::move(domain), environment, options));
-  return session.never(options.request);
+  const Request& request = options.request;
+  // Its memory is settled when it starts; a whole device is the most.
+  return session.never(asks_memory_by_runs(request) ? with_memory(request, std::nullopt) : request);
 }
 
 }  // namespace

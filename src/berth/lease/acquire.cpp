@@ -247,24 +247,11 @@ class Acquirer {
       BERTH_LET(const auto lost, keep_originals_away(beside));
       if (lost) return begin_again(*lost);
     }
-    note_energy();
     source_.close();
     std::vector<std::string> notes = std::get<Granted>(state_.plan).choice.notes;
     for (const auto* more : {&beside.for_lease.notes(), &beside.until_used.notes()})
       notes.insert(notes.end(), more->begin(), more->end());
     return Acquired(HeldLease(std::move(own_), world(), std::move(notes), std::move(beside)));
-  }
-
-  /// Of the granted devices alone, and once: it takes a driver long, and a waiter looks often.
-  void note_energy() {
-    if (!on_wait_.tells_energy) return;
-    const auto source = source_.open();
-    if (!source) return;
-    const auto told = (*source)->read_of(own_->ticket().devices, ReadingKind::energy);
-    if (!told) return;
-    for (Device& device : state_.facts.snapshot.devices) {
-      if (const Device* now = find_device(*told, device.uuid)) device.energy_mj = now->energy_mj;
-    }
   }
 
   /// The first granted device on which nothing starts. Those that are passed over, and were granted because

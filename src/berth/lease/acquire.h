@@ -133,7 +133,6 @@ struct OnWait {
   /// device on which the user's last run ended badly, or CUDA did not start. False: the device goes back and
   /// is passed over, and the request waits again in its old place. nullptr: nobody asks.
   std::function<bool(const Device&)> try_device{};
-  bool tells_energy = false;  ///< the lease is to know the energy counters of its devices, as they were then
 };
 
 /// Takes a lease for this process, in its turn. Asks the driver before it enters the gate, never while it

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/request/request.h"
 #include "berth/verdict/queue_rules.h"
 
 namespace berth::leasing {
@@ -21,5 +22,15 @@ class EarlierRunsReading {
  private:
   std::future<std::vector<Moment>> told_;
 };
+
+/// A request in which `--memory auto` is settled.
+struct SettledMemory {
+  Request request;
+  std::string told{};  ///< a sentence for the user; "": there was nothing to settle
+};
+
+/// By this user's record of runs of the command (history/model/memory_by_runs.h). A home that does not answer
+/// within a second has no runs.
+SettledMemory settle_memory(Request request, const std::string& command);
 
 }  // namespace berth::leasing

@@ -76,6 +76,7 @@ void visit_granted(Granted& granted, Visit&& visit) {
   visit("path", granted.path);
   visit("uuid", granted.uuids);
   visit("note", granted.notes);
+  visit("promise_bytes", granted.promise_bytes);
 }
 
 template <class ErrorType, class Visit>

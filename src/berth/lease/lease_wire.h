@@ -37,6 +37,7 @@ struct LeaseGranted {
   std::string path;       ///< value for BERTH_LEASE
   std::vector<std::string> uuids;
   std::vector<std::string> notes;
+  std::uint64_t promise_bytes = 0;  ///< of a share: memory that is promised on each device
 };
 
 struct LeaseRefused {

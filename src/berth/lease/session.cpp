@@ -30,6 +30,11 @@ Request with_seed(Request request) {
 
 // A request that says no time lasts as long as the site allows, and as it allows the user by now.
 Result<Request> settled(Request request, const LookOptions& options) {
+  if (asks_memory_by_runs(request))
+    return fail(
+        ErrorCode::usage,
+        "--memory auto goes by earlier runs of a command, and here it is not known which command will "
+        "run: say how much (--memory 20G), or leave it out for a whole GPU");
   const SitePolicy& policy = options.policy;
   if (policy.most_time_s) {
     if (request.time_s && *request.time_s > *policy.most_time_s)

@@ -96,6 +96,16 @@ ReadingSet Request::readings() const {
   return set;
 }
 
+bool asks_memory_by_runs(const Request& request) {
+  return request.promise_bytes == kMemoryByRuns;
+}
+
+Request with_memory(Request request, std::optional<std::uint64_t> bytes) {
+  request.shared = bytes.has_value();
+  request.promise_bytes = bytes.value_or(0);
+  return request;
+}
+
 Result<void> check_time(std::int64_t seconds) {
   if (seconds >= 1 && seconds <= kLongestTimeS) return {};
   return fail(ErrorCode::usage, "a time must be at least 1s and at most 365d; leave it out for no limit");

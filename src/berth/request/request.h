@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,6 +71,13 @@ struct Request {
   /// is not among them: whether it is needed is known only after judging (`readings_to_choose`, select.h).
   ReadingSet readings() const;
 };
+
+/// `--memory auto`, in the place of the bytes that are promised: as much as earlier runs of the command had
+/// in use. Whoever knows the command settles it by `with_memory` before the request is made.
+inline constexpr std::uint64_t kMemoryByRuns = std::numeric_limits<std::uint64_t>::max();
+bool asks_memory_by_runs(const Request& request);
+/// The request for a share of this size, or for whole devices.
+Request with_memory(Request request, std::optional<std::uint64_t> bytes);
 
 /// The grace of a request that yields, if it does not say: --yield; and the longest.
 inline constexpr std::int64_t kUsualYieldS = 30;

@@ -156,7 +156,8 @@ constexpr std::array kFields{
                   .mcp = kNoToolNeeds}),
     RequestField{.name = "memory",
                  .value = "SIZE",
-                 .help = "a share: this much memory on a device that others may share",
+                 .help = "a share: this much memory on a device that others may share; auto: as much as "
+                         "earlier runs of the command used, or a whole device if too few are known",
                  .kind = K::share,
                  .member = &R::promise_bytes,
                  .key = "memory",
@@ -164,7 +165,8 @@ constexpr std::array kFields{
                  .json = as("promise_bytes"),
                  .words = but_not("it stands with the number of GPUs, for it is meant for each of them"),
                  .looser = kByARule,
-                 .mcp = as("a share of one GPU instead of all of it: \"10G\""),
+                 .mcp = as("a share of one GPU instead of all of it: \"10G\", or \"auto\": as much as "
+                           "earlier runs of the command used"),
                  .slurm = S::implied},
     RequestField{.name = "shared",
                  .help = "a share without promised memory",
@@ -261,6 +263,8 @@ bool is_filter(const RequestField& field) {
   return field.kind == K::text_filter || field.kind == K::size_filter || field.kind == K::number_filter;
 }
 
+constexpr std::string_view kByRuns = "auto";
+
 struct Setter {
   const RequestField& field;
   std::string_view value;
@@ -276,6 +280,11 @@ struct Setter {
   }
   // Memory is promised on a shared device only.
   Result<void> operator()(std::uint64_t R::* member) const {
+    if (value == kByRuns) {
+      request.shared = true;
+      request.*member = kMemoryByRuns;
+      return {};
+    }
     BERTH_LET(const auto bytes, bytes_from_text(value));
     if (bytes == 0) return fail(ErrorCode::usage, "must be more than nothing");
     request.shared = true;

@@ -22,12 +22,14 @@
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/cuda_health.h"
+#include "berth/lease/earlier_runs.h"
 #include "berth/lease/left_behind.h"
 #include "berth/lease/release.h"
 #include "berth/request/job_mask.h"
 #include "berth/supervise/command_hint.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/end_of_job.h"
+#include "berth/supervise/energy_at_start.h"
 #include "berth/supervise/noted_end.h"
 #include "berth/supervise/preemption_watch.h"
 #include "berth/supervise/release_call.h"
@@ -61,7 +63,7 @@ std::string as_one_line(const std::vector<std::string>& words) {
 class Run {
  public:
   Run(command::Environment& environment, const RunOptions& options)
-      : environment_(environment), options_(options) {}
+      : environment_(environment), options_(options), asked_(options.lease) {}
 
   Result<int> go() {
     // A queue is a bad place to learn of a misspelt word, or of a limit.
@@ -70,12 +72,15 @@ class Run {
     if (const auto short_of =
             sys::cannot_inherit(options_.lease.request.request.count + 1 + options_.hooks.inherited.size()))
       return not_started(*short_of);
-    BERTH_LET(const auto session, open_session(environment_, options_.lease.request));
+    auto settled = leasing::settle_memory(asked_.request.request, as_one_line(options_.command));
+    asked_.request.request = std::move(settled.request);
+    if (!settled.told.empty() && tells()) command::print_message(settled.told);
+    BERTH_LET(const auto session, open_session(environment_, asked_.request));
     idle_leftovers_s_ = session.policy().idle_leftovers_s;
     time_grace_ = std::chrono::seconds(session.policy().time_grace_s);
     BERTH_LET(sampling_, sampling_times(options_.lease.request.request.clean));
     leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
-                               view::request_in_words(options_.lease.request.request)};
+                               view::request_in_words(asked_.request.request)};
     words.origin = options_.lease.origin;
     if (!options_.exec) words.limit_holds = LimitHolds::yes;
     for (;;) {
@@ -87,11 +92,9 @@ class Run {
 
  private:
   Result<int> run_once(const leasing::Session& session, const leasing::TicketWords& words) {
-    LeaseOptions request = options_.lease;
+    LeaseOptions request = asked_;
     request.is_requeued = std::exchange(preempted_, false);
     request.on_wait.try_device = [](const Device& device) { return starts_on(device); };
-    // The counter of a card does not say which share used the energy.
-    request.on_wait.tells_energy = !options_.exec && !request.request.request.shared;
     released_by_.reset();
     // It outlives the lease.
     std::optional<sys::HeldTermination> held;
@@ -119,13 +122,15 @@ class Run {
     return false;
   }
 
+  bool tells() const { return options_.verbose || (!options_.quiet && ::isatty(STDERR_FILENO) == 1); }
+
   bool is_requeued() const { return preempted_ && options_.requeue; }
 
   sys::JobCommand prepare(const leasing::Domain& domain, const leasing::HeldLease& lease) const {
     for (const std::string& note : leasing::notes_on(lease)) command::print_message(note);
     sys::JobCommand command;
     command.words = fill_in(lease);
-    JobMask mask = lease_environment(domain, lease, options_.lease.request);
+    JobMask mask = lease_environment(domain, lease, asked_.request);
     command.environment = std::move(mask.variables);
     command.unset = std::move(mask.unset);
     tell_what_it_has(command, lease);
@@ -158,7 +163,7 @@ class Run {
     if (options_.shell) {
       command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
       command::print_message(fmt::format("this shell has GPU {} until it ends (lease {})", labels, name));
-    } else if (options_.verbose || (!options_.quiet && ::isatty(STDERR_FILENO) == 1)) {
+    } else if (tells()) {
       command::print_message(fmt::format("GPU {} (lease {})", labels, name));
     }
   }
@@ -188,6 +193,9 @@ class Run {
                           !options_.shell);
     RunSampling sampling(lease, session.domain(), options_.lease.request.source, sampling_);
     sampling.go_on();
+    // Two shares do not take the same.
+    EnergyAtStart energy(lease.ticket().shared ? std::vector<std::string>() : lease.ticket().devices,
+                         options_.lease.request.source);
     std::optional<sys::JobEnding> ending;
     const auto all_of_job = [&] {
       check.end();
@@ -196,7 +204,7 @@ class Run {
       return left_behind(none_of_it);
     };
     const auto next = [&] {
-      return earlier(earlier(earlier(check.next(), sampling.next()), next_look()),
+      return earlier(earlier(earlier(check.next(), sampling.next()), earlier(energy.next(), next_look())),
                      earlier(end.next(), watch.next()));
     };
     while (!(ending = job->wait(next()))) {
@@ -204,6 +212,7 @@ class Run {
       end_for_waiter(watch, lease, end, all_of_job);
       if (const auto remark = check.go_on()) tell(*remark);
       sampling.go_on();
+      energy.go_on();
       go_on(end, all_of_job);
     }
     const Moment lasted = sys::milliseconds_since_boot() - begun;
@@ -213,8 +222,9 @@ class Run {
     // It may have been asked and have ended at once.
     const bool was_called = handle_release_call(*job, lease, end, [&] { return left_behind(others); });
     const bool was_asked = end.has_asked() || was_called;
-    const Receipt receipt = receipt_of(lease, {std::chrono::milliseconds(lasted), *ending, was_asked},
-                                       sampling.samples(), read_at_end(options_.lease.request.source));
+    const Receipt receipt = receipt_of(
+        lease, {std::chrono::milliseconds(lasted), *ending, was_asked}, sampling.samples(),
+        [&] { return energy.told(); }, read_at_end(options_.lease.request.source));
     // A program that hears of the end may ask for the receipt.
     const std::string missing = keep_receipt(receipt, named_receipt_file());
     if (options_.hooks.after_end) options_.hooks.after_end(*ending, receipt);
@@ -403,6 +413,7 @@ class Run {
 
   command::Environment& environment_;
   const RunOptions& options_;
+  LeaseOptions asked_;      ///< of the options, with what is settled by earlier runs
   std::string short_name_;  ///< of the lease
   std::optional<RunInstead> instead_;
   bool preempted_ = false;                        ///< the job was ended for somebody who waits

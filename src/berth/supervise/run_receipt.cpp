@@ -37,17 +37,19 @@ constexpr auto kPatienceWithDriver = 2s;
 constexpr unsigned kHundred = 100;
 
 // The counter begins anew when the driver is loaded. A part of a card has none of its own.
-Reading<std::uint64_t> energy_between(const Device& before, const Snapshot& later) {
-  const Device* after = find_device(later, before.uuid);
-  if (after == nullptr || before.mig || !before.energy_mj || !after->energy_mj ||
-      *after->energy_mj < *before.energy_mj)
+Reading<std::uint64_t> energy_between(const Snapshot& earlier, const Snapshot& later,
+                                      const std::string& uuid) {
+  const Device* before = find_device(earlier, uuid);
+  const Device* after = find_device(later, uuid);
+  if (before == nullptr || after == nullptr || before->mig || !before->energy_mj || !after->energy_mj ||
+      *after->energy_mj < *before->energy_mj)
     return std::nullopt;
-  return *after->energy_mj - *before.energy_mj;
+  return *after->energy_mj - *before->energy_mj;
 }
 
-bool can_tell(const leasing::HeldLease& lease) {
-  return !lease.world().facts.snapshot.stale_reason &&
-         std::ranges::any_of(lease.devices(), [](const Device* each) { return each->energy_mj.has_value(); });
+bool can_tell(const std::optional<Snapshot>& before) {
+  return before && !before->stale_reason &&
+         std::ranges::any_of(before->devices, [](const Device& each) { return each.energy_mj.has_value(); });
 }
 
 // "": it is written, or none is wanted.
@@ -124,7 +126,8 @@ ReadMachine read_at_end(source::SourceKind kind) {
 }
 
 Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
-                   const std::optional<RunSamples>& samples, const ReadMachine& read) {
+                   const std::optional<RunSamples>& samples, const ReadMachine& at_start,
+                   const ReadMachine& read) {
   const Ticket& ticket = lease.ticket();
   Receipt receipt;
   receipt.lease = ticket.id;
@@ -142,13 +145,16 @@ Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
   else
     receipt.exit_status = end.how.exit_status;
   receipt.promise_bytes = ticket.shared ? ticket.promise_bytes : 0;
+  std::optional<Snapshot> before;
   std::optional<Snapshot> later;
-  if (end.lasted >= kWorthAsking && can_tell(lease)) later = read();
+  if (end.lasted >= kWorthAsking) before = at_start();
+  if (can_tell(before)) later = read();
   if (later) receipt.driver = later->driver_version;
   for (const Device* device : lease.devices()) {
     DeviceReceipt& each =
         receipt.devices.emplace_back(DeviceReceipt{label(*device), device->uuid, device->name});
-    if (later) each.energy_mj = energy_between(*device, *later);
+    each.total_bytes = device->memory.total_bytes;
+    if (later) each.energy_mj = energy_between(*before, *later, device->uuid);
   }
   if (samples) {
     take_samples(receipt, *samples);

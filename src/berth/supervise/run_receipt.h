@@ -28,10 +28,12 @@ using ReadMachine = std::function<std::optional<Snapshot>()>;
 ReadMachine read_at_end(source::SourceKind source);
 
 /// What the lease had and used, until now. Asks the machine only if the command has lasted so long that the
-/// question is a small part of it, and only for what the card of a whole device can tell. To be called while
-/// the lease is held: the counter of the card goes on for whoever gets it next.
+/// question is a small part of it, and only if the cards have told their energy at its start (`at_start`,
+/// energy_at_start.h). To be called while the lease is held: the counter of the card goes on for whoever gets
+/// it next.
 Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
-                   const std::optional<RunSamples>& samples, const ReadMachine& read);
+                   const std::optional<RunSamples>& samples, const ReadMachine& at_start,
+                   const ReadMachine& read);
 
 /// The file that BERTH_RECEIPT names; "": none.
 std::string named_receipt_file();

@@ -106,6 +106,7 @@ void start_sampler(const SocketName& name, source::SourceKind source) {
 /// A run that wants samples.
 struct SampledRun {
   sys::Descriptor connection;
+  bool may_say = true;     ///< there may be something to read
   sys::Descriptor seen{};  ///< empty: its wish has not come yet
   std::string wish{};      ///< as far as it has come
   SampledLease lease{};
@@ -134,7 +135,9 @@ class Sampler {
     std::vector<pollfd> ready{{STDIN_FILENO, POLLIN, 0}};
     for (const auto& run : runs_) ready.push_back({run->connection.get(), POLLIN, 0});
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_look_ - SamplerClock::now());
-    ::poll(ready.data(), ready.size(), static_cast<int>(std::max(left, 0ms).count()));
+    const int came = ::poll(ready.data(), ready.size(), static_cast<int>(std::max(left, 0ms).count()));
+    // Of a thousand runs, hardly one says something between two looks.
+    for (std::size_t i = 0; i < runs_.size(); ++i) runs_[i]->may_say = came < 0 || ready[i + 1].revents != 0;
   }
 
   void take_runs() {
@@ -152,7 +155,7 @@ class Sampler {
   }
 
   void take_wishes() {
-    std::erase_if(runs_, [this](const auto& run) { return !is_there(*run); });
+    std::erase_if(runs_, [this](const auto& run) { return run->may_say && !is_there(*run); });
   }
 
   // False: the run is over, or says what no run says.
@@ -223,6 +226,7 @@ class Sampler {
   // To find the owner of a process is a walk through /proc, so it is done once.
   void attribute(const Snapshot& snapshot) {
     Snapshot news;
+    bool is_any_new = false;
     std::set<std::uint32_t> there;
     for (const Device& device : snapshot.devices) {
       if (!device.processes) continue;
@@ -231,10 +235,17 @@ class Sampler {
       copy.processes.emplace();
       for (const Process& process : *device.processes) {
         there.insert(process.pid);
-        if (!known_.contains(process.pid)) copy.processes->push_back(process);
+        if (known_.contains(process.pid)) continue;
+        copy.processes->push_back(process);
+        is_any_new = true;
       }
     }
     std::erase_if(of_processes_, [&](const auto& each) { return !there.contains(each.first); });
+    known_ = std::move(there);
+    if (is_any_new) attribute_news(news);
+  }
+
+  void attribute_news(const Snapshot& news) {
     Ledger ledger;
     for (const auto& run : runs_) {
       if (has_begun(*run)) ledger.tickets.push_back(run->ticket);
@@ -243,7 +254,6 @@ class Sampler {
     for (const auto& [pid, lease] :
          leasing::attribute(news, ledger, store, leasing::system_processes()).leases)
       add_process(pid, lease);
-    known_ = std::move(there);
   }
 
   // A process in a lease inside of another belongs to both.

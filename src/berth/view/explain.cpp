@@ -418,7 +418,9 @@ std::string verdict_lines(const std::vector<Verdict>& verdicts, const Snapshot& 
 
 std::string request_in_words(const Request& request) {
   std::string text = counted(request.count, request.shared ? "shared GPU" : "whole GPU");
-  if (request.promise_bytes > 0)
+  if (asks_memory_by_runs(request))
+    text += ", as much memory as earlier runs used";
+  else if (request.promise_bytes > 0)
     text += fmt::format(", {} of memory each", bytes_for_people(request.promise_bytes));
   for (const RequestField& field : request_fields()) {
     if (field.words.exists() && is_said(field, request))

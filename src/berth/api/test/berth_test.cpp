@@ -43,6 +43,21 @@ TEST_CASE("a host looks, picks, and is told why") {
   CHECK(request(1, "free>=").error().code == ErrorCode::usage);
 }
 
+TEST_CASE("a lease by the memory of earlier runs is a whole device where none are known") {
+  const SimulatedMachine machine;
+  ::setenv("XDG_STATE_HOME", "/nowhere", 1);
+  Request wanted;
+  wanted.shared = true;
+  wanted.promise_bytes = kMemoryByRuns;
+  CHECK(pick(wanted).error().code == ErrorCode::usage);
+  const auto whole = lease(wanted);
+  if (!whole) FAIL(whole.error().message);
+  REQUIRE(whole->notes().size() == 1);
+  CHECK(whole->notes().front().starts_with("--memory auto: a whole GPU"));
+  for (const auto& [name, value] : whole->variables()) CHECK(name != "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+  ::unsetenv("XDG_STATE_HOME");
+}
+
 TEST_CASE("a lease is ours until it is released, and says what to set") {
   const SimulatedMachine machine;
   auto both = lease(*request(2), {.note = "a test"});

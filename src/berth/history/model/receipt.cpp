@@ -26,6 +26,7 @@ void fields_of_device(DeviceType& device, Fields& field) {
   field("model", device.model);
   field("energy_mj", device.energy_mj);
   field("peak_bytes", device.peak_bytes);
+  field("total_bytes", device.total_bytes);
   field("use_percent", device.use_percent);
   field("throttled_percent", device.throttled_percent);
 }

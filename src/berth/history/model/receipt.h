@@ -23,6 +23,7 @@ struct DeviceReceipt {
   Reading<std::uint64_t> energy_mj{};  ///< by the counter of the card; of a share or a MIG instance not known
   /// The most memory in use, of a share by its processes.
   Reading<std::uint64_t> peak_bytes{};
+  Reading<std::uint64_t> total_bytes{};   ///< memory that it has
   Reading<unsigned> use_percent{};        ///< share of the time in which a kernel ran; not known likewise
   Reading<unsigned> throttled_percent{};  ///< share of the samples in which the clocks were slowed; likewise
 

@@ -87,21 +87,40 @@ TEST_CASE("a letter tells on a page who had what, who waited, and what is sick")
 
 TEST_CASE("what nobody told is not in a letter, and it says so") {
   LetterFacts facts = week();
-  facts.leases.reset();
+  facts.leases = fail(ErrorCode::failure, "the agent does not know the question");
   facts.devices.clear();
   facts.usage.rows.clear();
   facts.usage.unwatched_s = 7200;
   CHECK(usage_letter(facts, kReader) ==
         "GPUs of node01 from 15 Jan 07:00 to 19 Jan 11:00\n"
         "\n"
+        "Nobody looked for 2 h of it: what was used then is not known, and leases that\n"
+        "began and ended then are not counted.\n"
+        "\n"
         "0 GPUs were leased for 0 of 0 hours (0 %).\n"
-        "How long requests waited is not told: there are more than 20000 leases.\n"
+        "How long requests waited is not told: the agent does not know the question.\n"
         "Whether a GPU is sick now is not told: no agent was asked.\n"
         "\n"
-        "Nobody had a lease.\n"
-        "\n"
-        "Nobody looked for 2 h of it: what was used then is not known, and leases that\n"
-        "began and ended then are not counted.\n");
+        "Nobody had a lease.\n");
+}
+
+TEST_CASE("shares are of the hours in which somebody looked") {
+  LetterFacts facts = week();
+  facts.usage.unwatched_s = 20 * 3600;
+  CHECK(usage_letter(facts, kReader).find("2 GPUs were leased for 160 of 160 hours (100 %).") !=
+        std::string::npos);
+}
+
+TEST_CASE("a minute after an agent has begun a letter has no shares of nothing") {
+  LetterFacts facts{.host = "node01"};
+  facts.usage = {.from_s = kFrom,
+                 .to_s = kTo,
+                 .unwatched_s = 100 * 3600 - 60,
+                 .rows = {{.who = "alice", .leases = 1, .leased_gpu_hours = 0.01}}};
+  const std::string text = usage_letter(with_now(facts, {}), kReader);
+  CHECK(text.find("The agent looked for 1 min: too short to say how much was leased.") != std::string::npos);
+  CHECK(text.find("0 %") == std::string::npos);
+  CHECK(text.find("Nobody looked for 4 d") < text.find("The agent looked"));
 }
 
 TEST_CASE("a letter is a page, however many have used the GPUs") {

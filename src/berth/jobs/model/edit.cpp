@@ -160,8 +160,11 @@ class Planner {
 }  // namespace
 
 bool may_run_instead(const Job& job) {
-  return job.tenant == 0 && !job.tty && job.at_once == 0 && !job.not_on_last_device && !job.singleton &&
-         job.after.empty() && job.after_ok.empty() && job.after_fail.empty() && !job.not_before_s;
+  // How much memory it gets depends on its own earlier runs.
+  const bool by_runs = std::ranges::find(job.request, "--memory=auto") != job.request.end();
+  return !by_runs && job.tenant == 0 && !job.tty && job.at_once == 0 && !job.not_on_last_device &&
+         !job.singleton && job.after.empty() && job.after_ok.empty() && job.after_fail.empty() &&
+         !job.not_before_s;
 }
 
 Error not_editable(std::uint64_t number, const std::vector<TaskStanding>& standings) {

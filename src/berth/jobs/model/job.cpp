@@ -321,6 +321,10 @@ int exit_status_of(const TaskStanding& task) {
   return task.signal ? 128 + *task.signal : task.exit_status.value_or(1);
 }
 
+bool has_failed(const TaskStanding& task) {
+  return task.starts > task.excused_starts;
+}
+
 bool is_to_be_retried(const Job& job, const TaskStanding& task) {
   const int status = exit_status_of(task);
   if (task.phase != TaskPhase::ended || status == 0 || task.starts == 0 ||

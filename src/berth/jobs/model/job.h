@@ -297,6 +297,9 @@ std::string position_of(std::uint64_t number, std::string_view moved_to);
 /// A position before `next` and behind `before`; "": behind or before none. REQUIRES: before < next.
 std::string position_between(std::string_view before, std::string_view next);
 
+/// Whether a run of it has ended badly, so that it is tried again: --retries.
+bool has_failed(const TaskStanding& task);
+
 /// The tasks that are to join the queue now: of jobs that are rivals of each other one task at a time, in the
 /// order of their places, which is that of their numbers unless their user has changed it. So a thousand jobs
 /// of a user are one request in the queue of the machine, and a request that comes meanwhile is next but one.

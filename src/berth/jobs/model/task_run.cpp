@@ -78,7 +78,7 @@ class TaskRules {
     if (!may_begin(now.standing) || now.is_outdated) return leave();
     const bool avoids = job_.not_on_last_device && now.standing.starts > 0;
     is(Queued{now.standing.reason});
-    act(Join{avoids ? now.standing.devices : std::vector<std::string>()});
+    act(Join{avoids ? now.standing.devices : std::vector<std::string>(), has_failed(now.standing)});
   }
 
   template <class AnyStage>

@@ -146,6 +146,9 @@ struct NoteCut {
 /// Stand in the queue, and run the command. The answer is Granted, and then CommandEnded; or Failed.
 struct Join {
   std::vector<std::string> not_on;  ///< devices that it is not to get
+  /// Earlier runs do not say how much memory it needs (--memory auto): with less than a whole device it has
+  /// ended badly.
+  bool on_whole_devices = false;
 
   bool operator==(const Join&) const = default;
 };

@@ -160,6 +160,9 @@ TEST_CASE("only what nothing else keeps from its start takes a place") {
   job = {};
   job.tty = true;
   CHECK(!may_run_instead(job));
+  job = {};
+  job.request = {"--memory=auto"};
+  CHECK(!may_run_instead(job));
 }
 
 }  // namespace berth::edit_test

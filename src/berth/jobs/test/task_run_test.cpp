@@ -116,6 +116,7 @@ class Life {
   }
   void perform(const Join& what) {
     did.push_back(what.not_on.empty() ? "joins" : fmt::format("joins, not on {}", what.not_on.front()));
+    if (what.on_whole_devices) did.back() += ", with whole ones for memory of earlier runs";
   }
   void perform(const Go&) { did.emplace_back("goes"); }
   void perform(const Refuse& what) { did.push_back("gives back: " + what.error.message); }
@@ -298,6 +299,17 @@ TEST_CASE("one that runs again gets other devices, where that was asked") {
   CHECK(life.begins().last(1) == Words{"joins"});
   life.file = {wrote_start(true)};
   CHECK(life.begins().last(1) == Words{"joins, not on 3"});
+}
+
+TEST_CASE("one that has failed gets whole devices, and one that was cut off or gave way does not") {
+  constexpr const char* kWhole = "joins, with whole ones for memory of earlier runs";
+  CHECK(Life().begins().last(1) == Words{"joins"});
+  CHECK(Life({wrote_start(true)}).begins().last(1) == Words{"joins"});
+  CHECK(
+      Life({wrote_start(), wrote(TaskEventKind::ended), wrote(TaskEventKind::preempted)}).begins().last(1) ==
+      Words{"joins"});
+  CHECK(Life({wrote_start(), wrote(TaskEventKind::ended), wrote(TaskEventKind::retried)}).begins().last(1) ==
+        Words{kWhole});
 }
 
 TEST_CASE("a full disk is told as the reason only where the command has failed") {
