@@ -85,7 +85,6 @@ Action look_once_more(State& state) {
 // Something has happened, or may have happened. So the results of earlier tries no longer count.
 Action look_anew(State& state) {
   state.attempt = 1;
-  state.by_tick = false;
   state.ask_for_locks = false;
   state.refused.clear();
   return look(state);
@@ -281,7 +280,8 @@ Action wait_for_driver(State& state, milliseconds now, std::string why) {
   if (behind(state) != nullptr) return sleep(state, now);
   if (!state.hindered_since) state.hindered_since = now;
   state.standing.hindrance = std::move(why);
-  state.settled = state.is_pausing = state.facts_are_old = state.only_the_order = false;
+  state.settled = state.is_pausing = false;
+  state.gate_for = GateFor::devices;
   const bool lets_pass = now - *state.hindered_since >= kKeepsOthersWaiting;
   if (lets_pass && state.joined_at && !is_held_back(state)) return Decide{};
   return sleep(state, now);
@@ -328,7 +328,7 @@ Action on(State& state, milliseconds now, Looked seen) {
   state.facts = std::move(seen.facts);
   state.ledger = std::move(seen.ledger);
   state.noted = std::move(seen.noted);
-  state.only_the_order = false;
+  state.gate_for = GateFor::devices;
   auto& locked = state.facts.foreign_locks;
   locked.insert(locked.end(), state.refused.begin(), state.refused.end());
   if (!possible) return give_up_for_ever(state, possible.error());
@@ -368,10 +368,10 @@ bool may_be_my_turn(const State& state) {
 
 // True if old facts do not suffice. A ticket that was rung may also find that another ticket can
 // start, and then it rings that ticket.
-bool needs_new_facts(const State& state, bool by_tick) {
+bool needs_new_facts(const State& state) {
   if (behind(state) == nullptr) return true;
   if (!lets_others_pass(state) || !is_any_unleased(state.judged, state.facts.snapshot)) return false;
-  return !by_tick || may_be_my_turn(state);
+  return state.gate_for == GateFor::order || may_be_my_turn(state);
 }
 
 Action on(State& state, milliseconds now, const LeftGate& left) {
@@ -381,11 +381,11 @@ Action on(State& state, milliseconds now, const LeftGate& left) {
   if (const auto* conflict = std::get_if<Conflict>(&left.decided)) return after_conflict(state, *conflict);
   if (std::holds_alternative<Withdrawn>(left.decided)) {
     state.gives_up = true;
-  } else if (state.only_the_order) {
+  } else if (state.gate_for != GateFor::devices) {
     // The rival no longer waits. Another rival may be before this ticket now. To sleep behind it,
     // this ticket need not ask the driver.
-    if (needs_new_facts(state, std::exchange(state.by_tick, false))) return look_anew(state);
-  } else if (state.facts_are_old) {
+    if (needs_new_facts(state)) return look_anew(state);
+  } else if (state.answer == GateAnswer::look_again) {
     return look_once_more(state);
   }
   return ask_names(state);
@@ -464,7 +464,7 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
     // anew, behind it.
     const auto kept = tick.leases_changed ? std::nullopt : later_one_that_could_start(state);
     if (kept && std::exchange(state.kept_waiting, kept) == kept) {
-      state.only_the_order = true;
+      state.gate_for = GateFor::order;
       return Join{state.standing.ticket.candidates};
     }
     state.kept_waiting = kept;
@@ -485,8 +485,7 @@ Action on(State& state, milliseconds now, const Ticked& tick) {
       lets_others_pass(state) && (tick.leases_changed || is_any_unleased(state.ledger, state.facts.snapshot));
   if (now >= state.deaf_until + state.patience.tick) state.ring_pause = 0ms;
   if (!is_order_new && !is_news_lost) return sleep(state, now);
-  state.only_the_order = true;
-  state.by_tick = !is_order_new;
+  state.gate_for = is_order_new ? GateFor::order : GateFor::order_by_tick;
   return Decide{};
 }
 
@@ -500,7 +499,7 @@ Action on(State& state, milliseconds now, Woken woken) {
       state.deaf_until = now + state.ring_pause;
       return look_anew(state);
     }
-    state.only_the_order = true;
+    state.gate_for = GateFor::order;
     return Decide{};
   }
   // A pause that an event ends was not quiet: the death of a holder makes several events.
@@ -578,26 +577,45 @@ Result<Decision> within_limit_of_queue(Decision decision, const State& state) {
   return fail(ErrorCode::not_now, fmt::format("{}: ask again when one of them has started", *over));
 }
 
-Decision decide_by(State& state, std::int64_t lease_changes) {
-  if (depends_on_unread(state)) return read_on(state);
-  if (state.only_the_order) return Stay{};
-  // The facts may be older than a lease that has come or gone since.
-  const auto* granted = std::get_if<Granted>(&state.plan);
-  if (granted != nullptr) {
-    state.facts_are_old =
-        may_have_ended_on(granted->choice, state.noted, NotedLeases{state.judged, lease_changes});
+Found found_by_plan(const State& state) {
+  if (std::holds_alternative<Granted>(state.plan)) return Found::granted;
+  if (behind(state) != nullptr) return Found::behind;
+  return is_held_back(state) ? Found::held_back : Found::blocked;
+}
+
+// The facts may be older than a lease that has come or gone since.
+FactsAre facts_in_gate(State& state, std::int64_t lease_changes) {
+  if (const auto* granted = std::get_if<Granted>(&state.plan)) {
     // The driver may have been replaced while this ticket slept. No command starts on devices that
     // an old session has seen.
     state.wants_new_session = state.session_is_old;
-    state.facts_are_old = state.facts_are_old || state.wants_new_session;
-    if (!state.facts_are_old) return take_choice(granted->choice, state);
-  } else {
-    const bool is_old = !same_leases(state.judged, state.ledger) || hides_a_lock(state);
-    state.facts_are_old = is_old && !is_last_attempt(state);
+    if (state.wants_new_session) return FactsAre::of_an_old_session;
+    const bool is_old =
+        may_have_ended_on(granted->choice, state.noted, NotedLeases{state.judged, lease_changes});
+    return is_old ? FactsAre::older_than_a_lease : FactsAre::current;
   }
-  if (state.facts_are_old) return Stay{};
-  if (!state.patience.wait) return Withdraw{};
-  return Stay{is_held_back(state)};
+  if (!same_leases(state.judged, state.ledger)) return FactsAre::older_than_a_lease;
+  return hides_a_lock(state) ? FactsAre::silent_about_a_lock : FactsAre::current;
+}
+
+Decision decide_by(State& state, std::int64_t lease_changes) {
+  if (depends_on_unread(state)) return read_on(state);
+  if (state.gate_for != GateFor::devices) return Stay{};
+  const FactsAre facts = facts_in_gate(state, lease_changes);
+  state.answer = answer_in_gate(found_by_plan(state), facts, {state.patience.wait, is_last_attempt(state)});
+  switch (state.answer) {
+    case GateAnswer::take:
+      return take_choice(std::get<Granted>(state.plan).choice, state);
+    case GateAnswer::withdraw:
+      return Withdraw{};
+    case GateAnswer::wait:
+      return Stay{false};
+    case GateAnswer::wait_held_back:
+      return Stay{true};
+    case GateAnswer::look_again:
+      break;
+  }
+  return Stay{};
 }
 
 }  // namespace
@@ -623,6 +641,7 @@ Judgement decide(State state, InGate gate) {
   state.passed_over = std::move(gate.stopped);
   if (state.hindered_since) {
     state.plan = Blocked{{}, true};
+    state.answer = GateAnswer::wait_held_back;
     return {std::move(state), Stay{true}};
   }
   auto planned = plan(state.judged, state.facts, state.request, gate.me, state.passed_over, gate.boot);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "berth/queue/decision.h"
+#include "berth/queue/gate_answer.h"
 #include "berth/queue/plan.h"
 #include "berth/queue/standing.h"
 #include "berth/verdict/noted_leases.h"
@@ -54,11 +55,10 @@ struct State {
 
   std::optional<std::chrono::milliseconds> joined_at;
   int attempt = 1;
-  bool facts_are_old = false;
   bool ask_for_locks = false;
   std::set<std::string> refused;  ///< UUIDs that seemed free but could not be locked, until something happens
-  bool only_the_order = false;    ///< the next decision is only behind which rival to sleep, by old facts
-  bool by_tick = false;           ///< likewise, and only whether it is my own turn
+  GateFor gate_for = GateFor::devices;
+  GateAnswer answer = GateAnswer::wait;  ///< of the last decision
   std::optional<TicketId>
       kept_waiting{};  ///< a rival that could have started at the last tick, and to which it yields
   bool gives_up = false;

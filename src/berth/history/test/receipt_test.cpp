@@ -204,8 +204,8 @@ TEST_CASE("programs are told with the one that ran last first, and by the middle
   const auto told = runs_by_program(std::vector{run_of("python train.py", 10), failed,
                                                 run_of("python train.py", 30), run_of("./bench", 5, 7)});
   REQUIRE(told.size() == 2);
-  CHECK(told[0] == ProgramRuns{"bench", 1, 0, 5 * 60'000, 7, std::nullopt});
-  CHECK(told[1] == ProgramRuns{"train.py", 3, 1, 10 * 60'000, 1'800'000'000, 3'600'000});
+  CHECK(told[0] == ProgramRuns{"bench", "./bench", 1, 0, 5 * 60'000, 7, std::nullopt});
+  CHECK(told[1] == ProgramRuns{"train.py", "python train.py", 3, 1, 10 * 60'000, 1'800'000'000, 3'600'000});
 }
 
 TEST_CASE("of several devices the energy is known only where all of them tell it") {
