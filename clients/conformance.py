@@ -443,7 +443,8 @@ def try_all(program: Program, other: Program, uuids=tuple(UUIDS)) -> dict:
     """Of each check that applies what is wrong."""
     os.umask(0o022)
     checks = [check for check in CHECKS if applies(check, program)]
-    # In a process each: a program that one thread starts would have the locks of another until it has begun.
+    # In a process each: a program that one thread starts would have the locks of another until it
+    # has begun.
     with concurrent.futures.ProcessPoolExecutor(len(checks)) as pool:
         tries = [pool.submit(try_one, check, program, other, list(uuids)) for check in checks]
         return {check: one.result() for check, one in zip(checks, tries)}

@@ -13,8 +13,9 @@ import tempfile
 import pytest
 from simulated_machine import BUILD, Machine
 
-# What the shell that starts the tests may have changed for all below it: `umask 077`, and signals that `nohup` or a script's `&`
-# ignores. A handler that does nothing ignores a signal as well, and no program that is started inherits it.
+# What the shell that starts the tests may have changed for all below it: `umask 077`, and signals
+# that `nohup` or a script's `&` ignores. A handler that does nothing ignores a signal as well, and
+# no program that is started inherits it.
 os.umask(0o022)
 for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
     if signal.getsignal(ignored) == signal.SIG_IGN:

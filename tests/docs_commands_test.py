@@ -189,7 +189,8 @@ def test_each_command_in_the_text_is_one_of_ours(page, machine):
         assert options <= set(re.findall(r"(?<![\w-])(--?[a-zA-Z][a-z-]*)", told)), words
 
 
-# What needs an id or an address of the reader's, or a terminal, goes on for ever, or asks an agent that is not there.
+# What needs an id or an address of the reader's, or a terminal, goes on for ever, or asks an agent
+# that is not there.
 NOT_ALONE = re.compile(
     r"\b(ID|COMMAND|serve|usage|top|sudo|release|cancel|log|wait|attach|edit|extend|forget|retry)\b|--watch|^xargs -P 4$"
 )

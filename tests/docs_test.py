@@ -78,7 +78,8 @@ def test_one_word_is_one_thing():
     assert [word for word in words if not re.search(rf"\b{word}", headers)] == []
 
 
-# The names that have a word of the second table in its one sense. Before you add one, ask whether it has.
+# The names that have a word of the second table in its one sense. Before you add one, ask whether
+# it has.
 IN_ITS_SENSE = {
     # A line of text.
     "line": """all_lines as_lines BodyLine command_lines ended_line first_line in_one_line JobScriptLine kill_line
@@ -214,6 +215,29 @@ PAGES = {
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
 }
+
+
+SOURCES = ["src", "sim", "programs", "clients", "python", "tools", "tests"]
+# A comment with a table or a drawing in it, and a line that a tool reads, have the lines that they
+# need.
+WIDE = re.compile(r"\S {2,}|NOLINT|clang-format|shellcheck|noqa")
+
+
+def test_comments_have_lines_that_a_diff_can_show():
+    comment = re.compile(rf"(?=.{{{WIDTH + 1}}})\s*(?://[/!]?|#) ")
+    paths = [
+        path
+        for folder in SOURCES
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".cpp", ".h", ".c", ".py", ".sh"}
+    ]
+    wide = [
+        (path.name, line)
+        for path in paths
+        for line in path.read_text().splitlines()
+        if comment.match(line) and not WIDE.search(line.strip())
+    ]
+    assert len(paths) > 700 and wide == []
 
 
 @pytest.mark.parametrize("page", sorted(PAGES - GENERATED))

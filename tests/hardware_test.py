@@ -194,7 +194,8 @@ def test_a_call_that_hangs_stops_nothing(unpacked, make_machine):
     assert unpacked.run(machine, *words, env=SOON).status == 0
     assert unpacked.outcomes()["memory"] == "otherwise"
     assert unpacked.came("memory") == f"the check did not return within {HUNG_S} s"
-    # What comes after it is asked all the same; on a slow machine also that may take longer than the bound.
+    # What comes after it is asked all the same; on a slow machine also that may take longer than
+    # the bound.
     assert list(unpacked.outcomes()) == ["memory", "mig", "hang"]
     assert unpacked.outcomes()["hang"] != "not shown"
 
@@ -317,7 +318,7 @@ def test_the_page_has_each_row_and_the_bound_of_all(unpacked):
     assert longest < 8 * 60 and f"at most {longest:.0f} s" in page
 
 
-# The page ---------------------------------------------------------------------------------------------------------
+# The page -----------------------------------------------------------------------------------------
 
 RESULTS = {
     "kind": "berth-hardware",

@@ -58,7 +58,7 @@ def words_of(pid) -> bytes:
 
 def is_probe(pid) -> bool:
     """Whether it asks the driver, and not for a sampler, whose probe stays."""
-    if b"__probe" not in words_of(pid):
+    if name_of(pid) != "berth __probe" and b"__probe" not in words_of(pid):
         return False
     with contextlib.suppress(OSError):
         parent = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]
@@ -84,14 +84,6 @@ def name_of(pid) -> str:
     with contextlib.suppress(OSError):
         return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
     return "gone"
-
-
-def is_probe(pid) -> bool:
-    """A process that asks the driver."""
-    with contextlib.suppress(OSError):
-        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        return name_of(pid) == "berth __probe" or b"__probe" in words
-    return False
 
 
 def is_fork(pid) -> bool:

@@ -1,12 +1,14 @@
 # shellcheck shell=bash
-# What runs on Linux distributions that are older than Debian 12: compiled by zig, whose package has clang, libc++
-# and the symbols of each glibc. Everything lies below build/cross. docs/packages.md explains the choices.
+# What runs on Linux distributions that are older than Debian 12: compiled by zig, whose package has
+# clang, libc++ and the symbols of each glibc. Everything lies below build/cross. docs/packages.md
+# explains the choices.
 
 cross=build/cross
 cross_machines=(x86_64 aarch64)
 declare -A cross_glibc=([x86_64]=2.17 [aarch64]=2.28)
 
-# quietly NAME COMMAND…: one line on the terminal, the whole in build/log/NAME.log, the log's end when it fails.
+# quietly NAME COMMAND…: one line on the terminal, the whole in build/log/NAME.log, the log's end
+# when it fails.
 quietly() {
   local name=$1 start=$SECONDS status
   shift
@@ -46,7 +48,8 @@ cross_tools() {
   "$cross/tools/bin/pip" install -q --disable-pip-version-check -r "$cross/tools.pins"
 }
 
-# The sources of OpenSSL, zlib and SQLite, as crates carry them: a crate's version never changes, and Cargo.lock has its hash.
+# The sources of OpenSSL, zlib and SQLite, as crates carry them: a crate's version never changes,
+# and Cargo.lock has its hash.
 cross_sources() {
   rm -rf "$cross/sources"
   cargo vendor --locked --quiet --versioned-dirs --manifest-path packaging/cross/Cargo.toml "$cross/sources" >/dev/null
@@ -80,7 +83,8 @@ END
   for folder in "$cross"/python/python*; do : >"$folder/crypt.h"; done
 }
 
-# cross_compilers MACHINE: programs that stand for zig with one target, as CMake and Configure want a compiler to be one word.
+# cross_compilers MACHINE: programs that stand for zig with one target, as CMake and Configure want
+# a compiler to be one word.
 cross_compilers() {
   local machine=$1 bin=$cross/$1/bin zig name
   zig=$PWD/$(echo "$cross"/tools/lib/python3*/site-packages/ziglang/zig)
@@ -120,7 +124,8 @@ cross_libraries() {
   cross_environment "$machine"
   rm -rf "$root" "$work"
   mkdir -p "$root/include" "$root/lib" "$work/openssl"
-  # Of these only the headers are used. With /usr/include itself on its path, the compiler would find this machine's glibc.
+  # Of these only the headers are used. With /usr/include itself on its path, the compiler would
+  # find this machine's glibc.
   for name in boost fmt nlohmann toml++; do ln -s "/usr/include/$name" "$root/include/$name"; done
   (
     cd "$work/openssl"
@@ -144,8 +149,8 @@ cross_libraries() {
   )
 }
 
-# cross_build MACHINE: leaves what is to be installed in build/cross/MACHINE/installed. Completions and the manual are what the
-# native program says.
+# cross_build MACHINE: leaves what is to be installed in build/cross/MACHINE/installed. Completions
+# and the manual are what the native program says.
 cross_build() {
   local machine=$1 build=$cross/$1/build
   cross_environment "$machine"

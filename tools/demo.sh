@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# The main job before a newcomer's eyes: on the real driver where there is one, else on a simulated machine.
+# The main job before a newcomer's eyes: on the real driver where there is one, else on a simulated
+# machine.
 
 cmd_demo() {
   setup_to_build
@@ -145,7 +146,8 @@ choose_pair() {
   first=${pair%%,*} second=${pair##*,}
 }
 
-# start_in_background GPUS OPTION…: `berth run` whose words come through a pipe; GPUS: wait until it has them.
+# start_in_background GPUS OPTION…: `berth run` whose words come through a pipe; GPUS: wait until it
+# has them.
 start_in_background() {
   local wanted=$1
   shift

@@ -1,8 +1,10 @@
 # shellcheck shell=bash
-# A lab on this one machine: three hosts, each an sshd on a port of loopback, with simulated GPUs and a lease directory of
-# its own. What docs/machines.md tells people to type works in it as written.
+# A lab on this one machine: three hosts, each an sshd on a port of loopback, with simulated GPUs
+# and a lease directory of its own. What docs/machines.md tells people to type works in it as
+# written.
 
-# demo_lab PROGRAM [COMMAND…]: shows the main job on three hosts; with a COMMAND it runs that in the lab instead.
+# demo_lab PROGRAM [COMMAND…]: shows the main job on three hosts; with a COMMAND it runs that in the
+# lab instead.
 demo_lab() {
   local program
   program=$(readlink -f "$1")
@@ -163,7 +165,8 @@ lab_hold() {
   exec {pipe}<&-
 }
 
-# Whatever runs on the hosts, and what was left in the background, has the folder in its environment; who looks must not.
+# Whatever runs on the hosts, and what was left in the background, has the folder in its
+# environment; who looks must not.
 lab_processes() {
   # grep fails where nothing is left, and where a process ends while it is read.
   env -i grep -lsaF "$scratch/" /proc/[0-9]*/environ | env -i grep -o '[0-9]*' || true

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# The queue of a lab with versions of etcd that Debian 12 does not have, made from the registry of Go modules.
+# The queue of a lab with versions of etcd that Debian 12 does not have, made from the registry of
+# Go modules.
 
 # The newest of each line. 3.4 is Debian's.
 etcd_versions=(3.5.35 3.6.16 3.7.3)
@@ -9,8 +10,9 @@ go_program() {
     die "etcd is made with Go 1.26 or newer, which is no package of Debian 12: unpack it from https://go.dev/dl into /usr/local"
 }
 
-# make_etcd VERSION: build/etcd/VERSION/etcd. `go install` takes no module that replaces others, as etcd's does. So a module
-# of our own requires it, and what etcd replaces by its neighbours comes from the registry, in the same version.
+# make_etcd VERSION: build/etcd/VERSION/etcd. `go install` takes no module that replaces others, as
+# etcd's does. So a module of our own requires it, and what etcd replaces by its neighbours comes
+# from the registry, in the same version.
 make_etcd() (
   folder=build/etcd/$1
   [[ ! -x $folder/etcd ]] || return 0

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What reads foreign text, fed by libFuzzer. What it learns stays in build/fuzz-corpus; the tree has a small corpus, which
-# the unit tests feed to the same targets in every build.
+# What reads foreign text, fed by libFuzzer. What it learns stays in build/fuzz-corpus; the tree has
+# a small corpus, which the unit tests feed to the same targets in every build.
 
 fuzz_targets=(http hosts usage ticket snapshot expression site-file agents-file job script workload nvidia-smi nvml)
 

@@ -1,7 +1,9 @@
 # shellcheck shell=bash disable=SC2154 # what cross.sh sets
-# What a machine with a GPU needs to check what docs/hardware.md assumes: a folder that is copied there and run.
+# What a machine with a GPU needs to check what docs/hardware.md assumes: a folder that is copied
+# there and run.
 
-# packed_program [BUILD]: the program to pack, and a line that says which it is. The wheel's runs on the oldest systems.
+# packed_program [BUILD]: the program to pack, and a line that says which it is. The wheel's runs on
+# the oldest systems.
 packed_program() {
   local build=${1-} cross
   cross=build/cross/$(uname -m)/installed/bin/berth

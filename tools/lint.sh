@@ -5,7 +5,8 @@ shell_files() { printf '%s\n' dev tools/*.sh tools/hardware/run .ci/run clients/
 
 lint_format() { cxx_files | xargs -r clang-format-19 --dry-run -Werror; }
 
-# All sources, a room at once: that reads each header once a room. Named files are read one by one. Headers are checked through the sources that include them.
+# All sources, a room at once: that reads each header once a room. Named files are read one by one.
+# Headers are checked through the sources that include them.
 lint_tidy() {
   local file
   if (($#)); then
@@ -31,8 +32,9 @@ lint_page() (
 
 lint_python() { .venv/bin/ruff check -q . && .venv/bin/ruff format -q --check .; }
 
-# What a room compiled at once does not tell: that each source includes what it uses, and the warnings that are off where
-# headers are precompiled. Not a part of the whole, for it is a build of its own.
+# What a room compiled at once does not tell: that each source includes what it uses, and the
+# warnings that are off where headers are precompiled. Not a part of the whole, for it is a build of
+# its own.
 lint_each() { BERTH_WERROR=ON build each; }
 
 cmd_lint() {

@@ -20,7 +20,8 @@ import tempfile
 import time
 
 DEVICES = [("H100", 700, 80_000)] * 6 + [("L40S", 350, 45_000)] * 2
-# Says who it is and what it sees, then sleeps: what a GPU does meanwhile is written into the scenario.
+# Says who it is and what it sees, then sleeps: what a GPU does meanwhile is written into the
+# scenario.
 JOB = """import os, sys, time
 with open(f"{sys.path[0]}/jobs/{os.getpid()}.new", "w") as file:
     file.write(os.environ.get("CUDA_VISIBLE_DEVICES", ""))

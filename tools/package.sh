@@ -7,7 +7,8 @@ make_packages() {
   build "$preset" && build_site "$2" && rm -rf dist && (cd "build/$preset" && cpack) && ls -l dist
 }
 
-# What a type checker reads of the extension is what it says of itself. All extensions say the same, and this machine can load one.
+# What a type checker reads of the extension is what it says of itself. All extensions say the same,
+# and this machine can load one.
 write_stub() {
   "$cross/tools/bin/python" -m nanobind.stubgen -q -m _berth -i "$cross/$(uname -m)/build/python/berth" -o "$cross/_berth.pyi"
 }

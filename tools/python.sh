@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# The Python package, as a user gets it: a wheel, installed into an environment that has nothing else.
+# The Python package, as a user gets it: a wheel, installed into an environment that has nothing
+# else.
 
-# install_wheel TOOLS PYTHON: leaves build/python/VERSION/env with it. TOOLS is an environment that has what
-# pyproject.toml asks for. It is built where the release build is, whose objects it shares.
+# install_wheel TOOLS PYTHON: leaves build/python/VERSION/env with it. TOOLS is an environment that
+# has what pyproject.toml asks for. It is built where the release build is, whose objects it shares.
 install_wheel() {
   local tools=$1 python=$2 version folder
   version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -10,7 +11,8 @@ install_wheel() {
   if command -v ccache >/dev/null; then
     use_ccache
   fi
-  # Another name for the same compiler, as an interpreter may suggest it, would make all of the build anew.
+  # Another name for the same compiler, as an interpreter may suggest it, would make all of the
+  # build anew.
   export CC=${CC:-cc} CXX=${CXX:-c++}
   rm -rf "$folder/wheel" "$folder/env" && mkdir -p "$folder" &&
     "$tools/bin/pip" wheel -q --disable-pip-version-check --no-build-isolation --no-deps --no-index -w "$folder/wheel" \
@@ -19,7 +21,8 @@ install_wheel() {
     "$python" -m venv --without-pip "$folder/env" &&
     "$tools/bin/pip" --python "$folder/env/bin/python" install -q --disable-pip-version-check --no-index --no-deps \
       "$folder"/wheel/*.whl || return 1
-  # The build is ours again: where the wheel was made is not where `cmake --install` shall put things.
+  # The build is ours again: where the wheel was made is not where `cmake --install` shall put
+  # things.
   cmake -S . -B build/release -DCMAKE_INSTALL_PREFIX=/usr/local
 }
 

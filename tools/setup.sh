@@ -37,7 +37,8 @@ as_root() {
   fi
 }
 
-# Installs those of the named packages that are not there. Asks the network only when one is missing.
+# Installs those of the named packages that are not there. Asks the network only when one is
+# missing.
 setup_packages() {
   command -v dpkg-query >/dev/null ||
     die "this needs Debian's packages, or the same by other means: $*"
@@ -47,7 +48,8 @@ setup_packages() {
   ((${#missing[@]})) || return 0
   say "installing: ${missing[*]}"
   mkdir -p build/log
-  # The tests start servers of their own; the packages would start one of each for the whole machine.
+  # The tests start servers of their own; the packages would start one of each for the whole
+  # machine.
   local -A services=([etcd-server]=etcd [slurmctld]=slurmctld [slurmd]=slurmd [munge]=munge)
   local package unit
   for package in "${!services[@]}"; do
@@ -107,8 +109,8 @@ make_originals() {
   cp "$1" .venv-originals/originals.txt
 }
 
-# .venv-originals/NAME for each line of tests/dropin/originals.txt: the programs whose names the drop-ins take over, and the
-# tests of their authors.
+# .venv-originals/NAME for each line of tests/dropin/originals.txt: the programs whose names the
+# drop-ins take over, and the tests of their authors.
 setup_originals() {
   local pins=tests/dropin/originals.txt
   cmp -s "$pins" .venv-originals/originals.txt && return 0
@@ -131,7 +133,8 @@ make_node() {
     cp web/node.txt .node/node.txt
 }
 
-# Node.js in .node, from PyPI, which is reached wherever .venv could be made: Debian 12's own is too old for Vite.
+# Node.js in .node, from PyPI, which is reached wherever .venv could be made: Debian 12's own is too
+# old for Vite.
 setup_node() {
   cmp -s web/node.txt .node/node.txt && return 0
   say "making .node"
@@ -162,7 +165,8 @@ setup_to_build() {
   setup_page
 }
 
-# Clients of the registries that the wheels' parts come from, where there are none yet. Debian's own `cargo` is too old for them.
+# Clients of the registries that the wheels' parts come from, where there are none yet. Debian's own
+# `cargo` is too old for them.
 setup_to_package() {
   local clients=()
   command -v cargo >/dev/null || clients+=(cargo-web)

@@ -8,7 +8,8 @@ begin_report() {
 
 end_report() { /usr/bin/python3 tools/report.py build/results; }
 
-# step NAME COMMAND…: one line on the terminal, the whole in build/log/NAME.log, the log's end when it fails.
+# step NAME COMMAND…: one line on the terminal, the whole in build/log/NAME.log, the log's end when
+# it fails.
 step() {
   local name=$1 start=$SECONDS status=0
   shift
@@ -43,8 +44,8 @@ unit_tests() {
   cp "$log" "build/results/unit-$preset.doctest"
 }
 
-# while_heard SECONDS LOG COMMAND…: ends a command, and all that it has started, that adds nothing to its log for so long. How long
-# the whole takes is the machine's affair.
+# while_heard SECONDS LOG COMMAND…: ends a command, and all that it has started, that adds nothing
+# to its log for so long. How long the whole takes is the machine's affair.
 while_heard() {
   local patience=$1 log=$2 command
   shift 2
@@ -66,8 +67,9 @@ while_heard() {
   wait "$command"
 }
 
-# program_tests NAME PRESET [PYTEST ARGUMENT…]: the black box. What a sanitized build cannot do (be loaded by a
-# foreign program, be counted) is marked release_only. Its tests wait most of the time, so two go on a processor.
+# program_tests NAME PRESET [PYTEST ARGUMENT…]: the black box. What a sanitized build cannot do (be
+# loaded by a foreign program, be counted) is marked release_only. Its tests wait most of the time,
+# so two go on a processor.
 program_tests() {
   local name=$1 preset=$2
   shift 2
@@ -95,7 +97,8 @@ run_part_debug() {
   program_tests_debug
 }
 
-# The agent and the hub under load, a report ends them. Not a part of the whole: the build alone takes two minutes.
+# The agent and the hub under load, a report ends them. Not a part of the whole: the build alone
+# takes two minutes.
 run_part_threads() {
   # What the part tsan has linked there would be taken for built.
   find build/tsan -maxdepth 2 -type l -name 'berth*' -delete 2>/dev/null
@@ -105,8 +108,8 @@ run_part_threads() {
     -k "not looked_up_for_ever"
 }
 
-# Berth starts no thread; the hosts of its library do. Only such a host is watched: the program that it starts, and the
-# simulated machine, are those of the release build.
+# Berth starts no thread; the hosts of its library do. Only such a host is watched: the program that
+# it starts, and the simulated machine, are those of the release build.
 run_part_tsan() {
   check build-release build release berth simulator || return 0
   tests_under_tsan
@@ -144,7 +147,8 @@ run_part_containers() {
   program_tests program-containers release -m containers
 }
 
-# In place of debian:12-slim, which only a registry has. With what this machine trusts, and asks for its packages.
+# In place of debian:12-slim, which only a registry has. With what this machine trusts, and asks for
+# its packages.
 make_container_base() {
   local folder=build/containers/base
   rm -rf "$folder" && mkdir -p build/containers
@@ -154,8 +158,8 @@ make_container_base() {
     mv build/containers/base.tar.new build/containers/base.tar && rm -rf "$folder"
 }
 
-# What ./dev package leaves, and what the README installs from the sources, used as its users would. Not a part of the
-# whole: it compiles half an hour and more.
+# What ./dev package leaves, and what the README installs from the sources, used as its users would.
+# Not a part of the whole: it compiles half an hour and more.
 run_part_wheels() {
   check build-release build release || return 0
   # The programs for another kind of processor run by qemu.
@@ -165,10 +169,11 @@ run_part_wheels() {
   longest_s=7200 program_tests program-wheels release -m wheels
 }
 
-# The whole, in two lanes: tests of the program wait most of the time, and beside them whatever computes is built and
-# looked at, at a lower priority. Each test of the program runs once: under the sanitizers, or, where it is marked
-# so, as the build that ships. Unit tests run under the sanitizers alone. `./dev test --all` runs all of them as the build
-# that ships, too, and a host with threads under TSan.
+# The whole, in two lanes: tests of the program wait most of the time, and beside them whatever
+# computes is built and looked at, at a lower priority. Each test of the program runs once: under
+# the sanitizers, or, where it is marked so, as the build that ships. Unit tests run under the
+# sanitizers alone. `./dev test --all` runs all of them as the build that ships, too, and a host
+# with threads under TSan.
 run_part_whole() {
   check build-release build release || return 0
   compute_beside &

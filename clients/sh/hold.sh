@@ -12,7 +12,8 @@ berth_directory() {
   fi
 }
 
-# berth_alive PATH…: whether a process has one of these tickets (or one in these folders). The kernel knows.
+# berth_alive PATH…: whether a process has one of these tickets (or one in these folders). The
+# kernel knows.
 berth_alive() {
   berth_inodes=$(ls -1iAq -- "$@" 2>/dev/null) && [ -n "$berth_inodes" ] || return 1
   printf '%s\n' "$berth_inodes" | awk '
@@ -27,8 +28,8 @@ berth_has_by_lease() {
   [ -f "$berth_ticket" ] && grep -qxF "device=$1" -- "$berth_ticket" 2>/dev/null && berth_alive "$berth_ticket"
 }
 
-# berth_try_hold UUID [share]: 0: held, until the last process that has descriptor 9 ends. 1: somebody has the
-# GPU, or waits for one. 2: there is no lock file.
+# berth_try_hold UUID [share]: 0: held, until the last process that has descriptor 9 ends. 1:
+# somebody has the GPU, or waits for one. 2: there is no lock file.
 berth_try_hold() {
   berth_lock=$(berth_directory)/devices/$(printf %s "$1" | LC_ALL=C tr -c 'A-Za-z0-9-' _)
   berth_how=-x
@@ -38,7 +39,8 @@ berth_try_hold() {
     return 2
   fi
   berth_alive "$(berth_directory)/queue" && return 1
-  # First without the right to make the file. Then for writing: so the end of the lock wakes those who wait.
+  # First without the right to make the file. Then for writing: so the end of the lock wakes those
+  # who wait.
   if ! { command exec 9<"$berth_lock" && command exec 9<>/proc/self/fd/9; } 2>/dev/null; then
     echo "$berth_lock cannot be opened; an administrator can repair it: sudo berth init" >&2
     return 2

@@ -7,8 +7,8 @@
 
 namespace berth::serve {
 
-/// What is asked of the history: of this machine, and by its own name, as a hub asks. `history` must outlive
-/// them.
+/// What is asked of the history: of this machine, and by its own name, as a hub asks. `history`
+/// must outlive them.
 http::ByPath<http::Service> history_services(history::History& history, const std::string& hostname);
 
 }  // namespace berth::serve

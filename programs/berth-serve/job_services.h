@@ -9,9 +9,9 @@
 
 namespace berth::serve {
 
-/// The jobs that the user who runs this server has submitted, and what they print. Only this user can read
-/// them, so they are told only if the user wants that. Files are read in a thread of their own: there may be
-/// ten thousand jobs, and a home that hangs.
+/// The jobs that the user who runs this server has submitted, and what they print. Only this user
+/// can read them, so they are told only if the user wants that. Files are read in a thread of their
+/// own: there may be ten thousand jobs, and a home that hangs.
 class JobServices {
  public:
   /// Also while it serves, from any thread.

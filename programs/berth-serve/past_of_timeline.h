@@ -9,8 +9,8 @@
 
 namespace berth::serve {
 
-/// What the history knows of the last hours, asked for again and again. A look never waits for the disk: it
-/// gets what was told last.
+/// What the history knows of the last hours, asked for again and again. A look never waits for the
+/// disk: it gets what was told last.
 class PastOfTimeline : public std::enable_shared_from_this<PastOfTimeline> {
  public:
   /// Asks, if the last answer is old.

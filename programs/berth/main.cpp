@@ -1,5 +1,5 @@
-// All wiring of the program: the command line names a row of the table in commands.cpp; what needs the driver
-// has its probe started here, so that the driver is loaded while the options are read.
+// All wiring of the program: the command line names a row of the table in commands.cpp; what needs
+// the driver has its probe started here, so that the driver is loaded while the options are read.
 #include "berth/cli/program.h"
 
 int main(int argc, char** argv) {

@@ -65,7 +65,8 @@ class Layer:
         self.is_block = False
 
 
-# Its numbers count in the mask of one lease. Where the process sees the devices of two, they would be others.
+# Its numbers count in the mask of one lease. Where the process sees the devices of two, they would
+# be others.
 _LIMIT_BY_NUMBER = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 
 # A process has one environment: these lie in it upon one another, the innermost last.

@@ -69,7 +69,7 @@ class Lease(_berth.Entered):
         self._layer: _environment.Layer | None = None
         self._pid = os.getpid()
 
-    # Asking -------------------------------------------------------------------------------------------------
+    # Asking ---------------------------------------------------------------------------------------
 
     def _start(self) -> _berth.LeaseWait:
         if self._released:
@@ -100,8 +100,8 @@ class Lease(_berth.Entered):
             _environment.enter(self._layer)
         if self._placed is not None:
             self._placed.put([self._ordinal(i) for i in range(len(held.devices))])
-        # A Ctrl-C that has come by now is met here, where it ends the lease, and not by a caller who does not have
-        # the lease yet.
+        # A Ctrl-C that has come by now is met here, where it ends the lease, and not by a caller
+        # who does not have the lease yet.
         _berth.check_signals()
 
     def _give_up(self, wait: _berth.LeaseWait | None, held: _berth.HeldLease | None) -> None:
@@ -147,8 +147,8 @@ class Lease(_berth.Entered):
             self._give_up(wait, held)
             raise
 
-    # That of _berth.Entered, in C: Python meets a Ctrl-C at the first step of a function of its own, where the lease
-    # would be there already and its __exit__ not yet due.
+    # That of _berth.Entered, in C: Python meets a Ctrl-C at the first step of a function of its
+    # own, where the lease would be there already and its __exit__ not yet due.
     if TYPE_CHECKING:
 
         def __enter__(self) -> Lease: ...
@@ -194,7 +194,7 @@ class Lease(_berth.Entered):
                 self._held.release()
             self._held = None
 
-    # What it is ---------------------------------------------------------------------------------------------
+    # What it is -----------------------------------------------------------------------------------
 
     def _now(self) -> _berth.HeldLease:
         if self._held is None:

@@ -11,7 +11,8 @@ import os
 def warn(package: str) -> None:
     """Says so where the other's traces lie beside `package`, the folder of ours."""
     try:
-        # importlib.metadata would say it too, at the price of all else that an import of Berth costs.
+        # importlib.metadata would say it too, at the price of all else that an import of Berth
+        # costs.
         names = os.listdir(os.path.dirname(package))
     except OSError:
         return

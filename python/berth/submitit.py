@@ -25,8 +25,9 @@ from submitit.core import core, job_environment, logger, utils
 from . import _job, _request_fields
 from ._errors import Error
 
-# A task that is to run again ends with this status (ERESTART), which `berth submit --retry-on` names. How often, submitit
-# counts itself; what was ended for somebody else may come any number of times.
+# A task that is to run again ends with this status (ERESTART), which `berth submit --retry-on`
+# names. How often, submitit counts itself; what was ended for somebody else may come any number of
+# times.
 _RUN_AGAIN = 85
 _MOST_RETRIES = 10_000
 # A task that does not end with the others gets so long, in seconds.

@@ -4,8 +4,8 @@
 
 #include "berth/api/berth.h"
 
-// The extension has no logic: names and types of Python for what berth/api/berth.h has. A list is a tuple,
-// what is absent is None, an error is an exception.
+// The extension has no logic: names and types of Python for what berth/api/berth.h has. A list is a
+// tuple, what is absent is None, an error is an exception.
 namespace berth::python {
 
 namespace nb = nanobind;
@@ -14,7 +14,8 @@ void bind_values(nb::module_& module);
 void bind_questions(nb::module_& module);
 void bind_lease(nb::module_& module);
 
-/// Raises the exception of berth._errors that the error's code names, with `findings` as its verdicts.
+/// Raises the exception of berth._errors that the error's code names, with `findings` as its
+/// verdicts.
 [[noreturn]] void raise(const Error& error, const std::vector<Finding>& findings = {});
 
 template <class T, class E>

@@ -23,8 +23,8 @@ Wait start(const Request& request, const std::string& note, std::optional<std::i
   return std::make_unique<LeaseWait>(value_or_raise(LeaseWait::start(request, terms)));
 }
 
-// Python's own handlers run between two steps of its interpreter, not in ours: a signal ends the sleep, and
-// what its handler raises ends the wait.
+// Python's own handlers run between two steps of its interpreter, not in ours: a signal ends the
+// sleep, and what its handler raises ends the wait.
 void sleep(const LeaseWait& wait) {
   {
     const nb::gil_scoped_release unlocked;
@@ -79,8 +79,8 @@ void bind_cuda(nb::module_& module) {
       .def("release", &CudaPlaceholder::release);
 }
 
-// Written here because no handler of Python's runs between the end of `berth.lease()` and the `with` that is
-// to end the lease: it would run at the first step of a function of Python.
+// Written here because no handler of Python's runs between the end of `berth.lease()` and the
+// `with` that is to end the lease: it would run at the first step of a function of Python.
 nb::object enter(nb::object lease) {
   if (lease.attr("_held").is_none()) lease.attr("_acquire")();
   if (const nb::object layer = lease.attr("_layer"); !layer.is_none()) layer.attr("is_block") = true;

@@ -35,7 +35,8 @@ with contextlib.suppress(ImportError):
         notify: Optional[str] = None
         yields: Any = None
 
-    # What else a request can say. The number of GPUs, the time and yielding have names of submitit's own.
+    # What else a request can say. The number of GPUs, the time and yielding have names of
+    # submitit's own.
     _REQUEST = make_dataclass(
         "BerthRequestConf",
         [(name, Any, None) for name in sorted({*JOB_ARGUMENTS} - {"gpus", "time", "yield_"})],

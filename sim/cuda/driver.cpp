@@ -92,7 +92,8 @@ void Driver::room(const Ordinal& ordinal, std::uint64_t& total, std::uint64_t& f
   free = total - std::min(total, load.used_bytes);
 }
 
-// A context in prohibited mode, or a second process in exclusive mode, is refused as the driver does it.
+// A context in prohibited mode, or a second process in exclusive mode, is refused as the driver
+// does it.
 Result Driver::mode_allows(const Located& located) const {
   if (located.device->compute_mode == 2) return kDeviceUnavailable;
   if (located.device->compute_mode != 1 && located.device->compute_mode != 3) return kOk;

@@ -1,4 +1,5 @@
-// The state of the simulated CUDA driver in one process: which devices it sees, its contexts and its memory.
+// The state of the simulated CUDA driver in one process: which devices it sees, its contexts and
+// its memory.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,8 @@ class Driver {
  public:
   /// REQUIRES: CudaCall::enter_unready() let the call pass.
   Result init();
-  /// Three ways not to be ready: no cuInit, a malformed scenario, a child of the process that called cuInit.
+  /// Three ways not to be ready: no cuInit, a malformed scenario, a child of the process that
+  /// called cuInit.
   Result ready();
   [[nodiscard]] bool is_stale_child() const;
 

@@ -13,8 +13,9 @@ struct Visible {
   int slot = -1;
 };
 
-/// The ordinals of a process with these variables (nullptr: not set). The list is cut at the first entry that
-/// names nothing; an entry that comes twice leaves no device at all; of MIG instances only the first counts.
+/// The ordinals of a process with these variables (nullptr: not set). The list is cut at the first
+/// entry that names nothing; an entry that comes twice leaves no device at all; of MIG instances
+/// only the first counts.
 std::vector<Visible> visible_devices(const Scenario& scenario, const char* visible, const char* order);
 
 }  // namespace berth::sim

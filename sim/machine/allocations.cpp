@@ -42,9 +42,9 @@ bool within_delay_of_mark(const std::string& mark, std::uint64_t delay_us) {
   return stat(mark.c_str(), &file) == 0 && age_us(file) < static_cast<std::int64_t>(delay_us);
 }
 
-// A client asks for every device's memory and processes; where nobody uses the simulated libcuda, one look at
-// the directory's time replaces reading it. A time that is younger than the tick of file times proves
-// nothing.
+// A client asks for every device's memory and processes; where nobody uses the simulated libcuda,
+// one look at the directory's time replaces reading it. A time that is younger than the tick of
+// file times proves nothing.
 constexpr std::int64_t kStampTickUs = 20'000;
 constexpr struct stat kNever{};
 constinit struct stat found_empty{};
@@ -62,7 +62,8 @@ bool lock_is_held(int fd) {
   return fcntl(fd, F_OFD_GETLK, &query) == 0 && query.l_type != F_UNLCK;
 }
 
-// The first and the last line carry the same number unless the text was read while it was being replaced.
+// The first and the last line carry the same number unless the text was read while it was being
+// replaced.
 bool parse_record(const std::string& text, std::vector<Holding>& holdings) {
   unsigned first = 0, last = 0;
   int used = 0;
@@ -113,7 +114,8 @@ bool owner_lives(int fd, std::int64_t pid, std::uint64_t start) {
   return lock_is_held(fd) && start_time(pid) == start;
 }
 
-// Only its owner (or root) can remove a file from a sticky directory; everybody else ignores dead ones.
+// Only its owner (or root) can remove a file from a sticky directory; everybody else ignores dead
+// ones.
 void sweep(const std::string& path) {
   unlink(path.c_str());
   unlink((path + std::string(kEnded)).c_str());
@@ -129,7 +131,8 @@ bool read_record(const std::string& path, std::int64_t pid, std::uint64_t start,
       !record.draining || (delay_us != 0 && within_delay_of_mark(path + std::string(kEnded), delay_us));
   if (counts) record.holdings = read_holdings(fd);
   close(fd);
-  // A record whose process lives but holds no lock is being made at this moment, or was left by an exec.
+  // A record whose process lives but holds no lock is being made at this moment, or was left by an
+  // exec.
   if (!counts && start_time(pid) != start) sweep(path);
   return counts;
 }

@@ -1,12 +1,13 @@
-// What processes hold through the simulated libcuda, as files that every process of the machine can read.
+// What processes hold through the simulated libcuda, as files that every process of the machine can
+// read.
 //
 //   FILE.d/alloc/PID-START        one a process, text, rewritten in place by its owner alone
 //   FILE.d/alloc/PID-START.ended  made by whoever first finds the owner gone, if memory comes back late
 //   FILE.d/alloc/.gate            flock'ed while a process decides whether its request still fits
 //
-// A record counts while its owner holds an open-file-description lock on it *and* the process of that start
-// time exists. The lock ends with any death and with exec; the second test makes a forked child that
-// inherited the lock not keep its parent's memory.
+// A record counts while its owner holds an open-file-description lock on it *and* the process of
+// that start time exists. The lock ends with any death and with exec; the second test makes a
+// forked child that inherited the lock not keep its parent's memory.
 #pragma once
 
 #include <sys/types.h>
@@ -32,8 +33,8 @@ struct Record {
 /// All records that count. `return_delay_us`: how long memory stays after its process ended.
 std::vector<Record> read_records(const std::string& state_directory, std::uint64_t return_delay_us);
 
-/// Whether memory of a listed process whose end is noticed now or was noticed less than the delay ago is
-/// still in use. `key` names the listing.
+/// Whether memory of a listed process whose end is noticed now or was noticed less than the delay
+/// ago is still in use. `key` names the listing.
 bool still_draining(const std::string& state_directory, const std::string& key,
                     std::uint64_t return_delay_us);
 /// The listing's process is alive (again): forget an earlier end.

@@ -1,6 +1,6 @@
 // A driver generation is a set of exported symbols plus the few ABI facts that symbols cannot tell.
-// Every generation is the same objects, linked with another version script and another one-line file
-// that defines kBuiltGeneration; programs that are of no generation define it empty.
+// Every generation is the same objects, linked with another version script and another one-line
+// file that defines kBuiltGeneration; programs that are of no generation define it empty.
 #pragma once
 
 #include <string_view>

@@ -10,8 +10,8 @@
 namespace berth::sim {
 namespace {
 
-// A process that began clearly later than the file was written cannot be the one that the file means:
-// the number was given out again.
+// A process that began clearly later than the file was written cannot be the one that the file
+// means: the number was given out again.
 constexpr std::int64_t kClockSlackNs = 2'000'000'000;
 
 bool lives(std::int64_t pid, const Place& place) {

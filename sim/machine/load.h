@@ -1,5 +1,5 @@
-// What is on the devices right now: the scenario's processes that still live, and what processes hold
-// through the simulated libcuda.
+// What is on the devices right now: the scenario's processes that still live, and what processes
+// hold through the simulated libcuda.
 #pragma once
 
 #include <cstdint>

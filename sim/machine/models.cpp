@@ -10,7 +10,8 @@ namespace {
 // Brands: 1 Quadro, 2 Tesla, 5 GeForce, 6 Titan, 13 NVIDIA RTX, 14 NVIDIA, 15 GeForce RTX.
 // clang-format off
 constexpr Model kModels[] = {
-  // key, name, MiB, reserved, W, idle W, idle C, cc, arch, brand, PCI id, SMs, MHz, memory MHz, PCIe, fan ecc serial mig, links, fabric, speed
+  // key, name, MiB, reserved, W, idle W, idle C, cc, arch, brand, PCI id, SMs, MHz, memory MHz,
+  // PCIe, fan ecc serial mig, links, fabric, speed
   {"B200", "NVIDIA B200", 183359, 924, 1000, 145, 31, 10, 0, 10, 14, 0x2901, 148, 1965, 3996, 5, false, true, true, true, 18, Fabric::switched, 1000},
   {"H200", "NVIDIA H200", 143771, 617, 700, 76, 29, 9, 0, 9, 14, 0x2335, 132, 1980, 3201, 5, false, true, true, true, 18, Fabric::switched, 910},
   {"H100", "NVIDIA H100 80GB HBM3", 81559, 551, 700, 69, 30, 9, 0, 9, 14, 0x2330, 132, 1980, 2619, 5, false, true, true, true, 18, Fabric::switched, 900},

@@ -1,5 +1,5 @@
-// What the driver says about real products. Sizes are those that a current driver reports, not the ones on
-// the box.
+// What the driver says about real products. Sizes are those that a current driver reports, not the
+// ones on the box.
 #pragma once
 
 #include <cstddef>

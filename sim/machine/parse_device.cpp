@@ -49,7 +49,8 @@ void apply_model(Device& device, const Generation& generation) {
   }
 }
 
-// Positions that repeat for every device of a table, so that eight equal lines give eight distinct devices.
+// Positions that repeat for every device of a table, so that eight equal lines give eight distinct
+// devices.
 void apply_index(Device& device, unsigned index) {
   const std::string seed = std::string(device.model.key) + "/" + std::to_string(index);
   device.uuid = "GPU-" + uuid_text(seed);
@@ -97,8 +98,8 @@ void parse_memory(Table& table, Device& device) {
   parse_mib(table, "reserved_mib", device.reserved_bytes);
   parse_mib(table, "hidden_mib", device.hidden_bytes);
   parse_mib(table, "context_mib", device.context_bytes);
-  // Drivers of parts without memory of their own have been seen to refuse, to say zero, and to say the
-  // system's.
+  // Drivers of parts without memory of their own have been seen to refuse, to say zero, and to say
+  // the system's.
   if (auto answer = table.one_of("unified_memory", {"unsupported", "zero", "system"})) {
     device.refuse(Reading::memory);
     if (*answer != 0) device.allow(Reading::memory);

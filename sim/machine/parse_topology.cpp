@@ -38,8 +38,8 @@ void connect_mesh(Scenario& scenario) {
   for (const auto& edge : kCubeMesh) connect(scenario, edge[0], edge[1], edge[2]);
 }
 
-// What a machine with these boards has unless the file says otherwise: switches for the boards that are only
-// sold with them, the cube mesh for eight V100, no bridges (they are bought apart).
+// What a machine with these boards has unless the file says otherwise: switches for the boards that
+// are only sold with them, the cube mesh for eight V100, no bridges (they are bought apart).
 void connect_by_model(Scenario& scenario) {
   const bool mesh =
       scenario.devices.size() == 8 && std::ranges::all_of(scenario.devices, [](const Device& device) {

@@ -1,5 +1,6 @@
-// A scenario is the whole simulated machine as plain values: what parse_scenario() reads from the file and
-// what the three doubles (NVML, CUDA, nvidia-smi) answer from. Nothing here touches the system.
+// A scenario is the whole simulated machine as plain values: what parse_scenario() reads from the
+// file and what the three doubles (NVML, CUDA, nvidia-smi) answer from. Nothing here touches the
+// system.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,14 @@
-// Typed reading of one TOML table: every mistake becomes one line "FILE:LINE: what", the first one is kept.
+// Typed reading of one TOML table: every mistake becomes one line "FILE:LINE: what", the first one
+// is kept.
 #pragma once
 
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
-// Without this, numbers are read through iostreams, and 600 KB of locales go with them into every library.
+// Without this, numbers are read through iostreams, and 600 KB of locales go with them into every
+// library.
 #define TOML_FLOAT_CHARCONV 1
-// toml++ 3.3 asserts what a malformed file can break (`a"b"` aborts a debug build); its own error branch does
-// better.
+// toml++ 3.3 asserts what a malformed file can break (`a"b"` aborts a debug build); its own error
+// branch does better.
 #define TOML_ASSERT(expression) static_assert(true)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

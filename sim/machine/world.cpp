@@ -17,8 +17,9 @@
 namespace berth::sim {
 namespace {
 
-// The kernel stamps files with a clock that ticks every few milliseconds: a second change within one tick
-// leaves no trace, so a file read so soon after its last change is read again at the next call.
+// The kernel stamps files with a clock that ticks every few milliseconds: a second change within
+// one tick leaves no trace, so a file read so soon after its last change is read again at the next
+// call.
 constexpr std::int64_t kStampTickNs = 20'000'000;
 
 std::int64_t nanoseconds(const timespec& time) {
@@ -49,7 +50,8 @@ void sleep_us(std::uint64_t us) {
   for (;;) raise(SIGSEGV);
 }
 
-// A file that all users append to. Made without O_CREAT on an existing one, which a sticky directory forbids.
+// A file that all users append to. Made without O_CREAT on an existing one, which a sticky
+// directory forbids.
 int open_shared(const std::string& state_directory, const char* name) {
   const std::string path = state_directory + name;
   int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
@@ -61,8 +63,8 @@ int open_shared(const std::string& state_directory, const char* name) {
   return fd;
 }
 
-// One byte a call in a file: the position after an appending write is the number of the call among all
-// processes.
+// One byte a call in a file: the position after an appending write is the number of the call among
+// all processes.
 std::uint64_t count_shared(const std::string& state_directory, std::uint64_t identity) {
   char name[40];
   std::snprintf(name, sizeof name, "/counts/%016llx", static_cast<unsigned long long>(identity));
@@ -163,8 +165,8 @@ Verdict World::judge(const char* call, int device) {
   return verdict;
 }
 
-// Opened for each line: a descriptor that stayed open could be closed by the program, given another meaning,
-// and written into.
+// Opened for each line: a descriptor that stayed open could be closed by the program, given another
+// meaning, and written into.
 void World::log(const char* call, int device, int slot, int result) {
   if (!scenario_.call_log) return;
   const int fd = open_shared(place_.state_directory, "/calls.log");

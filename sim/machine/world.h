@@ -1,5 +1,5 @@
-// The simulated machine as one process sees it: the scenario, re-read when its file changes, the fault rules
-// with this process's counters, and the call log.
+// The simulated machine as one process sees it: the scenario, re-read when its file changes, the
+// fault rules with this process's counters, and the call log.
 #pragma once
 
 #include <sys/stat.h>
@@ -27,15 +27,16 @@ class World {
   /// For a program that was told the file.
   explicit World(std::string file);
 
-  /// Reads the file again if it changed. false: it cannot be read or is malformed; stderr was told, once.
+  /// Reads the file again if it changed. false: it cannot be read or is malformed; stderr was told,
+  /// once.
   bool refresh();
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   [[nodiscard]] const Place& place() const { return place_; }
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] Load load(unsigned device) const { return load_of(scenario_, device, place_); }
 
-  /// Applies the fault rules to a call. `device` < 0: a call about no device. Sleeps, hangs or ends the
-  /// process where a rule says so.
+  /// Applies the fault rules to a call. `device` < 0: a call about no device. Sleeps, hangs or ends
+  /// the process where a rule says so.
   Verdict judge(const char* call, int device);
   /// Writes the call to the log if the scenario wants one.
   void log(const char* call, int device, int slot, int result);

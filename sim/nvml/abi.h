@@ -1,5 +1,5 @@
-// The driver's binary interface as far as the double speaks it. Sizes are contracts: a client compiled
-// against another header gives us exactly that many bytes.
+// The driver's binary interface as far as the double speaks it. Sizes are contracts: a client
+// compiled against another header gives us exactly that many bytes.
 #pragma once
 
 #include <cstddef>

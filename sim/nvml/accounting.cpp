@@ -1,5 +1,5 @@
-// The driver's accounting of processes. It remembers those that the scenario lists as ended, the newest of
-// them in a ring, and knows those that are on the device now.
+// The driver's accounting of processes. It remembers those that the scenario lists as ended, the
+// newest of them in a ring, and knows those that are on the device now.
 #include <algorithm>
 
 #include "machine/process_life.h"
@@ -16,8 +16,8 @@ std::uint64_t started_us(std::int64_t pid) {
   return ticks == 0 ? 0 : static_cast<std::uint64_t>(started_at_ns(ticks) / 1000);
 }
 
-// Of a process that runs, the time is said as 0. Its peak is not known to the double: it says what it has
-// now.
+// Of a process that runs, the time is said as 0. Its peak is not known to the double: it says what
+// it has now.
 AccountingStats stats_of(const Target& target, const LiveProcess& process) {
   AccountingStats stats{};
   stats.utilization = process.sm_percent;
@@ -44,8 +44,9 @@ struct Row {
   AccountingStats stats{};
 };
 
-// A number that came twice is told of its last process alone. Where the accounting is off the list is empty:
-// a driver of R580 says so, and not that it does not support it, as its documentation has it.
+// A number that came twice is told of its last process alone. Where the accounting is off the list
+// is empty: a driver of R580 says so, and not that it does not support it, as its documentation has
+// it.
 std::vector<Row> rows_of(const Target& target) {
   std::vector<Row> rows;
   if (!target.device.accounting) return rows;

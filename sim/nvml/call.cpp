@@ -6,8 +6,8 @@
 namespace berth::sim {
 namespace {
 
-// "SIMD" in the upper half: a handle is never a pointer that a client could follow, and a stale or foreign
-// one is recognised.
+// "SIMD" in the upper half: a handle is never a pointer that a client could follow, and a stale or
+// foreign one is recognised.
 constexpr std::uintptr_t kHandleMark = 0x53494D4400000000;
 
 constinit pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,4 +1,5 @@
-// One call of a client into the double: what every exported function does before and after its own work.
+// One call of a client into the double: what every exported function does before and after its own
+// work.
 #pragma once
 
 #include <cstring>
@@ -30,7 +31,8 @@ Handle handle_of(unsigned device, int slot);
 /// As if it had drawn the power that it draws now since the machine booted.
 std::uint64_t energy_mj(const Device& device);
 
-/// Holds the library's lock, as the driver does: a call that hangs blocks the others of its process.
+/// Holds the library's lock, as the driver does: a call that hangs blocks the others of its
+/// process.
 class Call {
  public:
   explicit Call(const char* name);
@@ -97,7 +99,8 @@ Code read_number(const char* name, Handle handle, Reading reading, Out* out, Val
   });
 }
 
-/// The driver's contract for text buffers: 7 if it does not fit with its end, and then nothing is written.
+/// The driver's contract for text buffers: 7 if it does not fit with its end, and then nothing is
+/// written.
 inline Code copy_text(std::string_view text, char* out, unsigned length) {
   if (out == nullptr) return kInvalidArgument;
   if (text.size() + 1 > length) return kInsufficientSize;

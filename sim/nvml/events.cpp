@@ -1,6 +1,6 @@
-// Event sets, which have what the scenario adds to `xid_events` after a client has registered, and otherwise
-// wait as long as they are told: a double that returned at once would make its clients spin. And the generic
-// field values.
+// Event sets, which have what the scenario adds to `xid_events` after a client has registered, and
+// otherwise wait as long as they are told: a double that returned at once would make its clients
+// spin. And the generic field values.
 #include <time.h>
 
 #include <cerrno>
@@ -15,7 +15,8 @@ constexpr std::uintptr_t kEventSetMark = 0x53494D4500000001;
 constexpr std::uint64_t kSupportedEvents = 0x1B;  // ECC, Xid, clock changes
 constexpr std::uint64_t kXidEvent = 8;
 
-// How many of the Xids of each device its client has had, by index. Only registered devices are there.
+// How many of the Xids of each device its client has had, by index. Only registered devices are
+// there.
 std::map<unsigned, std::size_t>& taken() {
   static auto& counts = *new std::map<unsigned, std::size_t>();
   return counts;

@@ -19,8 +19,8 @@ Code on_pair(const char* name, Handle first, Handle second, Body body) {
   });
 }
 
-/// body: (const Target&, const Link&) -> Code. 2 ends a client's walk over the links, 3 says "no NVLink at
-/// all".
+/// body: (const Target&, const Link&) -> Code. 2 ends a client's walk over the links, 3 says "no
+/// NVLink at all".
 template <typename Body>
 Code on_link(const char* name, Handle handle, unsigned link, Body body) {
   return on_reading(name, handle, Reading::nvlink, [&](const Target& target) {

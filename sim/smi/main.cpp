@@ -1,4 +1,5 @@
-// The simulated nvidia-smi: its forms of output, messages and exit statuses, from the scenario directly.
+// The simulated nvidia-smi: its forms of output, messages and exit statuses, from the scenario
+// directly.
 #include <unistd.h>
 
 #include <cstdio>

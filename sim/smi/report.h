@@ -25,8 +25,8 @@ struct Cards {
   std::vector<Card> all;
 };
 
-/// The devices that `select` names (indices, UUIDs or bus ids with commas between; "" for all). false: it
-/// names something that is not there.
+/// The devices that `select` names (indices, UUIDs or bus ids with commas between; "" for all).
+/// false: it names something that is not there.
 bool select_cards(const World& world, std::string_view select, Cards& cards);
 
 struct Format {

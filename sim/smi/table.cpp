@@ -1,4 +1,5 @@
-// The table for people, in the three widths that the tool has had: up to R525, R530 to R545, and since R550.
+// The table for people, in the three widths that the tool has had: up to R525, R530 to R545, and
+// since R550.
 #include <time.h>
 
 #include "smi/report.h"

@@ -106,15 +106,16 @@ int run(const char* argument, char** command, bool strict) {
   const Layout layout = find_layout();
   if (layout.root.empty())
     return complain("the simulated libraries are neither beside this program nor in ../lib/berth/sim");
-  // A malformed file is no reason to stop: the library answers 999 and says why, which is what a test of a
-  // client wants to see.
+  // A malformed file is no reason to stop: the library answers 999 and says why, which is what a
+  // test of a client wants to see.
   Scenario scenario;
   const std::string malformed = parse_scenario(read_file(file.c_str()), file, scenario);
   if (!malformed.empty() && strict) return complain(malformed);
   if (!malformed.empty()) scenario = {};
   const std::string state = file + ".d";
   if (!make_state_directory(state)) return complain(state + ": " + strerror(errno));
-  // A machine without AMD cards has a tree too: what runs inside sees none of the machine around it.
+  // A machine without AMD cards has a tree too: what runs inside sees none of the machine around
+  // it.
   const std::string amd = state + "/amd-" + std::to_string(scenario.amd_cards);
   if (const std::string wrong = make_amd_tree(amd, scenario.amd_cards); !wrong.empty())
     return complain(wrong);

@@ -1,8 +1,9 @@
-// Many agents in one process, for a hub to ask: it listens on COUNT ports of 127.0.0.1 from FIRST on, and
-// answers each GET with a line of FILE, in turn by the port (of OTHER, where the path is nvgpu's
-// /gpu_status), in which the five letters @PORT stand for the port, and @S for two digits that are others
-// each time. The last SLOW of them take their time, MS milliseconds. A kept connection may ask again. Prints
-// "ready" when it listens, and on SIGTERM how many questions it answered.
+// Many agents in one process, for a hub to ask: it listens on COUNT ports of 127.0.0.1 from FIRST
+// on, and answers each GET with a line of FILE, in turn by the port (of OTHER, where the path is
+// nvgpu's /gpu_status), in which the five letters @PORT stand for the port, and @S for two digits
+// that are others each time. The last SLOW of them take their time, MS milliseconds. A kept
+// connection may ask again. Prints "ready" when it listens, and on SIGTERM how many questions it
+// answered.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

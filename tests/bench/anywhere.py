@@ -35,7 +35,7 @@ NOW = ["date", "+%s%N"]
 LAUNCHER = ["sh", "-c", 'date +%s%N; exec "$@"', "sh"]
 
 
-# Row 17: a free host -----------------------------------------------------------------------------------------
+# Row 17: a free host ------------------------------------------------------------------------------
 
 
 class Starts(Contest):
@@ -146,7 +146,7 @@ def bars_of_start(table: Table, trip_ms: float) -> list[str]:
     return told
 
 
-# Row 18: from one desk to another ----------------------------------------------------------------------------
+# Row 18: from one desk to another -----------------------------------------------------------------
 
 
 class Line(ProcessQueue):

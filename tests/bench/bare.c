@@ -1,6 +1,6 @@
-// The limit of `berth pick`: the driver calls that it makes when the topology is known, in its order, and one
-// line printed. No deadline, no lease, no reason for a refusal, no second process. tests/counts compares the
-// calls of both.
+// The limit of `berth pick`: the driver calls that it makes when the topology is known, in its
+// order, and one line printed. No deadline, no lease, no reason for a refusal, no second process.
+// tests/counts compares the calls of both.
 //
 //     bare                  says which device
 //     bare FILE COMMAND…    locks FILE and becomes the command on that device: the limit of `berth run`

@@ -1,5 +1,6 @@
-// The least that leases cost: WORKERS processes compete for one file, COUNT times in all. Each time a new
-// process takes its lock and ends, which gives it back. Says how many nanoseconds all of it took.
+// The least that leases cost: WORKERS processes compete for one file, COUNT times in all. Each time
+// a new process takes its lock and ends, which gives it back. Says how many nanoseconds all of it
+// took.
 //
 //     bare_cycle FILE WORKERS COUNT
 

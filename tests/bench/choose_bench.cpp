@@ -1,5 +1,5 @@
-// Nanoseconds of one choice of 8 of 16 free devices by topology, the dearest that is exact: the median of
-// batches, one line a machine.
+// Nanoseconds of one choice of 8 of 16 free devices by topology, the dearest that is exact: the
+// median of batches, one line a machine.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // competitors WORKERS SECONDS COMMAND…   WORKERS loops run the command again and again until SECONDS are
-// over. Says how many runs ended well, how many did not, and the nanoseconds until the last one's end.
+// over. Says how many runs ended well, how many did not, and the nanoseconds until the last one's
+// end.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

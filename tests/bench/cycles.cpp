@@ -1,6 +1,6 @@
-// WORKERS processes lease and release the same devices, COUNT times in all, each time with all that a lease
-// takes: the driver is asked, the queue is stood in. A table that they share says who has which device, apart
-// from all that Berth does: an owner too many, or a cycle too few, shows there.
+// WORKERS processes lease and release the same devices, COUNT times in all, each time with all that
+// a lease takes: the driver is asked, the queue is stood in. A table that they share says who has
+// which device, apart from all that Berth does: an owner too many, or a cycle too few, shows there.
 //
 //     cycles BERTH WORKERS COUNT     the program whose probe is to be used. Says nanoseconds that all of
 //                                    it took, cycles, owners too many, tickets left

@@ -1,5 +1,5 @@
-// The least that handing one device over can take: a process sleeps in flock() and starts its command when
-// the holder of the lock is gone.
+// The least that handing one device over can take: a process sleeps in flock() and starts its
+// command when the holder of the lock is gone.
 //
 //     handover wait FILE    waits for the lock of FILE and becomes `handover stamp`, which then holds it
 //     handover stamp        says "PID PARENT NANOSECONDS" (CLOCK_MONOTONIC) and sleeps until it is killed,

@@ -89,7 +89,7 @@ def many_agents(bench: Bench, machine: Machine, count: int, files: list[str]) ->
     process.stdout.close()
 
 
-# Berth's hub and nvgpu's -------------------------------------------------------------------------------------
+# Berth's hub and nvgpu's --------------------------------------------------------------------------
 
 
 class Hub:

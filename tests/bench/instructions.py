@@ -72,7 +72,8 @@ def execute(bench: Bench) -> Row:
         servers(machine, 8) as started,
     ):
         berth = bench.berth
-        # The topology is known from then on, as on any machine where something was picked since its boot.
+        # The topology is known from then on, as on any machine where something was picked since its
+        # boot.
         subprocess.run([berth, "pick"], env=machine.environment, capture_output=True)
         settle(machine.directory)
         questions = {

@@ -1,5 +1,5 @@
-// The limit of `berth submit`: a job that is on the disk when the command returns, whole or not at all. Two
-// files are written into a folder and flushed, and the folder gets its name.
+// The limit of `berth submit`: a job that is on the disk when the command returns, whole or not at
+// all. Two files are written into a folder and flushed, and the folder gets its name.
 //
 //     keep FOLDER    says the number of the job
 #include <errno.h>

@@ -1,8 +1,8 @@
-// Agents of a lab in one process: each is that of `berth serve --store`, and keeps requests in the line of
-// one etcd, which wait. lab URL FOLDER AGENTS TICKETS HOSTS [FIRST]: prints "waiting" when each request has
-// its place. For each line that it reads on standard input, it prints the processor time that it has used, in
-// ns, and how many requests have their place. FIRST is the number of the first agent, where several processes
-// are one lab.
+// Agents of a lab in one process: each is that of `berth serve --store`, and keeps requests in the
+// line of one etcd, which wait. lab URL FOLDER AGENTS TICKETS HOSTS [FIRST]: prints "waiting" when
+// each request has its place. For each line that it reads on standard input, it prints the
+// processor time that it has used, in ns, and how many requests have their place. FIRST is the
+// number of the first agent, where several processes are one lab.
 #include <sys/resource.h>
 
 #include <array>
@@ -30,7 +30,8 @@ std::uint64_t used_ns() {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// Its listener, its watch, its questions, and one more that is being opened while an old one closes.
+// Its listener, its watch, its questions, and one more that is being opened while an old one
+// closes.
 constexpr std::size_t kFilesOfAgent = 6;
 
 bool may_open(std::size_t files) {

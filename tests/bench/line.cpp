@@ -1,7 +1,7 @@
-// Replays made-up jobs through a line, under one way to order it: bench_line POLICY LOAD MIX SEEDS JOBS
-// RUNTIMES. Prints the mean wait in hours, the 99th percentile of those who want four GPUs or more, and the
-// percentage of all GPU time that is idle while somebody waits. The jobs are the same for every policy, and
-// on every machine.
+// Replays made-up jobs through a line, under one way to order it: bench_line POLICY LOAD MIX SEEDS
+// JOBS RUNTIMES. Prints the mean wait in hours, the 99th percentile of those who want four GPUs or
+// more, and the percentage of all GPU time that is idle while somebody waits. The jobs are the same
+// for every policy, and on every machine.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ using namespace bench;
 constexpr Moment kMinute = 60;
 
 // The jobs
-// ----------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 double mean_run_time(std::span<const double> quantiles) {
   constexpr int kParts = 1000;
@@ -48,8 +48,8 @@ double mean_size(const Mix& mix) {
   return sum;
 }
 
-/// Poisson arrivals that ask for `load` of the machine. `says`: what a job says of its time, by its run time
-/// and by a share that is its own.
+/// Poisson arrivals that ask for `load` of the machine. `says`: what a job says of its time, by its
+/// run time and by a share that is its own.
 template <class Says>
 std::vector<WorkloadJob> jobs_of(std::span<const double> quantiles, const Mix& mix, double load,
                                  std::uint64_t seed, int count, const Says& says) {
@@ -122,9 +122,10 @@ class FreeFrom {
   std::map<Moment, std::size_t> free_;
 };
 
-/// Slurm's sched/backfill as its guide describes it (slurm.schedmd.com/sched_config.html), and not slurmctld:
-/// in the order of arrival each job gets the first time at which it fits beside all before it, of at most
-/// bf_max_job_test jobs and within bf_window. What is left out: the bf_interval of 30 s between two rounds.
+/// Slurm's sched/backfill as its guide describes it (slurm.schedmd.com/sched_config.html), and not
+/// slurmctld: in the order of arrival each job gets the first time at which it fits beside all
+/// before it, of at most bf_max_job_test jobs and within bf_window. What is left out: the
+/// bf_interval of 30 s between two rounds.
 std::vector<Assignment> slurm(const QueueState& line, Moment window) {
   constexpr std::size_t kMostTested = 500;
   FreeFrom timeline(line, kMinute);
@@ -140,7 +141,7 @@ std::vector<Assignment> slurm(const QueueState& line, Moment window) {
 }
 
 // Policies
-// ------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 struct Policy {
   std::string_view name;
@@ -163,7 +164,7 @@ const std::array kPolicies{
 };
 
 // The figures
-// ---------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 struct Sums {
   double waited_s = 0;

@@ -1,5 +1,5 @@
-// The limit of `berth list`: the driver calls that it makes, in its order, the same files of /proc for every
-// process that the driver lists, and one line printed a device and a process.
+// The limit of `berth list`: the driver calls that it makes, in its order, the same files of /proc
+// for every process that the driver lists, and one line printed a device and a process.
 #include <fcntl.h>
 #include <unistd.h>
 

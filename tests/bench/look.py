@@ -43,7 +43,7 @@ def scheduler_script(script: str) -> Callable[[], list[str]]:
     return prepare
 
 
-# Row 1 -------------------------------------------------------------------------------------------------------
+# Row 1 --------------------------------------------------------------------------------------------
 
 UTILITIES = "from gpu_utilities.obtainers.nvml import NvmlGPUInfoObtainer as N; found = N().gpus(); "
 
@@ -102,7 +102,7 @@ def look(bench: Bench) -> Row:
     return row
 
 
-# Row 2 -------------------------------------------------------------------------------------------------------
+# Row 2 --------------------------------------------------------------------------------------------
 
 
 def idle_in_gpustat(text: str) -> set[int]:
@@ -190,7 +190,7 @@ def choices(bench: Bench) -> list[str]:
     return [f"Berth alone, 8 of 16 GPUs chosen by topology: {'; '.join(parts)}."] if parts else []
 
 
-# Row 3 -------------------------------------------------------------------------------------------------------
+# Row 3 --------------------------------------------------------------------------------------------
 
 CLAIM = """
 import subprocess, safe_gpu
@@ -247,7 +247,7 @@ def start(bench: Bench) -> Row:
     return row
 
 
-# Row 4 -------------------------------------------------------------------------------------------------------
+# Row 4 --------------------------------------------------------------------------------------------
 
 # Which device is free by what pynvml tells: the least that answers what pick answers.
 PYNVML = """

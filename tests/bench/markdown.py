@@ -37,7 +37,7 @@ def line(*cells: str) -> str:
     return "| " + " | ".join(map(cell, cells)) + " |"
 
 
-# Tables ------------------------------------------------------------------------------------------------------
+# Tables -------------------------------------------------------------------------------------------
 
 
 def columns(table: Table) -> list[tuple[str, Callable[[Figure], str]]]:
@@ -162,7 +162,7 @@ def row_lines(row: Row, chart: str) -> list[str]:
     return [*lines, "", *commands(row)] if row.facts else lines + commands(row)
 
 
-# The whole ---------------------------------------------------------------------------------------------------
+# The whole ----------------------------------------------------------------------------------------
 
 
 def headlines(report: Report) -> list[str]:

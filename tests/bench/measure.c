@@ -1,8 +1,10 @@
 // measure time COMMAND…   nanoseconds from its start to its end, and its wait status
-// measure memory COMMAND… peak resident KiB of each of its processes, in the order in which they end
+// measure memory COMMAND… peak resident KiB of each of its processes, in the order in which they
+// end
 //
-// A program of its own, because a child of a large process (Python) begins with that one's peak as its own,
-// and because a launcher that is slow itself would make all ratios look better than they are.
+// A program of its own, because a child of a large process (Python) begins with that one's peak as
+// its own, and because a launcher that is slow itself would make all ratios look better than they
+// are.
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,9 +1,10 @@
 // Replays made-up jobs of people who run the same things again, under one way to order the queue:
-// bench_order POLICY LOAD WORLD SEEDS JOBS RUNTIMES. A world is a mix of sizes, or one with other GPUs,
-// people or jobs (kWorlds). Prints for each seed, in hours: the mean wait, the mean slowdown (of at least ten
-// minutes), the 99th percentile of those who want much, the longest wait, the percentage of all GPU time that
-// is idle while somebody waits; then the mean wait of those who want much, of those who say a time, of those
-// who say none. The jobs are the same for every policy, and on every machine.
+// bench_order POLICY LOAD WORLD SEEDS JOBS RUNTIMES. A world is a mix of sizes, or one with other
+// GPUs, people or jobs (kWorlds). Prints for each seed, in hours: the mean wait, the mean slowdown
+// (of at least ten minutes), the 99th percentile of those who want much, the longest wait, the
+// percentage of all GPU time that is idle while somebody waits; then the mean wait of those who
+// want much, of those who say a time, of those who say none. The jobs are the same for every
+// policy, and on every machine.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ constexpr Moment kTick = 300;        ///< in which a waiter that could start is 
 constexpr Moment kMinute = 60;
 
 // Worlds
-// ------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 struct World {
   std::string_view name;
@@ -76,7 +77,8 @@ struct Job {
 
 const std::vector<std::vector<std::size_t>> kSets{{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3}, {4, 5, 6, 7}};
 
-/// Runs of recipes that each have a length of their own; some end within ten minutes, because they crash.
+/// Runs of recipes that each have a length of their own; some end within ten minutes, because they
+/// crash.
 std::vector<Job> jobs_of(const World& world, std::span<const double> quantiles, double load,
                          std::uint64_t seed, std::size_t count, Says says) {
   constexpr double kCrash = 0.15;
@@ -120,7 +122,7 @@ std::vector<Job> jobs_of(const World& world, std::span<const double> quantiles, 
 }
 
 // The queue
-// ---------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 class Queue {
  public:
@@ -369,7 +371,7 @@ class Queue {
 };
 
 // Policies
-// ------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 struct Policy {
   std::string_view name;
@@ -390,7 +392,7 @@ constexpr std::array kPolicies{
 };
 
 // The figures
-// ---------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 double mean(const std::vector<Moment>& waits) {
   const double sum = std::accumulate(waits.begin(), waits.end(), 0.0);

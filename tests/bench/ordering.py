@@ -60,8 +60,8 @@ class Bar:
 BARS = [Bar("thrice", 1.15, 1.15), Bar("half", 1.5, 1.5), Bar("none", 2.2, 3.0)]
 
 
-# People who run the same things again: bench_order's policies, each with the one that has the same times and the
-# order that stands.
+# People who run the same things again: bench_order's policies, each with the one that has the same
+# times and the order that stands.
 AGAIN = {
     "exact-ratio": ("every run time known, by response ratio", LIMIT, ""),
     "exact": ("every run time known, as they came", FLOOR, "EASY backfill, as the limit of the tables above"),
@@ -202,7 +202,7 @@ MISSED = (
 )
 
 
-# People who run the same things again ----------------------------------------------------------------------
+# People who run the same things again -------------------------------------------------------------
 
 
 def runs_of(bench: Bench, cell: Cell, seeds: int) -> list[Run]:

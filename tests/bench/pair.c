@@ -1,9 +1,9 @@
 // pair ROUNDS SECONDS COMMAND…   starts the command twice in the same instant, again and again, and says for
-// each round which device each of the two got: the word after "device " in its stdout, or "-" for one that
-// got none.
+// each round which device each of the two got: the word after "device " in its stdout, or "-" for
+// one that got none.
 //
-// Both must answer before either may end: a command keeps its device until the end of its input. It is
-// ended when it has not answered in 10 s, or when SECONDS are over.
+// Both must answer before either may end: a command keeps its device until the end of its input. It
+// is ended when it has not answered in 10 s, or when SECONDS are over.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>

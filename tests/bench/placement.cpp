@@ -189,8 +189,8 @@ class LabLines : public OwnLines {
   std::vector<std::size_t> standing_;
 };
 
-/// The first who cannot start has the host on which it starts soonest reserved; those behind it start where
-/// that delays it nowhere.
+/// The first who cannot start has the host on which it starts soonest reserved; those behind it
+/// start where that delays it nowhere.
 class OneQueue : public Lab {
  public:
   using Lab::Lab;

@@ -6,8 +6,8 @@
 
 #include "berth/simulate/replay.h"
 
-// Simulates jobs in a lab of equal hosts, each with a queue of its own. The ways to find a host for each job
-// differ. A job runs on one host.
+// Simulates jobs in a lab of equal hosts, each with a queue of its own. The ways to find a host for
+// each job differ. A job runs on one host.
 namespace berth {
 
 enum class Placement {
@@ -20,8 +20,9 @@ inline constexpr std::array kPlacements{Placement::best_hosts, Placement::lab_li
 /// "best_hosts".
 std::string_view to_text(Placement placement);
 
-/// `hosts`: the number of hosts. Each has the same share of the workload's devices, and no job wants more
-/// devices than one host has. The queues keep the order of coming. REQUIRES: the devices divide evenly.
+/// `hosts`: the number of hosts. Each has the same share of the workload's devices, and no job
+/// wants more devices than one host has. The queues keep the order of coming. REQUIRES: the devices
+/// divide evenly.
 Replay replay_placed(Placement placement, const Workload& workload, std::size_t hosts,
                      const QueueRules& rules, const Progress& tell = {});
 

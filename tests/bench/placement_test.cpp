@@ -87,8 +87,8 @@ TEST_CASE("each job runs once, on one host, on devices that nobody else has, and
   }));
 }
 
-/// Jobs that keep so much of a lab busy: half want one device, one in ten a whole host; durations over three
-/// decades; some say about how long they take.
+/// Jobs that keep so much of a lab busy: half want one device, one in ten a whole host; durations
+/// over three decades; some say about how long they take.
 Workload lab_workload(std::size_t hosts, std::size_t jobs, double load, unsigned seed) {
   constexpr std::size_t kEach = 8;
   std::mt19937_64 numbers(seed);

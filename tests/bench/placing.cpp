@@ -1,6 +1,6 @@
-// Replays jobs over a lab of equal hosts, once for each way to find a host: placement JOBS HOSTS DEVICES,
-// where JOBS is a file as for `berth simulate`, and DEVICES those of each host. Prints how long the jobs
-// wait, all and by size.
+// Replays jobs over a lab of equal hosts, once for each way to find a host: placement JOBS HOSTS
+// DEVICES, where JOBS is a file as for `berth simulate`, and DEVICES those of each host. Prints how
+// long the jobs wait, all and by size.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -1,4 +1,5 @@
-// Preloaded where valgrind counts: there /proc/self/exe, by which berth starts its probe, is valgrind.
+// Preloaded where valgrind counts: there /proc/self/exe, by which berth starts its probe, is
+// valgrind.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>

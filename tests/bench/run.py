@@ -60,7 +60,8 @@ PARTS: dict[str, tuple[int, Part]] = {
     "agents": (16, tenants.agents),
     "lab": (17, labs.lab),
 }
-# What is the same on every machine and needs no peer: its section can stand beside what another run measured.
+# What is the same on every machine and needs no peer: its section can stand beside what another run
+# measured.
 COMPUTED = {"line"}
 # What needs no peer but Debian's programs.
 OF_DEBIAN = {"line", "lab"}
@@ -72,7 +73,7 @@ NEEDED_FILES = 8192  # pipes to 2,000 waiters, 1,000 event streams
 PAGE, CHARTS, README = "benchmarks.md", "benchmarks", ROOT / "README.md"
 
 
-# Before ------------------------------------------------------------------------------------------------------
+# Before -------------------------------------------------------------------------------------------
 
 
 def shortages() -> list[str]:
@@ -117,7 +118,7 @@ def machine_facts() -> list[tuple[str, str]]:
     ]
 
 
-# The run -----------------------------------------------------------------------------------------------------
+# The run ------------------------------------------------------------------------------------------
 
 
 def ask(bench: Bench, names: list[str]) -> list[Row]:

@@ -81,7 +81,7 @@ class Server:
                 process.kill()
                 process.wait()
 
-    # A queue of jobs, where it keeps one ---------------------------------------------------------------------
+    # A queue of jobs, where it keeps one ----------------------------------------------------------
 
     def submitting(self, job: pathlib.Path) -> list[str]:
         """The command that submits this job once."""

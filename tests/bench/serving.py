@@ -147,7 +147,7 @@ def agents(bench: Bench, machine: Machine) -> Iterator[list[Agent]]:
             agent.close()
 
 
-# Event streams -----------------------------------------------------------------------------------------------
+# Event streams ------------------------------------------------------------------------------------
 
 
 def hold_streams(agent: Agent, count: int, seconds: float) -> tuple[list[int], float, dict]:
@@ -189,7 +189,7 @@ def hear(streams: selectors.BaseSelector, at: list[list[float]], until: float) -
                 at[key.data].append(time.monotonic())
 
 
-# The row -----------------------------------------------------------------------------------------------------
+# The row ------------------------------------------------------------------------------------------
 
 
 def figure(agent: Agent, values: list[float], **more: str) -> Figure:
@@ -244,7 +244,7 @@ def streams_table(bench: Bench, agent: Agent) -> Table:
                  compared=False)  # fmt: skip
 
 
-# Row 13 ------------------------------------------------------------------------------------------------------
+# Row 13 -------------------------------------------------------------------------------------------
 
 PAGE_PATIENCE_S = 180
 # "what    figure   how it came", as tests/bench/page.py says it.

@@ -77,7 +77,7 @@ def script(path: pathlib.Path, text: str) -> pathlib.Path:
     return path
 
 
-# While one runs, and the others wait --------------------------------------------------------------------------
+# While one runs, and the others wait --------------------------------------------------------------
 
 
 def submit_one(bench: Bench, machine: Machine, able: list[Keeper], job: pathlib.Path) -> Table:
@@ -163,7 +163,7 @@ def while_one_runs(bench: Bench, row: Row) -> None:
         )
 
 
-# From nothing to all of them done ----------------------------------------------------------------------------
+# From nothing to all of them done -----------------------------------------------------------------
 
 
 def run_all(bench: Bench, machine: Machine, each: Keeper, started: Servers) -> list[float]:
@@ -214,7 +214,7 @@ def one_after_another(bench: Bench, row: Row) -> None:
     )
 
 
-# What no peer is asked ---------------------------------------------------------------------------------------
+# What no peer is asked ----------------------------------------------------------------------------
 
 
 def of_ours(bench: Bench, row: Row) -> None:

@@ -22,7 +22,8 @@ LENGTHS = (1, 10, 100, 1000)
 IDLE_LENGTHS = (100, 1000)
 IDLE_S = 15
 ROUNDS = 24
-# In Python: says that it waits, then who has the device and since when, and ends in order by SIGTERM.
+# In Python: says that it waits, then who has the device and since when, and ends in order by
+# SIGTERM.
 SAY = "print(os.getpid(), os.getppid(), time.monotonic_ns(), flush=True); time.sleep(1e6)"
 WAIT = "import os, signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); os.write(2, b'waiting\\n'); "
 
@@ -107,7 +108,7 @@ def rivals(bench: Bench) -> list[Rival]:
     ]  # fmt: skip
 
 
-# Hand-overs --------------------------------------------------------------------------------------------------
+# Hand-overs ---------------------------------------------------------------------------------------
 
 
 def open_line(bench: Bench, line: Line, stack: contextlib.ExitStack, rows: str) -> None:
@@ -193,7 +194,7 @@ def hand_over(bench: Bench) -> list[Row]:
     return [killed, ended]
 
 
-# Waiting -----------------------------------------------------------------------------------------------------
+# Waiting ------------------------------------------------------------------------------------------
 
 
 def upkeep_tables(length: int, costs: dict[str, Upkeep], lines: list[Line]) -> list[Table]:

@@ -1,8 +1,9 @@
 // watchers PORT WATCHERS TICKETS HOSTS   the limit of the agents of a lab: as many connections to the gateway
-// of an etcd on 127.0.0.1, each of which is told of every ticket. Some of them write the tickets, each one
-// after another. It understands nothing of what it is told: it only counts. Prints "waiting" when every
-// connection has been told of all tickets, then for each line on standard input how much processor time it
-// has used, in ns, and of how many changes the slowest watcher has been told.
+// of an etcd on 127.0.0.1, each of which is told of every ticket. Some of them write the tickets,
+// each one after another. It understands nothing of what it is told: it only counts. Prints
+// "waiting" when every connection has been told of all tickets, then for each line on standard
+// input how much processor time it has used, in ns, and of how many changes the slowest watcher has
+// been told.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>

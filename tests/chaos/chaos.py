@@ -27,7 +27,8 @@ DEVICES = 3
 PARTS = 2  # so many shares of SHARE go on one card
 SHARE_GIB = 30
 AT_ONCE = 8
-# Hang guard for the end: a dozen jobs of a third of a second each, and a tick of 5 s for each one stopped.
+# Hang guard for the end: a dozen jobs of a third of a second each, and a tick of 5 s for each one
+# stopped.
 PATIENCE_S = 120
 
 
@@ -42,7 +43,8 @@ class Chaos:
         (lab.directory / "site.toml").write_text(
             f'order = "{order}"\nbackfill = {backfill}\nassumed_time = "2s"\nexpect = "{expect}"\n'
         )
-        # A bare flock on a file that somebody removes is lost to everybody, so a run has the one or the other.
+        # A bare flock on a file that somebody removes is lost to everybody, so a run has the one or
+        # the other.
         self.removes_files = seed % 2 == 0
         self.log = lab.directory / "log"
         self.log.touch()

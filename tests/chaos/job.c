@@ -1,6 +1,7 @@
-// A job of the chaos test. It occupies what it was given in a way that has nothing to do with Berth's locks:
-// each part of a device is a name that one process tree only can bind (abstract Unix sockets), and the kernel
-// frees a name with the last process that has it. So a second owner of a part shows itself.
+// A job of the chaos test. It occupies what it was given in a way that has nothing to do with
+// Berth's locks: each part of a device is a name that one process tree only can bind (abstract Unix
+// sockets), and the kernel frees a name with the last process that has it. So a second owner of a
+// part shows itself.
 //
 // job PLACE PARTS LOG WANTED LIFE_MS FORM     WANTED parts of each device; FORM is one of
 //   plain    ends after its life          fork     a child has the last half of it
@@ -70,8 +71,8 @@ static int find_socket(const char* place, const char* device, int part, char* sh
   return found;
 }
 
-/// Whether a process has this socket among its files. One that is ending has no files any more, though the
-/// kernel may still be about to close them.
+/// Whether a process has this socket among its files. One that is ending has no files any more,
+/// though the kernel may still be about to close them.
 static int is_a_file(const char* shown) {
   glob_t files;
   int found = 0;
@@ -94,8 +95,8 @@ static int living_owners(const char* place, const char* device, int parts) {
   return living;
 }
 
-// A process that is being killed may still have its names after its locks have ended: for a moment, or for
-// long where the processors are busy.
+// A process that is being killed may still have its names after its locks have ended: for a moment,
+// or for long where the processors are busy.
 static void occupy(const char* place, const char* log, const char* device, int parts, int wanted) {
   int found = 0;
   for (int waited = 0; found < wanted; ++waited) {

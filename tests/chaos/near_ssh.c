@@ -1,6 +1,6 @@
-// Stands in for ssh and sshd where a connection costs too much: the hosts are this machine. As with them,
-// whoever is called has a session and an environment of its own, outlives its caller, and sees the end of it
-// at its streams alone.
+// Stands in for ssh and sshd where a connection costs too much: the hosts are this machine. As with
+// them, whoever is called has a session and an environment of its own, outlives its caller, and
+// sees the end of it at its streams alone.
 //
 // near_ssh FOLDER OPTION… HOST COMMAND     FOLDER/HOST/environ: what a command there sees, as
 // /proc/PID/environ has it
@@ -47,7 +47,8 @@ static void call(const char* folder, const char* host, const char* command) {
   fail("/bin/sh");
 }
 
-/// False: it has ended, on one of the two sides. Nobody here is told more at once than a pipe holds.
+/// False: it has ended, on one of the two sides. Nobody here is told more at once than a pipe
+/// holds.
 static int pass_on(int from, int to) {
   char piece[kMostBytes];
   const ssize_t length = read(from, piece, sizeof piece);

@@ -10,7 +10,8 @@ import pytest
 from schemas import checked
 from terminal import on_terminal, plain
 
-# A job of all GPUs waits for the first; whether a later small one fills the hole is a matter of the rules.
+# A job of all GPUs waits for the first; whether a later small one fills the hole is a matter of the
+# rules.
 JOBS = """arrival,devices,duration,time,user
 2026-11-20 14:00:00,1,100,100,ann
 2026-11-20 14:00:01,2,50,50,bob

@@ -288,7 +288,8 @@ def test_a_driver_that_answers_in_part_is_shown_in_part(make_machine, make_scree
     "settings, words, says",
     [
         ({"TERM": "dumb"}, "", "TERM is dumb"),
-        # Where ncurses fails it loses what it has made so far, which a sanitized program tells at its end.
+        # Where ncurses fails it loses what it has made so far, which a sanitized program tells at
+        # its end.
         pytest.param(
             {"TERM": "no-such-terminal"},
             "",

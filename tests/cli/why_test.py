@@ -95,8 +95,8 @@ def test_a_gpu_that_asks_for_a_reset_is_not_given_and_the_reason_says_what_to_do
     # What the driver says now counts: after the reset it is as the others.
     machine.change(SICK.replace('"reset"', '"none"').replace("true", "false", 1).replace("= 7", "= 0"))
     assert machine.berth("pick").out == "0\n"
-    # It falls again. A counter that has gone back says nothing, and a driver that contradicts itself is believed
-    # where it refuses.
+    # It falls again. A counter that has gone back says nothing, and a driver that contradicts
+    # itself is believed where it refuses.
     machine.change(SICK.replace("= 7", "= 0"))
     assert machine.berth("pick").out == "3\n"
     machine.change(SICK.replace('"reset"', '"none"\nremap_failure = true'))

@@ -16,7 +16,8 @@ BASE = ROOT / "build/containers/base.tar"
 USER = "ada"
 USER_ID = 20077
 
-# What NVIDIA's hook is told, without the driver that it would bring: images here have the simulated one.
+# What NVIDIA's hook is told, without the driver that it would bring: images here have the simulated
+# one.
 HOOK = """#!/bin/sh
 bundle=$(sed 's/.*"bundle":"\\([^"]*\\)".*/\\1/')
 grep -o '"NVIDIA_VISIBLE_DEVICES=[^"]*"' "$bundle/config.json" >>{asked}

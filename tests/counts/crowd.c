@@ -1,5 +1,5 @@
-// Many who wait, each a process of its own, made by docs/lease-protocol.md alone: to the programs before and
-// behind them a queue as any other, at a hundredth of the cost of as many `berth run`.
+// Many who wait, each a process of its own, made by docs/lease-protocol.md alone: to the programs
+// before and behind them a queue as any other, at a hundredth of the cost of as many `berth run`.
 //
 // crowd DIR UUID SIZE BEHIND     SIZE waiters for this device, the first of them behind the ticket BEHIND,
 // each

@@ -96,7 +96,7 @@ def compare(make_desk, machine: str, original: str, setup: str, *questions: str,
     return theirs
 
 
-# gpuselect --------------------------------------------------------------------------------------------------
+# gpuselect ----------------------------------------------------------------------------------------
 
 SELECTING = """
 from gpuselect import GpuInfo, gpuselect, gpustatus
@@ -209,7 +209,7 @@ def original_command(desk, environment: str, name: str, *words):
     return desk.run(program, *words, env={"PYTHONPATH": None, "PYTHONWARNINGS": "ignore"})
 
 
-# nvgpu ------------------------------------------------------------------------------------------------------
+# nvgpu --------------------------------------------------------------------------------------------
 
 ASKING = """
 import nvgpu
@@ -260,7 +260,8 @@ def test_nvgpu_with_several_processes_of_several_users(make_desk):
     assert busy[0].split(",")[-1] == "?" and "nobody" in busy[0] and free[3] is True
 
 
-# What both say of a process that was started for this test; nvgpu_test.py has the words for each age.
+# What both say of a process that was started for this test; nvgpu_test.py has the words for each
+# age.
 AGE = re.compile(r"just now|(?:a|an|\d+) (?:second|minute|hour)s? ago")
 
 
@@ -273,7 +274,8 @@ def test_the_table_of_nvgpu(make_desk, words):
         theirs = original_command(desk, "nvgpu", *words)
     finally:
         ended(processes)
-    # Columns are as wide as their content, which differs by a blank or two. The two looked at different moments.
+    # Columns are as wide as their content, which differs by a blank or two. The two looked at
+    # different moments.
     lines = [
         [AGE.sub("AGE", line).split() for line in answer.out.splitlines() if "--" not in line]
         for answer in (ours, theirs)
@@ -316,7 +318,7 @@ def test_the_reports_of_nvgpu(make_desk):
     assert errors == [[{"error": "Host not available"}], []]
 
 
-# gpu_utilities ----------------------------------------------------------------------------------------------
+# gpu_utilities ------------------------------------------------------------------------------------
 
 SORTING = """
 from gpu_utilities.gpu import GPU
@@ -387,7 +389,7 @@ def test_the_units_of_gpu_utilities(make_desk):
     )
 
 
-# safe_gpu ---------------------------------------------------------------------------------------------------
+# safe_gpu -----------------------------------------------------------------------------------------
 
 CLAIMING = """
 import logging, os, sys

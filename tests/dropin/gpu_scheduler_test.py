@@ -275,7 +275,7 @@ def test_what_programs_import_from_utils(make_desk):
     assert (numbers, matched, none) == ([12, 7, 7, 7, 1.5], [0, 1], None)
 
 
-# The lock files of the original -----------------------------------------------------------------------------
+# The lock files of the original -------------------------------------------------------------------
 
 
 def original_lock(directory, gpu_id: int):
@@ -347,7 +347,7 @@ def test_a_file_that_is_removed_after_it_was_locked_is_locked_anew(make_desk):
     ]
 
 
-# The other drop-ins beside an original that holds an idle GPU ------------------------------------------------
+# The other drop-ins beside an original that holds an idle GPU -------------------------------------
 
 PLACES = ["home/.gpu_locks", "home/newer_gpu_locks"]
 # The H100 with PyTorch's number 0 has the driver's number 1.
@@ -456,7 +456,7 @@ def test_an_original_that_locks_between_the_look_and_the_lease_keeps_its_gpu(mak
         assert desk.ask(setup, "safe_gpu.GPUOwner(1, id).devices_taken") == [[1]]
 
 
-# The command ------------------------------------------------------------------------------------------------
+# The command --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -526,7 +526,7 @@ def test_an_error_of_cuda_at_the_end_of_the_block_keeps_nothing(desk):
     assert answer.out == "CUDA error: an illegal memory access was encountered\n4\n", answer.err
 
 
-# A process is no stranger to its own request -----------------------------------------------------------------
+# A process is no stranger to its own request ------------------------------------------------------
 
 ONE = '[[device]]\nmodel = "3090"\n'
 TENSOR = "import torch; kept = torch.zeros(1, device='cuda:0')\n"

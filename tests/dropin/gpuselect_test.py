@@ -143,7 +143,7 @@ def test_a_card_throttles_when_something_slows_it_down(make_desk, reasons, throt
     assert desk.ask("import gpuselect", "gpuselect.gpustatus()[0].is_throttling") == [throttling]
 
 
-# What a call holds ------------------------------------------------------------------------------------------
+# What a call holds --------------------------------------------------------------------------------
 
 
 def test_a_call_leases_until_the_process_ends(desk):
@@ -202,7 +202,7 @@ def test_cuda_that_is_up_is_an_error_and_not_silence(desk):
     assert answer["text"].startswith("CUDA is up in this process already")
 
 
-# Children ---------------------------------------------------------------------------------------------------
+# Children -----------------------------------------------------------------------------------------
 
 POOL = """
 import multiprocessing, os
@@ -296,7 +296,7 @@ def test_a_child_that_outlives_the_selection_leases_for_itself(desk):
     assert desk.leased() == [1]
 
 
-# The command ------------------------------------------------------------------------------------------------
+# The command --------------------------------------------------------------------------------------
 
 
 def test_the_example_that_prints(desk):

@@ -25,8 +25,8 @@ safe_gpu.claim_gpus({count}, occupy)
 print(*safe_gpu.gpu_owner.devices_taken, flush=True)
 input()
 """
-# How long the first stays between choosing and occupying once the second has come: without the lock the second would
-# choose the same GPU within some hundredths of a second.
+# How long the first stays between choosing and occupying once the second has come: without the lock
+# the second would choose the same GPU within some hundredths of a second.
 DRAWN_OUT_S = 0.5
 INSTALL_S = 600  # a hang guard: pip unpacks wheels of 100 MB, and compiles what is in them
 

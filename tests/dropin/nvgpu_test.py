@@ -40,11 +40,12 @@ hidden_mib = 10789
 
 
 def the_machine_of_the_document() -> str:
-    # Drivers of those days did not count their reserve in the total; the simulated ones take it off.
+    # Drivers of those days did not count their reserve in the total; the simulated ones take it
+    # off.
     return OLD_LAB.format(first=8119 + 73, other=11178 + 86)
 
 
-# The command ------------------------------------------------------------------------------------------------
+# The command --------------------------------------------------------------------------------------
 
 
 def test_the_examples_that_grab(make_desk):
@@ -240,7 +241,7 @@ def test_no_driver(make_desk, words):
     assert (answer.status, answer.out) == (1, "") and answer.err.startswith("nvgpu: ")
 
 
-# The Python API ---------------------------------------------------------------------------------------------
+# The Python API -----------------------------------------------------------------------------------
 
 
 def test_the_example_of_the_api(make_desk):
@@ -261,7 +262,7 @@ def test_available_by_share_of_memory(make_desk):
     ) == [["0", "1"], ["0", "1", "2", "3"]]
 
 
-# The pages --------------------------------------------------------------------------------------------------
+# The pages ----------------------------------------------------------------------------------------
 
 PAGES = "import json\nfrom nvgpu.webapp import app\npage = app.test_client()\n"
 

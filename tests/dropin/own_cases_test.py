@@ -32,7 +32,7 @@ def ask(make_desk, case: Case, original: str, setup: str) -> None:
     assert ours == case.ours and theirs != ours
 
 
-# gpuselect --------------------------------------------------------------------------------------------------
+# gpuselect ----------------------------------------------------------------------------------------
 
 GPUSELECT = (
     SELECTING
@@ -95,7 +95,7 @@ def test_gpuselect(make_desk, case):
     ask(make_desk, case, "gpuselect", GPUSELECT)
 
 
-# nvgpu ------------------------------------------------------------------------------------------------------
+# nvgpu --------------------------------------------------------------------------------------------
 
 NVGPU = """
 import nvgpu, threading
@@ -150,7 +150,7 @@ def test_nvgpu(make_desk, case):
     ask(make_desk, case, "nvgpu", NVGPU)
 
 
-# gpu_utilities ----------------------------------------------------------------------------------------------
+# gpu_utilities ------------------------------------------------------------------------------------
 
 GPU_UTILITIES = (
     SORTING
@@ -210,7 +210,7 @@ def test_gpu_utilities(make_desk, case):
     ask(make_desk, case, "gpu_utilities", GPU_UTILITIES)
 
 
-# safe_gpu ---------------------------------------------------------------------------------------------------
+# safe_gpu -----------------------------------------------------------------------------------------
 
 SAFE_GPU = (
     CLAIMING
@@ -287,7 +287,7 @@ def test_safe_gpu(make_desk, case):
     ask(make_desk, case, "safe_gpu", SAFE_GPU)
 
 
-# gpu_scheduler ----------------------------------------------------------------------------------------------
+# gpu_scheduler ------------------------------------------------------------------------------------
 
 GPU_SCHEDULER = """
 import logging, os, threading

@@ -15,7 +15,8 @@ ROUNDS = int(os.environ.get("BERTH_ROUNDS", "4"))
 APART_S = 0.05
 UNTIL_CUDA_S = 0.1
 
-# A process for each round, forked where all is imported, so that the two meet. It says what it got, and keeps it.
+# A process for each round, forked where all is imported, so that the two meet. It says what it got,
+# and keeps it.
 SERVER = """
 import os, random, select, signal, sys, time
 import torch

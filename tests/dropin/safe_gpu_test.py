@@ -82,7 +82,8 @@ def test_the_example_with_two_processes(make_desk):
     assert masks == {"0", "2", "3"}
     first = next(who for who, message in lines if message == "lock acquired")
     second = {"1": "2", "2": "1"}[first]
-    # The second has the lock only when the first has occupied its GPUs; between the two may stand what others say.
+    # The second has the lock only when the first has occupied its GPUs; between the two may stand
+    # what others say.
     order = [line for line in lines if line[1] in ("lock acquired", "lock released")]
     assert {order.index((first, "lock released")), order.index((second, "lock acquired"))} == {1, 2}
 
@@ -214,7 +215,7 @@ def test_a_count_that_is_none(make_desk, count, kind):
     assert answer["raises"] == kind
 
 
-# The lock ---------------------------------------------------------------------------------------------------
+# The lock -----------------------------------------------------------------------------------------
 
 
 def test_the_lock_is_held_from_the_look_to_the_end_of_the_placeholder(make_desk):

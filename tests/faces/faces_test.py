@@ -5,7 +5,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import pathlib
 import re
 import signal
 from collections.abc import Callable
@@ -306,7 +305,8 @@ def pick_of_program(machine, case, env) -> Said:
 
 
 def run_of_program(machine, case, env) -> Said:
-    # --exec: what it says of processes that are left behind, of a hanging driver's probe too, is no answer.
+    # --exec: what it says of processes that are left behind, of a hanging driver's probe too, is no
+    # answer.
     words = ["run", "--no-wait", "--exec", *case.options, "--", "echo", "{uuids}"]
     answer = machine.berth(*words, env=env)
     return of_program(answer, lambda: answer.out.strip().split(","), case.code)

@@ -1,5 +1,6 @@
-// Feeds each target its corpus, and changes of it for a while, without a fuzzer: what `./dev fuzz` found once
-// stays found, in every build. An input that ends the program is written to fuzz-found first.
+// Feeds each target its corpus, and changes of it for a while, without a fuzzer: what `./dev fuzz`
+// found once stays found, in every build. An input that ends the program is written to fuzz-found
+// first.
 #include <fcntl.h>
 #include <unistd.h>
 

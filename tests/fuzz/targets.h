@@ -3,8 +3,8 @@
 #include <span>
 #include <string_view>
 
-// What reads text that somebody else wrote. A target reads `input`, whatever it is, and ends the program
-// where what it read does not hold together; a sanitizer ends it for the rest.
+// What reads text that somebody else wrote. A target reads `input`, whatever it is, and ends the
+// program where what it read does not hold together; a sanitizer ends it for the rest.
 namespace berth::fuzz {
 
 struct Target {

@@ -70,7 +70,8 @@ def test_with_a_full_pipe_a_wait_ends_in_time(make_machine, full_pipe):
     machine = make_machine("1xH100")
     holder(machine)
     job = late(machine, "run", "--wait", "1s", said=full_pipe[0])
-    # What it says at last waits for its reader, as any program's words do. It holds up nobody by then.
+    # What it says at last waits for its reader, as any program's words do. It holds up nobody by
+    # then.
     eventually(lambda: queue(machine) == [])
     while job.poll() is None:
         if select.select([full_pipe[1]], [], [], 0.01)[0]:

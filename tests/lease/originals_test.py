@@ -150,7 +150,7 @@ def test_in_a_contest_an_original_and_berth_never_both_have_it(site):
     assert "held" in said and "both" not in said
 
 
-# safe_gpu: one lock for the whole machine, from a look at the GPUs until CUDA has started on them -------------
+# safe_gpu: one lock for the whole machine, from a look at the GPUs until CUDA has started on them -
 
 
 def used_by(*pids) -> str:
@@ -246,7 +246,7 @@ def test_where_nobody_uses_safe_gpu_no_lock_of_it_is_made(make_machine):
     assert not (machine.directory / "lock").exists()
 
 
-# A process is no stranger to its own request -----------------------------------------------------------------
+# A process is no stranger to its own request ------------------------------------------------------
 
 
 def asking(machine, around: tuple = ()):

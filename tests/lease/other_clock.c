@@ -1,5 +1,6 @@
-// Preloaded, makes a program's clocks differ from the machine's: the file that $OTHER_CLOCK names has the
-// seconds that the wall clock and the boot clock are ahead. It is read at each call, so they can jump.
+// Preloaded, makes a program's clocks differ from the machine's: the file that $OTHER_CLOCK names
+// has the seconds that the wall clock and the boot clock are ahead. It is read at each call, so
+// they can jump.
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -8,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// The allocator of a sanitizer asks for the time while it holds its lock. So nothing here may allocate, and
-// the kernel is called past all that the sanitizer wraps.
+// The allocator of a sanitizer asks for the time while it holds its lock. So nothing here may
+// allocate, and the kernel is called past all that the sanitizer wraps.
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec* now) {
   const int status = (int)syscall(SYS_clock_gettime, id, now);
   if (id != CLOCK_REALTIME && id != CLOCK_BOOTTIME) return status;

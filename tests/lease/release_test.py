@@ -111,7 +111,8 @@ def test_a_job_that_does_not_answer_is_named_with_its_pids(machine):
     os.killpg(job.pid, signal.SIGKILL)
 
 
-# Tells each SIGTERM that it gets in a file of its name, and goes on; the first one ends who is called "ends…".
+# Tells each SIGTERM that it gets in a file of its name, and goes on; the first one ends who is
+# called "ends…".
 COUNTS = """
 import os, signal, sys, time
 name = sys.argv[1]

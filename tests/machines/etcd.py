@@ -15,12 +15,13 @@ from base64 import b64decode, b64encode
 from jobs import eventually
 from simulated_machine import DEADLINE_S
 
-# BERTH_ETCD: one of another version than the system's, as `./dev test etcd` has them. One that is not there is an error,
-# and no reason to skip what needs it.
+# BERTH_ETCD: one of another version than the system's, as `./dev test etcd` has them. One that is
+# not there is an error, and no reason to skip what needs it.
 ETCD = os.environ.get("BERTH_ETCD") or shutil.which(
     "etcd", path="/usr/bin:/usr/local/bin:" + os.environ.get("PATH", "")
 )
-# The kernel gives these to nobody who only connects: a member that is down finds its own port free again.
+# The kernel gives these to nobody who only connects: a member that is down finds its own port free
+# again.
 LASTING_PORTS = (20000, 32000)
 
 

@@ -14,8 +14,8 @@ from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
 
 OTHER_UID = 12345
-# A Berth that says in its folder that it was called. Where `hold` is there, it says what that has and is then silent for
-# ever, once. `hold-next` is that of the call after the next.
+# A Berth that says in its folder that it was called. Where `hold` is there, it says what that has
+# and is then silent for ever, once. `hold-next` is that of the call after the next.
 HELD = """#!/bin/sh
 echo called >>@FOLDER@/calls
 if mv @FOLDER@/hold @FOLDER@/held 2>/dev/null; then

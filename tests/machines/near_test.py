@@ -7,7 +7,8 @@ from desks import lab_with
 from jobs import eventually
 from schemas import checked_document
 
-# The hosts of a test share their file systems: what a path is here depends on where the envoy was started.
+# The hosts of a test share their file systems: what a path is here depends on where the envoy was
+# started.
 HERE = "/proc/self/cwd/data"
 
 

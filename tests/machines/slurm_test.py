@@ -37,7 +37,7 @@ def in_job(machine, number: int, *words, **options):
     return machine.berth(*words, env={"SLURM_JOB_ID": str(number)}, **options)
 
 
-# As a script says them ------------------------------------------------------------------------------------------
+# As a script says them ----------------------------------------------------------------------------
 
 
 def test_the_lease_of_a_job_lasts_from_prolog_to_epilog(make_machine):
@@ -202,7 +202,7 @@ def test_before_init_the_user_of_a_job_cannot_take_the_leases_of_others_away(ope
     }
 
 
-# Under a real slurmd --------------------------------------------------------------------------------------------
+# Under a real slurmd ------------------------------------------------------------------------------
 
 
 class Node:
@@ -295,7 +295,7 @@ def test_a_job_that_is_cancelled_has_its_epilog(node):
     eventually(lambda: leases(machine) == [])
 
 
-# Given to Slurm -------------------------------------------------------------------------------------------------
+# Given to Slurm -----------------------------------------------------------------------------------
 
 
 @needs_slurm

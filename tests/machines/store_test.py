@@ -289,7 +289,8 @@ def test_an_agent_that_starts_again_knows_what_runs(lab):
     desk.agent.kill()
     desk.agent.wait(timeout=DEADLINE_S)
     desk.start_agent()
-    # What nobody has come back for goes 30 s after the start. What the agent knows of comes back at once.
+    # What nobody has come back for goes 30 s after the start. What the agent knows of comes back at
+    # once.
     (name,) = start
     lab.etcd.ask("kv/deleterange", key=f"/berth/1/start/{name}")
     eventually(lambda: lab.etcd.keys("start").keys() == start.keys())
@@ -568,7 +569,8 @@ def test_without_an_agent_one_that_does_not_want_to_wait_does_not(lab):
 
 
 def test_many_connections_that_say_nothing_hold_up_nobody(lab):
-    # Of several lanes, and more than a window of each: with a time for each of them it would not start in time.
+    # Of several lanes, and more than a window of each: with a time for each of them it would not
+    # start in time.
     silent = [place_of(lab.desks[0], f"{number:032x}", lane=number % 3 + 1) for number in range(40)]
     eventually(lambda: len(lab.etcd.keys("ticket")) == 40)
     answer = lab.anywhere("--", "echo", "done", hosts="gpu1", env=lab.desks[1].env())

@@ -47,7 +47,8 @@ def test_whatever_is_killed_a_command_starts_at_most_once(two):
             "a session": lambda: dice.choice(two.hosts).sessions()[:1],
         }
         whom = dice.choice(list(victims))
-        # Both become free as near to each other as can be, and the victim dies before, between or after.
+        # Both become free as near to each other as can be, and the victim dies before, between or
+        # after.
         steps = [lambda: kill(victims[whom]()), *(holder.kill for holder in holders)]
         dice.shuffle(steps)
         for step in steps:

@@ -1,8 +1,9 @@
 # What `run` runs. Words and reasons for each row are in docs/model.md.
 # shellcheck shell=bash disable=SC2046,SC2086 # the lists of macros are to be split
 
-# Jobs start in the order of their numbers. Where they are alike that loses nothing: other orders differ by names only.
-# Where they are not, 1st, 2nd and 3rd are the orders that remain when a mirror image counts as the same.
+# Jobs start in the order of their numbers. Where they are alike that loses nothing: other orders
+# differ by names only. Where they are not, 1st, 2nd and 3rd are the orders that remain when a
+# mirror image counts as the same.
 in_order=-DSTART_IN_ORDER
 pair=$(jobs 2 1 1,1 1,1 0,0)
 queue=$(jobs 3 1 1,1,1 1,1,1 0,0,0)
@@ -91,8 +92,8 @@ seen quick 'the judge sees a rightful wait'      $pair -DSEEN=JUDGED $(faults 0 
 limit quick 'a process stopped in the gate'      stuck     $pair -DLIMIT_STOPPED_GATE $(faults 0 1)
 limit long  'more wake-ups after a pass-over'    wakes     $alike -DLIMIT_WAKES $(faults 0 1)
 
-# Backfill and bells. Two strangers have the devices: the first stays, so that whoever wants both waits on, and the second
-# ends at some time, which is for somebody else than the first in line.
+# Backfill and bells. Two strangers have the devices: the first stays, so that whoever wants both
+# waits on, and the second ends at some time, which is for somebody else than the first in line.
 bells() { # JOBS CANDIDATES NEED SHORT: with the leases of the strangers behind them
   local nobody
   nobody=$(printf '0,%.0s' $(seq "$1"))
@@ -180,7 +181,8 @@ limit quick 'a look during a grant'        stranger $(look 1 0 0) -DLIMIT_GRANT
 limit quick 'two leases end during a look' stranger $(look 2 0 0)
 limit quick 'the life ends before the lock' stranger $(look 1 1 0)
 
-# The order by response ratio: a model of its own. A stranger keeps a device for good, or gives it back at any time.
+# The order by response ratio: a model of its own. A stranger keeps a device for good, or gives it
+# back at any time.
 # shellcheck disable=SC2034 # `run` reads it
 model=ratio
 ratio() { # JOBS DEVICES CANDIDATES NEED LEASED
@@ -223,8 +225,8 @@ seen quick 'ratio, rung because of the time'  $one -DSEEN=BY_TIME $(faults 0 0)
 seen quick 'ratio, the oldest starts first'   $both -DAGING -DSEEN=OLDEST $(faults 0 0)
 seen quick 'ratio, the judge sees a rightful wait' $one -DSEEN=JUDGED $(faults 0 0)
 
-# The queue of a lab that a store orders: a model of its own. Requests of two machines, two hosts with a GPU each. With two
-# requests a window of one shows what a window of eight shows with nine.
+# The queue of a lab that a store orders: a model of its own. Requests of two machines, two hosts
+# with a GPU each. With two requests a window of one shows what a window of eight shows with nine.
 # shellcheck disable=SC2034 # `run` reads it
 model=store
 lab() { # REQUESTS HOMES NAMES WINDOW: as the macros of store.pml

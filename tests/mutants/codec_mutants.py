@@ -190,8 +190,8 @@ class Sources:
         in_function = False
         while index < len(lines):
             line = lines[index]
-            # Members and declarations stand no deeper than a class; statements of free functions begin at two blanks.
-            # What stands in a requirement is not run.
+            # Members and declarations stand no deeper than a class; statements of free functions
+            # begin at two blanks. What stands in a requirement is not run.
             if line.startswith("concept ") and line.endswith("{"):
                 end = lines.index("};", index)
                 out += lines[index : end + 1]

@@ -43,7 +43,7 @@ def test_a_mutant_fits_the_sources_and_names_a_test(mutant):
             assert word in text or word in SCENE_WORDS, word
 
 
-# Parts of the ids that steps/test_steps.py makes of its scenes.
+# Parts of the ids that steps/steps_test.py makes of its scenes.
 SCENE_WORDS = {"free", "first"}
 
 

@@ -28,9 +28,9 @@ def test_ctrl_c_ends_a_wait_at_once(host):
     assert host.free() == 2
 
 
-# What Python does with a Ctrl-C, it does between two steps of a function of its own: at its first one and at each line
-# there may be one. `berth` itself is interrupted at its n-th such step, once, and what was raised is kept, with all that
-# hangs on its frames.
+# What Python does with a Ctrl-C, it does between two steps of a function of its own: at its first
+# one and at each line there may be one. `berth` itself is interrupted at its n-th such step, once,
+# and what was raised is kept, with all that hangs on its frames.
 INTERRUPTS = """
 import itertools, traceback
 

@@ -1,5 +1,5 @@
-// Goes on in a child again and again, and ends itself each time: who looks at all processes one after another
-// may see none of them.
+// Goes on in a child again and again, and ends itself each time: who looks at all processes one
+// after another may see none of them.
 //
 // hopping MILLISECONDS FILE     makes FILE when it is over
 

@@ -1,4 +1,5 @@
-// Preloaded: a home that does not answer. What is opened below SLOW_HOME for a record of runs is never open.
+// Preloaded: a home that does not answer. What is opened below SLOW_HOME for a record of runs is
+// never open.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

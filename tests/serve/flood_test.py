@@ -14,7 +14,8 @@ from simulated_machine import DEADLINE_S
 
 MIB = 1 << 20
 TICKETS = 5000
-# Holds live tickets, as long as a ticket may be, of bytes that take the most room where they are escaped.
+# Holds live tickets, as long as a ticket may be, of bytes that take the most room where they are
+# escaped.
 FLOOD = """
 import fcntl, os, resource, struct, sys, time
 folder, phase, number, devices = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4].split(",")

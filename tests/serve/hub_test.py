@@ -23,8 +23,8 @@ TOKEN = "0123456789abcdef0123456789abcdef"
 def test_it_shows_its_own_machine_and_others(make_machine):
     machine, other = make_machine("2xA100"), make_machine("8xH100")
     far = Agent(other)
-    # Its end is known. If both were assumed, one more request would fit in before the waiter's start as long as
-    # it came within the second in which this one was granted.
+    # Its end is known. If both were assumed, one more request would fit in before the waiter's
+    # start as long as it came within the second in which this one was granted.
     job = holder(other, "-n", "3", "--time", "30m", "--note", "</script>\x1b[2J")
     waiting = waiter(other, "-n", "8")
     hub = Hub(machine, "self", f"far=http://127.0.0.1:{far.port}")

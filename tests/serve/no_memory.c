@@ -1,5 +1,5 @@
-// Preloaded: a process that is at its limit. While the file that NO_MEMORY names is there, nothing long is
-// given.
+// Preloaded: a process that is at its limit. While the file that NO_MEMORY names is there, nothing
+// long is given.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

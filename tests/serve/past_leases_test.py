@@ -69,7 +69,8 @@ def test_a_history_replayed_gives_the_grants_that_it_recorded(machine, agent, fi
     assert document["recorded"]["starts_s"] == [lease["begun_s"] for lease in leases]
     (everybody,) = [each for each in document["waits"] if each["devices"] is None and each["user"] is None]
     assert everybody["recorded"]["p99_s"] >= 2 and everybody["recorded"]["mean_s"] > 0
-    # A job starts in the second in which the one before it ended: when the look saw that, or the next began.
+    # A job starts in the second in which the one before it ended: when the look saw that, or the
+    # next began.
     start = leases[0]["begun_s"]
     expected = []
     for lease, after in zip(leases, [*leases[1:], None], strict=True):

@@ -1,5 +1,5 @@
-// Preloaded: a disk that hangs. While the file that SLOW_DISK names is there, nothing that a database reads
-// or writes comes to an end.
+// Preloaded: a disk that hangs. While the file that SLOW_DISK names is there, nothing that a
+// database reads or writes comes to an end.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

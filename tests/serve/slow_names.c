@@ -1,6 +1,6 @@
-// Preloaded: a name service that does not answer for one name. What the test says in SLOW_NAME is looked up
-// for ever, as is the user whose number it says in SLOW_UID; what it says in TWO_NAME has two addresses,
-// 127.0.0.2 before 127.0.0.1.
+// Preloaded: a name service that does not answer for one name. What the test says in SLOW_NAME is
+// looked up for ever, as is the user whose number it says in SLOW_UID; what it says in TWO_NAME has
+// two addresses, 127.0.0.2 before 127.0.0.1.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netdb.h>

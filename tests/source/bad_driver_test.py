@@ -85,7 +85,8 @@ def test_while_one_probe_hangs_no_second_is_started(hung):
     stuck = probes(hung)
     assert len(stuck) == 1
     for _ in range(3):
-        # With the patience of a person: had it asked the driver, this would be the test's own deadline.
+        # With the patience of a person: had it asked the driver, this would be the test's own
+        # deadline.
         answer = hung.berth("list", "--json", env={"BERTH_DRIVER_DEADLINE_MS": "3600000"})
         assert "driver not responding since" in answer.out
     assert probes(hung) == stuck

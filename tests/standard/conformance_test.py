@@ -69,7 +69,8 @@ def test_a_client_is_short(language):
     assert len(file.read_text().splitlines()) <= LONGEST_CLIENT
 
 
-# Of each program that breaks a rule: what it has in place of what the client in Python has, and the check that fails.
+# Of each program that breaks a rule: what it has in place of what the client in Python has, and the
+# check that fails.
 BREACHES = {
     "locks nothing": ({"fcntl.flock(file,": "(lambda *_: 0)(file,"}, "takes"),
     "locks in part what it takes whole": ({"else fcntl.LOCK_EX": "else fcntl.LOCK_SH"}, "takes"),

@@ -46,7 +46,8 @@ class Mixed:
         self.victims: collections.deque = collections.deque(maxlen=4 * AT_ONCE)
         self.stopped: dict[int, float] = {}
         self.overlaps: list[str] = []
-        # When clients had which GPU; and of requests of Berth from when on they waited for it, and until when.
+        # When clients had which GPU; and of requests of Berth from when on they waited for it, and
+        # until when.
         self.clients: list[tuple] = []
         self.waited: list[tuple] = []
         self.boot_us = time.time_ns() // 1000 - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
@@ -77,7 +78,8 @@ class Mixed:
         index = self.random.randrange(GPUS)
         form = self.random.choice(["plain", "plain", "fork", "daemon", "exec", "signal"])
         wanted = 1 if how == "share" else PARTS
-        # Above the lock's own descriptor: of a process that is killed the kernel closes this one first.
+        # Above the lock's own descriptor: of a process that is killed the kernel closes this one
+        # first.
         alone = f"{self.machine.directory}/alone{index}"
         note = f'exec 250>>"{alone}"; flock -n -{"s" if wanted == 1 else "x"} 250'
         note += f' || echo "OVERLAP $$ {index}" >>"$0"; echo "had {name} $$ {index} ${{EPOCHREALTIME/[.,]/}} 0${{BERTH_LEASE-}}" >>"$0"'

@@ -1,11 +1,11 @@
-// Runs a program and stops it (SIGSTOP) right after one of its system calls on a directory. With ptrace, so
-// that the program needs no fault points and no step can be forgotten.
+// Runs a program and stops it (SIGSTOP) right after one of its system calls on a directory. With
+// ptrace, so that the program needs no fault points and no step can be forgotten.
 //
 // at_step REPORT DIRECTORY STEP COMMAND…
 //
-// STEP counts from 1; 0 stops before the first. When the program is stopped its pid is written to the
-// descriptor REPORT, and it is traced no longer. REPORT ends without a pid when the program made fewer calls.
-// Ends as the program ends.
+// STEP counts from 1; 0 stops before the first. When the program is stopped its pid is written to
+// the descriptor REPORT, and it is traced no longer. REPORT ends without a pid when the program
+// made fewer calls. Ends as the program ends.
 
 #define _GNU_SOURCE
 #include <limits.h>

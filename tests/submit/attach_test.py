@@ -410,8 +410,8 @@ def test_a_job_that_runs_again_has_a_new_terminal(make_machine):
 
 
 def test_an_older_berth_runs_the_job_without_a_terminal(machine):
-    # What it does with a line of the job file that it does not know. It starts no terminal, so there is no
-    # socket, and attach says so.
+    # What it does with a line of the job file that it does not know. It starts no terminal, so
+    # there is no socket, and attach says so.
     number = running(machine, "sh", "-c", ECHOES)
     (spool(machine) / number / "tty").unlink()
     terminal = Terminal(machine, machine.program, "attach", number)

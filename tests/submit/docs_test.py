@@ -33,8 +33,8 @@ def test_each_block_of_the_page_does_what_it_says(machine):
                 == 0
             )
     assert said[0].split() == [str(number) for number in range(1, 41)]
-    # An array, parameters, the commands of a file, three after each other, a singleton, tonight, one that may fail, one that may be
-    # cut off, one that yields, one that is told of, a script.
+    # An array, parameters, the commands of a file, three after each other, a singleton, tonight,
+    # one that may fail, one that may be cut off, one that yields, one that is told of, a script.
     changed = said.pop(5)
     assert "job 48 is held" in changed and changed.endswith("cancelled job 48\n")
     assert said[1:11] == ["41\n42\n", "", "46\n", "47\n", *(f"{number}\n" for number in range(49, 55))]

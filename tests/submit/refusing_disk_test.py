@@ -95,8 +95,8 @@ def test_what_is_refused_never_runs_and_what_is_taken_runs_once(machine, build, 
         else:
             (job,) = jobs
             assert job["id"] == answer.out.strip(), said
-            # The end of one that has run may be lost. One that has not run is never over, unless its start was
-            # written, and after that nothing more could be.
+            # The end of one that has run may be lost. One that has not run is never over, unless
+            # its start was written, and after that nothing more could be.
             cut = ("interrupted", 1), ("interrupted", 0 if last == "all" else 1)
             assert (job["state"], runs) in (("ended", 1), *cut), said
         if calls < first:

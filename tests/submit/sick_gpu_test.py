@@ -42,8 +42,8 @@ def endings(machine: Machine) -> list[str]:
     return [line.split(" ")[3] for line in lines]
 
 
-# Three say that a GPU is bad, once others have lived twice as long. A machine that stops for a moment just then
-# costs some more; without any judgement it would be 37.
+# Three say that a GPU is bad, once others have lived twice as long. A machine that stops for a
+# moment just then costs some more; without any judgement it would be 37.
 FEW = 8
 
 
@@ -74,7 +74,8 @@ def test_tasks_that_take_long_speak_for_the_others_while_they_live(four):
         lambda: four.berth("list").out.count("leased") == 3 and "passed over" in four.berth("list").out
     )
     assert failed(four, job) <= FEW
-    # The GPU is there for whoever has not said that it is bad, and for a request that wants just it.
+    # The GPU is there for whoever has not said that it is bad, and for a request that wants just
+    # it.
     assert four.berth("run", "--devices", "0", "--", "true").status == 0
 
 

@@ -50,7 +50,8 @@ def test_two_users_with_many_jobs_each_alternate(open_machine, as_user):
     for number in range(1, 2 * EACH + 1):
         eventually(lambda number=number: len(order.read_text().split()) == number)
         users = [int(word) for word in order.read_text().split()]
-        # Each job ends when the next one of each user is in line: nobody's turn hangs on who is faster.
+        # Each job ends when the next one of each user is in line: nobody's turn hangs on who is
+        # faster.
         stand_in_line(sum(users.count(user) < EACH for user in (ALICE, BOB)))
         pathlib.Path(f"{order}.{number}").touch()
     for end in range(1, len(users) + 1):

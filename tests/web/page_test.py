@@ -124,7 +124,8 @@ def test_jobs_that_run_or_stand_in_line_are_listed_by_name_number_and_user(
     expect(lines).to_have_count(1)
     expect(lines).to_contain_text(SCRIPT)
     expect(lines).to_contain_text(f"job {sweep}{getpass.getuser()}")
-    # Of five tasks one stands in line; the two others wait behind it, and only their user knows of them.
+    # Of five tasks one stands in line; the two others wait behind it, and only their user knows of
+    # them.
     expect(lines).to_contain_text("2 tasks running on GPU 1, 2; in line")
     assert violations(page) == []
     assert machine.berth("cancel", f"{sweep}.0").status == 0

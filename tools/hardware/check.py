@@ -68,7 +68,7 @@ def prctl(option, value):
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-# In the process of one check --------------------------------------------------------------------------------------
+# In the process of one check ----------------------------------------------------------------------
 
 
 def about():
@@ -130,7 +130,7 @@ def hold(mib):
     sys.stdin.read()
 
 
-# In the process that runs them ------------------------------------------------------------------------------------
+# In the process that runs them --------------------------------------------------------------------
 
 
 def descendants():

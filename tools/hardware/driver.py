@@ -20,7 +20,8 @@ class Failed(Exception):
 
     def __init__(self, call, code):
         super().__init__("%s answers %d" % (call, code))
-        # CUDA that does not start, or a call that this GPU does not know, says nothing of what is looked for.
+        # CUDA that does not start, or a call that this GPU does not know, says nothing of what is
+        # looked for.
         self.shows_nothing = call.startswith("cu") or code in (
             NOT_SUPPORTED,
             FUNCTION_NOT_FOUND,

@@ -19,8 +19,8 @@ GPUSELECT = "gpuselect"
 SAFE_GPU = "safe_gpu"
 SCHEDULER = "gpu_scheduler"
 SCHEDULER_DEBUG = "gpu_scheduler debug"
-# These end with a block, and what is for the rest of the program cannot be a part of them. Another block, in another
-# thread say, is for other GPUs.
+# These end with a block, and what is for the rest of the program cannot be a part of them. Another
+# block, in another thread say, is for other GPUs.
 _OF_A_BLOCK = (SCHEDULER, SCHEDULER_DEBUG)
 
 
@@ -70,7 +70,8 @@ def _around(count: int, uuids: list[str], note: str) -> Optional[own.Held]:
         if held.note == note or held.note in _OF_A_BLOCK:
             continue
         mine = [uuid for uuid in uuids if uuid in held.uuids]
-        # Of a process above this one only where all that is to choose among is its: where its mask came down.
+        # Of a process above this one only where all that is to choose among is its: where its mask
+        # came down.
         if len(mine) >= count and (held.pid == os.getpid() or len(mine) == len(uuids)):
             return held
     return None

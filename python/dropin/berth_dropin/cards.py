@@ -6,8 +6,8 @@ import berth
 
 from berth_dropin import own, scheduler_locks
 
-# The questions whose failure takes a card out of any offer, whatever its load. They come before all others
-# that a default request can fail.
+# The questions whose failure takes a card out of any offer, whatever its load. They come before all
+# others that a default request can fail.
 NOT_ON_OFFER = frozenset({"healthy", "not_excluded", "in_lease", "not_leased", "not_draining"})
 
 

@@ -33,7 +33,8 @@ def _asked(values: tuple) -> tuple[str, ...]:
     it may be able to later."""
     given = {name: value for name, value in zip(_VARIABLES, values) if value is not None}
     answer = subprocess.run(
-        # Not the interpreter: in a frozen program that is the program itself, and an embedded one has none.
+        # Not the interpreter: in a frozen program that is the program itself, and an embedded one
+        # has none.
         [_berth.program(), "__cuda-order"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

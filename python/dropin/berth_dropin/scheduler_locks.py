@@ -123,7 +123,8 @@ def take(gpu_id: int, lock_dir: str) -> Optional[list[int]]:
         taken = _take_once(gpu_id, lock_dir)
         if taken is None:
             return None
-        # An original removes the file a moment after it has let go of it, and then it is ours that it removes.
+        # An original removes the file a moment after it has let go of it, and then it is ours that
+        # it removes.
         time.sleep(_SETTLING_S)
         if all(_is_there(descriptor, path) for descriptor, path in taken.items()):
             return list(taken)
@@ -163,7 +164,7 @@ def is_held_by_others(gpu_id: int, lock_dir: str) -> bool:
     return is_held(gpu_id, lock_dir) and not any(own.is_own(pid) for pid in takers(gpu_id, lock_dir))
 
 
-# For those that know GPUs by UUID ---------------------------------------------------------------------------
+# For those that know GPUs by UUID -----------------------------------------------------------------
 
 
 def in_use() -> bool:

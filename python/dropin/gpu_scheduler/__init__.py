@@ -38,8 +38,8 @@ __all__ = [
     "get_total_num_gpus",
 ]
 
-# As the original does, before anything is said: a program that has set up its logging gets the lines where it has
-# its own, and one that has not gets them on the error stream.
+# As the original does, before anything is said: a program that has set up its logging gets the
+# lines where it has its own, and one that has not gets them on the error stream.
 logging.basicConfig(level=logging.INFO, format="%(asctime)s - %(name)s - %(levelname)s - %(message)s")
 
 warn_of_original("gpu_scheduler")

@@ -19,7 +19,8 @@ from gpu_scheduler.gpu_info import find_free_gpus
 
 logger = logging.getLogger("gpu_scheduler")
 
-# How often a GPU that an original has locked is looked at again: its lock tells nobody when it ends.
+# How often a GPU that an original has locked is looked at again: its lock tells nobody when it
+# ends.
 RETRY_S = 2.0
 _ANY_COMPANY = 1 << 20
 # MiB, or watts: in place of numbers that no board reaches, such as math.inf.
@@ -84,7 +85,7 @@ class GPUScheduler:
         finally:
             self._give_back()
 
-    # Waiting ------------------------------------------------------------------------------------------------
+    # Waiting --------------------------------------------------------------------------------------
 
     def _acquire(self) -> list:
         """Stands in line. A GPU that an original has locked is passed over until its lock is seen to be free."""
@@ -185,7 +186,7 @@ class GPUScheduler:
             self.locks = taken
         return refused
 
-    # Words --------------------------------------------------------------------------------------------------
+    # Words ----------------------------------------------------------------------------------------
 
     def _prefix(self) -> str:
         return "🔧 DEBUG: " if self.debug_mode else ""
@@ -220,7 +221,7 @@ class GPUScheduler:
             f"Couldn't acquire {self.num_gpus} GPUs within {self.max_wait_time} seconds: {refusal}"
         )
 
-    # The block ----------------------------------------------------------------------------------------------
+    # The block ------------------------------------------------------------------------------------
 
     def _set_default_device(self, gpu_id: int) -> None:
         try:

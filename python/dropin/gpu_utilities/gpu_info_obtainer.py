@@ -17,7 +17,8 @@ class GPUInfoObtainer(ABC):
 
 
 def __getattr__(name: str) -> Any:
-    # Versions before 0.2.0 have it here. It derives from the class above, so it cannot be imported before that.
+    # Versions before 0.2.0 have it here. It derives from the class above, so it cannot be imported
+    # before that.
     if name != "TorchGPUInfoObtainer":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from gpu_utilities.obtainers.torch import TorchGPUInfoObtainer

@@ -90,7 +90,8 @@ def _fetched(url: str, token) -> dict:
     request = urllib.request.Request(bare)
     if token or login:
         request.add_header("Authorization", f"Bearer {token}" if token else login)
-    # With the proxies that the environment names, as the original has it; no_proxy names who needs none.
+    # With the proxies that the environment names, as the original has it; no_proxy names who needs
+    # none.
     opener = urllib.request.build_opener(_Handler, _SecureHandler)
     with opener.open(request, timeout=TIMEOUT_S) as answer:
         text = answer.read(_MOST_BYTES + 1)

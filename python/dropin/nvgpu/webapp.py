@@ -62,8 +62,9 @@ def gpu_status():
     except berth.Error as error:
         abort(Response(f"{error}\n", 503))
     if _asks_for_the_original():
-        # It looks for attributes in `memory`, which no JSON has, and then its whole page fails. Of a report with an
-        # error it shows the error; whoever else uses that library finds all the rest.
+        # It looks for attributes in `memory`, which no JSON has, and then its whole page fails. Of
+        # a report with an error it shows the error; whoever else uses that library finds all the
+        # rest.
         report["error"] = (
             "the master is an original nvgpu, which cannot show this agent: replace the master, too"
         )

@@ -10,8 +10,9 @@ from typing import Optional
 
 from berth_dropin import safe_gpu_files
 
-# Everybody may make the file, and everybody must be able to open it for writing. The directory is not sticky: in
-# a sticky one the kernel keeps the originals of other users from opening what is there already.
+# Everybody may make the file, and everybody must be able to open it for writing. The directory is
+# not sticky: in a sticky one the kernel keeps the originals of other users from opening what is
+# there already.
 _DIRECTORY_MODE = 0o777
 _FILE_MODE = 0o666
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -201,7 +201,8 @@ class GPUOwner:
         try:
             self._lease = lease
             self._visible, self._uuids = lease.held.visible_devices, lease.held.uuids
-            # A subclass may have its own, with this one argument, which the original gives it as texts.
+            # A subclass may have its own, with this one argument, which the original gives it as
+            # texts.
             self.allocate_gpus([str(index) for index in lease.held.ids])
         except BaseException:
             self._lease = None

@@ -29,9 +29,9 @@ struct PostedHost {
 PostedHost post(Host host, http::Part entry, std::uint64_t number,
                 const std::optional<HostChange>& change = {});
 
-/// /api/v1/hosts, its two streams, and /api/v1/match: the same on an agent, which is one host, and on a hub.
-/// `head.number` is that of the event `summary`, which says which hosts are left; it is larger than any
-/// host's number. Pure.
+/// /api/v1/hosts, its two streams, and /api/v1/match: the same on an agent, which is one host, and
+/// on a hub. `head.number` is that of the event `summary`, which says which hosts are left; it is
+/// larger than any host's number. Pure.
 void publish_hosts(const std::vector<PostedHost>& posted, const view::HostsHead& head,
                    http::Published& published);
 

@@ -27,8 +27,8 @@ struct PublishContext {
   std::shared_ptr<const RecordedLeases> past{};  ///< for the timeline; null: none is known
 };
 
-/// All pages and events for this look. If the look failed, the pages say why. `number` is larger by at least
-/// two than that of the look before. Pure.
+/// All pages and events for this look. If the look failed, the pages say why. `number` is larger by
+/// at least two than that of the look before. Pure.
 http::Published publish(const Result<leasing::World>& look, const PublishContext& context,
                         std::uint64_t number);
 

@@ -16,8 +16,8 @@ namespace berth::agent {
 /// The name by which the machine calls itself.
 std::string own_hostname();
 
-/// Looks at this machine again and again, with one probe, in a thread of its own. A look lasts as long as the
-/// driver hangs, and the thread that serves the clients must not wait for it.
+/// Looks at this machine again and again, with one probe, in a thread of its own. A look lasts as
+/// long as the driver hangs, and the thread that serves the clients must not wait for it.
 class Watcher {
  public:
   using Publish = std::function<void(std::shared_ptr<const http::Published>)>;
@@ -34,7 +34,8 @@ class Watcher {
 
   /// One look, in this thread. If the next one is not soon, the driver is closed until then.
   void look();
-  /// Goes on looking until the process ends, because a look that hangs could not be ended. To be called once.
+  /// Goes on looking until the process ends, because a look that hangs could not be ended. To be
+  /// called once.
   void go_on(std::chrono::seconds every);
   /// May be called in any thread. Counts from the next look on.
   void set_interval(std::chrono::seconds every);

@@ -19,10 +19,10 @@
 #include "berth/verdict/select.h"
 #include "berth/verdict/verdict.h"
 
-/// Berth for C++ programs. The library starts no thread, installs no signal handler and never loads the
-/// driver into its host. Instead, the `berth` program asks the driver and waits in the queue, in a process of
-/// its own. The library takes the program that $BERTH_PROGRAM names, else `berth` beside this library or this
-/// executable, else `berth` on PATH; it must be of the same version.
+/// Berth for C++ programs. The library starts no thread, installs no signal handler and never loads
+/// the driver into its host. Instead, the `berth` program asks the driver and waits in the queue,
+/// in a process of its own. The library takes the program that $BERTH_PROGRAM names, else `berth`
+/// beside this library or this executable, else `berth` on PATH; it must be of the same version.
 ///
 ///     auto lease = berth::lease(*berth::request(2, "name~A100 and free>=20G"));
 ///     if (!lease) { std::cerr << lease.error().message << '\n'; return 1; }
@@ -30,18 +30,21 @@
 ///     train();             // nobody else is given these two
 ///     lease->release();    // or at the end of the last process that has a copy
 ///
-/// Errors are values: Error::code says which kind (see error.h), Error::message what happened and what to do
-/// next. As the program does, all functions obey the site's policy, a surrounding lease (BERTH_LEASE), and
-/// the mask of the devices' maker (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES), unless `mask` says to ignore
-/// the mask. Several threads may call the functions at once, but only one thread at a time may use one Lease.
+/// Errors are values: Error::code says which kind (see error.h), Error::message what happened and
+/// what to do next. As the program does, all functions obey the site's policy, a surrounding lease
+/// (BERTH_LEASE), and the mask of the devices' maker (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES),
+/// unless `mask` says to ignore the mask. Several threads may call the functions at once, but only
+/// one thread at a time may use one Lease.
 namespace berth {
 
-/// A request for `count` whole devices that meet `where`, an expression as in docs/expressions.md ("" for
-/// none). Set the fields of Request for more conditions. Error: `usage`, with the column of the expression.
+/// A request for `count` whole devices that meet `where`, an expression as in docs/expressions.md
+/// ("" for none). Set the fields of Request for more conditions. Error: `usage`, with the column of
+/// the expression.
 Result<Request> request(unsigned count = 1, std::string_view where = "");
 
-/// All devices of the machine now. Memory in bytes, power in milliwatts, temperature in degrees Celsius,
-/// shares in percent; what the driver does not tell is absent. Error: `no_driver`; `failure`.
+/// All devices of the machine now. Memory in bytes, power in milliwatts, temperature in degrees
+/// Celsius, shares in percent; what the driver does not tell is absent. Error: `no_driver`;
+/// `failure`.
 Result<Snapshot> snapshot(ReadingSet readings = readings_for_listing());
 
 /// What was found about a device.
@@ -63,16 +66,17 @@ struct Picked {
   std::vector<std::pair<std::string, std::string>> variables;  ///< as Lease::variables
 };
 
-/// The devices that the request would get now. This leases nothing: the next program that asks may get the
-/// same answer. Error: `not_now` and `impossible` with the reason of each device; `usage`; as `snapshot`.
+/// The devices that the request would get now. This leases nothing: the next program that asks may
+/// get the same answer. Error: `not_now` and `impossible` with the reason of each device; `usage`;
+/// as `snapshot`.
 std::expected<Picked, Refusal> pick(const Request& request, MaskUse mask = MaskUse::inherit);
 
-/// One finding for each device: free, or the first condition that it fails, with the numbers. Error: `usage`;
-/// as `snapshot`.
+/// One finding for each device: free, or the first condition that it fails, with the numbers.
+/// Error: `usage`; as `snapshot`.
 Result<std::vector<Finding>> why(const Request& request, MaskUse mask = MaskUse::inherit);
 
-/// Devices that are leased to this process and to the processes forked from it. Programs that these processes
-/// execute do not inherit the lease.
+/// Devices that are leased to this process and to the processes forked from it. Programs that these
+/// processes execute do not inherit the lease.
 class Lease {
  public:
   Lease(Lease&&) noexcept;
@@ -82,26 +86,27 @@ class Lease {
 
   /// Its name, as `berth list` shows it.
   const std::string& id() const;
-  /// The value for BERTH_LEASE. A process with this value is inside the lease, and its requests get devices
-  /// of the lease.
+  /// The value for BERTH_LEASE. A process with this value is inside the lease, and its requests get
+  /// devices of the lease.
   const std::string& path() const;
   /// The devices as they were when they were granted, in index order.
   const std::vector<Device>& devices() const;
-  /// The variables, names and values, that show a job these devices and no others: CUDA_VISIBLE_DEVICES and
-  /// CUDA_DEVICE_ORDER, or ROCR_VISIBLE_DEVICES. Of a share also what bounds it under MPS:
-  /// CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
+  /// The variables, names and values, that show a job these devices and no others:
+  /// CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER, or ROCR_VISIBLE_DEVICES. Of a share also what
+  /// bounds it under MPS: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
   const std::vector<std::pair<std::string, std::string>>& variables() const;
-  /// The variables that a job on these devices must not have, because ROCm would choose among the devices by
-  /// them: HIP_VISIBLE_DEVICES and the like.
+  /// The variables that a job on these devices must not have, because ROCm would choose among the
+  /// devices by them: HIP_VISIBLE_DEVICES and the like.
   const std::vector<std::string>& unset() const;
-  /// The value of the first of `variables`: indices, or UUIDs if a device is a MIG instance, or if the
-  /// runtime counts otherwise than the driver because a GPU of the machine is lost, hidden or split by MIG.
+  /// The value of the first of `variables`: indices, or UUIDs if a device is a MIG instance, or if
+  /// the runtime counts otherwise than the driver because a GPU of the machine is lost, hidden or
+  /// split by MIG.
   const std::string& visible_devices() const;
-  /// The number by which CUDA or HIP knows each device in this process, as long as the environment of this
-  /// process stays as it is. nullopt: the mask of this process hides the device, or the number is not known.
-  /// Unless a mask of UUIDs says the order, the number is not known in two cases: a GPU of the machine is
-  /// lost, hidden or split by MIG; or the models differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID, so that CUDA
-  /// counts the fastest GPU first.
+  /// The number by which CUDA or HIP knows each device in this process, as long as the environment
+  /// of this process stays as it is. nullopt: the mask of this process hides the device, or the
+  /// number is not known. Unless a mask of UUIDs says the order, the number is not known in two
+  /// cases: a GPU of the machine is lost, hidden or split by MIG; or the models differ and
+  /// CUDA_DEVICE_ORDER is not PCI_BUS_ID, so that CUDA counts the fastest GPU first.
   const std::vector<std::optional<std::size_t>>& ordinals() const;
   /// What the user should know about the answer, one sentence each.
   const std::vector<std::string>& notes() const;
@@ -122,15 +127,17 @@ struct LeaseTerms {
   /// nullopt: stay in the queue for as long as it takes. 0: now or not at all.
   std::optional<std::chrono::milliseconds> wait = std::chrono::milliseconds(0);
   MaskUse mask = MaskUse::inherit;
-  /// Variables that the request gets in place of those of this process: "NAME=value", or "NAME" to leave one
-  /// out. For a host that has set the variables of a lease and asks from outside this lease.
+  /// Variables that the request gets in place of those of this process: "NAME=value", or "NAME" to
+  /// leave one out. For a host that has set the variables of a lease and asks from outside this
+  /// lease.
   std::vector<std::string> variables{};
-  /// Ids of leases that this process has and keeps while it waits. If a request could only ever get devices
-  /// of these leases, it is refused (`not_now`), because it would wait for itself.
+  /// Ids of leases that this process has and keeps while it waits. If a request could only ever get
+  /// devices of these leases, it is refused (`not_now`), because it would wait for itself.
   std::vector<std::string> beside{};
 };
 
-/// Leases devices. Error: as `pick`; `timed_out`; `failure` if the lease directory is not fit for use.
+/// Leases devices. Error: as `pick`; `timed_out`; `failure` if the lease directory is not fit for
+/// use.
 std::expected<Lease, Refusal> lease(const Request& request, const LeaseTerms& terms = {});
 
 /// A request for a lease while it is being answered, for a host that must not block:
@@ -150,13 +157,13 @@ class LeaseWait {
   ~LeaseWait();
 
   int descriptor() const;
-  /// Reads what has arrived, without waiting. nullopt: how the request stands has not changed, or the lease
-  /// is granted. Error: the request is refused.
+  /// Reads what has arrived, without waiting. nullopt: how the request stands has not changed, or
+  /// the lease is granted. Error: the request is refused.
   std::expected<std::optional<Standing>, Refusal> look();
   /// Waits until there is something to see, or until a signal comes.
   void sleep() const;
-  /// Leaves the queue at once, if called in the process that asked; in a fork of that process, does nothing.
-  /// A lease that was granted stays.
+  /// Leaves the queue at once, if called in the process that asked; in a fork of that process, does
+  /// nothing. A lease that was granted stays.
   void cancel();
   /// The lease once it is granted, to be moved from; null before.
   Lease* lease();

@@ -19,7 +19,8 @@ constexpr std::size_t kBlockBytes = 2 << 20;
 
 using Context = void*;
 
-/// The calls of libcuda.so.1 that are needed here. Once loaded it stays: its own threads may be in it.
+/// The calls of libcuda.so.1 that are needed here. Once loaded it stays: its own threads may be in
+/// it.
 struct Driver {
   int (*init)(unsigned) = nullptr;
   int (*device_get)(int*, int) = nullptr;

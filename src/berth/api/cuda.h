@@ -11,25 +11,27 @@
 
 namespace berth {
 
-/// Whether CUDA is up in this process. If so, CUDA has read CUDA_VISIBLE_DEVICES and does not look at it
-/// again. Asks the driver's library if it is loaded, and never loads it.
+/// Whether CUDA is up in this process. If so, CUDA has read CUDA_VISIBLE_DEVICES and does not look
+/// at it again. Asks the driver's library if it is loaded, and never loads it.
 bool cuda_is_up();
 
-/// The UUIDs of the devices in the order in which CUDA numbers them in this process, as "GPU-…". It brings
-/// CUDA up, so a program asks in a process of its own. Error: `no_driver`; `failure`, with CUDA's reason.
+/// The UUIDs of the devices in the order in which CUDA numbers them in this process, as "GPU-…". It
+/// brings CUDA up, so a program asks in a process of its own. Error: `no_driver`; `failure`, with
+/// CUDA's reason.
 Result<std::vector<std::string>> cuda_order();
 
-/// A primary context and a small block of memory on each of some devices, so that tools that look at
-/// processes instead of leases see that the devices are in use. It brings CUDA up in this process, and CUDA
-/// stays up.
+/// A primary context and a small block of memory on each of some devices, so that tools that look
+/// at processes instead of leases see that the devices are in use. It brings CUDA up in this
+/// process, and CUDA stays up.
 class CudaPlaceholder {
  public:
-  /// `ordinals` are CUDA's numbers in this process. Error: `no_driver`; `failure`, with CUDA's reason;
-  /// nothing is then left behind.
+  /// `ordinals` are CUDA's numbers in this process. Error: `no_driver`; `failure`, with CUDA's
+  /// reason; nothing is then left behind.
   static Result<CudaPlaceholder> take(const std::vector<std::size_t>& ordinals);
   CudaPlaceholder(CudaPlaceholder&&) noexcept = default;
   CudaPlaceholder& operator=(CudaPlaceholder&&) = delete;
-  /// In a fork of the process that took it, this does nothing, because CUDA may not be called there.
+  /// In a fork of the process that took it, this does nothing, because CUDA may not be called
+  /// there.
   ~CudaPlaceholder() { release(); }
 
   /// Gives the memory and the contexts back. Does nothing the second time.

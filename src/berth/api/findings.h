@@ -7,8 +7,8 @@
 
 namespace berth::api {
 
-/// What was found about each device of the snapshot, with the reasons in words. `verdicts`: as `judge` gives
-/// them.
+/// What was found about each device of the snapshot, with the reasons in words. `verdicts`: as
+/// `judge` gives them.
 std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapshot& snapshot);
 
 /// The same for verdicts whose reasons are in words already.

@@ -26,8 +26,8 @@
 namespace berth {
 namespace {
 
-// A helper that was killed or has answered is gone long before; only a machine that stands still takes
-// longer.
+// A helper that was killed or has answered is gone long before; only a machine that stands still
+// takes longer.
 constexpr std::chrono::seconds kEndsWithin{5};
 
 }  // namespace

@@ -12,16 +12,17 @@
 namespace berth::api {
 namespace {
 
-// From the folder of this library or executable: both in one folder; PREFIX/lib and PREFIX/bin; the same with
-// Debian's folder for an architecture; PREFIX/lib/pythonX.Y/site-packages/berth and PREFIX/bin.
+// From the folder of this library or executable: both in one folder; PREFIX/lib and PREFIX/bin; the
+// same with Debian's folder for an architecture; PREFIX/lib/pythonX.Y/site-packages/berth and
+// PREFIX/bin.
 constexpr std::array<const char*, 4> kBeside{"berth", "../bin/berth", "../../bin/berth",
                                              "../../../../bin/berth"};
 
 std::filesystem::path own_file() {
   Dl_info info{};
   std::error_code ignored;
-  // For a library: its file. Linked into a program, that gives the name the program was called by, which may
-  // be on no path.
+  // For a library: its file. Linked into a program, that gives the name the program was called by,
+  // which may be on no path.
   if (::dladdr(reinterpret_cast<const void*>(&find_program), &info) != 0 && info.dli_fname != nullptr &&
       std::filesystem::path(info.dli_fname).has_parent_path())
     return std::filesystem::canonical(info.dli_fname, ignored);

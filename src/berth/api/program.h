@@ -6,9 +6,9 @@
 
 namespace berth::api {
 
-/// The berth program that serves this host: $BERTH_PROGRAM, else beside this library or executable, else
-/// `berth` on PATH. Error: `failure` if there is none; the message says where it was looked for, and what to
-/// do.
+/// The berth program that serves this host: $BERTH_PROGRAM, else beside this library or executable,
+/// else `berth` on PATH. Error: `failure` if there is none; the message says where it was looked
+/// for, and what to do.
 Result<std::string> find_program();
 
 }  // namespace berth::api

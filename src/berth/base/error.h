@@ -7,8 +7,9 @@
 
 namespace berth {
 
-/// What went wrong, as far as a program needs to know it to react. There are no other codes. `outcome_of()`
-/// says what each code means as an exit status, an HTTP status and a Python exception.
+/// What went wrong, as far as a program needs to know it to react. There are no other codes.
+/// `outcome_of()` says what each code means as an exit status, an HTTP status and a Python
+/// exception.
 enum class ErrorCode {
   failure,     ///< something broke: a file, a system call, a peer
   usage,       ///< the request itself is wrong, whatever the machine
@@ -35,8 +36,8 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
 
 // One way to pass an error on.
 
-/// BERTH_LET(const auto site, read_site_files(paths)); declares `site` as the value of a Result, or returns
-/// its error from the function around it.
+/// BERTH_LET(const auto site, read_site_files(paths)); declares `site` as the value of a Result, or
+/// returns its error from the function around it.
 #define BERTH_LET(declaration, ...) BERTH_LET_THROUGH(BERTH_NAME_AT(__LINE__), declaration, __VA_ARGS__)
 #define BERTH_LET_THROUGH(result, declaration, ...)               \
   auto result = (__VA_ARGS__);                                    \
@@ -46,8 +47,8 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
 #define BERTH_NAME_AT(line) BERTH_PASTED(berth_result_at_, line)
 #define BERTH_PASTED(left, right) left##right
 
-/// BERTH_DO(check(settings)); goes on if the Result is good. Otherwise it returns the error from the function
-/// around it.
+/// BERTH_DO(check(settings)); goes on if the Result is good. Otherwise it returns the error from
+/// the function around it.
 #define BERTH_DO(...)                                          \
   do {                                                         \
     if (auto berth_result = (__VA_ARGS__); !berth_result)      \
@@ -86,8 +87,8 @@ const Outcome& outcome_of(ErrorCode code);
 
 /// The name of `code` in that table.
 std::string_view to_text(ErrorCode code);
-/// Reads such a name. An unknown name becomes `failure` and is valid, because a newer program may know more
-/// names.
+/// Reads such a name. An unknown name becomes `failure` and is valid, because a newer program may
+/// know more names.
 bool read_value(std::string_view text, ErrorCode& code);
 
 }  // namespace berth

@@ -13,9 +13,9 @@ bool is_plain_ascii(char character) {
 struct Range {
   char32_t first, last;
 };
-// Characters that nobody sees, that change how others are seen, or that each font shows as it likes. By them
-// two names look alike, or a text holds a second one that only a program reads. In order. Marks that combine
-// stay, and so do the two selectors that follow an emoji.
+// Characters that nobody sees, that change how others are seen, or that each font shows as it
+// likes. By them two names look alike, or a text holds a second one that only a program reads. In
+// order. Marks that combine stay, and so do the two selectors that follow an emoji.
 constexpr std::array<Range, 23> kUnseen{{
     {0x0000, 0x001f},     // C0
     {0x007f, 0x009f},     // DEL, C1

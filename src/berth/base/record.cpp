@@ -20,8 +20,8 @@ void append_escaped(std::string& text, std::string_view value) {
   }
 }
 
-/// The text without its escapes: a part of `text` if it has none, else `value`. nullopt: a backslash begins
-/// no escape.
+/// The text without its escapes: a part of `text` if it has none, else `value`. nullopt: a
+/// backslash begins no escape.
 std::optional<std::string_view> unescape(std::string_view text, std::string& value) {
   std::size_t backslash = text.find('\\');
   if (backslash == std::string_view::npos) return text;

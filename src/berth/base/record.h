@@ -20,8 +20,8 @@ namespace berth {
 ///     pid=4711
 ///     end                     last line: what lacks it was cut off
 ///
-/// A reader ignores keys and sections that it does not know, so newer writers do not break it. A list is
-/// the same key several times.
+/// A reader ignores keys and sections that it does not know, so newer writers do not break it. A
+/// list is the same key several times.
 struct RecordLine {
   std::string_view section;  ///< "" before the first
   std::string_view key;      ///< "" for the line that begins the section
@@ -34,7 +34,8 @@ class RecordWriter {
   void field(std::string_view key, std::string_view value);
   void field(std::string_view key, std::uint64_t value);
   void section(std::string_view name);
-  /// The text that was written since the last call, so that a long record can be sent while it is being made.
+  /// The text that was written since the last call, so that a long record can be sent while it is
+  /// being made.
   std::string take();
   /// Ends the record and gives its text.
   std::string finish() &&;
@@ -52,8 +53,8 @@ std::optional<Number> number_from_text(std::string_view text) {
   return number;
 }
 
-/// Reads a whole record and calls `on_line` for each line. Gives the version. Error: `failure` if the kind is
-/// another, a line is malformed or the end is missing; the message says which line.
+/// Reads a whole record and calls `on_line` for each line. Gives the version. Error: `failure` if
+/// the kind is another, a line is malformed or the end is missing; the message says which line.
 Result<unsigned> read_record(std::string_view text, std::string_view kind,
                              const std::function<void(const RecordLine&)>& on_line);
 

@@ -15,8 +15,8 @@
 #include "berth/base/record.h"
 
 // The values in a record. Each of our records has one list of its fields, a template that calls
-// `field(key, value)` for each; a FieldWriter and a FieldReader walk the same list, so they cannot drift
-// apart:
+// `field(key, value)` for each; a FieldWriter and a FieldReader walk the same list, so they cannot
+// drift apart:
 //
 //     template <class Waiting, class Fields>
 //     void fields_of(Waiting& waiting, Fields& field) {
@@ -27,8 +27,8 @@
 // A type of ours is a value by two functions beside it, to_text(value) and read_value(text, value).
 namespace berth {
 
-/// Seconds since the epoch in a text that anybody may have written. Bounded, so that what we compute from it
-/// stays a valid time.
+/// Seconds since the epoch in a text that anybody may have written. Bounded, so that what we
+/// compute from it stays a valid time.
 inline constexpr std::int64_t kLatestSeconds = 100'000'000'000;
 
 template <class T>
@@ -42,9 +42,9 @@ concept Timespan = requires(const T& value) {
   value.count();
 };
 
-/// Writes fields. It leaves out what a reader assumes anyway: an empty text, a false bool, the first word of
-/// an enum, an absent reading. It writes a reading that is there, whatever its value. A list is its key
-/// several times.
+/// Writes fields. It leaves out what a reader assumes anyway: an empty text, a false bool, the
+/// first word of an enum, an absent reading. It writes a reading that is there, whatever its value.
+/// A list is its key several times.
 class FieldWriter {
  public:
   explicit FieldWriter(RecordWriter& record,
@@ -105,8 +105,8 @@ class FieldWriter {
   std::size_t longest_text_;
 };
 
-/// Reads the value of a field: text as it is, a reading that is true or false as 1 or 0, a number in decimal.
-/// False: the text is something else, and `value` is then the type's zero.
+/// Reads the value of a field: text as it is, a reading that is true or false as 1 or 0, a number
+/// in decimal. False: the text is something else, and `value` is then the type's zero.
 inline bool read_value(std::string_view text, std::string& value) {
   value = text;
   return true;
@@ -138,8 +138,8 @@ bool read_value(std::string_view text, Span& value) {
   return valid;
 }
 
-/// Reads one line of a record into the field whose key it has, if there is one. Other keys are those of a
-/// newer writer.
+/// Reads one line of a record into the field whose key it has, if there is one. Other keys are
+/// those of a newer writer.
 class FieldReader {
  public:
   explicit FieldReader(const RecordLine& line) : line_(line) {}
@@ -165,7 +165,8 @@ class FieldReader {
     take(seconds);
     valid_ = valid_ && seconds >= 0 && seconds < kLatestSeconds;
   }
-  /// A value that others only use for estimates: if it is out of its bounds or not a number, it is ignored.
+  /// A value that others only use for estimates: if it is out of its bounds or not a number, it is
+  /// ignored.
   void hint(std::string_view key, std::optional<std::int64_t>& value, std::int64_t least, std::int64_t most) {
     if (!is_at(key)) return;
     taken_ = true;
@@ -173,8 +174,8 @@ class FieldReader {
     if (value && (*value < least || *value > most)) value.reset();
   }
 
-  /// An estimate that must not count as absent: out of its bounds it is the nearer one, and what is no number
-  /// is the upper one.
+  /// An estimate that must not count as absent: out of its bounds it is the nearer one, and what is
+  /// no number is the upper one.
   void clamped(std::string_view key, std::optional<std::int64_t>& value, std::int64_t least,
                std::int64_t most) {
     if (!is_at(key)) return;
@@ -187,8 +188,8 @@ class FieldReader {
   bool is_valid() const { return valid_; }
 
  private:
-  /// A line is held against each key of a list, of which all but one are others: the compiler sees the key,
-  /// and makes a few comparisons of it instead of two calls.
+  /// A line is held against each key of a list, of which all but one are others: the compiler sees
+  /// the key, and makes a few comparisons of it instead of two calls.
   [[gnu::always_inline]] bool is_at(std::string_view key) const {
     return !taken_ && key.size() == line_.key.size() &&
            __builtin_memcmp(key.data(), line_.key.data(), key.size()) == 0;
@@ -214,9 +215,9 @@ class FieldReader {
 Error malformed_field(std::string_view section, std::string_view key);
 Result<void> check_record_version(std::string_view kind, unsigned found, unsigned known);
 
-/// Reads a whole record of this kind and version. `take(field)` gets each line in turn and walks the list
-/// that it belongs to. Error: `failure`, as read_record, for another version, and for a line that was
-/// refused.
+/// Reads a whole record of this kind and version. `take(field)` gets each line in turn and walks
+/// the list that it belongs to. Error: `failure`, as read_record, for another version, and for a
+/// line that was refused.
 template <class Take>
 Result<void> read_fields(std::string_view text, std::string_view kind, unsigned version, Take take) {
   std::optional<Error> fault;

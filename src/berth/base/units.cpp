@@ -34,14 +34,15 @@ constexpr std::array kTimeUnits{
     Unit{"minutes", 60}, Unit{"h", 3600},  Unit{"hr", 3600},   Unit{"hrs", 3600},  Unit{"hour", 3600},
     Unit{"hours", 3600}, Unit{"d", 86400}, Unit{"day", 86400}, Unit{"days", 86400}};
 
-/// std::round is a function of libm, the only one that Berth would need: a library less is 0.06 ms less in
-/// each start of a program. REQUIRES: 0 <= amount < 2^63.
+/// std::round is a function of libm, the only one that Berth would need: a library less is 0.06 ms
+/// less in each start of a program. REQUIRES: 0 <= amount < 2^63.
 std::uint64_t rounded(double amount) {
   const auto whole = static_cast<std::uint64_t>(amount);
   return whole + (amount - static_cast<double>(whole) >= 0.5 ? 1 : 0);
 }
 
-/// The whole number of base units that `text` stands for. nullopt: no number, no such unit, or too large.
+/// The whole number of base units that `text` stands for. nullopt: no number, no such unit, or too
+/// large.
 template <std::size_t N>
 std::optional<std::uint64_t> scaled(std::string_view text, const std::array<Unit, N>& units,
                                     Unitless unitless) {
@@ -102,8 +103,8 @@ std::unexpected<Error> no_time(std::string_view text) {
                                             printable(text)));
 }
 
-/// A number of a clock's time. nullopt: it has other characters, fewer digits than `least`, or more than
-/// `most`.
+/// A number of a clock's time. nullopt: it has other characters, fewer digits than `least`, or more
+/// than `most`.
 std::optional<std::int64_t> clock_number(std::string_view text, std::size_t least, std::size_t most) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

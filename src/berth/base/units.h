@@ -29,27 +29,29 @@ Result<Number> number_at_least(std::string_view text, std::type_identity_t<Numbe
   return fail(ErrorCode::usage, "must be a whole number, " + std::to_string(least) + " or more");
 }
 
-/// What a number without a unit is. One person means hours by "2", another minutes: theirs is refused, with
-/// the likeliest meanings. A program that wrote one meant bytes or seconds: an earlier Berth did, in what it
-/// stored.
+/// What a number without a unit is. One person means hours by "2", another minutes: theirs is
+/// refused, with the likeliest meanings. A program that wrote one meant bytes or seconds: an
+/// earlier Berth did, in what it stored.
 enum class Unitless { refused, is_base };
 
-/// "20G", "512MiB", "1.5 GB", "0": bytes. K, M, G, T alone and with iB are powers of 1024, with B powers of
+/// "20G", "512MiB", "1.5 GB", "0": bytes. K, M, G, T alone and with iB are powers of 1024, with B
+/// powers of
 /// 1000. Error: `usage`, with what is allowed.
 Result<std::uint64_t> bytes_from_text(std::string_view text, Unitless unitless = Unitless::refused);
 
-/// "30s", "10m", "4h", "2d", "1h30m", "2:30:00", "1-12:00:00", "0": seconds. Error: `usage`; also for "2:30",
-/// which is hours to one reader and minutes to another.
+/// "30s", "10m", "4h", "2d", "1h30m", "2:30:00", "1-12:00:00", "0": seconds. Error: `usage`; also
+/// for "2:30", which is hours to one reader and minutes to another.
 Result<std::int64_t> seconds_from_text(std::string_view text, Unitless unitless = Unitless::refused);
 
 /// "11.2 GiB", "512 MiB": for people.
 std::string bytes_for_people(std::uint64_t bytes);
 
-/// Two amounts for people, exact enough that different amounts read differently: 20 GiB less one byte is not
-/// shown as "20 GiB" beside 20 GiB.
+/// Two amounts for people, exact enough that different amounts read differently: 20 GiB less one
+/// byte is not shown as "20 GiB" beside 20 GiB.
 std::pair<std::string, std::string> bytes_side_by_side(std::uint64_t a, std::uint64_t b);
 
-/// "45s", "90m", "2h", "7d": as seconds_from_text reads it, in the largest unit that says it exactly.
+/// "45s", "90m", "2h", "7d": as seconds_from_text reads it, in the largest unit that says it
+/// exactly.
 std::string time_for_people(std::int64_t seconds);
 
 /// "12 s", "5 min", "2 h", "3 d": for people. Whole units, rounded down.

@@ -16,7 +16,8 @@ struct WeekMinute {
   bool operator==(const WeekMinute&) const = default;
 };
 
-/// The same hours on some days of the week. Hours that pass midnight belong to the day on which they begin.
+/// The same hours on some days of the week. Hours that pass midnight belong to the day on which
+/// they begin.
 struct WeekHours {
   std::bitset<7> days;       ///< 0: Monday
   unsigned from = 0;         ///< minute of the day
@@ -27,7 +28,8 @@ struct WeekHours {
   bool operator==(const WeekHours&) const = default;
 };
 
-/// "Mon-Fri 08:00-18:00", "Sat,Sun", "22:00-06:00". Without days: every day. Without hours: the whole day.
+/// "Mon-Fri 08:00-18:00", "Sat,Sun", "22:00-06:00". Without days: every day. Without hours: the
+/// whole day.
 Result<WeekHours> week_hours_from_text(std::string_view text);
 
 }  // namespace berth

@@ -51,7 +51,8 @@ class Adopt : public command::Command {
     if (!number) return std::unexpected(context(number.error(), words.front()));
     pid_ = static_cast<pid_t>(*number);
     return supervise::leave_keeper(environment, pid_, [&]() -> Result<supervise::Kept> {
-      // The keeper watches that process by now: asked before, its number could have become another's.
+      // The keeper watches that process by now: asked before, its number could have become
+      // another's.
       BERTH_DO(check_owner());
       return take(environment);
     });

@@ -87,8 +87,8 @@ class Claim : public command::Command {
     shell_ = supervise::shell_kind(caller_);
     // On a terminal, no shell would set the variables, but the lease would be there.
     if (!json_ && ::isatty(STDOUT_FILENO) == 1) return fail(ErrorCode::usage, line_to_type(environment));
-    // VS Code starts a shell to read what ~/.bashrc sets, and ends it: its windows would keep the number of a
-    // GPU that is somebody else's by then.
+    // VS Code starts a shell to read what ~/.bashrc sets, and ends it: its windows would keep the
+    // number of a GPU that is somebody else's by then.
     if (!json_ && !command::variable("VSCODE_RESOLVING_ENVIRONMENT").empty()) return command::Output{};
     if (!process_) process_ = caller_;
     const auto owner = sys::process_owner(*process_);
@@ -97,8 +97,8 @@ class Claim : public command::Command {
     return supervise::leave_keeper(environment, *process_, [&] { return take(environment); });
   }
 
-  // A shell whose eval gets nothing to do succeeds, and its job would run without a lease. Each of bash,
-  // dash, zsh and fish gives this command's status.
+  // A shell whose eval gets nothing to do succeeds, and its job would run without a lease. Each of
+  // bash, dash, zsh and fish gives this command's status.
   std::string out_of_failure(int exit_status, std::span<char* const> words) const override {
     const bool for_shell =
         !std::ranges::any_of(words, [](std::string_view word) { return word == "--json"; });

@@ -21,8 +21,8 @@ std::unique_ptr<command::Command> make_until_used();
 
 namespace berth::cli {
 
-// Each stands at the end of its command's file. They are declared here alone, so that a new command compiles
-// its own file and this one.
+// Each stands at the end of its command's file. They are declared here alone, so that a new command
+// compiles its own file and this one.
 std::unique_ptr<command::Command> make_list();
 std::unique_ptr<command::Command> make_top();
 std::unique_ptr<command::Command> make_timeline();

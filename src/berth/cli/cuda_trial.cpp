@@ -1,5 +1,5 @@
-// `berth __cuda-trial [context]` starts CUDA under the mask of its environment, and says how that went
-// (src/berth/source/cuda/cuda_trial.h).
+// `berth __cuda-trial [context]` starts CUDA under the mask of its environment, and says how that
+// went (src/berth/source/cuda/cuda_trial.h).
 #include "berth/source/cuda/cuda_trial.h"
 
 #include <algorithm>

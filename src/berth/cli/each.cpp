@@ -114,8 +114,8 @@ class Each : public command::Command {
     if (lines.empty())
       return fail(ErrorCode::usage, fmt::format("there is no command in {}", printable(name)));
     BERTH_LET(auto spool, jobs::make_spool());
-    // Held from this look until the job is stored: of two calls at the same moment, the second finds the job
-    // of the first.
+    // Held from this look until the job is stored: of two calls at the same moment, the second
+    // finds the job of the first.
     BERTH_LET(auto numbers, spool.hold_numbers());
     BERTH_LET(auto earlier, jobs::earlier_of(spool, job));
     if (earlier.alive) {

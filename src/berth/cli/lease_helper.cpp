@@ -1,7 +1,7 @@
-// `berth __lease` stands in the queue for a host program, which has it on a socket as its standard input
-// (src/berth/lease/lease_wire.h). The lease is the host's from the start: its ticket names the host, and the
-// descriptors go to the host with the grant. This process then ends, so that nobody but the host and its
-// forks holds the lease.
+// `berth __lease` stands in the queue for a host program, which has it on a socket as its standard
+// input (src/berth/lease/lease_wire.h). The lease is the host's from the start: its ticket names
+// the host, and the descriptors go to the host with the grant. This process then ends, so that
+// nobody but the host and its forks holds the lease.
 
 #include <fcntl.h>
 #include <poll.h>

@@ -49,7 +49,8 @@ void look_for_originals(const std::vector<std::string>& names, std::vector<view:
         {view::Level::warn, "drop-ins",
          fmt::format("the original {} is installed beside berth-gpu-dropin, which has the same module",
                      original),
-         // pip takes the files that both have with the original, and finds berth-gpu-dropin in no index.
+         // pip takes the files that both have with the original, and finds berth-gpu-dropin in no
+         // index.
          fmt::format("in a checkout of Berth: pip uninstall -y {} && "
                      "pip install --force-reinstall --no-deps ./python/dropin",
                      original)});

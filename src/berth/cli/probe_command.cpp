@@ -6,7 +6,8 @@
 namespace berth::cli {
 namespace {
 
-/// The child that loads the driver: requests come in on its standard input, snapshots go out on its output.
+/// The child that loads the driver: requests come in on its standard input, snapshots go out on its
+/// output.
 class ProbeCommand : public command::Command {
  public:
   command::Syntax syntax() override {

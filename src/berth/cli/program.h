@@ -20,8 +20,8 @@ struct Invocation {
 /// Error: `usage`.
 Result<Invocation> read_invocation(std::span<char*> words);
 
-/// Guesses, before the options are read, whether the probe will be needed on this machine. A wrong guess
-/// costs a process and nothing else.
+/// Guesses, before the options are read, whether the probe will be needed on this machine. A wrong
+/// guess costs a process and nothing else.
 bool wants_probe(const Invocation& invocation);
 
 /// Reads the command's options and runs the command.

@@ -1,5 +1,5 @@
-// The commands that slurmd runs for each job (docs/admin.md). Slurm has decided already which job has the
-// GPUs: Berth takes a lease that says so, and ends it.
+// The commands that slurmd runs for each job (docs/admin.md). Slurm has decided already which job
+// has the GPUs: Berth takes a lease that says so, and ends it.
 
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
-// An option of Slurm's becomes one of `berth submit`, so that there is one way to submit. What both the
-// script and the command line say is told apart by its name alone, as in Slurm: the command line counts.
+// An option of Slurm's becomes one of `berth submit`, so that there is one way to submit. What both
+// the script and the command line say is told apart by its name alone, as in Slurm: the command
+// line counts.
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// The row of `berth serve` in the table of commands. The server is a program of its own (CMakeLists.txt says
-// why), which reads the same options again.
+// The row of `berth serve` in the table of commands. The server is a program of its own
+// (CMakeLists.txt says why), which reads the same options again.
 #include "berth/cli/serve_options.h"
 #include "berth/command/command.h"
 #include "berth/command/serve_program.h"

@@ -11,8 +11,8 @@ command::Syntax serve_syntax(http::Settings& settings, std::string& config_file)
 /// Where the store of a lab is, and as whom it is asked.
 std::vector<command::Option> store_access_options(http::StoreSettings& store);
 
-/// Sets what the TOML file says, by the names of the options. "": no file. Error: file, line and what is
-/// allowed.
+/// Sets what the TOML file says, by the names of the options. "": no file. Error: file, line and
+/// what is allowed.
 Result<void> read_serve_file(const std::string& path, const command::Syntax& syntax);
 
 }  // namespace berth::cli

@@ -34,8 +34,8 @@ command::Syntax simulate_syntax(SimulateOptions& options);
 /// Error: `usage` if options contradict each other.
 Result<void> check_options(const SimulateOptions& options);
 
-/// What becomes of the jobs under the rules of this machine, and under the rules of the options. `recorded`:
-/// what really became of them; null: not known.
+/// What becomes of the jobs under the rules of this machine, and under the rules of the options.
+/// `recorded`: what really became of them; null: not known.
 Result<command::Output> simulated(const SimulateOptions& options, const Workload& workload,
                                   const RecordedWorkload* recorded);
 

@@ -102,8 +102,8 @@ class Submit : public command::Command {
         has_terminal ? "connects your terminal to it" : "what it prints");
   }
 
-  // nullopt: the first word is a command. What is a script is kept as it is now: it may be edited while the
-  // job waits.
+  // nullopt: the first word is a command. What is a script is kept as it is now: it may be edited
+  // while the job waits.
   static Result<std::optional<std::string>> script_of(const std::vector<std::string>& words) {
     const bool input = words.front() == "-";
     BERTH_LET(auto text, jobs::script_text(words.front(), input));

@@ -1,5 +1,5 @@
-// A live screen. One thread looks (top_looker.h); this one has the terminal: it sleeps until there is news, a
-// key or a signal, and shows what view::top_screen makes of it all.
+// A live screen. One thread looks (top_looker.h); this one has the terminal: it sleeps until there
+// is news, a key or a signal, and shows what view::top_screen makes of it all.
 
 #include <poll.h>
 #include <sys/signalfd.h>

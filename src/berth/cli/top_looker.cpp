@@ -154,7 +154,8 @@ class TopLooker::Body {
     sight.order = *std::move(order);
   }
 
-  /// The past changes slowly, and asking for it takes a process. The first look does not wait for it.
+  /// The past changes slowly, and asking for it takes a process. The first look does not wait for
+  /// it.
   void renew_past(std::int64_t now_s) {
     constexpr std::int64_t kEvery = 60;
     if (past_asked_s_ == 0) {

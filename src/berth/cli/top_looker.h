@@ -13,8 +13,8 @@
 
 namespace berth::cli {
 
-/// Looks again and again in a thread of its own, and runs slow commands there. A look lasts as long as the
-/// driver hangs, and the keys must not wait for it.
+/// Looks again and again in a thread of its own, and runs slow commands there. A look lasts as long
+/// as the driver hangs, and the keys must not wait for it.
 class TopLooker {
  public:
   struct Options {
@@ -28,8 +28,8 @@ class TopLooker {
     std::optional<view::TopAnswer> answer{};      ///< the result of `perform`
   };
 
-  /// Begins at once. The thread lives as long as the process, because a look that hangs could not be ended.
-  /// `environment` must live as long.
+  /// Begins at once. The thread lives as long as the process, because a look that hangs could not
+  /// be ended. `environment` must live as long.
   static Result<std::unique_ptr<TopLooker>> start(Options options, command::Environment& environment);
 
   TopLooker(const TopLooker&) = delete;

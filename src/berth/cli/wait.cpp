@@ -1,5 +1,5 @@
-// Waits without a place in the queue: for jobs by looking at their files, for GPUs by looking at the machine.
-// Nobody else can see this process, so it looks as rarely as a person does not notice.
+// Waits without a place in the queue: for jobs by looking at their files, for GPUs by looking at
+// the machine. Nobody else can see this process, so it looks as rarely as a person does not notice.
 
 #include <unistd.h>
 
@@ -65,8 +65,8 @@ class WaitForDevices {
   WaitForDevices(command::Environment& environment, const leasing::Session& session, const Request& request)
       : environment_(environment), session_(session), request_(request) {}
 
-  /// Error: `timed_out` at that time, with the reasons; `impossible`; what the first look meets. Later a
-  /// driver that does not answer is waited for.
+  /// Error: `timed_out` at that time, with the reasons; `impossible`; what the first look meets.
+  /// Later a driver that does not answer is waited for.
   Result<leasing::Picked> go(Until until) {
     const auto begun = SteadyClock::now();
     for (bool is_first = true;; is_first = false) {

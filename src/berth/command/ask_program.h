@@ -20,16 +20,18 @@ struct Said {
   std::optional<sys::Ending> ending;
 };
 
-/// Runs a program of Berth for what it prints; its input is empty. `most_bytes`: how much of each of its two
-/// streams is read. Error: `failure` if it cannot be started.
+/// Runs a program of Berth for what it prints; its input is empty. `most_bytes`: how much of each
+/// of its two streams is read. Error: `failure` if it cannot be started.
 Result<Said> ask_program(std::string program, std::vector<std::string> words,
                          std::chrono::milliseconds patience, std::size_t most_bytes);
-/// As above, but a program that is late is killed. Error: also `timed_out`, with `late` as the message.
+/// As above, but a program that is late is killed. Error: also `timed_out`, with `late` as the
+/// message.
 Result<Said> ask_program_in_time(std::string program, std::vector<std::string> words,
                                  std::chrono::milliseconds patience, std::size_t most_bytes,
                                  std::string_view late);
 
-/// The first line of what a program said, without the name of our program before it, ready to be shown.
+/// The first line of what a program said, without the name of our program before it, ready to be
+/// shown.
 std::string first_line(std::string_view said);
 
 }  // namespace berth::command

@@ -21,8 +21,8 @@ class Command {
   virtual Syntax syntax() = 0;
   /// Runs the command. `words`: what is not an option. Called once, after the syntax was parsed.
   virtual Result<Output> run(Environment& environment, const std::vector<std::string>& words) = 0;
-  /// What goes to the output stream if the command fails: nothing, unless a shell evaluates the output.
-  /// `words`: the words of the command line.
+  /// What goes to the output stream if the command fails: nothing, unless a shell evaluates the
+  /// output. `words`: the words of the command line.
   virtual std::string out_of_failure(int /*exit_status*/, std::span<char* const> /*words*/) const {
     return "";
   }

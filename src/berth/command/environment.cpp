@@ -179,8 +179,8 @@ bool mention(std::string_view words) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   const auto until = std::chrono::steady_clock::now() + kMoment;
   while (!text.empty() && can_write(STDERR_FILENO, until)) {
-    // Others may write there too, and take the room that there was. It cannot be made non-blocking: the open
-    // file is theirs as well.
+    // Others may write there too, and take the room that there was. It cannot be made non-blocking:
+    // the open file is theirs as well.
     const sys::Tick interrupt(kMoment);
     const ssize_t written = ::write(STDERR_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     if (written < 0 && errno != EINTR && errno != EAGAIN) break;

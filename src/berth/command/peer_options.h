@@ -19,8 +19,8 @@ struct PeerOptions {
 /// Adds --token-file, --ca-file, --cert-file, --key-file and --insecure.
 void add_peer_options(Syntax& syntax, std::string_view group, PeerOptions& options);
 
-/// The peer that the options name; reads the token. Error: `usage` or `failure` if the URL or a file is
-/// wrong, or if the peer must not be asked without TLS and token.
+/// The peer that the options name; reads the token. Error: `usage` or `failure` if the URL or a
+/// file is wrong, or if the peer must not be asked without TLS and token.
 Result<http::Peer> peer_of(const PeerOptions& options);
 
 }  // namespace berth::command

@@ -22,7 +22,8 @@ struct RequestOptions {
 /// Adds the options to `syntax`. They write into `options`, which must outlive the syntax.
 void add_request_options(Syntax& syntax, RequestOptions& options);
 
-/// Settles what depends on several options, after they are parsed. Error: `usage` for contradictions.
+/// Settles what depends on several options, after they are parsed. Error: `usage` for
+/// contradictions.
 Result<void> settle(RequestOptions& options);
 
 /// The option of a row, which writes into `request`. For commands that take a part of the options.

@@ -18,8 +18,8 @@ inline constexpr std::string_view kStoreWord = "__store";
 /// The path of berth-serve, in the same folder as berth.
 Result<std::string> berth_serve_path();
 
-/// Replaces this process by berth-serve, which has what only a few commands need: the network, and SQLite.
-/// `task`: its first word, "" for none. Returns only if that fails.
+/// Replaces this process by berth-serve, which has what only a few commands need: the network, and
+/// SQLite. `task`: its first word, "" for none. Returns only if that fails.
 Error become_berth_serve(std::string_view task, std::span<char* const> words);
 
 }  // namespace berth::command

@@ -1,6 +1,6 @@
-// The parser is getopt_long of the C library. Measured beside CLI11 with the twenty options of `pick`: 31
-// thousand instructions against 438 thousand, and a program an eighth the size. A pick as a whole is a few
-// million.
+// The parser is getopt_long of the C library. Measured beside CLI11 with the twenty options of
+// `pick`: 31 thousand instructions against 438 thousand, and a program an eighth the size. A pick
+// as a whole is a few million.
 #include "berth/command/syntax.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,8 @@ struct Getopt {
 
 Getopt getopt_tables(const Syntax& syntax) {
   Getopt tables;
-  // "+" stops at the first word that is no option; ":" tells a missing value from an unknown option.
+  // "+" stops at the first word that is no option; ":" tells a missing value from an unknown
+  // option.
   tables.letters = syntax.options_end_at_first_word ? "+:h" : ":h";
   tables.names.reserve(syntax.options.size() + 1);
   const auto add = [&](std::string_view name, int has_argument, int code) {
@@ -142,7 +143,8 @@ bool is_whole_name(std::string_view word, std::string_view name) {
   return !word.starts_with("--") || word.substr(2, word.find('=') - 2) == name;
 }
 
-/// An optional value may also follow as a word of its own, when it cannot be anything else: a number.
+/// An optional value may also follow as a word of its own, when it cannot be anything else: a
+/// number.
 void take_optional_value(const Option& each, std::span<char*> arguments) {
   if (!each.value.starts_with('[') || optarg != nullptr) return;
   const auto next = static_cast<std::size_t>(optind);

@@ -10,7 +10,8 @@
 
 namespace berth::command {
 
-/// One option of a command, as data: the parser, help, completion and the manual page all read this.
+/// One option of a command, as data: the parser, help, completion and the manual page all read
+/// this.
 struct Option {
   std::string_view group;  ///< heading that help puts it under
   char letter = 0;         ///< 'n' for -n, 0 for none
@@ -18,7 +19,8 @@ struct Option {
   std::string_view value;  ///< its argument: "N"; "" for a flag, "[SECS]" if it may be left out
   std::string_view help;   ///< one line
   std::vector<std::string_view> choices;  ///< the only values allowed; empty: free text
-  /// Gets the value ("" for a flag). Error: `usage`, with what is allowed; the caller adds the option's name.
+  /// Gets the value ("" for a flag). Error: `usage`, with what is allowed; the caller adds the
+  /// option's name.
   std::function<Result<void>(std::string_view)> set;
 };
 
@@ -29,7 +31,8 @@ struct Syntax {
   std::vector<Option> options;
   bool options_end_at_first_word = false;  ///< the rest belongs to the command to be run
   std::vector<std::string_view> words;     ///< values that its one argument may have, for completion
-  /// If such values change: the command that prints them, one on a line, with an explanation after a tab.
+  /// If such values change: the command that prints them, one on a line, with an explanation after
+  /// a tab.
   std::string_view words_command;
 };
 
@@ -38,21 +41,22 @@ struct Parsed {
   std::vector<std::string> words;  ///< what is not an option, in order
 };
 
-/// Reads `words` (without the names of the program and the command) and calls `set` of each option in them.
-/// Names of options must be whole, because an abbreviation that works today would break when a longer name is
-/// added. Error: `usage`, with the option and what is allowed.
+/// Reads `words` (without the names of the program and the command) and calls `set` of each option
+/// in them. Names of options must be whole, because an abbreviation that works today would break
+/// when a longer name is added. Error: `usage`, with the option and what is allowed.
 Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<char*> words);
 /// The same for words that are not of this process's command line.
 Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::vector<std::string> words);
 
-/// Lets these options also add themselves to `given`, as a word of a command line that says the same.
+/// Lets these options also add themselves to `given`, as a word of a command line that says the
+/// same.
 void note_words(std::span<Option> options, std::vector<std::string>& given);
 
 /// The whole of `berth COMMAND --help`.
 std::string help_text(const Syntax& syntax, std::string_view command, std::string_view summary);
 
-/// Wraps paragraphs (with blank lines between them) at 80 columns, each after a blank line. A paragraph that
-/// begins with a space stays as it is.
+/// Wraps paragraphs (with blank lines between them) at 80 columns, each after a blank line. A
+/// paragraph that begins with a space stays as it is.
 std::string flowed(std::string_view text);
 
 /// The setter of a plain flag.

@@ -13,8 +13,8 @@ constexpr std::int64_t kDefaultIntervalSeconds = 2;
 constexpr std::int64_t kLongestIntervalSeconds = 86'400;
 
 std::string on_screen(std::string_view text) {
-  // Home, each line cleared to its end, then all below: the screen does not flicker as it would if it were
-  // wiped first.
+  // Home, each line cleared to its end, then all below: the screen does not flicker as it would if
+  // it were wiped first.
   std::string screen = "\x1b[H";
   for (const char c : text) {
     if (c == '\n') screen += "\x1b[K";

@@ -43,8 +43,8 @@ struct Memory {
 
 enum class ProcessKind { compute, graphics, compute_and_graphics };
 
-/// A process that the driver lists on a device. Values from /proc are absent if we may not read them, or if
-/// the pid means nothing here (another pid namespace).
+/// A process that the driver lists on a device. Values from /proc are absent if we may not read
+/// them, or if the pid means nothing here (another pid namespace).
 struct Process {
   std::uint32_t pid = 0;
   ProcessKind kind = ProcessKind::compute;
@@ -96,8 +96,8 @@ struct Health {
 /// A GPU or a MIG instance at one instant.
 struct Device {
   std::string vendor{kUntoldVendor};  ///< Vendor::name
-  /// Counts in the order of each vendor's driver, one vendor after another. A MIG instance has the index of
-  /// its GPU.
+  /// Counts in the order of each vendor's driver, one vendor after another. A MIG instance has the
+  /// index of its GPU.
   unsigned index = 0;
   std::string uuid;  ///< "" only if the device does not answer and its UUID is not known
   std::string name;
@@ -120,8 +120,8 @@ struct Device {
   Reading<int> temperature_c;
   Reading<unsigned> power_mw;
   Reading<unsigned> power_limit_mw;
-  /// By the counter of the GPU, since the driver was loaded. Read with the health, in the same call; for
-  /// receipts, and in no table or document, since it differs at each look.
+  /// By the counter of the GPU, since the driver was loaded. Read with the health, in the same
+  /// call; for receipts, and in no table or document, since it differs at each look.
   Reading<std::uint64_t> energy_mj;
   Reading<unsigned> sm_clock_mhz;
   Reading<unsigned> memory_clock_mhz;
@@ -144,9 +144,9 @@ std::string_view to_text(DeviceState state);
 std::string_view to_text(ComputeMode mode);
 std::string_view to_text(MemoryKind kind);
 std::string_view to_text(ProcessKind kind);
-/// Reads such a name; false: it is none. A newer program may know more names. An unknown state becomes
-/// `failed`, never `ok`; an unknown compute mode becomes absent; an unknown kind of memory is taken for
-/// dedicated.
+/// Reads such a name; false: it is none. A newer program may know more names. An unknown state
+/// becomes `failed`, never `ok`; an unknown compute mode becomes absent; an unknown kind of memory
+/// is taken for dedicated.
 bool read_value(std::string_view text, DeviceState& state);
 bool read_value(std::string_view text, Reading<ComputeMode>& mode);
 bool read_value(std::string_view text, MemoryKind& kind);

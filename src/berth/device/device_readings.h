@@ -11,15 +11,17 @@
 #include "berth/device/device.h"
 #include "berth/device/snapshot.h"
 
-// The table of all readings of a device. The texts of records, JSON in both directions, expressions, metrics,
-// the columns of the listing and the attributes in Python are made from it. `./dev readings` writes
-// docs/readings.md, docs/schema/list.json and web/src/readings.ts from it, and a test compares them.
+// The table of all readings of a device. The texts of records, JSON in both directions,
+// expressions, metrics, the columns of the listing and the attributes in Python are made from it.
+// `./dev readings` writes docs/readings.md, docs/schema/list.json and web/src/readings.ts from it,
+// and a test compares them.
 namespace berth {
 
 /// The kind of a value, and with it the unit in which expressions, people and metrics have it.
 enum class FieldKind { text, bytes, percent, celsius, watts, megahertz, number, version, truth };
 
-/// Where the value is stored. A value in Memory or Health is also named by its part: "memory", "health".
+/// Where the value is stored. A value in Memory or Health is also named by its part: "memory",
+/// "health".
 using ReadingMember =
     std::variant<unsigned Device::*, std::string Device::*, DeviceState Device::*,
                  Reading<ComputeMode> Device::*, Reading<bool> Device::*, Reading<int> Device::*,
@@ -51,8 +53,8 @@ struct DeviceReading {
 /// The table. Rows of one part stand together.
 std::span<const DeviceReading> device_readings();
 
-/// The row of this name, or null. The search begins at `next`, and sets `next` to the row after the one
-/// found. So a caller that reads the rows in their order finds each at once.
+/// The row of this name, or null. The search begins at `next`, and sets `next` to the row after the
+/// one found. So a caller that reads the rows in their order finds each at once.
 const DeviceReading* find_reading(std::string_view name, std::size_t& next);
 
 /// "memory" or "health" for a value in that part, else "".
@@ -77,7 +79,8 @@ auto with_value(const DeviceReading& reading, DeviceType& device, Use&& use) {
   return std::visit([&](auto member) { return use(owner_of(member, device).*member); }, reading.member);
 }
 
-/// The value in the unit of its kind: 249.5 W, 90 for the version 9.0, 1 for true. Absent if it is no number.
+/// The value in the unit of its kind: 249.5 W, 90 for the version 9.0, 1 for true. Absent if it is
+/// no number.
 Reading<double> number_of(const DeviceReading& reading, const Device& device);
 /// Absent if the value is no text, or is not known.
 Reading<std::string_view> text_of(const DeviceReading& reading, const Device& device);

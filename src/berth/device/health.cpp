@@ -8,9 +8,9 @@
 namespace berth {
 namespace {
 
-// By the driver's numbers. Peer-to-peer traffic must end before the driver can say what else it needs, and a
-// reset at the end of the present work is wanted because a device works with reduced capacity: each new job
-// would put both off.
+// By the driver's numbers. Peer-to-peer traffic must end before the driver can say what else it
+// needs, and a reset at the end of the present work is wanted because a device works with reduced
+// capacity: each new job would put both off.
 constexpr std::array<Recovery, 8> kRecoveries{{
     {"none", ""},
     {"reset", "needs a reset", true},

@@ -23,8 +23,8 @@ std::string recovery_word(unsigned number);
 /// The word for what nvidia-smi prints: "Drain and Reset" is drain_and_reset. "": it is none.
 std::string recovery_word(std::string_view printed);
 
-/// What the driver asks for before new work starts on the device. Null: nothing. A word that is not known
-/// forbids nothing, because nobody can say what it means.
+/// What the driver asks for before new work starts on the device. Null: nothing. A word that is not
+/// known forbids nothing, because nobody can say what it means.
 const Recovery* recovery_of(const Device& device);
 
 /// What speaks against a device that may be used: "7 uncorrected memory errors". "": nothing.

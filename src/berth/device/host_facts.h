@@ -8,7 +8,8 @@
 
 namespace berth {
 
-/// What a request may ask of the machine itself, whatever its devices: `host~a100 and label=nvlink`.
+/// What a request may ask of the machine itself, whatever its devices: `host~a100 and
+/// label=nvlink`.
 struct HostFacts {
   std::string name;                 ///< from the site file, else from the kernel
   std::vector<std::string> labels;  ///< "nvlink", "room:b12"; from the site file
@@ -16,8 +17,8 @@ struct HostFacts {
   bool operator==(const HostFacts&) const = default;
 };
 
-/// Checks a label, or the name of a host. It must be one word, because it is written in expressions and on
-/// command lines. Error: `usage`.
+/// Checks a label, or the name of a host. It must be one word, because it is written in expressions
+/// and on command lines. Error: `usage`.
 Result<void> check_label(std::string_view label);
 
 }  // namespace berth

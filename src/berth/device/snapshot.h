@@ -9,8 +9,8 @@
 
 namespace berth {
 
-/// The readings that a question needs. A source is asked for these and no others, because each reading costs
-/// one driver call for each device, and some are samples that are not reliable.
+/// The readings that a question needs. A source is asked for these and no others, because each
+/// reading costs one driver call for each device, and some are samples that are not reliable.
 enum class ReadingKind : std::uint32_t {
   name = 1U << 0,
   memory = 1U << 1,

@@ -129,7 +129,8 @@ SnapshotWriter::SnapshotWriter(const Snapshot& head) : record_(kSnapshotKind, kS
 void SnapshotWriter::device(const Device& device) {
   record_.section("device");
   const FieldWriter field(record_);
-  // Mostly all devices are of one vendor, and the record of each pick is read and written in a hurry.
+  // Mostly all devices are of one vendor, and the record of each pick is read and written in a
+  // hurry.
   if (device.vendor != kUntoldVendor) record_.field("vendor", device.vendor);
   for (const DeviceReading& row : device_readings().subspan(1))
     with_value(row, device, [&](const auto& value) { field(row.name, value); });

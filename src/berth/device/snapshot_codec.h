@@ -10,11 +10,12 @@
 
 namespace berth {
 
-/// Writes a "berth-snapshot 1" record piece by piece, so that it can be sent while the machine is still being
-/// read.
+/// Writes a "berth-snapshot 1" record piece by piece, so that it can be sent while the machine is
+/// still being read.
 class SnapshotWriter {
  public:
-  /// Writes what belongs to the machine as a whole. Devices, topology and notes of `head` are not written.
+  /// Writes what belongs to the machine as a whole. Devices, topology and notes of `head` are not
+  /// written.
   explicit SnapshotWriter(const Snapshot& head);
   void device(const Device& device);
   /// Gives a name to the processes of this user, on devices written before, that have none.

@@ -6,8 +6,8 @@
 
 namespace berth {
 
-/// The fields of the values in a snapshot under their names in a record (record_fields.h). Those of a device
-/// are a table: device_readings.h.
+/// The fields of the values in a snapshot under their names in a record (record_fields.h). Those of
+/// a device are a table: device_readings.h.
 
 template <class SnapshotType, class Visit>
 void visit_snapshot(SnapshotType& snapshot, Visit&& visit) {

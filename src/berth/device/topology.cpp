@@ -1,6 +1,6 @@
-// Choosing n of m devices so that those chosen are close and those left are close. With up to 16 devices all
-// sets are tried: 8 of 16 are 12,870, each summed from eight table look-ups. Beyond that a set is grown from
-// each device in turn and then improved by exchanging single devices.
+// Choosing n of m devices so that those chosen are close and those left are close. With up to 16
+// devices all sets are tried: 8 of 16 are 12,870, each summed from eight table look-ups. Beyond
+// that a set is grown from each device in turn and then improved by exchanging single devices.
 #include "berth/device/topology.h"
 
 #include <algorithm>
@@ -47,13 +47,13 @@ struct Degrees {
     all_pairs /= 2;
   }
 
-  /// A pair is inside the set, inside the rest, or between them; a sum of degrees counts the first twice, the
-  /// last once.
+  /// A pair is inside the set, inside the rest, or between them; a sum of degrees counts the first
+  /// twice, the last once.
   Worth worth(Sum inside, Sum degree_sum) const { return {inside, all_pairs - degree_sum + inside}; }
 };
 
-/// Sums for sets of up to 16 devices given as bits. Device i is bit size − 1 − i, so that among sets of one
-/// size the greater number is the set that comes first by its lowest devices.
+/// Sums for sets of up to 16 devices given as bits. Device i is bit size − 1 − i, so that among
+/// sets of one size the greater number is the set that comes first by its lowest devices.
 class BitSums {
  public:
   explicit BitSums(const PairScores& scores, const Degrees& degrees) : size_(scores.size()) {

@@ -8,8 +8,8 @@
 
 #include "berth/device/device.h"
 
-// Xids: what NVIDIA's driver writes into the kernel's log when something goes wrong on a GPU. Their line
-// outlives the reset that healed the GPU, so they explain and never refuse.
+// Xids: what NVIDIA's driver writes into the kernel's log when something goes wrong on a GPU. Their
+// line outlives the reset that healed the GPU, so they explain and never refuse.
 namespace berth {
 
 enum class XidKind {
@@ -42,12 +42,12 @@ struct SeenXid {
   bool operator==(const SeenXid&) const = default;
 };
 
-/// Those in a text of the kernel's log as syslog(2) gives it, the oldest first. Only lines of the kernel
-/// itself count: everybody who may write to the log can write there what looks like one.
+/// Those in a text of the kernel's log as syslog(2) gives it, the oldest first. Only lines of the
+/// kernel itself count: everybody who may write to the log can write there what looks like one.
 std::vector<SeenXid> xids_in(std::string_view log);
 
-/// Which of two says more of a device: the later one, but none of an application's if the other is not. 0:
-/// none.
+/// Which of two says more of a device: the later one, but none of an application's if the other is
+/// not. 0: none.
 unsigned more_telling_xid(unsigned earlier, unsigned later);
 
 /// The Xid that says most of the device. 0: there is none.

@@ -111,8 +111,8 @@ Done<Database> Database::open(const std::string& path, std::int64_t most_bytes) 
   if (code != SQLITE_OK) return failed(handle, code);
   sqlite3_busy_timeout(handle, kBusyMs);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  // A commit survives the end of the process at once, and a power cut from the next checkpoint on; no power
-  // cut harms the file.
+  // A commit survives the end of the process at once, and a power cut from the next checkpoint on;
+  // no power cut harms the file.
   BERTH_DO(database.execute(
       fmt::format("PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size={}; PRAGMA max_page_count={}; PRAGMA "
                   "trusted_schema=OFF;"

@@ -62,14 +62,16 @@ class Statement {
   int bound_ = 0;
 };
 
-/// One open SQLite file. This process alone has its lock as long as the file is open. So the write-ahead log
-/// needs no shared memory (which network file systems lack), and no reader can make the log grow.
+/// One open SQLite file. This process alone has its lock as long as the file is open. So the
+/// write-ahead log needs no shared memory (which network file systems lack), and no reader can make
+/// the log grow.
 class Database {
  public:
   /// REQUIRES: the file exists; it may be empty.
   static Done<Database> open(const std::string& path, std::int64_t most_bytes);
 
-  /// `sql` must live as long as this object, because it names the statement, which is prepared only once.
+  /// `sql` must live as long as this object, because it names the statement, which is prepared only
+  /// once.
   Done<Statement> statement(std::string_view sql);
   /// Runs statements that give no rows, once.
   Done<void> execute(const std::string& sql);

@@ -23,8 +23,8 @@ std::unexpected<DatabaseError> refused(DatabaseError::Kind kind, std::string mes
   return std::unexpected(DatabaseError{kind, std::move(message)});
 }
 
-/// systemd's state directory of a dynamic user is a link, which is resolved; a link in place of the file is
-/// not.
+/// systemd's state directory of a dynamic user is a link, which is resolved; a link in place of the
+/// file is not.
 Done<std::string> resolved(const std::string& path) {
   const auto slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);

@@ -29,8 +29,8 @@ class HistoryFile {
   Done<Known> known(std::int64_t now_s);
   /// Writes all of the batch or nothing.
   Done<void> write(const Batch& batch);
-  /// Merges and drops old data, a part at a time. Also makes sure that a power cut cannot undo what was
-  /// written. To be called every kThinningEvery.
+  /// Merges and drops old data, a part at a time. Also makes sure that a power cut cannot undo what
+  /// was written. To be called every kThinningEvery.
   Done<void> thin(std::int64_t now_s);
   /// Drops the oldest data if the file is near its bound. To be called after each write.
   Done<void> make_room(std::int64_t now_s);
@@ -42,7 +42,8 @@ class HistoryFile {
   Done<std::vector<std::string>> device_uuids();
   /// The usage of the hours that begin in this span.
   Done<Usage> usage(UsageBy by, Span span);
-  /// All leases that lived at some moment of this time; nullopt: there are more than kMostRecordedLeases.
+  /// All leases that lived at some moment of this time; nullopt: there are more than
+  /// kMostRecordedLeases.
   Done<std::optional<RecordedLeases>> recorded_leases(const LeasesQuestion& question, std::int64_t now_s);
 
  private:

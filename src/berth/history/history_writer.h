@@ -28,8 +28,8 @@ class HistoryWriter {
 
   /// nullopt: into no file.
   void keep_in(std::optional<std::string> path, std::int64_t now_s);
-  /// Does not keep what is seen before the file was opened for the first time, because only the file says
-  /// what is known of the leases.
+  /// Does not keep what is seen before the file was opened for the first time, because only the
+  /// file says what is known of the leases.
   void see(const Observation& observation);
   /// Opens the file if it is not open, writes what is pending, and thins.
   void write(std::int64_t now_s);

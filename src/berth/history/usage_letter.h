@@ -21,9 +21,9 @@ struct LetterFacts {
   std::shared_ptr<const HostReport> now{};  ///< as the machine is now; null: nobody was asked
 };
 
-/// A page of plain text for a mail: how much was leased and idle, by whom, how long requests waited, how much
-/// memory leased GPUs used, and which are sick. Shares are of the time in which somebody looked, and are not
-/// told of less than an hour. Of `style` only the clock counts.
+/// A page of plain text for a mail: how much was leased and idle, by whom, how long requests
+/// waited, how much memory leased GPUs used, and which are sick. Shares are of the time in which
+/// somebody looked, and are not told of less than an hour. Of `style` only the clock counts.
 std::string usage_letter(const LetterFacts& facts, const view::Style& style);
 
 }  // namespace berth::history

@@ -18,8 +18,8 @@ namespace berth::hosts {
 /// The hosts that the options mean. Error: `usage`; `failure` for a malformed site file.
 Result<std::vector<LabHost>> hosts_meant(const command::AnywhereOptions& options);
 
-/// The socket of the agent that keeps the lab queue, as the site file says; "": there is none. Error:
-/// `failure` for a malformed site file.
+/// The socket of the agent that keeps the lab queue, as the site file says; "": there is none.
+/// Error: `failure` for a malformed site file.
 Result<std::string> lab_store_socket();
 
 /// ssh, or the program that BERTH_SSH names.

@@ -1,6 +1,7 @@
-// `berth run --anywhere`: in the queue on several hosts at once, through an ssh to each, until one of them
-// grants the request and asks whether to start. What is done when, and which host that is, is decided in
-// src/berth/hosts/model/caller.h. From then on this process passes streams, signals and the window.
+// `berth run --anywhere`: in the queue on several hosts at once, through an ssh to each, until one
+// of them grants the request and asks whether to start. What is done when, and which host that is,
+// is decided in src/berth/hosts/model/caller.h. From then on this process passes streams, signals
+// and the window.
 
 #include "berth/hosts/anywhere_run.h"
 

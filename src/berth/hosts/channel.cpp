@@ -26,8 +26,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Room for what a login shell prints before the envoy speaks, and for the longest message: a machine with its
-// queue.
+// Room for what a login shell prints before the envoy speaks, and for the longest message: a
+// machine with its queue.
 constexpr std::size_t kMostNoise = 256U << 10U;
 constexpr std::size_t kLongestMessage = 16U << 20U;
 // So much of an error stream is kept until somebody takes it.
@@ -200,7 +200,8 @@ void Channel::take_end() {
     return;
   }
   if (tries_ > kTriesAgain || !is_turned_away(ending, errors_)) return;
-  // std::random_device asks for glibc 2.36. Nothing secret hangs on it, only that not all try at one moment.
+  // std::random_device asks for glibc 2.36. Nothing secret hangs on it, only that not all try at
+  // one moment.
   std::minstd_rand random(static_cast<std::minstd_rand::result_type>(
       std::chrono::steady_clock::now().time_since_epoch().count() + ::getpid()));
   next_try_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::uniform_int_distribution<int>(

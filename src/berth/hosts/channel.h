@@ -24,22 +24,22 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// One ssh to one host, with an envoy at its other end. Nothing here blocks. Move-only.
 ///
-/// It may share a kept connection (kept_connection.h). What is wrong with that, before the envoy speaks,
-/// costs a connection of its own and nothing else. Later the connection may end with whoever keeps it: then
-/// `connect_alone`, and ask again.
+/// It may share a kept connection (kept_connection.h). What is wrong with that, before the envoy
+/// speaks, costs a connection of its own and nothing else. Later the connection may end with
+/// whoever keeps it: then `connect_alone`, and ask again.
 class Channel {
  public:
   Channel(Channel&&) noexcept = default;
   Channel& operator=(Channel&&) = delete;
-  /// Closes ssh's input, so that the envoy and ssh end. It does not kill ssh, because others may share its
-  /// connection.
+  /// Closes ssh's input, so that the envoy and ssh end. It does not kill ssh, because others may
+  /// share its connection.
   ~Channel() {
     if (!greeted_ && ssh_) ssh_->kill(SIGTERM);
   }
 
-  /// `terminal`: the command there gets a terminal, and the connection is its own. Error: ssh cannot be
-  /// started. If the host's ssh server takes no more connections at this moment, ssh is started again after a
-  /// while, three times at most.
+  /// `terminal`: the command there gets a terminal, and the connection is its own. Error: ssh
+  /// cannot be started. If the host's ssh server takes no more connections at this moment, ssh is
+  /// started again after a while, three times at most.
   static Result<Channel> open(LabHost host, const SshProgram& ssh, bool terminal);
 
   /// Whether the connection is, or may be, one that others have too.
@@ -57,8 +57,8 @@ class Channel {
   /// Dismisses the envoy: it sees the end of its input, and ends.
   void let_go();
 
-  /// The next whole message; the first is the envoy's hello. Not to be called after Begun. Error: what came
-  /// is no message.
+  /// The next whole message; the first is the envoy's hello. Not to be called after Begun. Error:
+  /// what came is no message.
   std::optional<Result<EnvoyMessage>> next_message();
   /// What has come on the streams after the messages.
   std::string take_output() { return std::exchange(output_, ""); }
@@ -115,8 +115,9 @@ class Channel {
 
 using Channels = std::vector<std::unique_ptr<Channel>>;
 
-/// Waits until something has come on a channel or on one of `others`, or until `until`, and lets the channels
-/// read and write. `others` get what poll found. A place among the channels may be empty.
+/// Waits until something has come on a channel or on one of `others`, or until `until`, and lets
+/// the channels read and write. `others` get what poll found. A place among the channels may be
+/// empty.
 void wait_on(const Channels& channels, std::vector<pollfd>& others, Deadline until);
 /// The same for one channel, whose output may be unwanted for now.
 void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool wants_output);

@@ -33,7 +33,8 @@ constexpr std::size_t kLongestAsk = 8U << 20U;
 constexpr std::size_t kMostUnread = 16U << 20U;
 // A caller that is stopped keeps no lease by not reading that it was granted.
 constexpr auto kPatienceForReader = 30s;
-// The time in which a command can save its work after its caller is lost, before SIGTERM and before SIGKILL.
+// The time in which a command can save its work after its caller is lost, before SIGTERM and before
+// SIGKILL.
 constexpr auto kBeforeTerm = 2s;
 constexpr auto kBeforeKill = 30s;
 

@@ -19,8 +19,8 @@ Result<std::string> secret_mark();
 /// A command that has begun on another host, with our streams, signals and window.
 class FarCommand {
  public:
-  /// `look`: called again and again while the command runs; returns the latest moment for its next call. May
-  /// be null. `entry`: of the request in the lab queue, to be kept; null: it has none.
+  /// `look`: called again and again while the command runs; returns the latest moment for its next
+  /// call. May be null. `entry`: of the request in the lab queue, to be kept; null: it has none.
   FarCommand(Channel& channel, SignalReader& signals, std::string_view token, bool terminal,
              std::function<std::chrono::steady_clock::time_point()> look, LabQueueEntry* entry)
       : channel_(channel),
@@ -31,8 +31,8 @@ class FarCommand {
         entry_(entry),
         own_terminal_(terminal) {}
 
-  /// Serves the command until it has ended. Does not return if this process is told to end and cannot pass
-  /// that on. Error: the connection is lost.
+  /// Serves the command until it has ended. Does not return if this process is told to end and
+  /// cannot pass that on. Error: the connection is lost.
   Result<sys::JobEnding> serve();
 
  private:

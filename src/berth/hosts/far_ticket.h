@@ -15,8 +15,8 @@ struct FarTicket {
   std::string id;
 };
 
-/// The ticket whose id ends in the word, on any of the hosts. Error: `usage` if several fit; `failure` if
-/// none fits, with the hosts that do not answer.
+/// The ticket whose id ends in the word, on any of the hosts. Error: `usage` if several fit;
+/// `failure` if none fits, with the hosts that do not answer.
 Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string_view word);
 
 }  // namespace berth::hosts

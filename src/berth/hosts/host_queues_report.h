@@ -9,9 +9,9 @@
 
 namespace berth::hosts {
 
-/// Tells on the error stream how a wait in the queues of several hosts goes: on a terminal one live line,
-/// elsewhere a line at each change. For the first second it tells nothing: often a host grants the request
-/// within this time.
+/// Tells on the error stream how a wait in the queues of several hosts goes: on a terminal one live
+/// line, elsewhere a line at each change. For the first second it tells nothing: often a host
+/// grants the request within this time.
 class HostQueuesReport {
  public:
   /// `hosts`: their names. `quiet`: it tells nothing.

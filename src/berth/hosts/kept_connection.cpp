@@ -96,7 +96,8 @@ int error_of_connecting(const std::string& path) {
   return ::connect(asker.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
 }
 
-// ssh gives a socket that it makes a name with a dot, and listens a moment later. A crash leaves that name.
+// ssh gives a socket that it makes a name with a dot, and listens a moment later. A crash leaves
+// that name.
 bool is_being_made(const std::string& path, std::string_view name) {
   constexpr std::time_t kMoment = 60;
   struct stat found{};

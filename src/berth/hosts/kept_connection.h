@@ -15,15 +15,17 @@ struct KeptConnection {
   bool operator==(const KeptConnection&) const = default;
 };
 
-/// `settings`: what `ssh -G` prints for a host, which is all that ssh would do there. Of other settings
-/// another connection is made, so none outlives a change of an address, a key or a jump. `machine`: this one,
-/// since a home may be on several. nullopt: the user's settings share connections themselves, or pass
-/// something on that belongs to one login, or the path of the socket would be too long.
+/// `settings`: what `ssh -G` prints for a host, which is all that ssh would do there. Of other
+/// settings another connection is made, so none outlives a change of an address, a key or a jump.
+/// `machine`: this one, since a home may be on several. nullopt: the user's settings share
+/// connections themselves, or pass something on that belongs to one login, or the path of the
+/// socket would be too long.
 std::optional<KeptConnection> kept_connection(std::string_view settings, const std::string& folder,
                                               std::string_view machine);
 
-/// The folder for the sockets: $XDG_RUNTIME_DIR/berth, or without that variable ~/.local/state/berth/ssh. It
-/// is made where it is missing. "": there is none that this user alone can open.
+/// The folder for the sockets: $XDG_RUNTIME_DIR/berth, or without that variable
+/// ~/.local/state/berth/ssh. It is made where it is missing. "": there is none that this user alone
+/// can open.
 std::string folder_of_kept();
 
 /// Whether an ssh keeps it now.

@@ -14,21 +14,21 @@ namespace berth::hosts {
 /// A line of the agent: its first word, and the rest.
 using AgentWords = std::vector<std::string>;
 
-/// The connection to the agent of this machine that keeps the lab queue (docs/store-protocol.md). The
-/// request has its place there as long as this connection lives, and the connection ends with this process.
-/// Only `open` blocks.
+/// The connection to the agent of this machine that keeps the lab queue (docs/store-protocol.md).
+/// The request has its place there as long as this connection lives, and the connection ends with
+/// this process. Only `open` blocks.
 class LabAgentLink {
  public:
-  /// An agent that has too many connections to take is waited for as long as `patience`. Error: `failure` if
-  /// no agent is there, with what to do.
+  /// An agent that has too many connections to take is waited for as long as `patience`. Error:
+  /// `failure` if no agent is there, with what to do.
   static Result<LabAgentLink> open(const std::string& socket,
                                    std::chrono::seconds patience = std::chrono::seconds(10));
 
   int descriptor() const { return socket_.get(); }
   /// The events that it waits for, as for poll.
   short wants() const;
-  /// Sends one line; `words` are without the line end. Does not read, because nobody would be woken for what
-  /// is read here.
+  /// Sends one line; `words` are without the line end. Does not read, because nobody would be woken
+  /// for what is read here.
   void send(std::string_view words);
   /// Reads and writes what it can without waiting.
   void attend();
@@ -47,8 +47,8 @@ class LabAgentLink {
   bool ended_ = false;
 };
 
-/// The lines that the agent answers to this question, up to `end`. An agent that does not know the question
-/// answers the one line `no`. Waits for 10 s at most. Error: `failure`, with what to do.
+/// The lines that the agent answers to this question, up to `end`. An agent that does not know the
+/// question answers the one line `no`. Waits for 10 s at most. Error: `failure`, with what to do.
 Result<std::vector<AgentWords>> ask_agent(const std::string& socket, std::string_view question);
 
 }  // namespace berth::hosts

@@ -18,9 +18,9 @@ namespace berth::hosts {
 /// back with the same mark and has the same place.
 class LabQueueEntry {
  public:
-  /// `lane` and `gpus`: of the request (berth/lab_queue/model/lab_tickets.h). `hosts`: that could start it,
-  /// without users. An agent that does not run at this moment is tried again and again. Error: as
-  /// of LabAgentLink::open.
+  /// `lane` and `gpus`: of the request (berth/lab_queue/model/lab_tickets.h). `hosts`: that could
+  /// start it, without users. An agent that does not run at this moment is tried again and again.
+  /// Error: as of LabAgentLink::open.
   static Result<LabQueueEntry> take(std::string socket, unsigned lane, unsigned gpus,
                                     std::vector<std::string> hosts);
 
@@ -33,7 +33,8 @@ class LabQueueEntry {
   /// Says that the request stands in the queue of this host.
   void joined(const std::string& host);
   void left(const std::string& host);
-  /// Says that the request has left the queue of a host and starts nothing there until it is opened again.
+  /// Says that the request has left the queue of a host and starts nothing there until it is opened
+  /// again.
   void let_go(const std::string& host);
   /// Says that this host grants the request, and asks whether the command may start there.
   void ask_to_start(const std::string& host);

@@ -22,8 +22,8 @@ std::optional<LabStanding> standing_from(const std::string& text) {
   return LabStanding{text.substr(space + 1), *position};
 }
 
-/// Adds a part of the line. Gives the place from which on the next part is to be asked for; 0: this was the
-/// last.
+/// Adds a part of the line. Gives the place from which on the next part is to be asked for; 0: this
+/// was the last.
 Result<std::size_t> add_part(LabOrder& order, const std::vector<AgentWords>& answer) {
   std::size_t next = 0;
   for (const AgentWords& words : answer) {

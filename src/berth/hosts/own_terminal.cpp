@@ -13,7 +13,8 @@ OwnTerminal::OwnTerminal(bool passes_keys)
       was_of_session_(::tcgetpgrp(STDIN_FILENO) >= 0) {}
 
 bool OwnTerminal::is_ours() const {
-  // If the terminal was taken from the session because its shell has ended, it may be another user's by now.
+  // If the terminal was taken from the session because its shell has ended, it may be another
+  // user's by now.
   if (was_of_session_ && ::tcgetpgrp(STDIN_FILENO) < 0) return false;
   return sys::is_in_foreground_of(STDIN_FILENO);
 }

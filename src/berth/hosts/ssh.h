@@ -21,28 +21,30 @@ struct SshProgram {
 /// Reads the text of BERTH_SSH, words separated by spaces: "ssh -F lab.conf". "": plain ssh.
 SshProgram ssh_program(std::string_view text);
 
-/// The command that starts the envoy on the host. ssh asks the user nothing, whatever its own configuration
-/// says. The configuration decides the rest: ports, keys, users, jump hosts, shared connections. `more`: each
-/// is the value of an -o.
+/// The command that starts the envoy on the host. ssh asks the user nothing, whatever its own
+/// configuration says. The configuration decides the rest: ports, keys, users, jump hosts, shared
+/// connections. `more`: each is the value of an -o.
 sys::Command ssh_command(const SshProgram& ssh, const LabHost& host, bool terminal,
                          const std::vector<std::string>& more = {});
 
-/// The command that tells what the configuration says about this host (`ssh -G`). It connects to nothing.
+/// The command that tells what the configuration says about this host (`ssh -G`). It connects to
+/// nothing.
 sys::Command ssh_settings(const SshProgram& ssh, const LabHost& host);
 
-/// The command that calls `berth WORDS` there, without a terminal. REQUIRES: words that a shell does not
-/// change.
+/// The command that calls `berth WORDS` there, without a terminal. REQUIRES: words that a shell
+/// does not change.
 sys::Command ssh_call(const SshProgram& ssh, const LabHost& host, std::string_view words);
 
-/// Whether the host's ssh server has closed the connection before it said who it is: it takes no more at this
-/// moment (MaxStartups). `errors`: the text of ssh's error stream.
+/// Whether the host's ssh server has closed the connection before it said who it is: it takes no
+/// more at this moment (MaxStartups). `errors`: the text of ssh's error stream.
 bool is_turned_away(const sys::Ending& ending, std::string_view errors);
 
-/// Whether ssh, which shared a kept connection, may have ended for a reason that another connection has not.
+/// Whether ssh, which shared a kept connection, may have ended for a reason that another connection
+/// has not.
 bool may_do_better_alone(const sys::Ending& ending, std::string_view errors);
 
-/// Why ssh ended before the envoy said anything, and what to do. `errors` and `output`: the text of its
-/// streams. os_error: ENOENT if there is no Berth on the host.
+/// Why ssh ended before the envoy said anything, and what to do. `errors` and `output`: the text of
+/// its streams. os_error: ENOENT if there is no Berth on the host.
 Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors,
                    std::string_view output);
 

@@ -10,9 +10,10 @@
 #include "berth/hosts/model/offer.h"
 #include "berth/lease/lease_wire.h"
 
-// The messages that go over ssh between `berth … --anywhere`, the caller, and `berth __envoy`, which ssh
-// starts on a host. docs/machines.md has their order. All are records (src/berth/base/record.h). The caller
-// asks with an EnvoyAsk and then an leasing::LeaseAsk. The envoy answers with EnvoyMessages.
+// The messages that go over ssh between `berth … --anywhere`, the caller, and `berth __envoy`,
+// which ssh starts on a host. docs/machines.md has their order. All are records
+// (src/berth/base/record.h). The caller asks with an EnvoyAsk and then an leasing::LeaseAsk. The
+// envoy answers with EnvoyMessages.
 namespace berth::hosts {
 
 /// What the envoy is to do.
@@ -72,8 +73,8 @@ struct Cancelled {
   bool operator==(const Cancelled&) const = default;
 };
 
-/// The lease messages have their meaning as between a host program and `berth __lease`: Standing while it
-/// waits, then a Snapshot and LeaseGranted, or LeaseRefused.
+/// The lease messages have their meaning as between a host program and `berth __lease`: Standing
+/// while it waits, then a Snapshot and LeaseGranted, or LeaseRefused.
 using EnvoyMessage =
     std::variant<EnvoyHello, MachineReport, Called, Offer, Begun, Cancelled, leasing::LeaseMessage>;
 
@@ -94,7 +95,8 @@ enum class CallerWord { join, yes };
 std::string encode(CallerWord word);
 std::optional<CallerWord> decode_caller_word(std::string_view text);
 
-/// Where in the text the envoy's hello begins. Before it may be what a login shell prints. npos: nowhere yet.
+/// Where in the text the envoy's hello begins. Before it may be what a login shell prints. npos:
+/// nowhere yet.
 std::size_t find_hello(std::string_view text);
 
 /// How the command ended: the last message in its error stream.
@@ -110,8 +112,8 @@ std::string encode(const CommandEnd& end, std::string_view token);
 class EndFinder {
  public:
   explicit EndFinder(std::string_view token);
-  /// The part of the stream that is the command's. A text that may be the beginning of the mark is kept until
-  /// more comes.
+  /// The part of the stream that is the command's. A text that may be the beginning of the mark is
+  /// kept until more comes.
   std::string feed(std::string_view text);
   /// The text that was kept, to be called when no more comes.
   std::string rest();
@@ -123,15 +125,16 @@ class EndFinder {
   std::optional<CommandEnd> end_;
 };
 
-/// What the caller sends to a command that has begun: standard input, the end of the input, and signals.
+/// What the caller sends to a command that has begun: standard input, the end of the input, and
+/// signals.
 enum class FrameKind : char { input = 'i', end_of_input = 'e', signal = 's' };
 struct Frame {
   FrameKind kind = FrameKind::input;
   std::string text;  ///< of a signal: its number
 };
 std::string encode(const Frame& frame);
-/// Takes the first whole frame from the text. nullopt: there is none yet. Error: `failure` for an unknown
-/// kind of frame.
+/// Takes the first whole frame from the text. nullopt: there is none yet. Error: `failure` for an
+/// unknown kind of frame.
 Result<std::optional<Frame>> take_frame(std::string& text);
 
 }  // namespace berth::hosts

@@ -13,8 +13,8 @@
 namespace berth::http {
 namespace {
 
-/// Takes as long for a wrong token as for the right one, so that it cannot be guessed letter by letter. Its
-/// length is no secret.
+/// Takes as long for a wrong token as for the right one, so that it cannot be guessed letter by
+/// letter. Its length is no secret.
 bool is_same_secret(std::string_view given, std::string_view secret) {
   if (given.size() != secret.size()) return false;
   volatile unsigned char differences = 0;
@@ -30,7 +30,8 @@ bool may_ask(const HttpRequest& request, const AccessRule& access) {
          is_same_secret(request.authorization.substr(kScheme.size()), access.token);
 }
 
-/// A page of another site reaches this machine's own addresses by a name of its own that it lets point here.
+/// A page of another site reaches this machine's own addresses by a name of its own that it lets
+/// point here.
 bool is_own_name(std::string_view host, const std::vector<std::string>& known) {
   if (host.empty()) return true;  // no browser leaves it out
   const bool bracketed = host.starts_with('[');
@@ -40,7 +41,8 @@ bool is_own_name(std::string_view host, const std::vector<std::string>& known) {
   return !name.empty() && name.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-/// The paths for load balancers and service managers, which have no token. They show nothing of the machine.
+/// The paths for load balancers and service managers, which have no token. They show nothing of the
+/// machine.
 bool is_open_to_all(std::string_view path) {
   return path == "/healthz" || path == "/readyz";
 }
@@ -98,8 +100,8 @@ Answer subscribe(std::string_view path, const Parameters& parameters) {
   return Subscription{std::string(path), *after};
 }
 
-/// "http://host/path" says whom it is for in the place of the Host. A proxy is asked so, and whoever asks us
-/// may.
+/// "http://host/path" says whom it is for in the place of the Host. A proxy is asked so, and
+/// whoever asks us may.
 HttpRequest in_origin_form(HttpRequest request) {
   const auto scheme = request.target.find("://");
   if (request.target.starts_with('/') || scheme == std::string_view::npos) return request;

@@ -15,8 +15,8 @@ namespace berth::http {
 /// Text that many clients share.
 using SharedText = std::shared_ptr<const std::string>;
 
-/// A compressed text that can stand in the middle of a longer compressed text: it has whole bytes, and does
-/// not refer to what came before.
+/// A compressed text that can stand in the middle of a longer compressed text: it has whole bytes,
+/// and does not refer to what came before.
 struct Packed {
   std::string bytes;      ///< raw deflate, ended by a full flush
   std::uint32_t crc = 0;  ///< of the text
@@ -45,8 +45,8 @@ inline constexpr std::string_view kJson = "application/json";
 
 Page make_page(int status, std::string_view type, std::string text);
 
-/// What an event stream sends to the clients that have not had it, in the form in which it goes over the
-/// network.
+/// What an event stream sends to the clients that have not had it, in the form in which it goes
+/// over the network.
 struct Frame {
   std::uint64_t number = 0;
   Parts parts;
@@ -76,7 +76,8 @@ std::string query_of(const Parameters& parameters);
 template <class Value>
 using ByPath = std::map<std::string, Value, std::less<>>;
 
-/// The result of one look at the machine, ready to be sent. It is made once, however many clients there are.
+/// The result of one look at the machine, ready to be sent. It is made once, however many clients
+/// there are.
 struct Published {
   std::uint64_t number = 0;  ///< of the look; increases, also from one start of the server to the next
   ByPath<Page> pages;

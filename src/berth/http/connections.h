@@ -8,8 +8,8 @@
 
 namespace berth::http {
 
-/// The clients with an open connection. If there is no room for a new one, the client that has been idle
-/// longest must go. So nobody can lock the others out by doing nothing.
+/// The clients with an open connection. If there is no room for a new one, the client that has been
+/// idle longest must go. So nobody can lock the others out by doing nothing.
 class Connections {
  public:
   using Id = std::uint64_t;  // never 0

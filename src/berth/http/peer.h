@@ -38,8 +38,8 @@ Result<Peer> peer_from_url(std::string_view url);
 /// The URL without secrets.
 std::string url_of(const Peer& peer);
 
-/// Error: `usage` if somebody on the network could impersonate the peer and `insecure` is not set, or if
-/// there is a certificate without a key, or a key without a certificate.
+/// Error: `usage` if somebody on the network could impersonate the peer and `insecure` is not set,
+/// or if there is a certificate without a key, or a key without a certificate.
 Result<void> check(const Peer& peer);
 
 }  // namespace berth::http

@@ -80,18 +80,18 @@ struct TcpAddress {
 /// "127.0.0.1:8420", "[::1]:8420", "0.0.0.0:0". Error: `usage`.
 Result<TcpAddress> tcp_address(std::string_view text);
 
-/// Whether the Host of a request must be one of this server's names. That is so if nothing else keeps out the
-/// pages of other sites.
+/// Whether the Host of a request must be one of this server's names. That is so if nothing else
+/// keeps out the pages of other sites.
 bool checks_host(const Settings& settings);
 
 /// Error: `usage` if the settings contradict each other or would let in everybody on the network.
 Result<void> check(const Settings& settings);
 
-/// The text of the file without the end of its last line. `what`: the name of the file in errors. Error:
-/// `failure`, also if others than its owner and group may read it.
+/// The text of the file without the end of its last line. `what`: the name of the file in errors.
+/// Error: `failure`, also if others than its owner and group may read it.
 Result<std::string> read_secret(const std::string& path, std::string_view what);
-/// The one word of the file. Error: as above, and if the file is not one word, or the word is too short to be
-/// secret.
+/// The one word of the file. Error: as above, and if the file is not one word, or the word is too
+/// short to be secret.
 Result<std::string> read_token(const std::string& path);
 
 }  // namespace berth::http

@@ -55,7 +55,8 @@ Result<Agent> agent_of(const AgentEntry& entry) {
   return agent;
 }
 
-/// Agents without a name are called by their host, and where several are on one host, by their port too.
+/// Agents without a name are called by their host, and where several are on one host, by their port
+/// too.
 void name_by_host(std::vector<Agent>& agents) {
   std::map<std::string, unsigned> on_host;
   for (const Agent& agent : agents) on_host[agent.name.empty() ? agent.peer->host : agent.name] += 1;

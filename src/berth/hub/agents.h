@@ -32,13 +32,13 @@ struct AgentEntry {
 
 /// "node02=http://node02:1080", "http://node02:1080", "self".
 AgentEntry agent_from_word(std::string_view word, const http::AgentAccess& access);
-/// The agents of a TOML file. `access` counts for what the file does not say; but `insecure` must be said for
-/// each agent. Error: `failure`, with file, line and what is allowed.
+/// The agents of a TOML file. `access` counts for what the file does not say; but `insecure` must
+/// be said for each agent. Error: `failure`, with file, line and what is allowed.
 Result<std::vector<AgentEntry>> agents_from_toml(std::string_view path, std::string_view text,
                                                  const http::AgentAccess& access);
 
-/// All agents that the settings name; reads the files and tokens. Error: `failure` or `usage`, with the place
-/// of the mistake.
+/// All agents that the settings name; reads the files and tokens. Error: `failure` or `usage`, with
+/// the place of the mistake.
 Result<std::vector<Agent>> read_agents(const http::HubSettings& settings);
 
 }  // namespace berth::hub

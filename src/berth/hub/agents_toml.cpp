@@ -10,8 +10,8 @@
 namespace berth::hub {
 namespace {
 
-/// Where in the file something is read, and who may say it: an agent, or the head of the file for all of
-/// them.
+/// Where in the file something is read, and who may say it: an agent, or the head of the file for
+/// all of them.
 struct AgentTable {
   std::string_view path;
   AgentEntry& entry;

@@ -1,4 +1,5 @@
-// A coroutine a host. As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
+// A coroutine a host. As in http_server.cpp, what is handed to a coroutine is a variable, never a
+// temporary.
 #include "berth/hub/hub.h"
 
 #include <fmt/format.h>
@@ -111,7 +112,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   }
 
  private:
-  /// The first time all at once, and then spread over the interval, so that work and traffic are even.
+  /// The first time all at once, and then spread over the interval, so that work and traffic are
+  /// even.
   void begin(const std::vector<std::shared_ptr<Polled>>& fresh) {
     const Moment now = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < fresh.size(); ++i) {
@@ -140,7 +142,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     asio::co_spawn(loop_, ask_again_and_again(shared_from_this(), std::move(polled)), asio::detached);
   }
 
-  /// Where memory ends in the middle of an answer, the coroutine ends without a word. It must begin again.
+  /// Where memory ends in the middle of an answer, the coroutine ends without a word. It must begin
+  /// again.
   struct Revival {
     std::shared_ptr<Body> body;
     std::shared_ptr<Polled> polled;
@@ -197,7 +200,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     return std::max(now, asked + pause_after(every_, polled.failures, chance));
   }
 
-  /// An answer becomes values, and they text again, beside the loop: that takes what the agent likes.
+  /// An answer becomes values, and they text again, beside the loop: that takes what the agent
+  /// likes.
   net::Task<> take(std::shared_ptr<Polled> polled, Result<http::Response> answer) {
     // Without a tag, the one of an answer before says nothing of this one.
     if (answer && answer->status == 200) polled->tag = answer->tag;
@@ -222,8 +226,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     settle(polled, {.host = std::move(news.host), .entry = http::make_part(std::move(news.entry))});
   }
 
-  /// An unchanged host is not sent again, but for the time when it was seen, which is told with what is new
-  /// next.
+  /// An unchanged host is not sent again, but for the time when it was seen, which is told with
+  /// what is new next.
   void settle(Polled& polled, Made made) {
     auto& [host, entry, change] = made;
     if (host.report != polled.posted.host->report && !has_room(polled, entry.text->size()))

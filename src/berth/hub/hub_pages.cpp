@@ -136,8 +136,8 @@ std::size_t most_of_answer(std::size_t agents) {
 namespace {
 
 constexpr std::size_t kMostOfHosts = 64U << 20U;
-/// The values, what they are written as, and that compressed: what a process or a waiter takes beside its
-/// text.
+/// The values, what they are written as, and that compressed: what a process or a waiter takes
+/// beside its text.
 constexpr std::size_t kForEachByte = 4;
 
 }  // namespace

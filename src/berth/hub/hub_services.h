@@ -20,8 +20,9 @@ struct AgentNow {
   bool is_up = false;
 };
 
-/// Answers of a hub for which it asks agents when a client asks: the history of a device, the timeline of a
-/// host, and the hours of users, which it adds up from their answers. All of it happens on the loop.
+/// Answers of a hub for which it asks agents when a client asks: the history of a device, the
+/// timeline of a host, and the hours of users, which it adds up from their answers. All of it
+/// happens on the loop.
 class HubServices {
  public:
   /// `own`: the services of this machine, for the agent "self".
@@ -45,8 +46,8 @@ class HubServices {
   using Answered = std::function<void(const Result<http::Response>&)>;
   struct UsageCollection;
 
-  /// Asks one agent once, over a connection of its own, because the open connection is for the hub's own
-  /// questions.
+  /// Asks one agent once, over a connection of its own, because the open connection is for the
+  /// hub's own questions.
   void ask(const Agent& agent, const std::string& path, const http::Parameters& parameters,
            Answered answered);
 

@@ -71,8 +71,8 @@ class Attachment {
   }
 
  private:
-  // A terminal that has room for a part of a write blocks the whole of it, and then no key is read. It is
-  // opened anew, since the shell's own descriptor would be changed with it.
+  // A terminal that has room for a part of a write blocks the whole of it, and then no key is read.
+  // It is opened anew, since the shell's own descriptor would be changed with it.
   static sys::Descriptor own_screen() {
     sys::Descriptor screen(::open("/proc/self/fd/1", O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
     return screen ? std::move(screen) : sys::Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));

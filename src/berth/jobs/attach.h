@@ -5,10 +5,10 @@
 
 namespace berth::jobs {
 
-/// Connects the terminal of this process to that of a running task, until `detach_key` is typed or the task
-/// ends. Its end is told, with its exit status; after the key the status is 0. Neither this process nor its
-/// end changes anything for the job. Error: `usage` without a terminal, or for an array; `failure` where the
-/// task has no terminal, does not run, or goes on without one.
+/// Connects the terminal of this process to that of a running task, until `detach_key` is typed or
+/// the task ends. Its end is told, with its exit status; after the key the status is 0. Neither
+/// this process nor its end changes anything for the job. Error: `usage` without a terminal, or for
+/// an array; `failure` where the task has no terminal, does not run, or goes on without one.
 Result<command::Output> attach(const JobSpool& spool, const NumberedJob& job, char detach_key);
 
 }  // namespace berth::jobs

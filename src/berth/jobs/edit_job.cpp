@@ -1,6 +1,6 @@
-// All that is written of the job itself is one append, which counts as a whole or not at all. `berth __job`
-// writes that its command begins, and then reads; an edit writes, and then reads. So one of both sees the
-// other.
+// All that is written of the job itself is one append, which counts as a whole or not at all.
+// `berth __job` writes that its command begins, and then reads; an edit writes, and then reads. So
+// one of both sees the other.
 
 #include "berth/jobs/edit_job.h"
 
@@ -32,7 +32,8 @@ std::string_view name_of_option(std::string_view word) {
   return word.substr(0, word.find('='));
 }
 
-// Each option takes the place of the same one: twice the same, or in another order, would be another request.
+// Each option takes the place of the same one: twice the same, or in another order, would be
+// another request.
 std::vector<std::string> with_options(std::vector<std::string> request,
                                       const std::vector<std::string>& options) {
   std::set<std::string_view> replaced;

@@ -20,8 +20,8 @@
 namespace berth::jobs {
 namespace {
 
-// A cut in an output is a hole in its file, which reads as NULs. Gives how many bytes are to be read up to
-// the next.
+// A cut in an output is a hole in its file, which reads as NULs. Gives how many bytes are to be
+// read up to the next.
 std::size_t skip_cut(int file, std::size_t most) {
   const off_t at = ::lseek(file, 0, SEEK_CUR);
   const off_t data = ::lseek(file, at, SEEK_DATA);

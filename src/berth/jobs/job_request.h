@@ -14,8 +14,8 @@ struct JobRequest {
   command::FarOptions far;
 };
 
-/// Adds the options of `berth run` that a job keeps. Those that the user gives are also added to `given`, as
-/// words for read_job_request.
+/// Adds the options of `berth run` that a job keeps. Those that the user gives are also added to
+/// `given`, as words for read_job_request.
 void add_job_request(command::Syntax& syntax, JobRequest& request, std::vector<std::string>& given);
 
 /// The request of a job, settled. Error: `usage`, as on the command line.

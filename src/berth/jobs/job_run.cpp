@@ -1,4 +1,5 @@
-// Runs a task once, as the step says (src/berth/jobs/model/task_run.h), which holds the order that counts.
+// Runs a task once, as the step says (src/berth/jobs/model/task_run.h), which holds the order that
+// counts.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,7 +40,8 @@ using Clock = std::chrono::steady_clock;
 
 // The status of one that is not to be run, or not now.
 constexpr int kNotNow = 75;
-// How often the size of the output is looked at: what a job prints in between is over the bound for as long.
+// How often the size of the output is looked at: what a job prints in between is over the bound for
+// as long.
 constexpr std::chrono::milliseconds kOutputPeriod{250};
 // How often it is looked at whether the tenant is still there.
 constexpr std::chrono::seconds kTenantLookPeriod{5};
@@ -181,7 +183,8 @@ class TaskRun {
     BERTH_LET(auto made, sys::make_pseudo_terminal("the job"));
     terminal_ = std::make_unique<JobTerminal>(std::move(made));
     hooks.terminal = terminal_->of_command();
-    // A job that was submitted by a program may have none, and then no program would paint a screen.
+    // A job that was submitted by a program may have none, and then no program would paint a
+    // screen.
     if (command::variable("TERM").empty()) hooks.environment.emplace_back("TERM", "xterm");
     return {};
   }
@@ -358,8 +361,8 @@ class TaskRun {
   std::uint64_t missing_bytes_ = 0;  ///< of the output, by the last look
 };
 
-// `path` is that of the spool and, behind it, the task: "/…/12". The status is for whoever looks on: the
-// runner reads the spool.
+// `path` is that of the spool and, behind it, the task: "/…/12". The status is for whoever looks
+// on: the runner reads the spool.
 Result<int> run_task(command::Environment& environment, std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const auto id = slash == std::string_view::npos ? std::nullopt : task_id_from_text(path.substr(slash + 1));

@@ -1,7 +1,7 @@
-// The runner lives only while there is work, and holds nothing that is lost with it: what it knows it reads
-// anew from the spool, and what it starts goes on without it. It leases nothing. For all jobs that ask for
-// the same it has one `berth run` in the line of the machine; when that one starts its command, it sends the
-// next. What it does when is in src/berth/jobs/model/runner.h.
+// The runner lives only while there is work, and holds nothing that is lost with it: what it knows
+// it reads anew from the spool, and what it starts goes on without it. It leases nothing. For all
+// jobs that ask for the same it has one `berth run` in the line of the machine; when that one
+// starts its command, it sends the next. What it does when is in src/berth/jobs/model/runner.h.
 
 #include "berth/jobs/job_runner.h"
 
@@ -43,8 +43,8 @@ constexpr const char* kRunnerName = "berth __jobs";
 constexpr rlim_t kOpenFiles = 256;
 constexpr std::string_view kTenantLeft = "the program that it was submitted for has ended";
 
-/// The process of a task that is in the queue or runs: a child of ours, or one that an earlier runner has
-/// started.
+/// The process of a task that is in the queue or runs: a child of ours, or one that an earlier
+/// runner has started.
 struct LiveTask {
   TaskId id;  ///< of job 0: it has gone on with another task
   std::optional<sys::Child> child{};

@@ -6,14 +6,15 @@
 
 namespace berth::jobs {
 
-/// The jobs of this user on this machine. Makes no files: if nothing was ever submitted, there are no jobs.
+/// The jobs of this user on this machine. Makes no files: if nothing was ever submitted, there are
+/// no jobs.
 Result<JobSpool> open_spool();
 
 /// Error: there is no runner, and one could not work under the limits of this process.
 Result<void> can_have_runner(const JobSpool& spool);
 
-/// Makes sure that there is a runner, and that it looks at the task `news`. Error: the runner could not be
-/// started, or `can_have_runner`.
+/// Makes sure that there is a runner, and that it looks at the task `news`. Error: the runner could
+/// not be started, or `can_have_runner`.
 Result<void> ensure_runner(const JobSpool& spool, TaskId news);
 
 }  // namespace berth::jobs

@@ -1,6 +1,6 @@
-// A job comes into being by one rename, so that whoever is killed, or finds the disk full, leaves nothing
-// that could be taken for a job. What is added later is appended, and what excludes is a lock of the
-// kernel's.
+// A job comes into being by one rename, so that whoever is killed, or finds the disk full, leaves
+// nothing that could be taken for a job. What is added later is appended, and what excludes is a
+// lock of the kernel's.
 
 #include "berth/jobs/job_spool.h"
 
@@ -44,12 +44,13 @@ constexpr const char* kBell = "bell";
 constexpr const char* kScript = "script";
 // Others who submit hold it for some milliseconds, a slow disk's fsync included.
 constexpr std::chrono::milliseconds kPatience = 10s;
-// So that a disk that fills up while a job waits or runs can keep that it was cancelled, and how it ended.
+// So that a disk that fills up while a job waits or runs can keep that it was cancelled, and how it
+// ended.
 constexpr off_t kReserved = 4096;
 constexpr std::uint64_t kNoRoom = 64 << 10;
 
-// The folder of this machine in the folder of all machines. A machine that was given another name keeps the
-// folder that it has.
+// The folder of this machine in the folder of all machines. A machine that was given another name
+// keeps the folder that it has.
 std::string machine_folder(const std::string& parent) {
   const std::string word = store::machine_word();
   const std::string ending = word.substr(sys::host_name().size());
@@ -151,8 +152,8 @@ void remove_folder(int parent, const char* name) {
   ::unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-// nullopt: there is none. The files are this user's own, and ten thousand are read for one `berth jobs`: what
-// can be done without a call is.
+// nullopt: there is none. The files are this user's own, and ten thousand are read for one `berth
+// jobs`: what can be done without a call is.
 Result<std::optional<std::string>> read_file(int folder, const std::string& name) {
   const sys::Descriptor file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file) {
@@ -403,15 +404,16 @@ Result<void> JobSpool::note_wish(std::uint64_t number, std::vector<TaskEvent> ev
   if (const auto room = reserve(file.get(), status.st_size); !room)
     return not_written(room.error(), fmt::format("{}/{}", path_, name));
   BERTH_DO(append({number, {}}, std::move(events)));
-  // It counts now, and to say that nothing has changed would be untrue: a disk that does not keep it keeps
-  // the job as it was.
+  // It counts now, and to say that nothing has changed would be untrue: a disk that does not keep
+  // it keeps the job as it was.
   ::fdatasync(file.get());
   return {};
 }
 
 Result<std::optional<JobSpool::Told>> JobSpool::told(std::uint64_t number) const {
   if (!folder_) return std::nullopt;
-  // The state first: an edit that comes between is not seen, and the job is told as it was before it.
+  // The state first: an edit that comes between is not seen, and the job is told as it was before
+  // it.
   BERTH_LET(const auto text, read_unless_empty(folder_.get(), file_of({number, {}}, "state")));
   const bool is_edited = text && text->contains("[edited]");
   BERTH_LET(auto job, job_of_edit(number, is_edited ? whole_of(text).edit : 0));

@@ -24,50 +24,54 @@ struct Tenant {
 };
 
 /// The jobs of a user on this machine, as files in one folder that nobody else writes
-/// (docs/jobs-protocol.md). The files describe the jobs. A lock, which the kernel holds, says that a task has
-/// a process.
+/// (docs/jobs-protocol.md). The files describe the jobs. A lock, which the kernel holds, says that
+/// a task has a process.
 class JobSpool {
  public:
-  /// The folder of this user's jobs on this machine: below $XDG_STATE_HOME, else ~/.local/state. If that is
-  /// on a network, whose locks cannot be trusted: below /var/tmp. Error: `failure` if there is no home.
+  /// The folder of this user's jobs on this machine: below $XDG_STATE_HOME, else ~/.local/state. If
+  /// that is on a network, whose locks cannot be trusted: below /var/tmp. Error: `failure` if there
+  /// is no home.
   static Result<std::string> standard_path();
-  /// Opens a spool. A missing spool has no jobs, and is not made. Error: `failure`, also if it belongs to
-  /// another user.
+  /// Opens a spool. A missing spool has no jobs, and is not made. Error: `failure`, also if it
+  /// belongs to another user.
   static Result<JobSpool> open(const std::string& path);
   /// The same, to add jobs: makes the spool if it is missing.
   static Result<JobSpool> make(const std::string& path);
 
   const std::string& path() const { return path_; }
 
-  /// The right to add jobs and to remove them: nobody else does either as long as the descriptor is open.
-  /// Waits for another process that has it, for 10 s at most. Error: `failure`. REQUIRES: `make`.
+  /// The right to add jobs and to remove them: nobody else does either as long as the descriptor is
+  /// open. Waits for another process that has it, for 10 s at most. Error: `failure`. REQUIRES:
+  /// `make`.
   Result<sys::Descriptor> hold_numbers() const;
-  /// Adds a job whole, or not at all, and gives its number, which no other job here ever had. What the job
-  /// says is on the disk when this returns, its name after keep_names(). `numbers`: of hold_numbers().
-  /// `environment`: the variables that its command gets. `script`: the text that Job::has_script or
-  /// Job::lines_of means.
+  /// Adds a job whole, or not at all, and gives its number, which no other job here ever had. What
+  /// the job says is on the disk when this returns, its name after keep_names(). `numbers`: of
+  /// hold_numbers(). `environment`: the variables that its command gets. `script`: the text that
+  /// Job::has_script or Job::lines_of means.
   Result<std::uint64_t> add(const sys::Descriptor& numbers, const Job& job,
                             const std::vector<std::string>& environment, std::string_view script = {});
-  /// Whether the disk of the jobs takes more: with too little left, what a job writes fails, and none can
-  /// start.
+  /// Whether the disk of the jobs takes more: with too little left, what a job writes fails, and
+  /// none can start.
   bool has_room() const;
-  /// Waits until the names of all jobs are on the disk. Error: if the machine went down now, jobs that were
-  /// added last might be gone. They are there all the same, and are run.
+  /// Waits until the names of all jobs are on the disk. Error: if the machine went down now, jobs
+  /// that were added last might be gone. They are there all the same, and are run.
   Result<void> keep_names() const;
   /// The numbers of all jobs, in order.
   Result<std::vector<std::uint64_t>> numbers() const;
   /// nullopt: there is no job with this number, or no longer.
   Result<std::optional<Job>> job(std::uint64_t number) const;
   Result<std::vector<std::string>> environment(std::uint64_t number) const;
-  /// Error: `failure` if the job was removed. A process that waits for a job asks this now and then.
+  /// Error: `failure` if the job was removed. A process that waits for a job asks this now and
+  /// then.
   Result<void> still_has(std::uint64_t number) const;
   /// The state of a task now. A task of a removed job counts as waiting.
   Result<TaskStanding> standing(TaskId id) const;
-  /// The states of all tasks of a job, in the order of `tasks_of`. Reads no files of tasks without events.
-  /// `before`: an earlier answer; tasks of which nothing was left then are not read again.
+  /// The states of all tasks of a job, in the order of `tasks_of`. Reads no files of tasks without
+  /// events. `before`: an earlier answer; tasks of which nothing was left then are not read again.
   Result<std::vector<TaskStanding>> standings(std::uint64_t number, const Job& job,
                                               const std::vector<TaskStanding>& before = {}) const;
-  /// A job with the states of all its tasks, nullopt as `job`: what a list of ten thousand reads of each.
+  /// A job with the states of all its tasks, nullopt as `job`: what a list of ten thousand reads of
+  /// each.
   struct Told {
     Job job;
     std::vector<TaskStanding> standings;
@@ -75,30 +79,33 @@ class JobSpool {
   Result<std::optional<Told>> told(std::uint64_t number) const;
   /// What was said of the job as a whole: that an array was cancelled, or is held, and its place.
   Result<TaskStanding> as_a_whole(std::uint64_t number) const;
-  /// Gives the job another request, and notes these events: it is edited as a whole, or not at all. No effect
-  /// on tasks that run. `numbers`: of hold_numbers(). Error: `failure`; the job is as it was.
+  /// Gives the job another request, and notes these events: it is edited as a whole, or not at all.
+  /// No effect on tasks that run. `numbers`: of hold_numbers(). Error: `failure`; the job is as it
+  /// was.
   Result<void> edit(const sys::Descriptor& numbers, std::uint64_t number, const Job& edited,
                     std::vector<TaskEvent> events) const;
-  /// Appends what a user wants of a job, and keeps room for what may happen to it later, as on a disk that
-  /// fills up. Error: `failure`; none of the events counts.
+  /// Appends what a user wants of a job, and keeps room for what may happen to it later, as on a
+  /// disk that fills up. Error: `failure`; none of the events counts.
   Result<void> note_wish(std::uint64_t number, std::vector<TaskEvent> events) const;
   /// Removes a job and all of its files. REQUIRES: all of its tasks are over.
   Result<void> forget(std::uint64_t number);
 
-  /// The processes that share the lock of the task, as far as we may know: all its living processes.
+  /// The processes that share the lock of the task, as far as we may know: all its living
+  /// processes.
   std::vector<pid_t> holders(TaskId id) const;
-  /// Those that the command of a task that is over has started, also where they do not share the lock any
-  /// more.
+  /// Those that the command of a task that is over has started, also where they do not share the
+  /// lock any more.
   std::vector<pid_t> left_of(TaskId id, const TaskStanding& standing) const;
-  /// Takes the lock of the task, for all processes that share the descriptor. Empty: another process has it.
+  /// Takes the lock of the task, for all processes that share the descriptor. Empty: another
+  /// process has it.
   Result<sys::Descriptor> hold(TaskId id) const;
-  /// Appends an event; fills in the time and the boot. `durable`: the event is on the disk when this returns.
-  /// Error: `failure`; the event then does not count.
+  /// Appends an event; fills in the time and the boot. `durable`: the event is on the disk when
+  /// this returns. Error: `failure`; the event then does not count.
   Result<void> append(TaskId id, TaskEvent event, bool durable = false) const;
   /// The same for several events. A reader sees all of them or none.
   Result<void> append(TaskId id, std::vector<TaskEvent> events, bool durable = false) const;
-  /// Whether this is the first call for the job with this word, which becomes part of a file name. False also
-  /// if the file cannot be made.
+  /// Whether this is the first call for the job with this word, which becomes part of a file name.
+  /// False also if the file cannot be made.
   bool claim(std::uint64_t number, const std::string& word) const;
   /// The file for the output of the task, made if it is missing.
   Result<sys::Descriptor> output(TaskId id) const;
@@ -119,8 +126,8 @@ class JobSpool {
   Result<bool> has_runner() const;
   /// The descriptor from which the runner reads what `ring` writes. Error: `failure`.
   Result<sys::Descriptor> bell() const;
-  /// Tells the runner, if there is one, which task has news; without an index, all tasks of the job. Never
-  /// waits.
+  /// Tells the runner, if there is one, which task has news; without an index, all tasks of the
+  /// job. Never waits.
   void ring(TaskId id) const;
 
  private:

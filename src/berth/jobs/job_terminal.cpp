@@ -201,7 +201,8 @@ void JobTerminal::hear(Attached& from) {
   if (const auto* size = std::get_if<WindowSize>(&*heard)) resize(*size, !std::exchange(from.has_size, true));
 }
 
-// A program that paints its screen does so when its size changes. Who comes to it has nothing on theirs yet.
+// A program that paints its screen does so when its size changes. Who comes to it has nothing on
+// theirs yet.
 void JobTerminal::resize(const WindowSize& size, bool is_first_of_it) {
   const int ours = terminal_.ours.get();
   winsize before{};
@@ -238,8 +239,8 @@ void JobTerminal::send_to(Attached& to, const RecentlyShown& recent) {
 void JobTerminal::forget_those_gone() {
   if (std::erase_if(attached_, [](const Attached& each) { return each.gone; }) == 0 || !attached_.empty())
     return;
-  // The job may let Ctrl-S hold its output, and nobody is left who could let it go on. The kernel lets go on
-  // only what it was told in the same way to hold.
+  // The job may let Ctrl-S hold its output, and nobody is left who could let it go on. The kernel
+  // lets go on only what it was told in the same way to hold.
   ::tcflow(terminal_.theirs.get(), TCOOFF);
   ::tcflow(terminal_.theirs.get(), TCOON);
 }

@@ -13,10 +13,10 @@
 
 namespace berth::jobs {
 
-/// The terminal of a task, kept by its process. What it shows goes into the log, and to all terminals that
-/// are attached to it; what is typed at any of these is typed here. A thread of its own does that, whatever
-/// the process waits for. The command never waits for an attached terminal, and for the log only as a command
-/// without a terminal does.
+/// The terminal of a task, kept by its process. What it shows goes into the log, and to all
+/// terminals that are attached to it; what is typed at any of these is typed here. A thread of its
+/// own does that, whatever the process waits for. The command never waits for an attached terminal,
+/// and for the log only as a command without a terminal does.
 class JobTerminal {
  public:
   explicit JobTerminal(sys::PseudoTerminal terminal);
@@ -26,8 +26,9 @@ class JobTerminal {
 
   /// As JobCommand::terminal.
   int of_command() const { return terminal_.theirs.get(); }
-  /// The command is about to start. From now on the terminal can be reached at the socket `path`. `log`: gets
-  /// what the terminal shows. Error: `failure`. REQUIRES: it was not called before; the lock of the task.
+  /// The command is about to start. From now on the terminal can be reached at the socket `path`.
+  /// `log`: gets what the terminal shows. Error: `failure`. REQUIRES: it was not called before; the
+  /// lock of the task.
   Result<void> begin(const std::string& path, int log);
   /// The command has ended: what it has printed is in the log when this returns.
   void write_out();

@@ -9,8 +9,8 @@
 
 namespace berth::jobs {
 
-/// The user's jobs on each of these hosts, asked through ssh, all at once; `states`: those in these states
-/// alone, all if there are none. A host that does not answer is in `missing`.
+/// The user's jobs on each of these hosts, asked through ssh, all at once; `states`: those in these
+/// states alone, all if there are none. A host that does not answer is in `missing`.
 view::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts,
                                const std::vector<std::string>& states = {});
 

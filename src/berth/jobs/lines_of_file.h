@@ -21,7 +21,8 @@ struct Earlier {
 };
 Result<Earlier> earlier_of(const JobSpool& spool, const Job& job);
 
-/// Leaves out a line for each time that its command has ended well. `lines`: their numbers in `text`.
+/// Leaves out a line for each time that its command has ended well. `lines`: their numbers in
+/// `text`.
 void leave_out(std::vector<unsigned>& lines, std::string_view text, DoneCommands done);
 
 }  // namespace berth::jobs

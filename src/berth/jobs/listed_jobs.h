@@ -14,14 +14,15 @@ namespace berth::jobs {
 /// All jobs of the spool. `told` says in whole lines what could not be read.
 Result<std::vector<NumberedJob>> all_jobs(const JobSpool& spool, std::string& told);
 
-/// All jobs of the spool as they are shown, an array as one. `told` says in whole lines what could not be
-/// read.
+/// All jobs of the spool as they are shown, an array as one. `told` says in whole lines what could
+/// not be read.
 Result<std::vector<view::ListedTask>> all_listed(const JobSpool& spool, std::string& told);
 
 /// Says of each task that stands in the queue, and has no reason yet, behind whom it stands there.
 void say_behind_whom(std::vector<view::ListedTask>& tasks);
 
-/// Why this task waits, as `berth jobs` says it; "": it is about to join the queue, or cannot be read.
+/// Why this task waits, as `berth jobs` says it; "": it is about to join the queue, or cannot be
+/// read.
 std::string why_it_waits(const JobSpool& spool, TaskId id);
 
 /// Why a job waits.
@@ -50,8 +51,8 @@ void note_shown(const JobSpool& spool);
 std::vector<view::ListedTask> listed_tasks(const JobSpool& spool, std::vector<NumberedJob> jobs,
                                            std::string& told);
 
-/// `--state STATE`, as often as the user likes: adds to `states` the names of states that the table of jobs
-/// shows.
+/// `--state STATE`, as often as the user likes: adds to `states` the names of states that the table
+/// of jobs shows.
 command::Option state_option(std::vector<std::string>& states);
 
 /// The arguments for which `state_option` adds these states.
@@ -60,8 +61,8 @@ std::vector<std::string> state_arguments(const std::vector<std::string>& states)
 /// Leaves the tasks in these states; all if there are none.
 void keep_states(std::vector<view::ListedTask>& tasks, const std::vector<std::string>& states);
 
-/// The last `lines` lines of a task's output, at most `bytes` bytes. What was cut out of the middle reads as
-/// NULs, and is left out. "": it has printed nothing yet.
+/// The last `lines` lines of a task's output, at most `bytes` bytes. What was cut out of the middle
+/// reads as NULs, and is left out. "": it has printed nothing yet.
 Result<std::string> end_of_output(const std::string& path, std::size_t lines, std::size_t bytes);
 
 }  // namespace berth::jobs

@@ -14,8 +14,8 @@
 namespace berth::jobs {
 namespace {
 
-// As systemd reads them: the main file, then all drop-ins by their names, of which one in /etc hides that in
-// /usr.
+// As systemd reads them: the main file, then all drop-ins by their names, of which one in /etc
+// hides that in /usr.
 std::vector<std::string> logind_settings() {
   std::vector<std::string> settings;
   for (const char* main : {"/usr/lib/systemd/logind.conf", "/etc/systemd/logind.conf"}) {

@@ -32,8 +32,8 @@ bool runs_task(const TaskStanding& standing) {
   return stat && stat->start_ticks == standing.pid_start_ticks && !stat->ended();
 }
 
-// Its `berth run` knows what to do with all that it has started. Where that was killed, the rest is asked
-// here, and the runner ends what does not heed it.
+// Its `berth run` knows what to do with all that it has started. Where that was killed, the rest is
+// asked here, and the runner ends what does not heed it.
 void ask_to_end(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
   if (runs_task(standing)) {
     sys::ask_to_cancel(static_cast<pid_t>(standing.pid));
@@ -44,7 +44,8 @@ void ask_to_end(const JobSpool& spool, TaskId id, const TaskStanding& standing) 
   [[maybe_unused]] const auto runner = ensure_runner(spool, id);
 }
 
-// A process that was sent into the line just before its task was cancelled has the lock until it sees that.
+// A process that was sent into the line just before its task was cancelled has the lock until it
+// sees that.
 Result<sys::Descriptor> hold_soon(const JobSpool& spool, TaskId id) {
   const auto until = std::chrono::steady_clock::now() + kSeesItsEnd;
   for (;;) {
@@ -54,7 +55,8 @@ Result<sys::Descriptor> hold_soon(const JobSpool& spool, TaskId id) {
   }
 }
 
-// A task that was granted its GPUs while it was cancelled may have been ended before it could say why.
+// A task that was granted its GPUs while it was cancelled may have been ended before it could say
+// why.
 Result<void> say_why(const JobSpool& spool, const std::vector<TaskId>& tasks,
                      const std::vector<TaskStanding>& before, std::vector<TaskStanding>& after,
                      const TaskEvent& cancelled) {

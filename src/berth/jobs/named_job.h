@@ -27,26 +27,28 @@ struct NumberedJob {
 /// The states of these tasks, in the order of `tasks`.
 Result<std::vector<TaskStanding>> standings_of(const JobSpool& spool, const NumberedJob& job);
 
-/// The jobs, or tasks of them, that these words mean: "12", "12.7". Error: `usage` for what is no number;
-/// `failure` when there is no such job.
+/// The jobs, or tasks of them, that these words mean: "12", "12.7". Error: `usage` for what is no
+/// number; `failure` when there is no such job.
 Result<std::vector<NumberedJob>> named_jobs(const JobSpool& spool, const std::vector<std::string>& words);
 
-/// The job of this user that the word means. nullopt: the word is no job's number, or there is no such job.
+/// The job of this user that the word means. nullopt: the word is no job's number, or there is no
+/// such job.
 Result<std::optional<NumberedJob>> job_named(const JobSpool& spool, std::string_view word);
 
-/// Cancels a job, or one task of it: if it waits, it never runs; if it runs, or has left something behind, it
-/// is ended as supervise/model/job_end.h says. Returns when nothing of it lives any more, with what happened
-/// in words. Error: `failure` if that was so already; `timed_out` if something of it still lives after
-/// `patience`; its end goes on. `reason`: is shown with the job later; "": its user has cancelled it.
+/// Cancels a job, or one task of it: if it waits, it never runs; if it runs, or has left something
+/// behind, it is ended as supervise/model/job_end.h says. Returns when nothing of it lives any
+/// more, with what happened in words. Error: `failure` if that was so already; `timed_out` if
+/// something of it still lives after `patience`; its end goes on. `reason`: is shown with the job
+/// later; "": its user has cancelled it.
 Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
                                std::chrono::milliseconds patience, std::string_view reason = "");
 
-/// Makes the tasks wait again that are over and have not ended well. Gives how many they are. Error:
-/// `failure` if a process of such a task still lives.
+/// Makes the tasks wait again that are over and have not ended well. Gives how many they are.
+/// Error: `failure` if a process of such a task still lives.
 Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job);
 
-/// Removes jobs that are over, with all that they have printed. Error, and none is removed: `usage` for one
-/// task of a job; `failure` if one is not over, or a process of it still lives.
+/// Removes jobs that are over, with all that they have printed. Error, and none is removed: `usage`
+/// for one task of a job; `failure` if one is not over, or a process of it still lives.
 Result<void> forget_jobs(JobSpool& spool, const std::vector<NumberedJob>& jobs);
 
 /// Between SIGTERM and SIGKILL, as the site says.
@@ -57,13 +59,13 @@ struct JobsEnd {
   int status = 0;    ///< of the first job that did not end with 0
   std::string told;  ///< about jobs that did not end by themselves, whole lines
 };
-/// Returns when all these jobs are over. Error: `failure` if one is removed from the spool meanwhile;
-/// `timed_out` at the time `until`.
+/// Returns when all these jobs are over. Error: `failure` if one is removed from the spool
+/// meanwhile; `timed_out` at the time `until`.
 Result<JobsEnd> wait_for_jobs(const JobSpool& spool, const std::vector<NumberedJob>& jobs,
                               std::optional<std::chrono::steady_clock::time_point> until = {});
 
-/// Sleeps for a moment too short to notice. Waiting for a job polls, because no event of a job can wake any
-/// number of processes.
+/// Sleeps for a moment too short to notice. Waiting for a job polls, because no event of a job can
+/// wake any number of processes.
 void sleep_a_moment();
 
 }  // namespace berth::jobs

@@ -259,7 +259,8 @@ Result<std::uint64_t> add_job(JobSpool& spool, const sys::Descriptor& numbers, J
   job.rivals = rivals_of(job.request, environment);
   job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
   BERTH_LET(const std::uint64_t number, spool.add(numbers, job, environment, script));
-  // From its name on a runner may start it: to say now that nothing was submitted would have it run twice.
+  // From its name on a runner may start it: to say now that nothing was submitted would have it run
+  // twice.
   if (const auto kept = spool.keep_names(); !kept)
     command::print_message(
         fmt::format("job {} is submitted, but if this machine goes down soon, the job may be lost: {}",

@@ -19,16 +19,16 @@ struct Submission {
   JobRequest request;
 };
 
-/// Adds the options that say how to run each task of a job, including those of its request. The options of
-/// the request that the user gives are also added to `given`, as `add_job_request` does.
+/// Adds the options that say how to run each task of a job, including those of its request. The
+/// options of the request that the user gives are also added to `given`, as `add_job_request` does.
 void add_task_options(command::Syntax& syntax, Submission& submission, std::vector<std::string>& given);
 
 /// Checks all options together. Error: `usage`.
 Result<void> settle(Submission& submission);
 
-/// Refuses a job that this machine could never start, as `berth run` does. A job for other hosts passes, and
-/// so does every job if the machine cannot be looked at. Error: `impossible`, with the reasons of all
-/// devices; `usage`.
+/// Refuses a job that this machine could never start, as `berth run` does. A job for other hosts
+/// passes, and so does every job if the machine cannot be looked at. Error: `impossible`, with the
+/// reasons of all devices; `usage`.
 Result<void> check_possible_here(command::Environment& environment, const Submission& submission);
 
 /// The spool of this user on this machine, made if it is missing.

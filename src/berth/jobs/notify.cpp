@@ -1,5 +1,6 @@
-// A notice is sent by a process of its own, which nobody waits for: a hook that hangs holds up neither the
-// job nor its lease, and what a job has told of is marked by a file that only one can make.
+// A notice is sent by a process of its own, which nobody waits for: a hook that hangs holds up
+// neither the job nor its lease, and what a job has told of is marked by a file that only one can
+// make.
 
 #include "berth/jobs/notify.h"
 
@@ -121,7 +122,8 @@ std::string text_variable(const char* name) {
   return std::string(sys::variable(name));
 }
 
-/// Sends one notice, which its environment tells, and says what became of that where it was not sent.
+/// Sends one notice, which its environment tells, and says what became of that where it was not
+/// sent.
 class NotifyCommand : public command::Command {
  public:
   command::Syntax syntax() override {

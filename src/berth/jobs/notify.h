@@ -21,27 +21,27 @@ struct Notice {
   std::string used{};  ///< what the run had and used, in words; "": not known
 };
 
-/// Variables for the process that sends a notice. They name the folder in which to run a command of the
-/// user's, and the process on whose terminal to say that a notice could not be sent. That process has neither
-/// itself.
+/// Variables for the process that sends a notice. They name the folder in which to run a command of
+/// the user's, and the process on whose terminal to say that a notice could not be sent. That
+/// process has neither itself.
 inline constexpr std::string_view kNotifyFolder = "BERTH_NOTIFY_FOLDER";
 inline constexpr std::string_view kNotifyTerminal = "BERTH_NOTIFY_TERMINAL";
 
 void add_notify_options(command::Syntax& syntax, std::string_view group, NoticeWish& wish);
 
-/// Starts a process for each target, and does not wait for it. `environment`: what a command of the user's
-/// gets. `spool`: the spool of the job, which records a notice that could not be sent; nullptr: the error
-/// stream says so.
+/// Starts a process for each target, and does not wait for it. `environment`: what a command of the
+/// user's gets. `spool`: the spool of the job, which records a notice that could not be sent;
+/// nullptr: the error stream says so.
 void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std::string> environment,
                   const JobSpool* spool);
 
-/// Sends the notice of the end of a job whose tasks are all over, or of its first start. The second process
-/// that tries does nothing. If something cannot be read, the next process that looks sends the notice.
-/// `used`: what the run had and used, in words; "" if that is not known.
+/// Sends the notice of the end of a job whose tasks are all over, or of its first start. The second
+/// process that tries does nothing. If something cannot be read, the next process that looks sends
+/// the notice. `used`: what the run had and used, in words; "" if that is not known.
 void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job, const std::string& used = {});
 void tell_of_start(const JobSpool& spool, std::uint64_t number, const Job& job, const std::string& where);
-/// Sends the notice that a task has ended and these processes, in words, still have its GPUs; once for each
-/// job.
+/// Sends the notice that a task has ended and these processes, in words, still have its GPUs; once
+/// for each job.
 void tell_of_left(const JobSpool& spool, TaskId id, const Job& job, const std::string& processes);
 /// Sends the notice that a task uses more of a GPU than its share, in words; once for each job.
 void tell_of_overrun(const JobSpool& spool, TaskId id, const Job& job, const std::string& words);

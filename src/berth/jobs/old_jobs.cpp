@@ -31,8 +31,8 @@ void set_done(const std::string& mark) {
   if (file) ::futimens(file.get(), nullptr);
 }
 
-// A machine without a battery starts in 1970 and learns the time later: of this boot its own clock counts. Of
-// an earlier boot nobody knows how old such a job is, so it stays.
+// A machine without a battery starts in 1970 and learns the time later: of this boot its own clock
+// counts. Of an earlier boot nobody knows how old such a job is, so it stays.
 bool is_older(const TaskStanding& task, std::chrono::seconds age, const std::string& boot) {
   if (task.last_boot.empty()) return true;
   if (task.last_boot == boot) return sys::since_boot() - std::chrono::milliseconds(task.last_boot_ms) > age;

@@ -16,7 +16,8 @@ Result<OutputBound> OutputBound::open(const std::string& path, std::uint64_t lim
   return OutputBound(std::move(file), limit);
 }
 
-// The file itself says it, so that a task that is run again, or looked after by another process, goes on.
+// The file itself says it, so that a task that is run again, or looked after by another process,
+// goes on.
 OutputCut OutputBound::cut_so_far(std::uint64_t size) const {
   const std::uint64_t begin = cut_begin(limit_);
   if (size <= begin) return {};

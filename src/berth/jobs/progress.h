@@ -8,9 +8,9 @@
 
 namespace berth::jobs {
 
-/// Tells on the error stream how far many tasks are. On a terminal, as long as we are in the foreground
-/// there: a bar, and a line for each task that did not end well. In a pipe: a line for each task that is
-/// over.
+/// Tells on the error stream how far many tasks are. On a terminal, as long as we are in the
+/// foreground there: a bar, and a line for each task that did not end well. In a pipe: a line for
+/// each task that is over.
 class Progress {
  public:
   /// `done`: how many of `all` had ended well before.

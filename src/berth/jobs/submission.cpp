@@ -200,7 +200,8 @@ Result<std::optional<std::string>> script_text(const std::string& name, bool mus
     return fail(ErrorCode::usage, fmt::format("{} begins with the program that runs it: #!/bin/bash",
                                               input ? "a script on the input" : told));
   }
-  // Its interpreter would be looked for under a name that ends in a carriage return, when it is its turn.
+  // Its interpreter would be looked for under a name that ends in a carriage return, when it is its
+  // turn.
   if (text.find('\n') != std::string::npos && text[text.find('\n') - 1] == '\r')
     return fail(ErrorCode::usage,
                 fmt::format("the lines of {0} end as on Windows; `sed -i 's/\\r$//' {0}` mends that",

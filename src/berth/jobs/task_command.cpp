@@ -19,7 +19,8 @@
 namespace berth::jobs {
 namespace {
 
-// The file of the script is on this machine only. As a word the text could have things replaced in it.
+// The file of the script is on this machine only. As a word the text could have things replaced in
+// it.
 Result<void> bring_script(supervise::RunOptions& options, const JobSpool& spool, std::uint64_t number) {
   BERTH_LET(std::string text, spool.script(number));
   BERTH_LET(std::vector<std::string> words, shell_of_script(text));

@@ -7,11 +7,12 @@
 
 namespace berth::jobs {
 
-/// The socket at which the terminal of a task is reached. It lies beside the files of the job, in a folder
-/// that only their user can enter. A message is one packet of src/berth/jobs/model/attached.h, or a piece of
-/// what the terminal shows.
+/// The socket at which the terminal of a task is reached. It lies beside the files of the job, in a
+/// folder that only their user can enter. A message is one packet of
+/// src/berth/jobs/model/attached.h, or a piece of what the terminal shows.
 
-/// Makes the socket anew and listens, without blocking. REQUIRES: the lock of the task. Error: `failure`.
+/// Makes the socket anew and listens, without blocking. REQUIRES: the lock of the task. Error:
+/// `failure`.
 Result<sys::Descriptor> listen_for_terminals(const std::string& path);
 /// A connection of the user of this process. Empty: there is none, or somebody else's.
 sys::Descriptor accept_terminal(int listening);

@@ -12,9 +12,10 @@
 namespace berth::lab_queue {
 
 /// How long the lab queue waits for requests that may join a host and do not: somebody has stopped
-/// them, or means harm. Each is told `open` and `answer`, and answers `here` if it lives. If one of these
-/// times was used up for a request, the user's next ones are waited for a moment only, for a while: so many
-/// requests of one user cost the others hardly more than one. A request that is passed over may still join.
+/// them, or means harm. Each is told `open` and `answer`, and answers `here` if it lives. If one of
+/// these times was used up for a request, the user's next ones are waited for a moment only, for a
+/// while: so many requests of one user cost the others hardly more than one. A request that is
+/// passed over may still join.
 class JoinPatience {
  public:
   using Instant = LabConnection::Instant;

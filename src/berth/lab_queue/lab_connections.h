@@ -20,8 +20,8 @@
 
 namespace berth::lab_queue {
 
-/// A connection from this machine. A request keeps its place in the lab queue as long as its connection
-/// lives.
+/// A connection from this machine. A request keeps its place in the lab queue as long as its
+/// connection lives.
 struct LabConnection {
   using Instant = std::chrono::steady_clock::time_point;
   template <class T>
@@ -58,18 +58,19 @@ struct LabConnection {
 };
 using Connection = std::shared_ptr<LabConnection>;
 
-/// The connections of those who wait, or look, on this machine. The kernel says who each one is. All of it
-/// happens on the loop.
+/// The connections of those who wait, or look, on this machine. The kernel says who each one is.
+/// All of it happens on the loop.
 class LabConnections : public std::enable_shared_from_this<LabConnections> {
  public:
-  /// `hear`: one line of a connection, as words. `left`: the connection is not among all() any more.
+  /// `hear`: one line of a connection, as words. `left`: the connection is not among all() any
+  /// more.
   LabConnections(asio::io_context& loop,
                  std::function<void(const Connection&, const std::vector<std::string>&)> hear,
                  std::function<void(const Connection&)> left)
       : loop_(loop), hear_(std::move(hear)), left_(std::move(left)) {}
 
-  /// Lets them in, for as long as the loop runs. To be called once. Error: `failure` if the socket cannot be
-  /// made.
+  /// Lets them in, for as long as the loop runs. To be called once. Error: `failure` if the socket
+  /// cannot be made.
   Result<void> admit_at(const std::string& socket);
 
   const std::vector<Connection>& all() const { return connections_; }

@@ -21,8 +21,8 @@ inline constexpr std::string_view kLabUsers = "/berth/1/user/";
 
 std::string key_of(std::string_view folder, std::string_view name);
 
-/// The agent's copy of the store: all keys as they were read once, with the changes that the watch has told
-/// since. Pure.
+/// The agent's copy of the store: all keys as they were read once, with the changes that the watch
+/// has told since. Pure.
 class LabMirror {
  public:
   using Names = std::map<std::string, std::string, std::less<>>;
@@ -36,11 +36,11 @@ class LabMirror {
   /// Adds a change that this agent has made, before the watch tells it.
   void made_here(const StoreChange& change, std::uint64_t revision);
 
-  /// Every change up to this one is in it. Of later ones it has those that were made here: whoever asks who
-  /// is before a ticket asks whether this has come to the ticket's own number.
+  /// Every change up to this one is in it. Of later ones it has those that were made here: whoever
+  /// asks who is before a ticket asks whether this has come to the ticket's own number.
   std::uint64_t revision() const { return revision_; }
-  /// Whether it has what the store has: `since` are the keys that were changed after `revision()`, without
-  /// their values, with the number of all keys.
+  /// Whether it has what the store has: `since` are the keys that were changed after `revision()`,
+  /// without their values, with the number of all keys.
   bool agrees(const StoredRange& since) const;
   /// It was found to agree with the store at this revision.
   void is_current_at(std::uint64_t revision) { revision_ = agreed_ = revision; }
@@ -66,8 +66,8 @@ class LabMirror {
   void remove(const std::string& key);
 
   std::map<std::string, Revisions, std::less<>> keys_{};
-  /// Keys that this agent has removed and whose removal the watch has not told yet. What the watch tells of
-  /// them until then is older.
+  /// Keys that this agent has removed and whose removal the watch has not told yet. What the watch
+  /// tells of them until then is older.
   std::map<std::string, std::uint64_t, std::less<>> removed_here_{};
   std::uint64_t revision_ = 0;
   std::uint64_t agreed_ = 0;  ///< the revision up to which it was read or compared

@@ -12,7 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Of the line as people see it, in one answer: all of a long line would be more than may be sent at once.
+/// Of the line as people see it, in one answer: all of a long line would be more than may be sent
+/// at once.
 constexpr std::size_t kMostStanding = 500;
 constexpr auto kBetweenShows = 1s;
 /// Which requests are skipped depends on the time as well.

@@ -19,8 +19,8 @@ class LabQueueReporter {
   using Instant = std::chrono::steady_clock::time_point;
   using Show = std::function<void(std::vector<LabStanding>)>;
 
-  /// `show`: as of StoreAgent::show_queue_to; null: nobody shows the line. `name`: of this machine in the
-  /// store.
+  /// `show`: as of StoreAgent::show_queue_to; null: nobody shows the line. `name`: of this machine
+  /// in the store.
   LabQueueReporter(std::shared_ptr<StoreReading> store, std::shared_ptr<LabConnections> connections,
                    std::string name, Show show)
       : store_(std::move(store)),
@@ -29,14 +29,14 @@ class LabQueueReporter {
         show_(std::move(show)) {}
 
   bool shows() const { return show_ != nullptr; }
-  /// Takes note that the store has news. True: it is the first since the line was shown, and says when to
-  /// show it again.
+  /// Takes note that the store has news. True: it is the first since the line was shown, and says
+  /// when to show it again.
   bool is_first_news();
   /// When the line is to be shown again. REQUIRES: shows().
   Instant next_show() const;
 
-  /// Tells what is due. `fault`: why the store does not answer; "": it does. `order`: of the queue, as it is
-  /// now.
+  /// Tells what is due. `fault`: why the store does not answer; "": it does. `order`: of the queue,
+  /// as it is now.
   void tell(const std::string& fault, const std::function<LabOrder()>& order);
 
  private:

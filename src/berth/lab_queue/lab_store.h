@@ -9,8 +9,8 @@
 #include "berth/base/error.h"
 #include "berth/lab_queue/model/lab_tickets.h"
 
-// The messages to and from etcd, over the JSON gateway of its third version. There, keys and values are
-// base64, 64-bit numbers are texts, and a zero is left out. Pure.
+// The messages to and from etcd, over the JSON gateway of its third version. There, keys and values
+// are base64, 64-bit numbers are texts, and a zero is left out. Pure.
 namespace berth::lab_queue {
 
 struct StoredValue {
@@ -22,8 +22,8 @@ struct StoredValue {
   bool operator==(const StoredValue&) const = default;
 };
 
-/// A condition on a key for a change to be made: that it is the one that was made at this revision, or that
-/// it was not changed since.
+/// A condition on a key for a change to be made: that it is the one that was made at this revision,
+/// or that it was not changed since.
 struct StoreCondition {
   enum class Of { created, changed };
 
@@ -32,8 +32,8 @@ struct StoreCondition {
   Of of = Of::created;
 };
 
-/// A transaction, all or nothing: what to put and remove if every condition holds, and what to read if one
-/// does not.
+/// A transaction, all or nothing: what to put and remove if every condition holds, and what to read
+/// if one does not.
 struct StoreChange {
   struct Put {
     std::string key, value;
@@ -46,11 +46,12 @@ struct StoreChange {
 };
 
 std::string one_key_json(std::string_view key);
-/// Asks for a page of the keys, in their order: from `from` on, at most `most`, as they were at `revision`
-/// (0: as they are).
+/// Asks for a page of the keys, in their order: from `from` on, at most `most`, as they were at
+/// `revision` (0: as they are).
 std::string page_json(std::string_view prefix, std::string_view from, std::size_t most,
                       std::uint64_t revision);
-/// The keys there that were changed after this revision, without their values. etcd's count is that of all.
+/// The keys there that were changed after this revision, without their values. etcd's count is that
+/// of all.
 std::string changed_since_json(std::string_view prefix, std::uint64_t revision);
 /// For a watch: what changes there from this revision on.
 std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revision);
@@ -62,8 +63,8 @@ std::string forgetting_fault(std::string_view json);
 std::string lease_grant_json(std::int64_t ttl_s);
 std::string lease_renewal_json(std::string_view lease);
 
-// Error of each function: `failure` if it is no such answer; an error that etcd reports comes with etcd's
-// words.
+// Error of each function: `failure` if it is no such answer; an error that etcd reports comes with
+// etcd's words.
 struct StoredRange {
   std::vector<StoredValue> values;
   std::uint64_t revision = 0;  ///< of the whole store when it was read

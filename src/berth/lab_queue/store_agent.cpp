@@ -1,6 +1,6 @@
-// A single coroutine talks to the store, one question after another: it writes what is wanted, and tells
-// those who wait. Its copy of the store may be a moment old, so each change has a condition. As in
-// http_server.cpp, a coroutine is given variables, never temporaries.
+// A single coroutine talks to the store, one question after another: it writes what is wanted, and
+// tells those who wait. Its copy of the store may be a moment old, so each change has a condition.
+// As in http_server.cpp, a coroutine is given variables, never temporaries.
 #include "berth/lab_queue/store_agent.h"
 
 #include <fmt/format.h>
@@ -34,13 +34,15 @@ namespace {
 
 using namespace std::chrono_literals;
 using Instant = std::chrono::steady_clock::time_point;
-/// A home from which nobody has heard for so long is passed over. It is counted here: the store has no clock.
+/// A home from which nobody has heard for so long is passed over. It is counted here: the store has
+/// no clock.
 constexpr auto kSilence = 30s;
 /// In which those who waited here before this agent started may come back to their places.
 constexpr auto kComingBack = 30s;
 /// etcd may make a change for so long after it was asked for and has not answered.
 constexpr auto kLateChange = 10s;
-/// A client that does not answer `close` within this time runs an older Berth, which does not know the word.
+/// A client that does not answer `close` within this time runs an older Berth, which does not know
+/// the word.
 constexpr auto kClosing = 10s;
 /// Where the watch says nothing: for what hangs on the time alone.
 constexpr auto kRound = 5s;
@@ -360,7 +362,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
     co_return true;
   }
 
-  /// The one start. What was answered to nobody is answered again, to the same process for the same host.
+  /// The one start. What was answered to nobody is answered again, to the same process for the same
+  /// host.
   net::Task<Result<bool>> begin(Connection connection, std::uint64_t order) {
     const std::string id = connection->wanted.id;
     const std::string host = connection->start_on;

@@ -12,20 +12,21 @@
 
 namespace berth::lab_queue {
 
-/// Keeps the requests of this machine in the lab queue, which is in etcd, and tells each request which
-/// hosts it may join (docs/store-protocol.md). A request lasts as long as the connection on which it was
-/// made. All of it happens on the loop. If the store is down, no request loses its place.
+/// Keeps the requests of this machine in the lab queue, which is in etcd, and tells each request
+/// which hosts it may join (docs/store-protocol.md). A request lasts as long as the connection on
+/// which it was made. All of it happens on the loop. If the store is down, no request loses its
+/// place.
 class StoreAgent {
  public:
   /// `log`: a line for the admin.
   StoreAgent(boost::asio::io_context& loop, std::function<void(const std::string&)> log);
   ~StoreAgent();
 
-  /// Tells the lab queue whenever it has changed, at most once a second: the first ones who stand in
-  /// the queue of a host. To be called once, before start().
+  /// Tells the lab queue whenever it has changed, at most once a second: the first ones who stand
+  /// in the queue of a host. To be called once, before start().
   void show_queue_to(std::function<void(std::vector<LabStanding>)> show);
-  /// Starts the agent of the store. Error: `failure` if its socket cannot be made. To be called once, before
-  /// the loop runs.
+  /// Starts the agent of the store. Error: `failure` if its socket cannot be made. To be called
+  /// once, before the loop runs.
   Result<void> start(StoreAccess access);
 
  private:

@@ -12,15 +12,15 @@ namespace berth::lab_queue {
 
 inline constexpr std::chrono::milliseconds kStorePatience{3000};
 
-/// Asks the store, one member of it after another, as its user. It takes a token when it has none that holds,
-/// with the password that the file has then. An etcd that has no passwords is asked without one, until it
-/// has: so agents may be told their user before etcd asks for it.
+/// Asks the store, one member of it after another, as its user. It takes a token when it has none
+/// that holds, with the password that the file has then. An etcd that has no passwords is asked
+/// without one, until it has: so agents may be told their user before etcd asks for it.
 class StoreClient {
  public:
   StoreClient(asio::io_context& loop, std::shared_ptr<net::ClientSharing> sharing, const StoreAccess& access);
 
-  /// The whole answer to a POST, of any status. Error: `failure`, with the member that did not answer within
-  /// `patience`, and why.
+  /// The whole answer to a POST, of any status. Error: `failure`, with the member that did not
+  /// answer within `patience`, and why.
   net::Task<Result<std::string>> ask(const std::string& path, const std::string& body,
                                      std::chrono::milliseconds patience = kStorePatience);
 

@@ -11,8 +11,9 @@
 
 namespace berth::lab_queue {
 
-/// That this machine is there, which the store has under a lease of etcd that is renewed; nothing else is
-/// under a lease. With each renewal the agent learns how far the store has come, and when it may forget.
+/// That this machine is there, which the store has under a lease of etcd that is renewed; nothing
+/// else is under a lease. With each renewal the agent learns how far the store has come, and when
+/// it may forget.
 class StoreHeartbeat {
  public:
   using Instant = std::chrono::steady_clock::time_point;

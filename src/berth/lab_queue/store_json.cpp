@@ -11,8 +11,9 @@
 namespace berth::lab_queue {
 namespace {
 
-/// "": it tells no error. Up to 3.5 the gateway of etcd says it in `error`; from 3.6 on in `message`, beside
-/// its `code`. In a stream all versions say it in the `message` of an object `error`.
+/// "": it tells no error. Up to 3.5 the gateway of etcd says it in `error`; from 3.6 on in
+/// `message`, beside its `code`. In a stream all versions say it in the `message` of an object
+/// `error`.
 std::string error_in(const view::Json& answer) {
   const auto error = answer.find("error");
   if (error != answer.end())

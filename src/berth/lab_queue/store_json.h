@@ -7,8 +7,8 @@
 #include "berth/base/error.h"
 #include "berth/view/json_value.h"
 
-// How etcd's JSON gateway writes: keys and values are base64, 64-bit numbers are texts, and what is zero is
-// left out. For those who write and read its documents.
+// How etcd's JSON gateway writes: keys and values are base64, 64-bit numbers are texts, and what is
+// zero is left out. For those who write and read its documents.
 namespace berth::lab_queue {
 
 view::Json request_of_range(std::string_view key);
@@ -21,7 +21,8 @@ std::string text_at(const view::Json& object, std::string_view key);
 /// 0 where there is none.
 std::uint64_t number_at(const view::Json& object, std::string_view key);
 
-/// The answer as an object. Error: `failure`, where it is no answer of etcd, or with the error that it tells.
+/// The answer as an object. Error: `failure`, where it is no answer of etcd, or with the error that
+/// it tells.
 Result<view::Json> store_answer(std::string_view json);
 std::unexpected<Error> is_not_etcd();
 /// The error that the answer tells. "": it tells none.

@@ -15,8 +15,9 @@
 
 namespace berth::lab_queue {
 
-/// Knows what is in the store: it has read all keys once, and a watch of etcd tells it each change. A watch
-/// can stop reporting without an error. So this also asks, now and then, whether it has missed a change.
+/// Knows what is in the store: it has read all keys once, and a watch of etcd tells it each change.
+/// A watch can stop reporting without an error. So this also asks, now and then, whether it has
+/// missed a change.
 class StoreReading : public std::enable_shared_from_this<StoreReading> {
  public:
   /// `rung` is called when there is news.
@@ -25,15 +26,15 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   /// Starts, for as long as the loop runs. To be called once.
   void start();
 
-  /// Brings `now()` up to date with the store. Asks the store if there is a doubt, or if `ask`. False: it has
-  /// read a part, and must be called again. Not for two callers at a time, as all functions that ask. Error:
-  /// `failure`; the store has not answered.
+  /// Brings `now()` up to date with the store. Asks the store if there is a doubt, or if `ask`.
+  /// False: it has read a part, and must be called again. Not for two callers at a time, as all
+  /// functions that ask. Error: `failure`; the store has not answered.
   net::Task<Result<bool>> be_current(bool ask);
   /// Nothing of what lies there is known, and nobody has begun to read it.
   bool is_unread() const { return !mirror_.is_whole() && pages_.values.empty(); }
   const LabMirror& now() const { return mirror_; }
-  /// A change that was made is in now() at once. If a change could not be made, its conditions no longer
-  /// hold: then all keys are read again.
+  /// A change that was made is in now() at once. If a change could not be made, its conditions no
+  /// longer hold: then all keys are read again.
   net::Task<Result<ChangeAnswer>> change(StoreChange wanted);
   net::Task<Result<std::string>> ask(std::string path, std::string body,
                                      std::chrono::milliseconds patience = kStorePatience);

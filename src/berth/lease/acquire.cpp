@@ -144,7 +144,8 @@ class Acquirer {
     return {decided, std::holds_alternative<Stayed>(decided) && own_->is_far_back()};
   }
 
-  // Runs in the store, where others are kept waiting: nothing here asks the driver or a directory service.
+  // Runs in the store, where others are kept waiting: nothing here asks the driver or a directory
+  // service.
   store::Decide decision() {
     return [this](const Ledger& ledger, TicketId me) -> Result<Decision> {
       std::map<TicketId, bool> looked_at;
@@ -254,8 +255,8 @@ class Acquirer {
     return Acquired(HeldLease(std::move(own_), world(), std::move(notes), std::move(beside)));
   }
 
-  /// The first granted device on which nothing starts. Those that are passed over, and were granted because
-  /// no others remain, are not tried: nobody waits for a judgement alone.
+  /// The first granted device on which nothing starts. Those that are passed over, and were granted
+  /// because no others remain, are not tried: nobody waits for a judgement alone.
   const Device* try_what_is_doubtful() {
     if (!on_wait_.try_device || options_.within) return nullptr;
     const Facts& facts = state_.facts;
@@ -277,8 +278,8 @@ class Acquirer {
   }
 
   Done pass_over(const Device& device) {
-    // Others see that it no longer waits for this one: neither do they wait for it there, nor pass it
-    // elsewhere.
+    // Others see that it no longer waits for this one: neither do they wait for it there, nor pass
+    // it elsewhere.
     failed_.insert(device.uuid);
     std::vector<std::string> others = candidates_;
     std::erase_if(others, [this](const std::string& uuid) { return failed_.contains(uuid); });
@@ -288,7 +289,8 @@ class Acquirer {
     return What(Woken::changed);
   }
 
-  /// The UUID of a device that an original has taken since we looked. nullopt: we have its locks now.
+  /// The UUID of a device that an original has taken since we looked. nullopt: we have its locks
+  /// now.
   Result<std::optional<std::string>> keep_originals_away(LocksBeside& beside) {
     const auto& rows = options_.policy.original_locks;
     beside.until_used.take(files_until_used(rows), kSafeGpuPatience);
@@ -317,7 +319,8 @@ class Acquirer {
     return std::nullopt;
   }
 
-  // An original has locked the device since we looked. Until something happens it is asked for no more.
+  // An original has locked the device since we looked. Until something happens it is asked for no
+  // more.
   Done begin_again(const std::string& lost) {
     own_->release();
     own_.reset();

@@ -40,8 +40,8 @@ struct LocksBeside {
   SafeGpuLock until_used;
 };
 
-/// A granted lease. The devices are ours until the last process that shares the lease gives up its part.
-/// Move-only.
+/// A granted lease. The devices are ours until the last process that shares the lease gives up its
+/// part. Move-only.
 class HeldLease {
  public:
   HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::vector<std::string> notes,
@@ -60,9 +60,11 @@ class HeldLease {
   const std::vector<std::string>& notes() const { return notes_; }
   /// A process that has a copy of these descriptors holds the lease too. All are close-on-exec.
   std::vector<int> descriptors() const;
-  /// Locks that another process has to keep until the lease is used (src/berth/supervise/until_used.h).
+  /// Locks that another process has to keep until the lease is used
+  /// (src/berth/supervise/until_used.h).
   std::vector<int> until_used() const { return beside_.until_used.descriptors(); }
-  /// The time limit of the lease as it is now, since it may have been extended. nullopt: it has none.
+  /// The time limit of the lease as it is now, since it may have been extended. nullopt: it has
+  /// none.
   std::optional<std::int64_t> time_s() {
     own_->read_again();
     return own_->ticket().time_s;
@@ -72,15 +74,16 @@ class HeldLease {
     own_->read_again();
     return own_->ticket().release;
   }
-  /// From now on the lease yields, with this many seconds between SIGTERM and SIGKILL; nullopt: it no longer
-  /// yields. `store`: the store that has the lease. Error: its ticket cannot be written to.
+  /// From now on the lease yields, with this many seconds between SIGTERM and SIGKILL; nullopt: it
+  /// no longer yields. `store`: the store that has the lease. Error: its ticket cannot be written
+  /// to.
   Result<void> yield_from_now(store::LeaseStore& store, std::optional<std::int64_t> yield_s) {
     BERTH_DO(store.set_yield(ticket().id, yield_s));
     own_->read_again();
     return {};
   }
-  /// The lease is used by another command than the one that it was asked for. For people: where it cannot be
-  /// written, they see the first one.
+  /// The lease is used by another command than the one that it was asked for. For people: where it
+  /// cannot be written, they see the first one.
   void is_for(store::LeaseStore& store, const std::string& command, const std::string& note) {
     [[maybe_unused]] const auto written = store.set_words(ticket().id, command, note);
     own_->read_again();
@@ -89,10 +92,11 @@ class HeldLease {
   const sys::Bell* listen() { return own_->listen(); }
   /// Lets others know that the holder is ending the lease.
   void tell_that_it_ends() { own_->tell_that_it_ends(); }
-  /// Gives back what only the wait needed. That takes some milliseconds, so call it when the job has begun.
+  /// Gives back what only the wait needed. That takes some milliseconds, so call it when the job
+  /// has begun.
   void end_watch() { own_->end_watch(); }
-  /// Ends the lease for all processes that share it. Without this call, the end of this object ends only our
-  /// part.
+  /// Ends the lease for all processes that share it. Without this call, the end of this object ends
+  /// only our part.
   void release() {
     beside_.for_lease.release();
     beside_.until_used.release();
@@ -106,8 +110,8 @@ class HeldLease {
   std::vector<std::string> notes_;
 };
 
-/// A request that was not granted: not now, or never on this machine. It has everything that is needed to say
-/// why.
+/// A request that was not granted: not now, or never on this machine. It has everything that is
+/// needed to say why.
 struct Refused {
   World world;
   Standing standing;
@@ -116,7 +120,8 @@ struct Refused {
 
 using Acquired = std::variant<HeldLease, Refused>;
 
-/// Where readings come from. A process that sleeps in the queue closes the source, so that it keeps no probe.
+/// Where readings come from. A process that sleeps in the queue closes the source, so that it keeps
+/// no probe.
 struct SourceAccess {
   std::function<Result<source::Source*>()> open;
   std::function<void()> close;
@@ -124,20 +129,21 @@ struct SourceAccess {
 
 /// What is called while a request is under way.
 struct OnWait {
-  /// Tells how a wait goes: before each sleep, and with `at_each_tick` also at each tick. Snapshot and
-  /// verdicts are from the last look at the machine, which is old for a request that is not first in the
-  /// queue.
+  /// Tells how a wait goes: before each sleep, and with `at_each_tick` also at each tick. Snapshot
+  /// and verdicts are from the last look at the machine, which is old for a request that is not
+  /// first in the queue.
   std::function<void(const Standing&, const Snapshot&)> call;
   bool at_each_tick = false;
-  /// Whether programs start on a device that was granted. Called under the lease, once a request for each
-  /// device on which the user's last run ended badly, or CUDA did not start. False: the device goes back and
-  /// is passed over, and the request waits again in its old place. nullptr: nobody asks.
+  /// Whether programs start on a device that was granted. Called under the lease, once a request
+  /// for each device on which the user's last run ended badly, or CUDA did not start. False: the
+  /// device goes back and is passed over, and the request waits again in its old place. nullptr:
+  /// nobody asks.
   std::function<bool(const Device&)> try_device{};
 };
 
-/// Takes a lease for this process, in its turn. Asks the driver before it enters the gate, never while it
-/// keeps others from deciding; in the queue, only the first waiter asks the driver. Error: `usage`; as
-/// `look`. Uses SIGALRM while it waits.
+/// Takes a lease for this process, in its turn. Asks the driver before it enters the gate, never
+/// while it keeps others from deciding; in the queue, only the first waiter asks the driver. Error:
+/// `usage`; as `look`. Uses SIGALRM while it waits.
 Result<Acquired> acquire_by_queue(const SourceAccess& source, store::LeaseStore& store,
                                   const Request& request, const LookOptions& options,
                                   const TicketWords& words, const Patience& patience, const OnWait& on_wait);

@@ -15,7 +15,8 @@ view::Style plain_style();
 std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot& snapshot,
                                   const view::Style& style);
 
-/// The Error of a request that is not granted: for each device the condition that failed, with numbers.
+/// The Error of a request that is not granted: for each device the condition that failed, with
+/// numbers.
 Error in_words(const Refusal& refusal, const view::Style& style);
 
 /// The warnings of the session's place, then these notes on an answer.

@@ -8,7 +8,8 @@
 namespace berth::leasing {
 namespace {
 
-// Deeper than any real tree of processes; a /proc that changes while it is walked cannot make this endless.
+// Deeper than any real tree of processes; a /proc that changes while it is walked cannot make this
+// endless.
 constexpr int kDeepest = 256;
 
 class Attributor {

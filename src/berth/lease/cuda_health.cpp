@@ -83,8 +83,8 @@ std::optional<HeldLease> lease_of(const Device& device, const Session& session) 
   return std::get<HeldLease>(std::move(*acquired));
 }
 
-/// Of the environment, the installation, or who else is there: CUDA would say the same of any device, or
-/// something else in a moment.
+/// Of the environment, the installation, or who else is there: CUDA would say the same of any
+/// device, or something else in a moment.
 bool speaks_of_device(const source::CudaTrial& trial) {
   constexpr std::array<int, 10> kOfOthers{2, 34, 35, 36, 46, 100, 101, 803, 804, 805};
   switch (trial.end) {

@@ -112,7 +112,8 @@ void check_private_tmp(const store::DirectoryChoice& choice, std::vector<Finding
   struct stat ours{};
   struct stat first{};
   std::string reason = private_tmp_reason(sys::read_whole("/proc/self/mountinfo").value_or(""));
-  // Only root may look there; the first process has the machine's own /tmp, unless we are in a container.
+  // Only root may look there; the first process has the machine's own /tmp, unless we are in a
+  // container.
   if (reason.empty() && ::stat("/tmp", &ours) == 0 && ::stat("/proc/1/root/tmp", &first) == 0 &&
       sys::identity_of(ours) != sys::identity_of(first))
     reason = "the first process of this machine has another /tmp";
@@ -124,8 +125,8 @@ void check_private_tmp(const store::DirectoryChoice& choice, std::vector<Finding
 }  // namespace
 
 std::string private_tmp_reason(std::string_view mountinfo) {
-  // "36 35 8:1 /tmp/systemd-private-… /tmp rw …": the fourth word is what of the file system is mounted, the
-  // fifth where.
+  // "36 35 8:1 /tmp/systemd-private-… /tmp rw …": the fourth word is what of the file system is
+  // mounted, the fifth where.
   while (!mountinfo.empty()) {
     std::string_view line = mountinfo.substr(0, mountinfo.find('\n'));
     mountinfo.remove_prefix(std::min(line.size() + 1, mountinfo.size()));

@@ -11,16 +11,16 @@ namespace berth::leasing {
 
 using view::Finding;
 
-/// Whether the lease directory is as it should be: it can be used, nobody can remove others' tickets, it is
-/// not full, every file in it is understood, and all users of this machine use the same directory. Changes
-/// nothing.
+/// Whether the lease directory is as it should be: it can be used, nobody can remove others'
+/// tickets, it is not full, every file in it is understood, and all users of this machine use the
+/// same directory. Changes nothing.
 std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choice);
 
 /// Those of these findings that keep a process from seeing everybody's leases there.
 std::vector<Finding> examine_view(const store::DirectoryChoice& choice);
 
-/// Why not all users see the same files under /tmp, from the text of /proc/self/mountinfo; "" if they do.
-/// Pure.
+/// Why not all users see the same files under /tmp, from the text of /proc/self/mountinfo; "" if
+/// they do. Pure.
 std::string private_tmp_reason(std::string_view mountinfo);
 
 }  // namespace berth::leasing

@@ -33,7 +33,8 @@ struct Domain : Level {
   std::string ticket_of(TicketId lease) const;
 };
 
-/// The machine around this place, for a command that only looks: it sees all devices and all leases.
+/// The machine around this place, for a command that only looks: it sees all devices and all
+/// leases.
 Domain machine_around(Domain domain);
 
 /// The prefix of the variable in which a claim keeps the value of a mask that was set before.
@@ -45,9 +46,9 @@ MaskVariables inherited_masks(std::string_view prefix = "");
 /// Whether a process in a claim asks for devices of the claim (inside), or for others (beside).
 enum class InClaim { inside, beside };
 
-/// Opens the lease directory of this machine. If BERTH_LEASE names a lease that is alive and ours, opens the
-/// directory inside that lease too; without BERTH_LEASE, that inside the lease of the job of Slurm that
-/// SLURM_JOB_ID names. Error: the directory is not fit for use.
+/// Opens the lease directory of this machine. If BERTH_LEASE names a lease that is alive and ours,
+/// opens the directory inside that lease too; without BERTH_LEASE, that inside the lease of the job
+/// of Slurm that SLURM_JOB_ID names. Error: the directory is not fit for use.
 Result<Domain> find_domain(const store::Warn& warn, InClaim in_claim = InClaim::inside);
 
 }  // namespace berth::leasing

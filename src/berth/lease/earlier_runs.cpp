@@ -18,7 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A disk that works is faster by far. Without the record, a request counts as one of which nothing is known.
+// A disk that works is faster by far. Without the record, a request counts as one of which nothing
+// is known.
 constexpr auto kPatienceWithHome = 1s;
 
 /// `use` gets the receipts in a thread.

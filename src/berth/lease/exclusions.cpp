@@ -18,8 +18,8 @@ namespace {
 
 constexpr mode_t kExcludedFileMode = 0644;
 
-/// A string of TOML. What cannot stand in one, such as DEL or bytes that are no UTF-8, stands there as the
-/// page and the terminal show it: a file that nobody can read would stop all grants.
+/// A string of TOML. What cannot stand in one, such as DEL or bytes that are no UTF-8, stands there
+/// as the page and the terminal show it: a file that nobody can read would stop all grants.
 std::string toml_string(std::string_view text) {
   std::string quoted = "\"";
   for (const char letter : printable(text)) {

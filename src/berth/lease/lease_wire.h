@@ -14,11 +14,11 @@
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 
-// The messages between a host and the program that queues on its behalf, `berth __lease`. The host sends one
-// LeaseAsk. The program answers with any number of Standing. Then it sends a snapshot and one LeaseGranted,
-// whose first byte carries the descriptors; or one LeaseRefused, with a snapshot before it if the refusal
-// speaks of devices. All messages are records (src/berth/base/record.h), which end with the line "end", so
-// nothing else frames them.
+// The messages between a host and the program that queues on its behalf, `berth __lease`. The host
+// sends one LeaseAsk. The program answers with any number of Standing. Then it sends a snapshot and
+// one LeaseGranted, whose first byte carries the descriptors; or one LeaseRefused, with a snapshot
+// before it if the refusal speaks of devices. All messages are records (src/berth/base/record.h),
+// which end with the line "end", so nothing else frames them.
 namespace berth::leasing {
 
 struct LeaseAsk {
@@ -45,8 +45,8 @@ struct LeaseRefused {
   std::vector<Verdict> verdicts;  ///< `reason` is in words
 };
 
-/// A message to the host. Of a Standing it has only what users are told: position, time, reason, and the id,
-/// pid, user, command and note of each ticket before it.
+/// A message to the host. Of a Standing it has only what users are told: position, time, reason,
+/// and the id, pid, user, command and note of each ticket before it.
 using LeaseMessage = std::variant<Standing, Snapshot, LeaseGranted, LeaseRefused>;
 
 std::string encode(const LeaseAsk& ask);

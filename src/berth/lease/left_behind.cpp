@@ -9,7 +9,8 @@
 namespace berth::leasing {
 namespace {
 
-// As podman starts it since 3.3 (catatonit), and before that or where catatonit is missing (podman itself).
+// As podman starts it since 3.3 (catatonit), and before that or where catatonit is missing (podman
+// itself).
 constexpr std::string_view kPause = "catatonit -P";
 constexpr std::string_view kPausedPodman = "podman pause";
 
@@ -25,8 +26,8 @@ std::vector<Holder> named(const std::vector<pid_t>& pids) {
   return holders;
 }
 
-// A probe that was forked has the command line of its program for a moment, and a probe of an older Berth has
-// no name of its own.
+// A probe that was forked has the command line of its program for a moment, and a probe of an older
+// Berth has no name of its own.
 bool is_probe(pid_t pid, const std::string& command) {
   return command.find(" __probe ") != std::string::npos || sys::process_name(pid) == source::kProbeName;
 }

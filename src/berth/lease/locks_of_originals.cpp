@@ -124,8 +124,8 @@ Result<bool> is_held(const OriginalLock& row, const std::string& path) {
   return !is_ours;
 }
 
-// For all users. Not sticky: in a sticky one the kernel keeps the originals of other users from opening what
-// is there already.
+// For all users. Not sticky: in a sticky one the kernel keeps the originals of other users from
+// opening what is there already.
 void make_folder(const std::string& folder) {
   constexpr mode_t kForAll = 0777;
   const char* home = std::getenv("HOME");
@@ -166,16 +166,17 @@ Result<sys::Descriptor> lock_what_comes_and_goes(const std::string& path) {
     BERTH_LET(auto file, open_lock(folder.get(), name));
     BERTH_LET(const auto locked, sys::try_flock(file.get(), sys::LockMode::shared));
     if (!locked) return sys::Descriptor();
-    // An original removes the file a moment after it has let go of it, and then it is ours that it removes.
+    // An original removes the file a moment after it has let go of it, and then it is ours that it
+    // removes.
     std::this_thread::sleep_for(kRemovalTime);
     if (leads_to(folder.get(), name, file)) return file;
   }
   return fail(ErrorCode::failure, "it is replaced again and again");
 }
 
-// Some programs share the lock once they have it. So only an exclusive lock says that nobody has it, and a
-// conversion that loses it to somebody fails. `leased`: other leases of ours share it. Whoever looks has the
-// lock for a moment.
+// Some programs share the lock once they have it. So only an exclusive lock says that nobody has
+// it, and a conversion that loses it to somebody fails. `leased`: other leases of ours share it.
+// A process that looks has the lock for a moment.
 Result<bool> try_foreign_flock(int file, bool leased) {
   if (leased) return sys::try_flock(file, sys::LockMode::shared);
   for (int attempt = 0; attempt < kLookersTries; ++attempt) {
@@ -211,8 +212,8 @@ Result<std::optional<sys::Descriptor>> lock_for_lease(const OriginalLock& row, c
   return std::nullopt;
 }
 
-/// The shared flocks of others, as /proc/locks has them: no try tells of them. Those of who looks are gone
-/// when one looks twice.
+/// The shared flocks of others, as /proc/locks has them: no try tells of them. Those of who looks
+/// are gone when one looks twice.
 class SharedFlocks {
  public:
   bool has(const OriginalLock& row, const std::string& path) {

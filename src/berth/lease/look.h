@@ -22,8 +22,8 @@ struct LookOptions {
   std::optional<Asker> asker;  ///< the user to whom the limits of the policy apply; nullopt: no limits apply
   std::optional<std::vector<std::string>>
       within;  ///< only these devices exist: those of the lease that this process is inside of
-  /// The process that asks: neither it nor what descends from it is an outsider, nor, inside a lease, what it
-  /// descends from. nullopt: this machine is only looked at.
+  /// The process that asks: neither it nor what descends from it is an outsider, nor, inside a
+  /// lease, what it descends from. nullopt: this machine is only looked at.
   std::optional<std::uint32_t> requester;
   /// Processes that do not count, nor does their memory, because they are about to get a lease.
   std::set<std::uint32_t> adopted;
@@ -50,28 +50,30 @@ Asker asker_here();
 /// What the options allow their asker at this time of the week. nullopt: they limit nothing.
 std::optional<UserLimits> limits_now(const LookOptions& options);
 
-/// One verdict for each device, for a listing: as `judge_each` for a whole device, but behind the requests
-/// that wait.
+/// One verdict for each device, for a listing: as `judge_each` for a whole device, but behind the
+/// requests that wait.
 Result<std::vector<Verdict>> judge_each_in_queue(const World& world);
 
-/// Asks the source for what judging `request` needs, and reads the ledger. Holds and changes nothing. Users
-/// have names if the whole ledger was read. Error: as Source::read; the lease directory is not fit for use.
+/// Asks the source for what judging `request` needs, and reads the ledger. Holds and changes
+/// nothing. Users have names if the whole ledger was read. Error: as Source::read; the lease
+/// directory is not fit for use.
 Result<World> look(source::Source& source, store::LeaseStore& store, const Request& request,
                    const LookOptions& options);
 
-/// Reads what choosing needs (readings_to_choose) into the world. A topology that cannot be read is no error:
-/// the choice then says so.
+/// Reads what choosing needs (readings_to_choose) into the world. A topology that cannot be read is
+/// no error: the choice then says so.
 void read_to_choose(ReadingSet needed, source::Source& source, World& world);
 
-/// Reads the topology into the world, but only if choosing depends on it, because some machines take seconds
-/// to tell it. A topology that cannot be read is no error: the choice then says so.
+/// Reads the topology into the world, but only if choosing depends on it, because some machines
+/// take seconds to tell it. A topology that cannot be read is no error: the choice then says so.
 Result<void> read_topology_for(const Request& request, source::Source& source, World& world);
 
-/// Leases that have ended and whose devices still have memory in use that no living process on them explains.
-/// Their files are kept, because nothing else tells why the memory is in use.
+/// Leases that have ended and whose devices still have memory in use that no living process on them
+/// explains. Their files are kept, because nothing else tells why the memory is in use.
 std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes);
 
-/// Whether the ticket's process, or the process that waits on its behalf, is stopped (Ctrl-Z, SIGSTOP).
+/// Whether the ticket's process, or the process that waits on its behalf, is stopped (Ctrl-Z,
+/// SIGSTOP).
 bool is_stopped(const Ticket& ticket, Processes& processes);
 
 /// The waiting tickets that are stopped: others pass them over.

@@ -9,8 +9,8 @@
 
 namespace berth::leasing {
 
-/// For which users each device is passed over, by UUID, for whoever looks at the machine. Asks for the names
-/// of these users, which may take long. `now`: on the boot clock.
+/// For which users each device is passed over, by UUID, for whoever looks at the machine. Asks for
+/// the names of these users, which may take long. `now`: on the boot clock.
 std::map<std::string, std::vector<PassedOverFor>> told_passed_over(const std::vector<UserRuns>& outcomes,
                                                                    const Ledger& ledger,
                                                                    const Snapshot& snapshot, Moment now);

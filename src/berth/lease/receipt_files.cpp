@@ -1,5 +1,5 @@
-// A file a machine, because what two machines append to one file over a network may overwrite each other. On
-// one machine an append is one write under the kernel's lock of the file.
+// A file a machine, because what two machines append to one file over a network may overwrite each
+// other. On one machine an append is one write under the kernel's lock of the file.
 #include "berth/lease/receipt_files.h"
 
 #include <fcntl.h>
@@ -81,7 +81,8 @@ std::string recorded_text(const sys::Descriptor& folder, const std::string& name
   return sys::read_start(file.get(), kMostBytes).value_or("");
 }
 
-// A reader meets the whole of it or what was there before. A file without a name is not known on a network.
+// A reader meets the whole of it or what was there before. A file without a name is not known on a
+// network.
 Result<void> replace(const sys::Descriptor& folder, const std::string& name, std::string_view text) {
   BERTH_LET(const auto word, sys::random_word());
   const std::string draft = fmt::format("{}{}", kDraftMark, word);
@@ -136,7 +137,8 @@ bool note_receipt(const std::string& path, const Receipt& receipt) {
   if (!folder) return false;
   const std::string name = store::machine_word();
   const std::string line = encode_receipt(receipt);
-  // Somebody may put another file in its place: one that has grown too long, or what is left after `forget`.
+  // Somebody may put another file in its place: one that has grown too long, or what is left after
+  // `forget`.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto done = append(folder, name, line);
     if (!done || *done) return done.has_value();

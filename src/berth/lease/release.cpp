@@ -1,4 +1,5 @@
-// The kernel ends a lease when its last descriptor is closed, so nobody else can end it: its holder is asked.
+// The kernel ends a lease when its last descriptor is closed, so nobody else can end it: its holder
+// is asked.
 
 #include "berth/lease/release.h"
 

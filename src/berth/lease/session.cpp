@@ -80,7 +80,8 @@ Result<std::optional<Standing>> standing_of_newcomer(const Request& request, con
                          world.facts, world.stopped, world.looked_at);
 }
 
-/// About when a request that is made now would start, if it cannot start at once. `standing`: its own.
+/// About when a request that is made now would start, if it cannot start at once. `standing`: its
+/// own.
 std::optional<std::int64_t> start_of_newcomer(const Request& request, const std::vector<Verdict>& verdicts,
                                               const std::optional<Standing>& standing, const World& world) {
   if (standing) return standing->starts_at_s;
@@ -107,7 +108,8 @@ Result<Explained> explained(const Request& request, World world, std::vector<Ver
                    possible, std::move(looser), std::move(standing)};
 }
 
-// All devices are lost or do not answer: that says nothing about the request, which may be granted tomorrow.
+// All devices are lost or do not answer: that says nothing about the request, which may be granted
+// tomorrow.
 bool no_device_works(const Snapshot& snapshot) {
   return !snapshot.devices.empty() && std::ranges::none_of(snapshot.devices, [](const Device& device) {
     return device.state == DeviceState::ok;
@@ -142,8 +144,8 @@ std::vector<std::string> notes_on_answer(const Facts& facts, const std::vector<s
   return notes;
 }
 
-// BERTH_SAFE_GPU_LOCKS names files beside those of the site, with colons. Empty: the process that asks holds
-// the lock of safe_gpu itself, and would wait for itself.
+// BERTH_SAFE_GPU_LOCKS names files beside those of the site, with colons. Empty: the process that
+// asks holds the lock of safe_gpu itself, and would wait for itself.
 void add_safe_gpu_locks(std::vector<OriginalLock>& rows) {
   const char* value = std::getenv("BERTH_SAFE_GPU_LOCKS");
   if (value == nullptr) return;
@@ -338,8 +340,8 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
   return Answer(std::move(refusal));
 }
 
-// Not a part of `acquire`, in whose frame its values would lie all through a wait: three pages of each
-// waiter's stack.
+// Not a part of `acquire`, in whose frame its values would lie all through a wait: three pages of
+// each waiter's stack.
 [[gnu::noinline]] Result<Refusal> Session::refuse(const Request& request, Refused refused,
                                                   const Patience& patience) const {
   // Deciding has not looked at who else waits.

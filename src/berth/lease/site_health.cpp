@@ -34,7 +34,8 @@ void check_names(const Allowances& limits, Findings& findings) {
   }
 }
 
-/// Devices that nobody gets, and a selector that is misspelt, or that is of a card that was taken out.
+/// Devices that nobody gets, and a selector that is misspelt, or that is of a card that was taken
+/// out.
 void check_excluded(const SitePolicy& policy, const Snapshot& snapshot, Findings& findings) {
   for (const ExcludedDevice& each : policy.excluded) {
     const auto named = devices_named(each.selector, snapshot);

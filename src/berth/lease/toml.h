@@ -3,12 +3,14 @@
 // toml++ as Berth uses it. Errors come back as values: its exceptions are off.
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
-// Without this, toml++ reads numbers through iostreams, and the program then contains the locales too.
+// Without this, toml++ reads numbers through iostreams, and the program then contains the locales
+// too.
 #define TOML_FLOAT_CHARCONV 1
-// The parser of toml++ asserts, and so aborts, on some malformed input; without the assertion it reports an
-// error.
+// The parser of toml++ asserts, and so aborts, on some malformed input; without the assertion it
+// reports an error.
 #define TOML_ASSERT(expression) static_assert(true)
-// The code that toml++ takes for unreachable is reached if a letter such as é is where a value should be.
+// The code that toml++ takes for unreachable is reached if a letter such as é is where a value
+// should be.
 #include <cstdint>
 
 #include <toml++/impl/preprocessor.h>

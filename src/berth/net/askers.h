@@ -10,8 +10,8 @@
 
 namespace berth::net {
 
-/// Whose limits apply to a user: the name and the groups, as the name service says them. The service may
-/// never answer, so each question has a thread of its own, one for each user at a time.
+/// Whose limits apply to a user: the name and the groups, as the name service says them. The
+/// service may never answer, so each question has a thread of its own, one for each user at a time.
 class Askers {
  public:
   /// What the service has said in the last minute. nullopt: it was asked, and has not answered yet.

@@ -21,8 +21,8 @@ class BackgroundAnswers {
 
   /// The reply may come in another thread, before or after this returns, or never.
   Task<http::Page> run(const http::ServiceCall& service_call);
-  /// An answer made from what was published under this number. It is made once for all clients that ask for
-  /// the same `target`.
+  /// An answer made from what was published under this number. It is made once for all clients that
+  /// ask for the same `target`.
   Task<http::Page> answer(const http::Question& question, std::string target, std::uint64_t number);
 
  private:

@@ -1,5 +1,6 @@
-// A kept connection to one peer, which may take only a bounded time and memory. As in http_server.cpp, a
-// coroutine is given variables, never temporaries, and no co_await stands in a conditional expression.
+// A kept connection to one peer, which may take only a bounded time and memory. As in
+// http_server.cpp, a coroutine is given variables, never temporaries, and no co_await stands in a
+// conditional expression.
 #include "berth/net/client.h"
 
 #include <fmt/format.h>
@@ -93,8 +94,8 @@ Result<ClientContext> read_context(const http::Peer& peer) {
   return context;
 }
 
-/// The certificate must be the host's own, and not only signed by somebody trusted. False: that cannot be
-/// asked for; OpenSSL would go on without.
+/// The certificate must be the host's own, and not only signed by somebody trusted. False: that
+/// cannot be asked for; OpenSSL would go on without.
 bool expect(SSL* ssl, const std::string& host) {
   if (!is_numeric(host))
     return SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
@@ -210,7 +211,8 @@ class Client::Body {
       }
       if (!fault) co_return response;
       disconnect();
-      // The peer may end a kept connection at any time, also while it is asked: that is no failure of its.
+      // The peer may end a kept connection at any time, also while it is asked: that is no failure
+      // of its.
       if (was_kept && has_ended(fault->error) && response.status == 0) continue;
       co_return fail(ErrorCode::failure, sentence(*fault, peer_, bounds));
     }

@@ -17,11 +17,12 @@ namespace berth::net {
 /// How much of an answer is read, unless the caller says otherwise.
 inline constexpr std::size_t kMostBodyBytes = 4U << 20U;
 
-/// What clients of one loop share: names that were looked up, certificates that were read. A name that cannot
-/// be looked up delays only the client that asked for it.
+/// What clients of one loop share: names that were looked up, certificates that were read. A name
+/// that cannot be looked up delays only the client that asked for it.
 class ClientSharing;
 
-/// Asks one peer, again and again, over a connection that stays open. Not for two questions at a time.
+/// Asks one peer, again and again, over a connection that stays open. Not for two questions at a
+/// time.
 class Client {
  public:
   Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, http::Peer peer,
@@ -30,13 +31,14 @@ class Client {
   Client& operator=(const Client&) = delete;
   ~Client();
 
-  /// GET. `patience`: for everything, including the connection. `tag`: the peer answers 304 if the text still
-  /// has this ETag; "" for none. Error: `failure`, with what happened and what to do, if there was no whole
-  /// answer.
+  /// GET. `patience`: for everything, including the connection. `tag`: the peer answers 304 if the
+  /// text still has this ETag; "" for none. Error: `failure`, with what happened and what to do, if
+  /// there was no whole answer.
   Task<Result<http::Response>> get(const std::string& target, const std::string& tag,
                                    std::chrono::milliseconds patience);
-  /// POST of a JSON text, as above. The peer may have obeyed it although no answer came. If the open
-  /// connection has ended, it is sent again. So the request must be one that may be made twice.
+  /// POST of a JSON text, as above. The peer may have obeyed it although no answer came. If the
+  /// open connection has ended, it is sent again. So the request must be one that may be made
+  /// twice.
   Task<Result<http::Response>> post(const std::string& target, const std::string& body,
                                     std::chrono::milliseconds patience);
   /// POST whose answer has no end. Calls `heard` with each piece that comes, until the answer ends.

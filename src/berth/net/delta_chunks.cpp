@@ -69,7 +69,8 @@ http::Parts StreamCursor::frames(const http::Published& published) {
     // Clients that were up to date get only the change, and the next frame refers to it.
     if (next->change && whole_ < next->change->since) is_interrupted();
   }
-  // Frames may have been replaced while this client lagged; it is up to date only when it has the last one.
+  // Frames may have been replaced while this client lagged; it is up to date only when it has the
+  // last one.
   if (next == frames.end()) whole_ = sent_;
   return parts;
 }

@@ -16,8 +16,8 @@
 
 namespace berth::net {
 
-/// The new part of a stream, compressed to follow the text before it. It is for a client whose text ends with
-/// the frame `after` and has every frame since `since`.
+/// The new part of a stream, compressed to follow the text before it. It is for a client whose text
+/// ends with the frame `after` and has every frame since `since`.
 struct DeltaChunk {
   std::uint64_t since = 0;
   std::uint64_t after = 0;
@@ -33,10 +33,11 @@ class StreamCursor {
   StreamCursor(std::string path, std::uint64_t sent)
       : path_(std::move(path)), sent_(sent), whole_(sent), since_(sent) {}
 
-  /// For a client that takes compressed text. nullptr: there is no text that it could read after what it has.
+  /// For a client that takes compressed text. nullptr: there is no text that it could read after
+  /// what it has.
   const DeltaChunk* delta(const http::ByPath<DeltaChunk>& deltas);
-  /// Some of the next frames. If there are newer frames when the client has taken these, the newer ones
-  /// replace the rest.
+  /// Some of the next frames. If there are newer frames when the client has taken these, the newer
+  /// ones replace the rest.
   http::Parts frames(const http::Published& published);
   /// To be called if the client was sent another text than the clients that are up to date.
   void is_interrupted() { since_ = sent_; }
@@ -102,7 +103,8 @@ class DeltaThread {
   /// REQUIRES: `readership` outlives this object.
   DeltaThread(const Readership& readership, Show show) : readership_(readership), show_(std::move(show)) {}
 
-  /// May be called in any thread. The first publication is shown before this returns, without sequels.
+  /// May be called in any thread. The first publication is shown before this returns, without
+  /// sequels.
   void publish(std::shared_ptr<const http::Published> published);
   /// Frees it in that thread, if nobody else has it: for a thousand hosts that takes a while.
   void drop(std::shared_ptr<const http::Published> published);

@@ -9,8 +9,8 @@
 
 namespace berth::net {
 
-/// The text for one client of an event stream, compressed if the client accepts that. Keeps the memory of the
-/// buffers until the next buffers are asked for.
+/// The text for one client of an event stream, compressed if the client accepts that. Keeps the
+/// memory of the buffers until the next buffers are asked for.
 class EventText {
  public:
   explicit EventText(bool is_packed) : is_packed_(is_packed) {}

@@ -1,7 +1,7 @@
-// A text that many clients get is compressed once, however it stands beside others. Each part ends with a
-// full flush: at a whole byte, and what follows refers to nothing before it, so parts can be joined like
-// texts. The checksum of the whole is made of theirs. That costs twice the bytes of one deflate over all, and
-// no time when somebody asks.
+// A text that many clients get is compressed once, however it stands beside others. Each part ends
+// with a full flush: at a whole byte, and what follows refers to nothing before it, so parts can be
+// joined like texts. The checksum of the whole is made of theirs. That costs twice the bytes of one
+// deflate over all, and no time when somebody asks.
 #include "berth/net/gzip.h"
 
 #define ZLIB_CONST

@@ -14,16 +14,16 @@ namespace berth::net {
 
 using SharedPacked = std::shared_ptr<const http::Packed>;
 
-/// The compressed form of a part, made now if it does not exist yet. A short text is only framed. REQUIRES:
-/// less than 4 GiB.
+/// The compressed form of a part, made now if it does not exist yet. A short text is only framed.
+/// REQUIRES: less than 4 GiB.
 net::SharedPacked packed_form(const http::Part& part);
 /// Makes the compressed form of long parts, which takes a while.
 void pack(http::Part& part);
 void pack(http::Published& published);
 /// How much of a text the text that follows it can refer to, in bytes.
 inline constexpr std::size_t kMostContext = 32U << 10U;
-/// `text` compressed to follow `context`, to which it refers; that is much shorter than each part alone.
-/// nullopt: there is not enough memory.
+/// `text` compressed to follow `context`, to which it refers; that is much shorter than each part
+/// alone. nullopt: there is not enough memory.
 std::optional<http::Packed> packed_after(std::string_view context, const http::Parts& text);
 
 /// The head and the end that gzip has around the parts of one stream.
@@ -46,8 +46,8 @@ struct PackedAnswer {
   std::size_t bytes = 0;
 };
 
-/// The compressed form of a text for many clients. It is made for the first client that takes it, and kept as
-/// long as the text.
+/// The compressed form of a text for many clients. It is made for the first client that takes it,
+/// and kept as long as the text.
 class Packer {
  public:
   /// nullptr: the text is too short to be compressed.

@@ -1,6 +1,7 @@
-// The only file that sees the HTTP library; listener.cpp sees its sockets. A connection is a coroutine on the
-// one event loop; what it may take of time and memory is bounded here. What is handed to a coroutine is a
-// variable, never a temporary: GCC 12 may destroy a temporary of a co_await twice.
+// The only file that sees the HTTP library; listener.cpp sees its sockets. A connection is a
+// coroutine on the one event loop; what it may take of time and memory is bounded here. What is
+// handed to a coroutine is a variable, never a temporary: GCC 12 may destroy a temporary of a
+// co_await twice.
 #include "berth/net/http_server.h"
 
 #include <fmt/format.h>
@@ -100,8 +101,8 @@ class HttpServer::Body {
   /// Of an event stream; then a comment shows that it lives.
   std::chrono::seconds silence() const { return patience_ + patience_ / 2; }
 
-  /// Clients that were accepted under other rules must authenticate again: streams end, kept connections are
-  /// closed.
+  /// Clients that were accepted under other rules must authenticate again: streams end, kept
+  /// connections are closed.
   void disconnect_network_clients() {
     ++network_.admission;
     bell_.cancel();
@@ -252,8 +253,8 @@ class HttpServer::Body {
     co_return !error;
   }
 
-  /// Reads for a while what the client still sends: closing before would reset the connection, and the answer
-  /// might be lost with it.
+  /// Reads for a while what the client still sends: closing before would reset the connection, and
+  /// the answer might be lost with it.
   template <class Stream>
   Task<> drain_and_close(Stream& stream, beast::flat_buffer& input) {
     PlainStream& plain = beast::get_lowest_layer(stream);
@@ -313,8 +314,8 @@ class HttpServer::Body {
     co_return !error;
   }
 
-  /// Each client gets the newest when it has taken what came before: a slow one misses some, and holds up
-  /// nobody.
+  /// Each client gets the newest when it has taken what came before: a slow one misses some, and
+  /// holds up nobody.
   template <class Stream>
   Task<> send_events(Stream& stream, const http::Subscription& subscription, Manner manner,
                      const Visit& visit) {

@@ -11,15 +11,15 @@
 
 namespace berth::net {
 
-/// Answers HTTP/1.1 from what was published last. It has one thread and one event loop; a client costs a few
-/// kilobytes.
+/// Answers HTTP/1.1 from what was published last. It has one thread and one event loop; a client
+/// costs a few kilobytes.
 class HttpServer {
  public:
   explicit HttpServer(http::Site site);
   ~HttpServer();
 
-  /// From now on listens only where the settings say. Reads token and certificates. Error: nothing has
-  /// changed; the message names the file or address that is wrong. REQUIRES: check(settings).
+  /// From now on listens only where the settings say. Reads token and certificates. Error: nothing
+  /// has changed; the message names the file or address that is wrong. REQUIRES: check(settings).
   Result<void> apply(const http::Settings& settings);
   /// "http://127.0.0.1:8420": one URL for each address, with the ports that the system chose.
   std::vector<std::string> addresses() const;

@@ -25,7 +25,8 @@ Result<void> use_key_pair(boost::asio::ssl::context& context, const std::string&
   if (error) return std::unexpected(unreadable("certificate", certificate, error));
   (void)context.use_private_key_file(key, boost::asio::ssl::context::pem, error);
   if (error && !is_of_another(error)) return std::unexpected(unreadable("key", key, error));
-  // OpenSSL keeps a certificate and a key of two kinds side by side, and then no handshake succeeds.
+  // OpenSSL keeps a certificate and a key of two kinds side by side, and then no handshake
+  // succeeds.
   if (!error && SSL_CTX_check_private_key(context.native_handle()) == 1) return {};
   return fail(ErrorCode::failure,
               fmt::format("the key {} is not that of the certificate {}: give those that were made together",

@@ -38,8 +38,8 @@ Result<Listener> open_listener(asio::io_context& io, std::string address, bool n
   return Listener{std::move(address), network, std::move(acceptor)};
 }
 
-/// A socket that nobody listens at any more was left by a server that was killed. A file of another kind
-/// refuses connections as well.
+/// A socket that nobody listens at any more was left by a server that was killed. A file of another
+/// kind refuses connections as well.
 bool is_left_over(asio::io_context& io, const asio::local::stream_protocol::endpoint& endpoint) {
   struct stat file{};
   if (::lstat(endpoint.path().c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
@@ -90,8 +90,8 @@ Result<TlsContext> tls_context(const http::Settings& settings) {
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   SSL_CTX* native = context->native_handle();
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
-  // Of TLS 1.2 what keeps its secrets when the key becomes known, and tells of a changed byte: all that 1.3
-  // has.
+  // Of TLS 1.2 what keeps its secrets when the key becomes known, and tells of a changed byte: all
+  // that 1.3 has.
   SSL_CTX_set_cipher_list(native, "ECDHE+AESGCM:ECDHE+CHACHA20");
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
   // A session taken up again would not have shown its certificate.

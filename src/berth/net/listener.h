@@ -35,15 +35,16 @@ struct Listener {
   bool network = true;  ///< false: a Unix socket; its file is removed when it is closed
   std::shared_ptr<Acceptor> acceptor;
 
-  /// The port. If the address left it to the system, the one that the system chose. REQUIRES: network.
+  /// The port. If the address left it to the system, the one that the system chose. REQUIRES:
+  /// network.
   std::uint16_t port() const;
   void close() const;
 };
 
 /// Error: `failure` if the address is taken, or is not one of this machine.
 Result<Listener> listen_on_network(asio::io_context& io, const std::string& address);
-/// Replaces a file that a killed server has left. Error: `failure`, as above; `usage` if the path is too
-/// long.
+/// Replaces a file that a killed server has left. Error: `failure`, as above; `usage` if the path
+/// is too long.
 Result<Listener> listen_on_socket(asio::io_context& io, const std::string& path);
 
 /// With the certificates that the settings name. Error: `failure`, with the file.

@@ -13,8 +13,9 @@ namespace berth::net {
 
 using PlainStream = boost::beast::basic_stream<Protocol, Executor>;
 
-/// How many connections there may be. Some descriptors are kept for the looks at the machine, so that clients
-/// cannot stop them, and some for the Unix socket, so that the network cannot use them up.
+/// How many connections there may be. Some descriptors are kept for the looks at the machine, so
+/// that clients cannot stop them, and some for the Unix socket, so that the network cannot use them
+/// up.
 void allow_connections(http::Connections& network, http::Connections& local);
 
 /// Clients of the network, or of the Unix socket.

@@ -13,7 +13,8 @@ namespace berth::net {
 /// All addresses and sockets at which a server listens.
 class Listeners {
  public:
-  /// `accept` gets each listener that is opened, and accepts its clients until the listener is closed.
+  /// `accept` gets each listener that is opened, and accepts its clients until the listener is
+  /// closed.
   Listeners(asio::io_context& io, std::function<void(const Listener&)> accept);
 
   /// From now on listens only where the settings say. Error: nothing has changed.

@@ -11,8 +11,8 @@
 
 namespace berth::net {
 
-/// Looks names up. The system's own call can hang for any time and cannot be ended. So each name has a thread
-/// while it is looked up, and no caller waits longer than it said.
+/// Looks names up. The system's own call can hang for any time and cannot be ended. So each name
+/// has a thread while it is looked up, and no caller waits longer than it said.
 class Resolver {
  public:
   using Endpoints = std::vector<Protocol::endpoint>;
@@ -23,8 +23,8 @@ class Resolver {
   Resolver& operator=(const Resolver&) = delete;
   ~Resolver();
 
-  /// The addresses of `host`; never empty. If the name service does not answer in time: the last known
-  /// addresses. Error: `failure`.
+  /// The addresses of `host`; never empty. If the name service does not answer in time: the last
+  /// known addresses. Error: `failure`.
   Task<Result<Endpoints>> find(std::string host, std::uint16_t port, Time until);
 
  private:

@@ -19,13 +19,14 @@ using Header = boost::beast::http::request_header<>;
 http::HttpRequest request_of(const Header& header);
 bool takes_gzip(const Header& header);
 
-/// Whether a proxy before us could have understood the header differently: where it ends, or for whom it is.
+/// Whether a proxy before us could have understood the header differently: where it ends, or for
+/// whom it is.
 bool is_ambiguous(const Header& header);
 inline constexpr std::string_view kAmbiguous =
     "a request has one Host, and no Transfer-Encoding but chunked, alone";
 
-/// The address by which connections are counted. For IPv6 it is the network, because a machine may have all
-/// addresses of its network.
+/// The address by which connections are counted. For IPv6 it is the network, because a machine may
+/// have all addresses of its network.
 std::string address_key(const boost::asio::generic::stream_protocol::endpoint& from);
 
 /// How an answer is sent.

@@ -11,14 +11,14 @@
 
 namespace berth::net {
 
-/// Does long work in a thread beside the loop, one thing after another, so that the loop can serve all
-/// clients.
+/// Does long work in a thread beside the loop, one thing after another, so that the loop can serve
+/// all clients.
 class Worker {
  public:
   explicit Worker(asio::io_context& loop) : loop_(loop) {}
 
-  /// The result of `work`; the loop goes on while it waits for it. Error: `failure` if `work` threw, for
-  /// example for lack of memory.
+  /// The result of `work`; the loop goes on while it waits for it. Error: `failure` if `work`
+  /// threw, for example for lack of memory.
   template <class Work>
   Task<Result<std::invoke_result_t<Work>>> run(Work work) {
     using Made = std::invoke_result_t<Work>;
@@ -28,7 +28,8 @@ class Worker {
       std::optional<Result<Made>> made;
     };
     const auto wait = std::make_shared<Wait>(loop_);
-    // `work` is moved, so that the thread frees what it has, such as the text of an answer, and not the loop.
+    // `work` is moved, so that the thread frees what it has, such as the text of an answer, and not
+    // the loop.
     asio::post(thread_, [&loop = loop_, wait, work = std::move(work)]() mutable {
       auto made = std::make_shared<Result<Made>>(tried(work));
       asio::post(loop, [wait, made] {

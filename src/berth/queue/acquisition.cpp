@@ -21,8 +21,8 @@ using std::chrono::milliseconds;
 // Another tool may take a lock and give it back at once, to test it. That is no reason to refuse.
 constexpr int kAttempts = 5;
 constexpr milliseconds kBetweenAttempts = 3ms;
-// No event tells that memory is back, or that a condition on a reading holds: so the first in the queue looks
-// again and again.
+// No event tells that memory is back, or that a condition on a reading holds: so the first in the
+// queue looks again and again.
 constexpr milliseconds kDrainingTick = 250ms;
 constexpr milliseconds kReadingTick = 2s;
 constexpr milliseconds kOriginalsTick = 2s;
@@ -37,16 +37,16 @@ constexpr milliseconds kSettleTime = 20ms;
 // the quiet time follows all the same.
 constexpr milliseconds kFirstPause = 1ms;
 constexpr int kLooksAfterRing = 2;
-// Nobody replaces a driver and starts a job with it within so short a time. Where short jobs follow each
-// other, a turn comes sooner, and a program that loads the driver takes longer than all else.
+// Nobody replaces a driver and starts a job with it within so short a time. Where short jobs follow
+// each other, a turn comes sooner, and a program that loads the driver takes longer than all else.
 constexpr milliseconds kSessionLasts = 1s;
 constexpr milliseconds kFirstDeafness = 20ms;
 // Other requests decide within a moment each. A request that may not wait still gives a crowd of
 // them this time.
 constexpr milliseconds kGateMoment = 2s;
 
-// A device that is reserved may be lent until then to a request that gives it back in time, or be given to a
-// later request whose turn is first.
+// A device that is reserved may be lent until then to a request that gives it back in time, or be
+// given to a later request whose turn is first.
 bool lets_others_pass(const State& state) {
   return state.facts.policy.queue.lets_others_pass();
 }
@@ -68,7 +68,8 @@ bool is_last_attempt(const State& state) {
   return state.attempt >= kAttempts;
 }
 
-// While the driver fails, a session that was loaded before may fail for ever: by an old library, for example.
+// While the driver fails, a session that was loaded before may fail for ever: by an old library,
+// for example.
 bool asks_driver_anew(const State& state) {
   return state.wants_new_session || state.hindered_since.has_value();
 }
@@ -171,7 +172,8 @@ Action sleep_until_released(State& state, milliseconds left) {
   return sleep;
 }
 
-// If only the lock of an original keeps a device from us, no rival before us looks after that device.
+// If only the lock of an original keeps a device from us, no rival before us looks after that
+// device.
 bool watches_original(const State& state, const Behind& me) {
   return std::ranges::any_of(me.unguarded,
                              [&](const std::string& uuid) { return is_locked_by_original(state, uuid); });
@@ -546,9 +548,9 @@ ReadOn read_on(const State& state) {
   return {lets_others_pass(state) || is_counted_in_queue(state), front};
 }
 
-// If a device is free and yet cannot be had, somebody without a ticket may have locked it. The kernel takes
-// some milliseconds to say who, so it is asked only if there is such a device and the user will be told of
-// it.
+// If a device is free and yet cannot be had, somebody without a ticket may have locked it. The
+// kernel takes some milliseconds to say who, so it is asked only if there is such a device and the
+// user will be told of it.
 bool hides_a_lock(State& state) {
   if (state.ask_for_locks) return false;
   if (state.patience.wait && behind(state) != nullptr) return false;

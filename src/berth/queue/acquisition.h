@@ -15,12 +15,13 @@
 #include "berth/queue/standing.h"
 #include "berth/verdict/noted_leases.h"
 
-// How a request gets its lease, as a pure step: what has happened goes in, and what to do next comes out. The
-// shell, the code around it (src/berth/lease/acquire.cpp), does that and passes the result back in.
+// How a request gets its lease, as a pure step: what has happened goes in, and what to do next
+// comes out. The shell, the code around it (src/berth/lease/acquire.cpp), does that and passes the
+// result back in.
 //
-// The facts are read first, since the driver may take seconds. Then one short decision is made in the store,
-// on the ledger as it is by then. If the decision finds that something has changed since the facts were read,
-// the request looks again and keeps its place in the queue.
+// The facts are read first, since the driver may take seconds. Then one short decision is made in
+// the store, on the ledger as it is by then. If the decision finds that something has changed since
+// the facts were read, the request looks again and keeps its place in the queue.
 namespace berth {
 
 /// How long to stand in the queue.
@@ -32,8 +33,8 @@ struct Patience {
   std::chrono::milliseconds far_tick{30000};  ///< the same for a request with many before it
 };
 
-/// How long a request may wait for others to leave the gate. `now`: the time since the request began.
-/// nullopt: for ever.
+/// How long a request may wait for others to leave the gate. `now`: the time since the request
+/// began. nullopt: for ever.
 std::optional<std::chrono::milliseconds> limit_at_gate(const Patience& patience,
                                                        std::chrono::milliseconds now);
 
@@ -64,8 +65,8 @@ struct State {
   bool gives_up = false;
   bool looked_last = false;  ///< the time is up, and the reasons for the refusal have just been read
   bool far_back = false;
-  /// Set: the driver does not work for it, or no device that it waits for does; since when. The reason is in
-  /// `standing`.
+  /// Set: the driver does not work for it, or no device that it waits for does; since when. The
+  /// reason is in `standing`.
   std::optional<std::chrono::milliseconds> hindered_since{};
   std::optional<std::chrono::milliseconds>
       session_since{};                      ///< the first answer of the driver as it is loaded
@@ -139,8 +140,8 @@ struct Look {
 
   bool operator==(const Look&) const = default;
 };
-/// Join the queue and enter the gate at once. If the request is in the queue already, it goes to the end. The
-/// answer is LeftGate.
+/// Join the queue and enter the gate at once. If the request is in the queue already, it goes to
+/// the end. The answer is LeftGate.
 struct Join {
   std::vector<std::string> candidates;
 
@@ -162,10 +163,10 @@ struct AskNames {
 
   bool operator==(const AskNames&) const = default;
 };
-/// Tell how the request stands, and sleep. The sleep ends when the rival no longer waits, when somebody
-/// rings, or when a lock or lease may have ended that the rival does not watch. The answer is Ticked after
-/// each period; if the next action is the same again, the sleep goes on. At the end of the sleep, the answer
-/// is Woken.
+/// Tell how the request stands, and sleep. The sleep ends when the rival no longer waits, when
+/// somebody rings, or when a lock or lease may have ended that the rival does not watch. The answer
+/// is Ticked after each period; if the next action is the same again, the sleep goes on. At the end
+/// of the sleep, the answer is Woken.
 struct SleepBehind {
   TicketId rival;
   std::chrono::milliseconds period;
@@ -190,8 +191,8 @@ struct Ring {
 
   bool operator==(const Ring&) const = default;
 };
-/// Tell how the request stands, and sleep until a lock of these devices, one of these leases or one of these
-/// processes may have ended. The answer is Woken.
+/// Tell how the request stands, and sleep until a lock of these devices, one of these leases or one
+/// of these processes may have ended. The answer is Woken.
 struct SleepUntilReleased {
   std::vector<std::string> uuids;
   std::vector<TicketId> leases;
@@ -228,8 +229,8 @@ Step next(State state, Event event);
 struct InGate {
   Ledger ledger;
   TicketId me;
-  /// The rivals right before me that are stopped, up to the first that is not. This is read inside the gate,
-  /// because a rival that goes on after an earlier look has its place back.
+  /// The rivals right before me that are stopped, up to the first that is not. This is read inside
+  /// the gate, because a rival that goes on after an earlier look has its place back.
   std::set<TicketId> stopped;
   std::int64_t lease_changes = 0;  ///< as in NotedLeases
   Moment boot = 0;
@@ -238,7 +239,8 @@ struct Judgement {
   State state;
   Result<Decision> decision;
 };
-/// What to do with the ticket `me`. May be called again with another ledger; the last answer counts.
+/// What to do with the ticket `me`. May be called again with another ledger; the last answer
+/// counts.
 Judgement decide(State state, InGate gate);
 
 }  // namespace acquisition

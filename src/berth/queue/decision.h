@@ -22,16 +22,16 @@ struct DeviceLock {
 struct Take {
   std::vector<std::string> devices;  ///< the devices that the ticket will name
   std::vector<DeviceLock> locks;     ///< all or none are taken; with a MIG instance, its GPU too
-  /// When this was decided, in milliseconds of the boot clock: the time of the lease counts from then.
-  /// nullopt: from when it is written.
+  /// When this was decided, in milliseconds of the boot clock: the time of the lease counts from
+  /// then. nullopt: from when it is written.
   std::optional<std::int64_t> decided_ms{};
 
   bool operator==(const Take&) const = default;
 };
 /// The ticket stays in the queue.
 struct Stay {
-  /// Whether enough is free, but its own conditions do not hold, so that others pass it over. nullopt: as
-  /// before.
+  /// Whether enough is free, but its own conditions do not hold, so that others pass it over.
+  /// nullopt: as before.
   std::optional<bool> held_back{};
 
   bool operator==(const Stay&) const = default;
@@ -53,8 +53,8 @@ using Decision = std::variant<Take, Stay, Withdraw, ReadOn>;
 struct Taken {};
 struct Stayed {};
 struct Withdrawn {};
-/// The decision was Take, but somebody whom the ledger does not know has a lock, or was promised memory.
-/// Nothing was taken; the ticket goes on waiting.
+/// The decision was Take, but somebody whom the ledger does not know has a lock, or was promised
+/// memory. Nothing was taken; the ticket goes on waiting.
 struct Conflict {
   std::string uuid;
 };

@@ -9,8 +9,8 @@ namespace berth {
 namespace {
 
 constexpr Moment kLeast = 600;
-// Of which nothing is known. With less, requests that give an honest limit wait longer than those that give
-// none; with more, the longest waits are longer (docs/benchmarks.md, row 14).
+// Of which nothing is known. With less, requests that give an honest limit wait longer than those
+// that give none; with more, the longest waits are longer (docs/benchmarks.md, row 14).
 constexpr Moment kUnknown = 6 * 3600;
 constexpr std::size_t kRunsOfMedian = 5;
 constexpr std::size_t kRunsOfQuantile = 20;

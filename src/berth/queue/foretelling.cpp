@@ -34,8 +34,8 @@ class Drawing {
     return (static_cast<double>(mixed(state_) >> 11U) + 0.5) * 0x1p-53;
   }
 
-  /// Of mean 0 and variance 1, and no further from it than 6: the sum of twelve, which is near enough to the
-  /// normal distribution here.
+  /// Of mean 0 and variance 1, and no further from it than 6: the sum of twelve, which is near
+  /// enough to the normal distribution here.
   double normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += next();
@@ -53,8 +53,9 @@ class Drawing {
   std::uint64_t state_;
 };
 
-/// e to the power of x, to 2 % for what is drawn here. A program that has libm inside, as ours that runs on
-/// any Linux, cannot have its exp, log and cos: they ask the dynamic loader about the processor.
+/// e to the power of x, to 2 % for what is drawn here. A program that has libm inside, as ours that
+/// runs on any Linux, cannot have its exp, log and cos: they ask the dynamic loader about the
+/// processor.
 double about_exp(double x) {
   constexpr int kSquarings = 12;
   double power = 1 + x / (1 << kSquarings);

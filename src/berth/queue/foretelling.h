@@ -9,9 +9,9 @@
 #include "berth/queue/queue_order.h"
 #include "berth/queue/schedule.h"
 
-// When the requests start that go by expected run times. Their order changes with time, and how long each of
-// them lasts is not known: so the queue is played to its end several times, each time with other run times.
-// A start is told only where these futures agree.
+// When the requests start that go by expected run times. Their order changes with time, and how
+// long each of them lasts is not known: so the queue is played to its end several times, each time
+// with other run times. A start is told only where these futures agree.
 namespace berth {
 
 /// A lease, as far as its ticket says how long it lasts. As the same values of a wish.
@@ -27,10 +27,10 @@ struct Tenure {
 
 inline constexpr std::size_t kFutures = 15;
 
-/// About when each wish starts and on what, in the order of the queue: as in the middle one of kFutures.
-/// nullopt: in one of them it waits more than twice or less than half as long, or the wish yields, is passed
-/// over, or is behind the first kForeseen. The same tickets have the same futures wherever and whenever it is
-/// asked. `tenures`: of the leases that own holds.
+/// About when each wish starts and on what, in the order of the queue: as in the middle one of
+/// kFutures. nullopt: in one of them it waits more than twice or less than half as long, or the
+/// wish yields, is passed over, or is behind the first kForeseen. The same tickets have the same
+/// futures wherever and whenever it is asked. `tenures`: of the leases that own holds.
 std::vector<std::optional<ExpectedStart>> foretold_starts(const QueueState& queue,
                                                           std::span<const Tenure> tenures,
                                                           const GpusByUser& has, const QueueRules& rules);

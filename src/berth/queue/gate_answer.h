@@ -41,7 +41,8 @@ enum class GateAnswer {
   withdraw,
 };
 
-/// The decision of a request that is in the gate for devices, and knows all tickets that could change it.
+/// The decision of a request that is in the gate for devices, and knows all tickets that could
+/// change it.
 GateAnswer answer_in_gate(Found found, FactsAre facts, Means means);
 
 }  // namespace berth::acquisition

@@ -17,22 +17,23 @@ struct HostQueue {
   std::vector<std::string> uuids;  ///< without GPUs that are split by MIG: their instances count
 };
 
-/// The waiting tickets in order, and the leases with the devices that they hold until about when. A ticket
-/// has its conditions on readings only as words for people. So each ticket counts as if it had none, on the
-/// devices that are free to a request without conditions. `before`: only tickets before this one. Tickets
-/// that are `passed_over` count as if they did not wait.
+/// The waiting tickets in order, and the leases with the devices that they hold until about when. A
+/// ticket has its conditions on readings only as words for people. So each ticket counts as if it
+/// had none, on the devices that are free to a request without conditions. `before`: only tickets
+/// before this one. Tickets that are `passed_over` count as if they did not wait.
 HostQueue host_queue_of(const Ledger& ledger, const Facts& facts, Moment now,
                         const std::set<TicketId>& passed_over = {}, const Ticket* before = nullptr);
 
 /// The queue counts in milliseconds of the boot clock.
 inline constexpr Moment kSecond = 1000;
 
-/// How long it has a device, at most, by what its ticket says: its time limit, and what Berth then needs to
-/// end it.
+/// How long it has a device, at most, by what its ticket says: its time limit, and what Berth then
+/// needs to end it.
 std::optional<Moment> longest_stay(const Ticket& ticket, const SitePolicy& policy);
 
-/// The tickets whose turn it is now, except `me`, which has just found that it is not its turn. If it seems
-/// to be the turn of `me`, its own conditions hold it back, and it keeps nothing from others.
+/// The tickets whose turn it is now, except `me`, which has just found that it is not its turn. If
+/// it seems to be the turn of `me`, its own conditions hold it back, and it keeps nothing from
+/// others.
 std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Moment now,
                                  std::set<TicketId> passed_over, TicketId me);
 
@@ -41,8 +42,8 @@ struct ForeseenStart {
   std::vector<std::string> uuids{};
 };
 
-/// About when each waiter starts, and on what: where a ticket goes by run times as foretold_starts, and else
-/// as expected_starts of the schedule.
+/// About when each waiter starts, and on what: where a ticket goes by run times as foretold_starts,
+/// and else as expected_starts of the schedule.
 std::map<TicketId, ForeseenStart> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
                                                   const std::set<TicketId>& passed_over = {});
 

@@ -11,8 +11,8 @@
 namespace berth {
 namespace {
 
-// The keys of a ticket in JSON with all that is no text, and a UUID with its quotes: in the ticket, and its
-// id once more at the device.
+// The keys of a ticket in JSON with all that is no text, and a UUID with its quotes: in the ticket,
+// and its id once more at the device.
 constexpr std::size_t kListedTicketBytes = 640;
 constexpr std::size_t kListedDeviceBytes = 64;
 

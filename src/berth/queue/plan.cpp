@@ -67,8 +67,8 @@ bool guards(const Ticket& rival, const std::string& candidate) {
              : is_candidate(rival, candidate);
 }
 
-// Waiters watch for those who came later, never the other way round, so that the graph of watchers has no
-// cycle.
+// Waiters watch for those who came later, never the other way round, so that the graph of watchers
+// has no cycle.
 Behind behind_one_of(const Ticket& mine, const std::vector<const Ticket*>& rivals,
                      const std::vector<const Ticket*>& guarding) {
   if (guarding.empty()) return Behind{rivals.back()->id, mine.candidates};

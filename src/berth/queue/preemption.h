@@ -15,11 +15,11 @@ struct Preemption {
   bool operator==(const Preemption&) const = default;
 };
 
-/// The leases that yield and are to end now, so that waiting tickets that do not yield can start. For each
-/// such ticket, as few leases end as suffice, the youngest of them; none ends if not even all of them would
-/// suffice. If a ticket could start anyway, no lease ends for it. A lease that is ending already counts as
-/// gone, and so does one that has ended and whose memory is not back. Only the first kMostPreempting tickets
-/// of the queue make leases end. Pure.
+/// The leases that yield and are to end now, so that waiting tickets that do not yield can start.
+/// For each such ticket, as few leases end as suffice, the youngest of them; none ends if not even
+/// all of them would suffice. If a ticket could start anyway, no lease ends for it. A lease that is
+/// ending already counts as gone, and so does one that has ended and whose memory is not back. Only
+/// the first kMostPreempting tickets of the queue make leases end. Pure.
 std::vector<Preemption> preemptions(const Ledger& ledger, const Facts& facts, Moment now,
                                     const std::set<TicketId>& passed_over = {});
 inline constexpr std::size_t kMostPreempting = 32;

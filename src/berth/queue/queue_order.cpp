@@ -64,8 +64,8 @@ class FairOrder {
     return left != right ? left > right : a < b;
   }
 
-  /// By what their users have; the wishes of one user stay in their order. The numbers belong to the user and
-  /// not to a wish: the user's first wish has the lowest of them.
+  /// By what their users have; the wishes of one user stay in their order. The numbers belong to
+  /// the user and not to a wish: the user's first wish has the lowest of them.
   void sort_by_user(std::span<std::size_t> run) {
     std::map<std::uint32_t, std::vector<std::int64_t>> numbers;
     for (const std::size_t place : run) numbers[wishes_[place].uid].push_back(*wishes_[place].fair_number);
@@ -145,7 +145,8 @@ Indices queue_order(std::span<const Wish> wishes, const GpusByUser& has, Moment 
   return indices;
 }
 
-// By the id, which is chosen in the gate by the boot clock: the wall clock of `joined_s` can be set.
+// By the id, which is chosen in the gate by the boot clock: the wall clock of `joined_s` can be
+// set.
 Wish wish_of(const Ticket& ticket, bool passed_over) {
   return {.id = ticket.id,
           .uid = ticket.uid,

@@ -9,9 +9,10 @@
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/queue_rules.h"
 
-// Decides which tickets of a queue start now, which have a reservation and from when, and which wait behind
-// which. It is EASY backfill (Lifka, 1995) for requests that compete for only a part of the devices: the
-// first that cannot start has a reservation, and a later one may start before it if that does not delay it.
+// Decides which tickets of a queue start now, which have a reservation and from when, and which
+// wait behind which. It is EASY backfill (Lifka, 1995) for requests that compete for only a part of
+// the devices: the first that cannot start has a reservation, and a later one may start before it
+// if that does not delay it.
 namespace berth {
 
 /// Whether a hold ends before its time if somebody waits for it.
@@ -46,13 +47,15 @@ struct Wish {
   std::optional<Moment> length{};  ///< its time limit
   /// Without a time limit: for how long the devices are kept for it. nullopt: for what is assumed.
   std::optional<Moment> likely{};
-  /// How long it is expected to last, for the order of turns alone. nullopt: it does not know that order.
+  /// How long it is expected to last, for the order of turns alone. nullopt: it does not know that
+  /// order.
   std::optional<Moment> expected{};
   Moment since = 0;              ///< when it came, if it is expected to last for some time
   Moment longest_wait = kNever;  ///< having waited so long, it has its turn first if it came first
   bool yields = false;           ///< it starts when the wishes that do not yield leave it room
   std::optional<std::int64_t> fair_number{};  ///< as Ticket::fair_number
-  /// It is stopped, or its own conditions hold it back. It counts as if it did not wait, and keeps its place.
+  /// It is stopped, or its own conditions hold it back. It counts as if it did not wait, and keeps
+  /// its place.
   bool passed_over = false;
 
   bool operator==(const Wish&) const = default;
@@ -86,11 +89,11 @@ struct WaitsBehind {
 };
 using Assignment = std::variant<StartsNow, ReservedFrom, WaitsBehind>;
 
-/// The turn of each wish, in the order of the queue. Pure. A wish starts if it is not passed over and could
-/// start without delaying a reservation; of two with the same request, the one that came first. As long as no
-/// lease lasts longer than expected, no later wish moves a reservation to a later time. A reservation does
-/// not wait for what leaves: from the moment at which this is all that is missing, its devices are kept for
-/// it.
+/// The turn of each wish, in the order of the queue. Pure. A wish starts if it is not passed over
+/// and could start without delaying a reservation; of two with the same request, the one that came
+/// first. As long as no lease lasts longer than expected, no later wish moves a reservation to a
+/// later time. A reservation does not wait for what leaves: from the moment at which this is all
+/// that is missing, its devices are kept for it.
 std::vector<Assignment> schedule(const QueueState& queue, const QueueRules& rules);
 
 struct ExpectedStart {
@@ -98,10 +101,10 @@ struct ExpectedStart {
   std::vector<std::size_t> devices{};
   bool operator==(const ExpectedStart&) const = default;
 };
-/// About when each wish starts and on what, in the order of the queue, if each job with a time limit takes
-/// all of it. nullopt: that is not known, because a job that it waits for has no time limit, or because it is
-/// behind the first kForeseen of the queue, or yields. REQUIRES: a hold without a time limit never ends
-/// (kNever).
+/// About when each wish starts and on what, in the order of the queue, if each job with a time
+/// limit takes all of it. nullopt: that is not known, because a job that it waits for has no time
+/// limit, or because it is behind the first kForeseen of the queue, or yields. REQUIRES: a hold
+/// without a time limit never ends (kNever).
 std::vector<std::optional<ExpectedStart>> expected_starts(const QueueState& queue, const QueueRules& rules);
 inline constexpr std::size_t kForeseen = 100;
 
@@ -112,14 +115,15 @@ std::vector<Hold> holds_of(const QueueState& queue, const Wish& wish, const Assi
 /// Whether two holds have the same device at the same time.
 bool meet(const Hold& a, const Hold& b);
 
-// What has gone on for long goes on for longer still: run times have no typical size. Of those tried on
-// published ones, this factor makes the queue wait least where half say how long they take and half do not.
+// What has gone on for long goes on for longer still: run times have no typical size. Of those
+// tried on published ones, this factor makes the queue wait least where half say how long they take
+// and half do not.
 inline constexpr Moment kLonger = 3;
 
-/// When a lease that began at `since` with the time limit `length` is expected to end; later than `now`. If
-/// its time limit is over, it ends soon. If it has none and has lasted longer than is assumed, or than is
-/// `likely` for it, it is expected to go on for kLonger times as long as it has lasted so far. `second`: how
-/// many moments a second has.
+/// When a lease that began at `since` with the time limit `length` is expected to end; later than
+/// `now`. If its time limit is over, it ends soon. If it has none and has lasted longer than is
+/// assumed, or than is `likely` for it, it is expected to go on for kLonger times as long as it has
+/// lasted so far. `second`: how many moments a second has.
 Moment expected_end(Moment since, std::optional<Moment> length, Moment now, const QueueRules& rules,
                     Moment second = 1, std::optional<Moment> likely = {});
 

@@ -1,6 +1,6 @@
-// A ticket's text only ever grows: a grant leaves what is there as it is and puts more in place of the last
-// line. So a reader that meets a grant half-way sees a text without its end, never one that says something
-// else.
+// A ticket's text only ever grows: a grant leaves what is there as it is and puts more in place of
+// the last line. So a reader that meets a grant half-way sees a text without its end, never one
+// that says something else.
 
 #include "berth/queue/ticket_codec.h"
 
@@ -20,9 +20,9 @@ namespace {
 constexpr std::string_view kTicketKind = "berth-ticket";
 constexpr unsigned kTicketVersion = 1;
 
-// The bytes that "granted_at=…", "granted_boot=…", "granted_boot_ms=…" and "device=UUID" add to the text at
-// the grant. A UUID with its prefix has 40 or 41 characters. The oldest MIG form has the most: "MIG-GPU-", 36
-// characters, and the numbers of two instances, "/13/0".
+// The bytes that "granted_at=…", "granted_boot=…", "granted_boot_ms=…" and "device=UUID" add to the
+// text at the grant. A UUID with its prefix has 40 or 41 characters. The oldest MIG form has the
+// most: "MIG-GPU-", 36 characters, and the numbers of two instances, "/13/0".
 constexpr std::size_t kGrantBytes = 76;
 constexpr std::size_t kDeviceBytes = std::string_view("device=MIG-GPU-/100/100\n").size() + 36;
 // "time=31536000" and its end of line, eight times.
@@ -57,9 +57,9 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   if (kReads || ticket.shared) field("promise_bytes", ticket.promise_bytes);
   field.hint("time", ticket.time_s, 1, kLongestTimeS);
   field.hint("yield", ticket.yield_s, 1, kLongestYieldS);
-  // A program that does not know the order by response ratio waits in the order of coming, then, and for a
-  // ticket without `turn`: else it would rank this one by its fair order alone, and each might wait for the
-  // other.
+  // A program that does not know the order by response ratio waits in the order of coming, then,
+  // and for a ticket without `turn`: else it would rank this one by its fair order alone, and each
+  // might wait for the other.
   if (kReads || !ticket.expected_s) field.hint("turn", ticket.fair_number, 0, kLastFairNumber);
   if (kReads || ticket.expected_s) field.hint("user_turn", ticket.fair_number, 0, kLastFairNumber);
   // Absent would mean that nobody may go past it.
@@ -106,7 +106,8 @@ Result<std::string> with_lines(std::string_view text, std::string_view lines, st
 }  // namespace
 
 std::string encode_ticket(const Ticket& ticket) {
-  // The room that the grant will need is kept from the start, so that what fits at the join fits for ever.
+  // The room that the grant will need is kept from the start, so that what fits at the join fits
+  // for ever.
   const std::size_t grant_bytes =
       kGrantBytes + kDeviceBytes * ticket.count + (ticket.time_s ? kExtensionsBytes : 0);
   const std::size_t most = kTicketMaxBytes - std::min(grant_bytes, kTicketMaxBytes);

@@ -11,8 +11,8 @@
 namespace berth {
 namespace {
 
-/// With a third value for what rests on a reading that is absent, so that "not util < 5" does not hold where
-/// nobody knows the utilisation.
+/// With a third value for what rests on a reading that is absent, so that "not util < 5" does not
+/// hold where nobody knows the utilisation.
 enum class Truth { no, unknown, yes };
 
 Truth truth(bool holds) {

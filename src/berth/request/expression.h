@@ -13,8 +13,8 @@
 
 namespace berth {
 
-/// What an expression may ask of a device. `free_bytes` is the free memory as leases count it, not as the
-/// driver does (see verdict.h).
+/// What an expression may ask of a device. `free_bytes` is the free memory as leases count it, not
+/// as the driver does (see verdict.h).
 struct DeviceFacts {
   const Device& device;
   Reading<std::uint64_t> free_bytes;
@@ -41,9 +41,9 @@ struct Threshold {
 
 struct ExpressionNode;
 
-/// A condition on a device: `name~A100 and free>=20G and (util<=5 or temp<80)`. docs/expressions.md describes
-/// the language. A value; parsing and evaluation are pure. An expression that was made without text always
-/// holds.
+/// A condition on a device: `name~A100 and free>=20G and (util<=5 or temp<80)`. docs/expressions.md
+/// describes the language. A value; parsing and evaluation are pure. An expression that was made
+/// without text always holds.
 class Expression {
  public:
   /// Error: `usage`, with the text, the column and what was expected there.
@@ -52,13 +52,13 @@ class Expression {
   /// `text`, quoted so that it stands for exactly this text as a value in an expression.
   static std::string quoted(std::string_view text);
 
-  /// nullopt: the expression holds. Otherwise the first part that makes it fail. If a reading is absent, the
-  /// comparison that needs it fails, and so does the opposite comparison.
+  /// nullopt: the expression holds. Otherwise the first part that makes it fail. If a reading is
+  /// absent, the comparison that needs it fails, and so does the opposite comparison.
   std::optional<Unmet> unmet_by(const DeviceFacts& facts) const;
 
-  /// The part that can never hold on this device of this host, whatever its changing readings (free memory,
-  /// utilisation …) will be: `name~H100` on an A100, `free>=100G` on a card with 80. nullopt: the expression
-  /// may hold some time.
+  /// The part that can never hold on this device of this host, whatever its changing readings (free
+  /// memory, utilisation …) will be: `name~H100` on an A100, `free>=100G` on a card with 80.
+  /// nullopt: the expression may hold some time.
   std::optional<Unmet> never_met_by(const Device& device, const HostFacts* host = nullptr) const;
 
   /// The readings that its fields need.
@@ -70,8 +70,9 @@ class Expression {
 
   /// nullopt: it is not a single threshold.
   std::optional<Threshold> threshold() const;
-  /// The same threshold with another round number, changed no more than needed for `facts` to meet it.
-  /// nullopt: it is not a threshold, the reading is absent, or no threshold would be left (free >= 0).
+  /// The same threshold with another round number, changed no more than needed for `facts` to meet
+  /// it. nullopt: it is not a threshold, the reading is absent, or no threshold would be left (free
+  /// >= 0).
   std::optional<Expression> loosened_for(const DeviceFacts& facts) const;
 
   /// As parsed, with uniform space. Parses to the same expression.

@@ -10,8 +10,8 @@
 
 namespace berth {
 
-/// A field of expressions: a row of the table of readings, or a value computed from several. Numbers are
-/// doubles: exact up to 2^53, which is more memory in bytes than any device has.
+/// A field of expressions: a row of the table of readings, or a value computed from several.
+/// Numbers are doubles: exact up to 2^53, which is more memory in bytes than any device has.
 struct Field {
   std::string_view name;
   FieldKind kind;
@@ -34,8 +34,8 @@ std::string_view nearest_field_name(std::string_view name);
 /// "name, uuid, …": for messages.
 std::string field_names();
 
-/// A value as written, in the field's own unit. `share`: "50%" for a field of memory. nullopt: the text does
-/// not fit the kind.
+/// A value as written, in the field's own unit. `share`: "50%" for a field of memory. nullopt: the
+/// text does not fit the kind.
 struct FieldValue {
   double number = 0;
   bool share = false;
@@ -49,8 +49,8 @@ std::string number_for_people(FieldKind kind, double number);
 /// The number as people would write it in an expression, rounded down or up as `down` says: "11G".
 std::string round_number(FieldKind kind, double number, bool down);
 
-/// The lowest and highest value that the field can ever have on this device. Absent: the device does not have
-/// the reading.
+/// The lowest and highest value that the field can ever have on this device. Absent: the device
+/// does not have the reading.
 struct Range {
   double low = 0;
   double high = 0;

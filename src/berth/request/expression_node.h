@@ -21,7 +21,8 @@ struct Comparison {
 
 enum class NodeKind { comparison, all, any, negation };
 
-/// A parsed expression. Immutable once built, and shared between the expressions that it is part of.
+/// A parsed expression. Immutable once built, and shared between the expressions that it is part
+/// of.
 struct ExpressionNode {
   NodeKind kind = NodeKind::comparison;
   Comparison comparison;

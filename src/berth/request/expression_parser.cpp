@@ -1,4 +1,5 @@
-// A recursive descent over tokens, with one token of look-ahead. The grammar is in docs/expressions.md.
+// A recursive descent over tokens, with one token of look-ahead. The grammar is in
+// docs/expressions.md.
 #include <fmt/format.h>
 
 #include <array>

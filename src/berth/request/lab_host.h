@@ -38,18 +38,19 @@ struct HubAccess {
 /// Whether a user who says this as the hosts means those of a hub: a URL.
 bool is_hub_url(std::string_view hosts);
 
-/// Checks the name of a host: ssh must not take it for an option, nor a shell for more than one word. Error:
-/// `usage`.
+/// Checks the name of a host: ssh must not take it for an option, nor a shell for more than one
+/// word. Error: `usage`.
 Result<void> check_host_name(std::string_view name);
 
-/// Checks the program that is called there: a path, without characters that mean something to a shell.
+/// Checks the program that is called there: a path, without characters that mean something to a
+/// shell.
 Result<void> check_host_program(std::string_view program);
 
 /// Reads "gpu1,gpu2,alice@gpu3". Error: `usage`, also if a name comes twice.
 Result<std::vector<LabHost>> lab_hosts_from_text(std::string_view text);
 
-/// The hosts that `only` names (if it is empty: all), without those in `without`. Error: `usage` for a name
-/// that no host has, and if no host is left.
+/// The hosts that `only` names (if it is empty: all), without those in `without`. Error: `usage`
+/// for a name that no host has, and if no host is left.
 Result<std::vector<LabHost>> selected_hosts(std::vector<LabHost> hosts, const std::vector<std::string>& only,
                                             const std::vector<std::string>& without);
 

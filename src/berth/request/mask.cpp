@@ -1,7 +1,7 @@
-// How CUDA reads its mask is known from its documentation and from use, not from a source; where it is not
-// known (duplicates, mixed kinds, blanks) the reading here is the narrower one, so that Berth never gives a
-// job a device that it cannot see. ROCm's rules are in the source of its runtime (amd_filter_device.cpp of
-// ROCR-Runtime); where vendors differ, Vendor has the rule.
+// How CUDA reads its mask is known from its documentation and from use, not from a source; where it
+// is not known (duplicates, mixed kinds, blanks) the reading here is the narrower one, so that
+// Berth never gives a job a device that it cannot see. ROCm's rules are in the source of its
+// runtime (amd_filter_device.cpp of ROCR-Runtime); where vendors differ, Vendor has the rule.
 #include "berth/request/mask.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ std::vector<std::string_view> split(std::string_view text) {
   return entries;
 }
 
-/// The words of Slurm and of people for "none". Any invalid first entry has this effect; these mean it.
+/// The words of Slurm and of people for "none". Any invalid first entry has this effect; these mean
+/// it.
 bool means_none(std::string_view text) {
   constexpr std::array<std::string_view, 5> kWords{"", "-1", "none", "void", "NoDevFiles"};
   return std::any_of(kWords.begin(), kWords.end(),

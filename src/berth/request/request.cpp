@@ -79,8 +79,8 @@ std::string_view to_text(Order order) {
 }
 
 ReadingSet Request::readings() const {
-  // Names are needed to know whether a runtime may count the devices otherwise, process details to say who
-  // stands in the way and to know the programs and users that the site does not count.
+  // Names are needed to know whether a runtime may count the devices otherwise, process details to
+  // say who stands in the way and to know the programs and users that the site does not count.
   ReadingSet set =
       ReadingKind::name | ReadingKind::memory | ReadingKind::processes | ReadingKind::process_details;
   set |= ReadingKind::compute_mode | ReadingKind::mig | ReadingKind::health;

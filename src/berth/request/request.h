@@ -34,46 +34,50 @@ const std::vector<std::string_view>& order_names();
 /// The longest time limit of a request: a year. A request that needs longer has no time limit.
 inline constexpr std::int64_t kLongestTimeS = 365LL * 24 * 3600;
 
-/// The most devices of one request, and so of one lease: as many as a ticket surely names, whatever else it
-/// says (ticket_codec.cpp). Eight GPUs of seven MIG instances have so many.
+/// The most devices of one request, and so of one lease: as many as a ticket surely names, whatever
+/// else it says (ticket_codec.cpp). Eight GPUs of seven MIG instances have so many.
 inline constexpr unsigned kMostDevices = 56;
 
-/// What a user asks for. Every filter (`--name`, `--free`, `--where` …) is a condition, and all conditions
-/// must hold.
+/// What a user asks for. Every filter (`--name`, `--free`, `--where` …) is a condition, and all
+/// conditions must hold.
 struct Request {
   unsigned count = 1;
   std::vector<Expression> conditions;  ///< all must hold; judged in this order
   std::vector<std::string> devices;    ///< selectors (selector.h) to choose among; empty: all
   std::vector<std::string> exclude;    ///< selectors never to choose
-  /// UUIDs of the devices that the asking program itself admits, the best first; nullopt: it has not looked.
+  /// UUIDs of the devices that the asking program itself admits, the best first; nullopt: it has
+  /// not looked.
   std::optional<std::vector<std::string>> admitted;
   Order order = Order::automatic;
   std::optional<std::uint64_t> seed;  ///< for Order::random; the caller fills it in
   bool shared = false;                ///< the lease may share its devices with other leases
   std::uint64_t promise_bytes = 0;    ///< if shared: memory needed on each device
   unsigned allowed_processes = 0;     ///< `--processes N`: outsiders that may already be there
-  /// `--time`: how long the lease lasts at most, from its grant on. nullopt: the request does not say.
+  /// `--time`: how long the lease lasts at most, from its grant on. nullopt: the request does not
+  /// say.
   std::optional<std::int64_t> time_s{};
-  /// `--yield`: the request waits behind requests that do not yield, and its lease ends for them, with this
-  /// time between SIGTERM and SIGKILL. nullopt: it does not yield.
+  /// `--yield`: the request waits behind requests that do not yield, and its lease ends for them,
+  /// with this time between SIGTERM and SIGKILL. nullopt: it does not yield.
   std::optional<std::int64_t> yield_s{};
-  /// `--mps-percent`: the job uses at most so much of a GPU's processors, where MPS serves it. 0: the request
-  /// does not say.
+  /// `--mps-percent`: the job uses at most so much of a GPU's processors, where MPS serves it. 0:
+  /// the request does not say.
   unsigned mps_percent = 0;
-  /// `--clean`: a whole GPU on which nobody else computes, whatever the site ignores; and the run is looked
-  /// at from its start on, so that its receipt can say whether it stayed so.
+  /// `--clean`: a whole GPU on which nobody else computes, whatever the site ignores; and the run
+  /// is looked at from its start on, so that its receipt can say whether it stayed so.
   bool clean = false;
-  /// The asking process computes on the device already, so no waiting request could have it: this request
-  /// waits behind nobody.
+  /// The asking process computes on the device already, so no waiting request could have it: this
+  /// request waits behind nobody.
   bool adopts_running_process = false;
 
-  /// The readings that are needed to judge this request and to order devices by it, and no others. Topology
-  /// is not among them: whether it is needed is known only after judging (`readings_to_choose`, select.h).
+  /// The readings that are needed to judge this request and to order devices by it, and no others.
+  /// Topology is not among them: whether it is needed is known only after judging
+  /// (`readings_to_choose`, select.h).
   ReadingSet readings() const;
 };
 
-/// `--memory auto`, in the place of the bytes that are promised: as much as earlier runs of the command had
-/// in use. Whoever knows the command settles it by `with_memory` before the request is made.
+/// `--memory auto`, in the place of the bytes that are promised: as much as earlier runs of the
+/// command had in use. Whoever knows the command settles it by `with_memory` before the request is
+/// made.
 inline constexpr std::uint64_t kMemoryByRuns = std::numeric_limits<std::uint64_t>::max();
 bool asks_memory_by_runs(const Request& request);
 /// The request for a share of this size, or for whole devices.

@@ -8,12 +8,13 @@
 
 #include "berth/request/request.h"
 
-// The table of what a request can say. The options of commands, the ask of a lease, JSON, the words for
-// people, suggestions, what Slurm is asked, the arguments of MCP and those of Python are made from it. `./dev
-// readings` writes the arguments of Python, the schemas, docs/requests.md and a table of docs/manual.md from
-// it, and a test compares them.
+// The table of what a request can say. The options of commands, the ask of a lease, JSON, the words
+// for people, suggestions, what Slurm is asked, the arguments of MCP and those of Python are made
+// from it. `./dev readings` writes the arguments of Python, the schemas, docs/requests.md and a
+// table of docs/manual.md from it, and a test compares them.
 //
-// A row has no code of a consumer. If a consumer treats a row in another way, its code says so, and why.
+// A row has no code of a consumer. If a consumer treats a row in another way, its code says so, and
+// why.
 namespace berth {
 
 /// How the value of a row is written.
@@ -89,7 +90,8 @@ const RequestField* find_request_field(std::string_view name);
 /// What a face calls the row; "" if it does not have it.
 std::string_view name_in(RequestFace RequestField::* face, const RequestField& field);
 
-/// Puts the value, written as for the option, into the request. Error: `usage`, with what is allowed.
+/// Puts the value, written as for the option, into the request. Error: `usage`, with what is
+/// allowed.
 Result<void> set_field(const RequestField& field, std::string_view value, Request& request);
 
 /// Calls `use` with a reference to the member.

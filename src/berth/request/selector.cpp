@@ -60,7 +60,8 @@ struct Selector {
   }
 };
 
-/// The places that bear this name, a split GPU as itself. A whole UUID is not the beginning of another.
+/// The places that bear this name, a split GPU as itself. A whole UUID is not the beginning of
+/// another.
 std::vector<std::size_t> bearers(const Selector& selector, const Snapshot& snapshot) {
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {

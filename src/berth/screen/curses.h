@@ -6,8 +6,9 @@
 
 #include "berth/base/error.h"
 
-// The part of ncurses 6, with wide characters, that is used. The library is loaded when `berth top` starts,
-// so that other commands need not load or contain it. A test compares this with the library's own header.
+// The part of ncurses 6, with wide characters, that is used. The library is loaded when `berth top`
+// starts, so that other commands need not load or contain it. A test compares this with the
+// library's own header.
 namespace berth::screen {
 
 struct CursesWindow;

@@ -47,8 +47,8 @@ extern "C" void give_terminal_back(int signal) {
   ::raise(signal);
 }
 
-/// Tones as ncurses has them. Colours are of the terminal's own sixteen, on its own background, so that they
-/// can be read on light and dark.
+/// Tones as ncurses has them. Colours are of the terminal's own sixteen, on its own background, so
+/// that they can be read on light and dark.
 struct Look {
   CursesAttributes attributes;
   short pair;
@@ -81,8 +81,8 @@ Look look_of(Tone tone, bool colours) {
   return {0, 0};
 }
 
-/// The text as ncurses wants it. It has passed through printable() before it was cut; once more, so that
-/// nothing else reaches the terminal, whoever forgot it.
+/// The text as ncurses wants it. It has passed through printable() before it was cut; once more, so
+/// that nothing else reaches the terminal, whoever forgot it.
 std::wstring wide(std::string_view text, bool ascii) {
   const std::string safe = ascii ? view::in_ascii(printable(text)) : printable(text);
   std::wstring result;

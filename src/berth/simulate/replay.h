@@ -9,8 +9,9 @@
 
 #include "berth/queue/schedule.h"
 
-// Replays a queue whose jobs are all known, from the first arrival to the last end. It asks the same
-// `schedule` as the real queue, so it tells what other rules would have meant for the same jobs.
+// Replays a queue whose jobs are all known, from the first arrival to the last end. It asks the
+// same `schedule` as the real queue, so it tells what other rules would have meant for the same
+// jobs.
 namespace berth {
 
 /// A job that wants whole devices, no matter which.
@@ -55,12 +56,12 @@ using Decide = std::function<std::vector<Assignment>(const QueueState&)>;
 /// Called with the number of jobs that have got their devices so far.
 using Progress = std::function<void(std::size_t started)>;
 
-/// Replays under these rules. A job is expected to last as the earlier runs of the same thing did that are
-/// over when it comes, if the rules count them. Looks whenever a job comes or ends, when a job has taken as
-/// long as was assumed, and from then on whenever its going on opens a gap.
+/// Replays under these rules. A job is expected to last as the earlier runs of the same thing did
+/// that are over when it comes, if the rules count them. Looks whenever a job comes or ends, when a
+/// job has taken as long as was assumed, and from then on whenever its going on opens a gap.
 Replay replay(const Workload& workload, const QueueRules& rules, const Progress& tell = {});
-/// Replays with another way to decide. REQUIRES: it lets a job start whenever all devices are free. The rules
-/// say when a job is expected to end.
+/// Replays with another way to decide. REQUIRES: it lets a job start whenever all devices are free.
+/// The rules say when a job is expected to end.
 Replay replay_with(const Decide& decide, const Workload& workload, const QueueRules& rules,
                    const Progress& tell = {});
 

@@ -14,8 +14,8 @@
 
 namespace berth {
 
-/// The event loop of a replay: goes from one moment at which something happens to the next. A derived class
-/// says what happens to a job that comes, and which jobs start.
+/// The event loop of a replay: goes from one moment at which something happens to the next. A
+/// derived class says what happens to a job that comes, and which jobs start.
 class Replayer {
  public:
   Replayer(const Workload& workload, const QueueRules& rules, const Progress& tell);
@@ -41,8 +41,8 @@ class Replayer {
   virtual void decide() = 0;
 
   void start(std::size_t job, std::vector<std::size_t> devices);
-  /// The devices that running jobs have, and about until when. Devices are counted from `first`; the others
-  /// are left out.
+  /// The devices that running jobs have, and about until when. Devices are counted from `first`;
+  /// the others are left out.
   std::vector<Hold> holds(std::size_t first, std::size_t count) const;
 
   const Workload& workload() const { return workload_; }

@@ -7,8 +7,8 @@
 
 namespace berth::slurm {
 
-/// Replaces this process by srun, which makes the same request to Slurm. Error: `usage` if Slurm has no such
-/// request; `failure` if srun cannot be started.
+/// Replaces this process by srun, which makes the same request to Slurm. Error: `usage` if Slurm
+/// has no such request; `failure` if srun cannot be started.
 Result<command::Output> run_on_slurm(command::Environment& environment, const supervise::RunOptions& options,
                                      const command::FarOptions& far);
 

@@ -4,8 +4,8 @@
 
 namespace berth::source {
 
-/// The compute capability as a snapshot has it. Absent for numbers that no card has, because a driver may
-/// invent them.
+/// The compute capability as a snapshot has it. Absent for numbers that no card has, because a
+/// driver may invent them.
 inline Reading<int> capability_of(int major, int minor) {
   constexpr int kMostMajor = 99;
   constexpr int kMostMinor = 9;

@@ -8,10 +8,10 @@
 
 namespace berth::source {
 
-/// The answer if the driver has hung since `since` ("14:02") in `stage`. It has the devices of `partial` as
-/// they are. The device at which the driver hangs and those after it are unresponsive, with their readings
-/// from `last`, if there is one; the snapshot is then marked stale. If the hang cost no device, but only
-/// something about the devices, a note says so. Pure.
+/// The answer if the driver has hung since `since` ("14:02") in `stage`. It has the devices of
+/// `partial` as they are. The device at which the driver hangs and those after it are unresponsive,
+/// with their readings from `last`, if there is one; the snapshot is then marked stale. If the hang
+/// cost no device, but only something about the devices, a note says so. Pure.
 Snapshot finish_interrupted(Snapshot partial, const Stage& stage, const std::optional<Snapshot>& last,
                             std::string_view since);
 

@@ -7,9 +7,9 @@
 
 namespace berth::source {
 
-/// Makes one snapshot of the snapshots of several readers, one after another. The devices of the second
-/// reader are numbered on from those of the first, and no reader knows of another. Passes everything on as it
-/// comes.
+/// Makes one snapshot of the snapshots of several readers, one after another. The devices of the
+/// second reader are numbered on from those of the first, and no reader knows of another. Passes
+/// everything on as it comes.
 class Joined : public Sink {
  public:
   explicit Joined(Sink& sink) : sink_(sink) {}
@@ -23,7 +23,8 @@ class Joined : public Sink {
 
   /// To be called when a reader has ended; the next one begins, if there is one.
   void next();
-  /// To be called when all readers have ended. False: no reader gave a head, and nothing was passed on.
+  /// To be called when all readers have ended. False: no reader gave a head, and nothing was passed
+  /// on.
   bool finish();
 
  private:

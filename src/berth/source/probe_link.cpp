@@ -1,9 +1,9 @@
-// Two sockets join the probe. Its answer comes on one, on which nobody sleeps, so announcing each step costs
-// the probe a write and wakes no one; the other carries requests one way and a byte the other way when an
-// answer is whole. With one alone the caller woke for every device, and on a busy machine waited for a
-// processor each time. Sockets and not pipes: a write to a probe that has died gives an error instead of a
-// SIGPIPE that a host program did not ask for, and a deadline is a property of the socket, which spares a
-// poll before each read.
+// Two sockets join the probe. Its answer comes on one, on which nobody sleeps, so announcing each
+// step costs the probe a write and wakes no one; the other carries requests one way and a byte the
+// other way when an answer is whole. With one alone the caller woke for every device, and on a busy
+// machine waited for a processor each time. Sockets and not pipes: a write to a probe that has died
+// gives an error instead of a SIGPIPE that a host program did not ask for, and a deadline is a
+// property of the socket, which spares a poll before each read.
 #include "berth/source/probe_link.h"
 
 #include <sys/socket.h>
@@ -108,7 +108,8 @@ ProbeLink::Outcome ProbeLink::ask(const ReadRequest& request, const std::functio
   }
 }
 
-/// A probe that somebody has stopped says nothing about the driver. It ends, so that another can be asked.
+/// A probe that somebody has stopped says nothing about the driver. It ends, so that another can be
+/// asked.
 ProbeLink::Outcome ProbeLink::stopped_or_silent() {
   const auto stat = sys::process_stat(child_.pid());
   if (!stat || !stat->stopped()) return Outcome::silent;

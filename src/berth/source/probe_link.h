@@ -22,8 +22,8 @@ class ProbeLink {
     silent,  ///< nothing came until the deadline
     ended,   ///< the probe has ended, or is ending: also one that was found stopped
   };
-  /// Sends a request, calls `meanwhile`, and collects the answer. REQUIRES: the answer to the last request
-  /// has come.
+  /// Sends a request, calls `meanwhile`, and collects the answer. REQUIRES: the answer to the last
+  /// request has come.
   Outcome ask(const ReadRequest& request, const std::function<void()>& meanwhile);
   /// After `silent`: true if the answer has come or the probe has ended since. Does not wait.
   bool is_over();
@@ -32,7 +32,8 @@ class ProbeLink {
   const std::string& answer() const { return answer_; }
   /// The time since which nothing has come, in seconds since the epoch.
   std::int64_t silent_since_s() const { return last_sign_wall_s_; }
-  /// For `silent`: gives away our copy of the probe's standard error; the probe then has the only copy left.
+  /// For `silent`: gives away our copy of the probe's standard error; the probe then has the only
+  /// copy left.
   sys::Descriptor take_life() { return std::move(life_); }
   pid_t pid() const { return child_.pid(); }
   /// Ends the probe, and waits this long for its end. No more questions afterwards.

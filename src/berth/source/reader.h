@@ -33,8 +33,8 @@ struct ReadRequest {
   std::string state_directory;
   /// The version of the Berth that asks; a probe of another version refuses. "": any.
   std::string version{};
-  /// UUIDs of GPUs; of others nothing but the identity need be read. Empty: of all, all. A probe of another
-  /// version may not know it, and reads all.
+  /// UUIDs of GPUs; of others nothing but the identity need be read. Empty: of all, all. A probe of
+  /// another version may not know it, and reads all.
   std::vector<std::string> only{};
 
   bool operator==(const ReadRequest&) const = default;
@@ -58,10 +58,11 @@ class Sink {
 class Reader {
  public:
   virtual ~Reader() = default;
-  /// Whether its driver is here. Loads the library to find out; if the driver was missing, a later call looks
-  /// again.
+  /// Whether its driver is here. Loads the library to find out; if the driver was missing, a later
+  /// call looks again.
   virtual bool found() = 0;
-  /// A device that fails is a row, not an error. Error: `no_driver`, before anything was put into the sink.
+  /// A device that fails is a row, not an error. Error: `no_driver`, before anything was put into
+  /// the sink.
   virtual Result<void> read(const ReadRequest& request, Sink& sink) = 0;
 };
 

@@ -11,8 +11,8 @@
 
 namespace berth::source {
 
-/// The source to ask: a row of the table of sources (source_table.h), or for each vendor the first source
-/// that is found.
+/// The source to ask: a row of the table of sources (source_table.h), or for each vendor the first
+/// source that is found.
 class SourceKind {
  public:
   static const SourceKind kAutomatic;
@@ -42,17 +42,19 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  /// The machine now, with the given readings. A device that fails is a row of the snapshot, not an error.
-  /// Never hangs with the driver: past the deadline, the answer says which device does not respond. Error:
-  /// `no_driver` if there is no driver or it does not work, with the remedy; `failure` otherwise.
+  /// The machine now, with the given readings. A device that fails is a row of the snapshot, not an
+  /// error. Never hangs with the driver: past the deadline, the answer says which device does not
+  /// respond. Error: `no_driver` if there is no driver or it does not work, with the remedy;
+  /// `failure` otherwise.
   virtual Result<Snapshot> read(ReadingSet readings) = 0;
-  /// The same. Calls `meanwhile` once, before the answer is there, where that can be: what takes its own time
-  /// then takes none of ours.
+  /// The same. Calls `meanwhile` once, before the answer is there, where that can be: what takes
+  /// its own time then takes none of ours.
   virtual Result<Snapshot> read_beside(ReadingSet readings, const std::function<void()>& meanwhile) {
     meanwhile();
     return read(readings);
   }
-  /// The same, where only these devices are of interest: a source may leave out the readings of the others.
+  /// The same, where only these devices are of interest: a source may leave out the readings of the
+  /// others.
   virtual Result<Snapshot> read_of(const std::vector<std::string>& uuids, ReadingSet readings) {
     static_cast<void>(uuids);
     return read(readings);

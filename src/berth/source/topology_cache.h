@@ -8,8 +8,8 @@
 
 namespace berth::source {
 
-/// The topology of this machine, as it was read once in this boot and with this driver. Each user has a file
-/// of their own, so that nobody has to trust another user's file.
+/// The topology of this machine, as it was read once in this boot and with this driver. Each user
+/// has a file of their own, so that nobody has to trust another user's file.
 class TopologyCache {
  public:
   /// `directory`: everybody may write to it; "": keeps nothing.

@@ -8,15 +8,16 @@
 
 namespace berth::source {
 
-/// GPUs whose device memory is the machine's memory. Only these may get the machine's numbers. On another
-/// GPU, a missing answer is a fault, and must not look like a healthy device with much memory.
+/// GPUs whose device memory is the machine's memory. Only these may get the machine's numbers. On
+/// another GPU, a missing answer is a fault, and must not look like a healthy device with much
+/// memory.
 bool is_integrated(std::string_view device_name);
 
 /// Makes the device's memory the machine's.
 void take_machine_memory(Device& device, const std::string& proc = "/proc");
 
-/// Sets the used memory to that of the device's processes, because the machine's used memory says nothing
-/// about the device.
+/// Sets the used memory to that of the device's processes, because the machine's used memory says
+/// nothing about the device.
 void take_use_from_processes(Device& device);
 
 }  // namespace berth::source

@@ -20,8 +20,8 @@ namespace {
 constexpr mode_t kDeviceFileMode = 01666;
 // How often a device file may be replaced under our hands before we give up.
 constexpr int kReplacements = 16;
-// Somebody may lock byte by byte. Then each question takes the kernel longer, while others stand before the
-// gate. No honest card needs more pieces, nor longer for more than the first few.
+// Somebody may lock byte by byte. Then each question takes the kernel longer, while others stand
+// before the gate. No honest card needs more pieces, nor longer for more than the first few.
 constexpr int kMostPieces = 4096;
 constexpr int kFewPieces = 64;
 constexpr std::chrono::milliseconds kLongest{50};
@@ -39,8 +39,8 @@ off_t as_offset(std::uint64_t bytes) {
   return static_cast<off_t>(std::min(bytes, static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())));
 }
 
-// Locks `wanted` of the first `all` bytes, wherever nobody else has: each stands for a byte of the device's
-// memory. False: too few are free, and some may be locked now.
+// Locks `wanted` of the first `all` bytes, wherever nobody else has: each stands for a byte of the
+// device's memory. False: too few are free, and some may be locked now.
 Result<bool> lock_free_bytes(int file, off_t wanted, off_t all) {
   const auto until = std::chrono::steady_clock::now() + kLongest;
   sys::ByteRange gap{0, all};
@@ -81,8 +81,8 @@ std::string device_file_name(std::string_view uuid) {
 
 FaultOr<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const {
   for (int attempt = 0; attempt < kReplacements; ++attempt) {
-    // For writing, so that the close is an event. A file that somebody made with a narrow umask can still be
-    // locked.
+    // For writing, so that the close is an event. A file that somebody made with a narrow umask can
+    // still be locked.
     auto file = sys::open_prepared(devices_, name, O_RDWR);
     if (!file) file = sys::open_prepared(devices_, name, O_RDONLY);
     if (!file)

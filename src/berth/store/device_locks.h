@@ -12,20 +12,23 @@
 
 namespace berth::store {
 
-/// The name of the file that stands for a device: its UUID, without characters that a file name cannot have.
+/// The name of the file that stands for a device: its UUID, without characters that a file name
+/// cannot have.
 std::string device_file_name(std::string_view uuid);
 
 /// Ends the lock of a device and its promises, for all processes that share the descriptor.
 void unlock_device(int file);
 
-/// The device files that one ticket has locked. A lock lasts until no process has the descriptor any more.
+/// The device files that one ticket has locked. A lock lasts until no process has the descriptor
+/// any more.
 class DeviceLocks {
  public:
   /// REQUIRES: the directory's descriptor outlives this object.
   explicit DeviceLocks(int devices) : devices_(devices) {}
 
-  /// Takes all locks or none. Gives the UUID of a device that somebody else has locked, or on which so much
-  /// memory can no longer be promised; nullopt: all locks are taken. Makes device files that are missing.
+  /// Takes all locks or none. Gives the UUID of a device that somebody else has locked, or on which
+  /// so much memory can no longer be promised; nullopt: all locks are taken. Makes device files
+  /// that are missing.
   FaultOr<std::optional<std::string>> take(const std::vector<DeviceLock>& locks);
 
   /// Ends the locks and promises, for all processes that share them.
@@ -45,9 +48,9 @@ class DeviceLocks {
   FaultOr<sys::Descriptor> open_device(const std::string& name) const;
 
   int devices_;
-  /// Has also the files whose lock could not be taken. Closing a file is an event for all processes that
-  /// watch it, including this ticket's owner, so opening and closing it at each event would be an endless
-  /// loop.
+  /// Has also the files whose lock could not be taken. Closing a file is an event for all processes
+  /// that watch it, including this ticket's owner, so opening and closing it at each event would be
+  /// an endless loop.
   std::map<std::string, Held> files_;
 };
 

@@ -16,7 +16,8 @@
 namespace berth::store {
 namespace {
 
-// Of those in a crowded directory, so that what somebody leaves costs nobody else. Root clears them.
+// Of those in a crowded directory, so that what somebody leaves costs nobody else. Root clears
+// them.
 constexpr std::size_t kMostDead = 256;
 constexpr std::size_t kMostDeadForRoot = 1024;
 

@@ -20,8 +20,8 @@ struct Scan {
       newest;  ///< highest id in the name of any file, dead or alive, not counting those in the far future
 };
 
-/// Reads the queue and then the leases, in this order, so that a ticket that is granted meanwhile is seen at
-/// least once.
+/// Reads the queue and then the leases, in this order, so that a ticket that is granted meanwhile
+/// is seen at least once.
 Result<Scan> scan_directory(const LeaseDirectory& directory);
 
 /// Reads leases/ only, which stays small however long the queue is.

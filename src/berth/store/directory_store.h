@@ -13,8 +13,9 @@ namespace berth::store {
 /// docs/lease-protocol.md describes the format.
 class DirectoryStore : public LeaseStore {
  public:
-  /// If the directory does not exist, the first join makes it; until then it counts as empty. Error: why it
-  /// is not fit for use. `warn` gets a sentence for the user if something takes unusually long.
+  /// If the directory does not exist, the first join makes it; until then it counts as empty.
+  /// Error: why it is not fit for use. `warn` gets a sentence for the user if something takes
+  /// unusually long.
   static Result<std::unique_ptr<DirectoryStore>> open(const DirectoryChoice& choice, Warn warn = {});
 
   using LeaseStore::join;

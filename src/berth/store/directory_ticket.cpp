@@ -82,8 +82,8 @@ std::string bell_name(const LeaseDirectory& directory, TicketId id) {
 }
 
 FaultOr<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit limit, const Warn& warn) {
-  // A descriptor of its own: a flock belongs to the open file, and two tickets of one process shall exclude
-  // each other.
+  // A descriptor of its own: a flock belongs to the open file, and two tickets of one process shall
+  // exclude each other.
   sys::Descriptor gate(::openat(directory.root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!gate) return std::unexpected(context(sys::system_error(errno, "opening"), in_words(directory)));
   const auto name_holder = [&] {
@@ -365,7 +365,8 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
     bell_.emplace(bell_name(*directory_, ticket_.id));
     return Woken::tick;
   }
-  // A single timer and open file serve the whole sleep: a thousand waiters look up every few seconds.
+  // A single timer and open file serve the whole sleep: a thousand waiters look up every few
+  // seconds.
   sys::Tick interrupt(tick);
   if (beside.bell) interrupt.also_by(bell_->descriptor());
   if (watch_) interrupt.also_by(watch_->descriptor());

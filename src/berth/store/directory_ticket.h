@@ -16,9 +16,9 @@
 
 namespace berth::store {
 
-/// Waits for the gate of a directory: its flock. The gate is left when the Descriptor ends. If the wait takes
-/// longer than a second, tells which process is in the gate. Error: `not_now` if others stay in it for longer
-/// than `limit`.
+/// Waits for the gate of a directory: its flock. The gate is left when the Descriptor ends. If the
+/// wait takes longer than a second, tells which process is in the gate. Error: `not_now` if others
+/// stay in it for longer than `limit`.
 FaultOr<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit limit, const Warn& warn);
 
 /// The bell of a ticket that waits.
@@ -32,10 +32,11 @@ class DirectoryTicket : public OwnTicket {
                                                           const Ticket& draft, Warn warn);
   ~DirectoryTicket() override;
 
-  /// Gives the ticket the next id and its place in the queue, and decides. REQUIRES: the gate is held.
+  /// Gives the ticket the next id and its place in the queue, and decides. REQUIRES: the gate is
+  /// held.
   FaultOr<Decided> join_under_gate(const Decide& decide);
-  /// Frees what is no longer needed. Not to be called while the gate is held, because others would wait for
-  /// it.
+  /// Frees what is no longer needed. Not to be called while the gate is held, because others would
+  /// wait for it.
   void left_gate();
 
   const Ticket& ticket() const override { return ticket_; }

@@ -14,13 +14,13 @@
 namespace berth::store {
 namespace {
 
-// Enough for the place in a short queue to be exact. Each further reading is twice as long, so that asking
-// again and again costs no more than the reading itself.
+// Enough for the place in a short queue to be exact. Each further reading is twice as long, so that
+// asking again and again costs no more than the reading itself.
 constexpr std::size_t kFirstBatch = 8;
 // Of those who came first of all mostly one takes what is free.
 constexpr std::size_t kFirstOfFront = 2;
-// Files that stay open, so that one question tells whether a rival still waits. Of all that this process may
-// have open they are a part.
+// Files that stay open, so that one question tells whether a rival still waits. Of all that this
+// process may have open they are a part.
 constexpr std::size_t kKeptOpen = 512;
 constexpr std::size_t kPartOfFiles = 4;
 // From this distance on, a ticket that was not read counts as far.

@@ -13,13 +13,14 @@ namespace berth::store {
 
 /// The tickets in the queue before a ticket, as far as it has to know them.
 ///
-/// All names are noted at the join, and none later. So if a ticket with an earlier id appears later, it is
-/// forged, and overtakes nobody, unless its file was read here before: it was granted, and is back. Only if
-/// later tickets can have their turn before this one (it yields, or may_go_past), later names are noted too.
-/// The tickets themselves are read from the nearest on, and only as far as a decision needs. That is seldom
-/// far, because a ticket behind a rival need not know who is before that rival. If something is free, the
-/// first tickets of the queue are read too, until they have taken it. So neither a join nor a hand-over costs
-/// more in a longer queue, unless the order is fair, or a ticket far back starts.
+/// All names are noted at the join, and none later. So if a ticket with an earlier id appears
+/// later, it is forged, and overtakes nobody, unless its file was read here before: it was granted,
+/// and is back. Only if later tickets can have their turn before this one (it yields, or
+/// may_go_past), later names are noted too. The tickets themselves are read from the nearest on,
+/// and only as far as a decision needs. That is seldom far, because a ticket behind a rival need
+/// not know who is before that rival. If something is free, the first tickets of the queue are read
+/// too, until they have taken it. So neither a join nor a hand-over costs more in a longer queue,
+/// unless the order is fair, or a ticket far back starts.
 ///
 /// Functions that change this object are called with the gate held, unless they say otherwise.
 class EarlierRivals {
@@ -28,8 +29,8 @@ class EarlierRivals {
   EarlierRivals(const LeaseDirectory& directory, bool with_later)
       : directory_(directory), with_later_(with_later) {}
 
-  /// `ids` are those in the queue, in order. `newest`: the newest of these, without ids that are ahead of the
-  /// clock by days.
+  /// `ids` are those in the queue, in order. `newest`: the newest of these, without ids that are
+  /// ahead of the clock by days.
   void note(std::vector<TicketId> ids, TicketId newest) {
     unread_ = std::move(ids);
     newest_ = newest;
@@ -42,13 +43,13 @@ class EarlierRivals {
   /// Reads some more tickets, from the given end, and removes dead ones that this user may remove.
   Result<void> read_on(const Ticket& mine, const ReadOn& wanted);
 
-  /// Reads, without the gate, all tickets that have not been read, for a decision that will need them. Inside
-  /// the gate, one question to each then tells whether it still waits. A ticket that does not clearly wait
-  /// stays unread.
+  /// Reads, without the gate, all tickets that have not been read, for a decision that will need
+  /// them. Inside the gate, one question to each then tells whether it still waits. A ticket that
+  /// does not clearly wait stays unread.
   void read_ahead();
 
-  /// Adds the tickets that were read and that waited at the last refresh, in no order. Only rivals of mine,
-  /// unless `all`.
+  /// Adds the tickets that were read and that waited at the last refresh, in no order. Only rivals
+  /// of mine, unless `all`.
   void add_to(Ledger& ledger) const;
   /// The tickets that have not been read, in order.
   const std::vector<TicketId>& unread() const { return unread_; }

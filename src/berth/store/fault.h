@@ -9,8 +9,8 @@
 
 namespace berth::store {
 
-/// An error inside the gate. The message may name the user whose files caused it, and a directory service may
-/// take seconds for a name. So the name is looked up after the gate has been left.
+/// An error inside the gate. The message may name the user whose files caused it, and a directory
+/// service may take seconds for a name. So the name is looked up after the gate has been left.
 struct Fault {
   Fault(Error what) : error(std::move(what)) {}  // NOLINT(google-explicit-constructor): most have no remedy
   Fault(Error what, std::function<std::string()> then) : error(std::move(what)), remedy(std::move(then)) {}

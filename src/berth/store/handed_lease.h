@@ -8,9 +8,9 @@
 
 namespace berth::store {
 
-/// A lease that another process has taken for this one and has handed over. It has the lease's descriptors,
-/// but neither the directory nor the code to decide. When this object ends, our part ends; the lease ends
-/// with the last process that has a part.
+/// A lease that another process has taken for this one and has handed over. It has the lease's
+/// descriptors, but neither the directory nor the code to decide. When this object ends, our part
+/// ends; the lease ends with the last process that has a part.
 class HandedLease {
  public:
   /// `descriptors` are those of OwnTicket::descriptors(), in that order.
@@ -19,7 +19,8 @@ class HandedLease {
   HandedLease& operator=(HandedLease&&) noexcept = default;
   ~HandedLease() { drop(); }
 
-  /// Ends the lease for all processes that share it, and lets the waiters know. Does nothing the second time.
+  /// Ends the lease for all processes that share it, and lets the waiters know. Does nothing the
+  /// second time.
   void release();
   /// Ends only our part of the lease.
   void drop();

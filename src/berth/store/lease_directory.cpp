@@ -1,6 +1,6 @@
-// The directory is what all trust. Made complete under another name and renamed into place, so that nobody
-// meets half of one; refused when strangers could remove tickets in it or when its locks would not be seen by
-// all; never replaced by something weaker.
+// The directory is what all trust. Made complete under another name and renamed into place, so that
+// nobody meets half of one; refused when strangers could remove tickets in it or when its locks
+// would not be seen by all; never replaced by something weaker.
 
 #include "berth/store/lease_directory.h"
 

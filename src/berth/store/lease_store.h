@@ -20,9 +20,10 @@ namespace berth::store {
 /// Gets a sentence that the user should read now.
 using Warn = std::function<void(const std::string&)>;
 
-/// Decides for the ticket `me` of the ledger. Pure: a store may call it again with another ledger, and then
-/// only the last answer counts. The ledger has all leases and, of the tickets before me in the queue, the
-/// nearest. `unread` counts the others, because most waiters need to know only the tickets right before them.
+/// Decides for the ticket `me` of the ledger. Pure: a store may call it again with another ledger,
+/// and then only the last answer counts. The ledger has all leases and, of the tickets before me in
+/// the queue, the nearest. `unread` counts the others, because most waiters need to know only the
+/// tickets right before them.
 using Decide = std::function<Result<Decision>(const Ledger& ledger, TicketId me)>;
 
 /// How long to wait for others to leave the gate. nullopt: for ever.
@@ -37,8 +38,8 @@ struct Beside {
   bool operator==(const Beside&) const = default;
 };
 
-/// The ticket of this process, from joining the queue to its end. When this object ends, the ticket ends,
-/// unless another process has got its descriptors and still has them.
+/// The ticket of this process, from joining the queue to its end. When this object ends, the ticket
+/// ends, unless another process has got its descriptors and still has them.
 class OwnTicket {
  public:
   virtual ~OwnTicket() = default;
@@ -46,41 +47,45 @@ class OwnTicket {
   /// The ticket as it is now: phase, id, and the devices once it is granted.
   virtual const Ticket& ticket() const = 0;
 
-  /// Decides again, in one step during which nobody else decides in this store. REQUIRES: the ticket waits.
-  /// Error: that of `decide`; `not_now` if others stayed in the gate for too long, with who and where;
-  /// `failure` if the store broke. After an error the ticket has ended.
+  /// Decides again, in one step during which nobody else decides in this store. REQUIRES: the
+  /// ticket waits. Error: that of `decide`; `not_now` if others stayed in the gate for too long,
+  /// with who and where; `failure` if the store broke. After an error the ticket has ended.
   virtual Result<Decided> decide(const Decide& decide, GateLimit limit) = 0;
   Result<Decided> decide(const Decide& decide) { return this->decide(decide, std::nullopt); }
 
-  /// Gives the devices back and waits again, for these candidates, with the same id and so in the same place.
-  /// REQUIRES: it is granted, and no other process shares it. Error: the ticket is to be released.
+  /// Gives the devices back and waits again, for these candidates, with the same id and so in the
+  /// same place. REQUIRES: it is granted, and no other process shares it. Error: the ticket is to
+  /// be released.
   virtual Result<void> wait_again(std::vector<std::string> candidates, GateLimit limit) = 0;
 
   /// Sleeps until the earlier ticket `rival` no longer waits (granted, withdrawn or dead), or until
-  /// `sleep_on`, which is called after each tick, says no. Woken::rung: somebody rang, or a lock or lease of
-  /// `beside` may have ended, or was not watched until now.
+  /// `sleep_on`, which is called after each tick, says no. Woken::rung: somebody rang, or a lock or
+  /// lease of `beside` may have ended, or was not watched until now.
   virtual Result<Woken> sleep_behind(TicketId rival, std::chrono::milliseconds tick,
                                      const std::function<bool()>& sleep_on, const Beside& beside) = 0;
 
   /// Whether so many tickets are before this one that its turn cannot be near. A cheap guess.
   virtual bool is_far_back() const = 0;
 
-  /// Sleeps until a lock of these devices or one of these leases may have ended, or for one tick. It goes on
-  /// watching them afterwards: what happened since the last sleep ends this one at once. If there is
-  /// something new to watch, it does not sleep. It also wakes if one of the `exits` is readable.
+  /// Sleeps until a lock of these devices or one of these leases may have ended, or for one tick.
+  /// It goes on watching them afterwards: what happened since the last sleep ends this one at once.
+  /// If there is something new to watch, it does not sleep. It also wakes if one of the `exits` is
+  /// readable.
   virtual Result<Woken> sleep_until_released(const std::vector<std::string>& uuids,
                                              const std::vector<TicketId>& leases,
                                              const std::vector<int>& exits,
                                              std::chrono::milliseconds tick) = 0;
 
-  /// Reads again what was added to the lease since its grant: another time limit, a request to end it.
+  /// Reads again what was added to the lease since its grant: another time limit, a request to end
+  /// it.
   virtual void read_again() {}
 
-  /// Gives back what only the wait needed. A grant does not do so by itself, because the kernel takes some
-  /// milliseconds, and the job should start first. REQUIRES: the ticket does not wait.
+  /// Gives back what only the wait needed. A grant does not do so by itself, because the kernel
+  /// takes some milliseconds, and the job should start first. REQUIRES: the ticket does not wait.
   virtual void end_watch() {}
 
-  /// Makes the bell of this lease, which stays the property of this object. nullptr: nobody can ring it.
+  /// Makes the bell of this lease, which stays the property of this object. nullptr: nobody can
+  /// ring it.
   virtual const sys::Bell* listen() { return nullptr; }
   /// Lets others know that the holder is ending this lease (Ticket::ending).
   virtual void tell_that_it_ends() {}
@@ -88,8 +93,8 @@ class OwnTicket {
   /// Ends the ticket for all processes that share it, and lets the waiters know.
   virtual void release() = 0;
 
-  /// The ticket lives as long as any process has a copy of these descriptors. All are close-on-exec. Empty if
-  /// the store keeps tickets alive in another way.
+  /// The ticket lives as long as any process has a copy of these descriptors. All are
+  /// close-on-exec. Empty if the store keeps tickets alive in another way.
   virtual std::vector<int> descriptors() const = 0;
 };
 
@@ -113,8 +118,8 @@ struct Books {
   bool saw_all_locks = true;  ///< false: the kernel has too many locks, so some may be missing
 };
 
-/// The locks of devices at one moment, as the kernel told them: those of leases, which tickets explain, may
-/// be among them.
+/// The locks of devices at one moment, as the kernel told them: those of leases, which tickets
+/// explain, may be among them.
 struct LocksSeen {
   std::vector<ForeignLock> held;
   bool all = true;                 ///< as in Books
@@ -127,27 +132,29 @@ enum class Extent {
   everything,  ///< also the waiting tickets
 };
 
-/// A store of tickets. Its back end must have an order of creation, a lock for each device, tickets that end
-/// when their client has ended, and a way to sleep until one given key changes.
+/// A store of tickets. Its back end must have an order of creation, a lock for each device, tickets
+/// that end when their client has ended, and a way to sleep until one given key changes.
 class LeaseStore {
  public:
   virtual ~LeaseStore() = default;
 
-  /// Asks the kernel who has locked which device, which may take it 10 ms: so ask while somebody else works.
+  /// Asks the kernel who has locked which device, which may take it 10 ms: so ask while somebody
+  /// else works.
   virtual LocksSeen see_locks() = 0;
-  /// Reads the store as it is now. Takes no lock and waits for nobody. Of the locks that were seen before, it
-  /// tells those that no ticket explains; if leases have come or gone since, it sees them anew.
+  /// Reads the store as it is now. Takes no lock and waits for nobody. Of the locks that were seen
+  /// before, it tells those that no ticket explains; if leases have come or gone since, it sees
+  /// them anew.
   virtual Result<Books> look(Extent extent, const std::optional<LocksSeen>& locks) = 0;
   /// Without locks.
   Result<Books> look(Extent extent = Extent::everything) { return look(extent, std::nullopt); }
 
-  /// Puts a ticket at the end of the queue and decides for it, in one step. Fills in id, phase, owner and
-  /// times of `draft`. Error: as OwnTicket::decide.
+  /// Puts a ticket at the end of the queue and decides for it, in one step. Fills in id, phase,
+  /// owner and times of `draft`. Error: as OwnTicket::decide.
   virtual Result<Joined> join(const Ticket& draft, const Decide& decide, GateLimit limit) = 0;
   Result<Joined> join(const Ticket& draft, const Decide& decide) { return join(draft, decide, std::nullopt); }
 
-  /// A number that changes when a ticket becomes a lease, and when the name of a lease is removed. 0: there
-  /// has never been a lease.
+  /// A number that changes when a ticket becomes a lease, and when the name of a lease is removed.
+  /// 0: there has never been a lease.
   virtual std::int64_t lease_changes() = 0;
 
   /// Whether this lease, which was live, has ended, also if nobody has removed its name. Cheap.
@@ -156,23 +163,25 @@ class LeaseStore {
   /// How many tickets wait, at most: dead ones may count. Cheap: none is opened.
   virtual std::size_t waiting_at_most() = 0;
 
-  /// Gives a live lease of this user another time limit. Its holder reads it when the time before is over.
-  /// `time_of`: gives the new limit; called inside the gate. Error: that of `time_of`; the lease has ended,
-  /// or may not be written to.
+  /// Gives a live lease of this user another time limit. Its holder reads it when the time before
+  /// is over. `time_of`: gives the new limit; called inside the gate. Error: that of `time_of`; the
+  /// lease has ended, or may not be written to.
   virtual Result<void> extend(TicketId lease,
                               const std::function<Result<std::int64_t>(const Ticket&)>& time_of) = 0;
-  /// Makes a live lease of this user yield from now on, with this many seconds between SIGTERM and SIGKILL;
-  /// nullopt: it no longer yields. Error: as `extend`.
+  /// Makes a live lease of this user yield from now on, with this many seconds between SIGTERM and
+  /// SIGKILL; nullopt: it no longer yields. Error: as `extend`.
   virtual Result<void> set_yield(TicketId lease, std::optional<std::int64_t> yield_s) = 0;
-  /// Gives the ticket of a live lease of this user another command and note, for people. Error: as `extend`.
+  /// Gives the ticket of a live lease of this user another command and note, for people. Error: as
+  /// `extend`.
   virtual Result<void> set_words(TicketId lease, const std::string& command, const std::string& note) = 0;
   /// Whether its own conditions hold a waiting ticket back at this moment (Ticket::held_back).
   virtual bool is_held_back(TicketId waiting) = 0;
-  /// Writes into the ticket of a live lease of this user who asks that it end, and why. Its holder reads that
-  /// when the signal comes. Error: as `extend`; `not_now` if the gate was not free within `limit`.
+  /// Writes into the ticket of a live lease of this user who asks that it end, and why. Its holder
+  /// reads that when the signal comes. Error: as `extend`; `not_now` if the gate was not free
+  /// within `limit`.
   virtual Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) = 0;
-  /// Rings a ticket that sleeps behind another, or the holder of a lease that yields, if it can be reached. A
-  /// hint: they decide for themselves.
+  /// Rings a ticket that sleeps behind another, or the holder of a lease that yields, if it can be
+  /// reached. A hint: they decide for themselves.
   virtual void ring(TicketId ticket) = 0;
 
   /// What became of the runs of all users, as far as the store remembers it and it can matter.
@@ -180,15 +189,16 @@ class LeaseStore {
   /// Remembers what became of a run of this user. A hint: false if it cannot be written.
   virtual bool note_outcome(const PastRun&) { return false; }
 
-  /// Removes the files of this user's dead tickets that the last `look` has found, except those in `keep`.
+  /// Removes the files of this user's dead tickets that the last `look` has found, except those in
+  /// `keep`.
   virtual void sweep(const std::vector<TicketId>& keep) = 0;
 
-  /// The file of a live lease, to find the processes that have it open. nullopt: there is none, or the store
-  /// has no files.
+  /// The file of a live lease, to find the processes that have it open. nullopt: there is none, or
+  /// the store has no files.
   virtual std::optional<sys::FileIdentity> file_of(TicketId ticket) = 0;
 
-  /// The store for requests made inside this lease. Each lease has its own, and only the lease's owner can
-  /// use it.
+  /// The store for requests made inside this lease. Each lease has its own, and only the lease's
+  /// owner can use it.
   virtual Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) = 0;
 
   /// The path of the store, for HandedLease (src/berth/store/handed_lease.h); "" if it has none.

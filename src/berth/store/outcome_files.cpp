@@ -29,7 +29,8 @@ namespace {
 constexpr mode_t kOutcomeFileMode = 0644;
 // More users than this do not share a machine: then somebody fills the folder.
 constexpr std::size_t kMostEntries = 512;
-// The file may be replaced while another process of the same user adds a line: so often this is tried again.
+// The file may be replaced while another process of the same user adds a line: so often this is
+// tried again.
 constexpr int kNotings = 3;
 
 struct OutcomeFile {

@@ -9,9 +9,9 @@
 
 namespace berth::store {
 
-/// Wakes when a process that could write to one of the files has closed it, or when one of the files lost its
-/// name. So it notices the end of a device lock and of a ticket. If the kernel grants no more inotify
-/// instances, it wakes only with each tick.
+/// Wakes when a process that could write to one of the files has closed it, or when one of the
+/// files lost its name. So it notices the end of a device lock and of a ticket. If the kernel
+/// grants no more inotify instances, it wakes only with each tick.
 class ReleaseWatch {
  public:
   ReleaseWatch();
@@ -22,8 +22,8 @@ class ReleaseWatch {
   /// Readable if something was closed. -1: the kernel grants no more instances.
   int descriptor() const { return inotify_.get(); }
 
-  /// True: something was closed since the last call that gave true, or one of `exits` is readable; false: the
-  /// tick is over.
+  /// True: something was closed since the last call that gave true, or one of `exits` is readable;
+  /// false: the tick is over.
   bool wait(const std::vector<int>& exits, std::chrono::milliseconds tick);
 
  private:

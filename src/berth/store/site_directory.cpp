@@ -38,8 +38,8 @@ Result<bool> give_to_root(int file, const struct stat& status, mode_t mode) {
   return true;
 }
 
-// Which of the directory and its parts were not root's, by their paths. The directory comes first: once it is
-// root's, nobody else can put anything in the place of a part.
+// Which of the directory and its parts were not root's, by their paths. The directory comes first:
+// once it is root's, nobody else can put anything in the place of a part.
 // `modes_too`: also those of root's whose mode is another than that of /run/berth.
 Result<std::vector<std::string>> give_parts_to_root(const std::string& path, bool modes_too) {
   std::vector<std::string> mended;
@@ -151,7 +151,8 @@ class Site {
     return text;
   }
 
-  // /run is empty after a boot; without this whoever comes first would make the directory, or use another.
+  // /run is empty after a boot; without this whoever comes first would make the directory, or use
+  // another.
   Result<void> boot_lines() {
     std::ranges::sort(devices_);
     const std::string folder = root_ + kTmpfiles;

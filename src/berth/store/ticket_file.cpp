@@ -12,8 +12,8 @@
 namespace berth::store {
 namespace {
 
-// A grant rewrites a ticket in place. Whoever reads in that instant sees a text without its end, and reads
-// again.
+// A grant rewrites a ticket in place. Whoever reads in that instant sees a text without its end,
+// and reads again.
 constexpr int kReadings = 4;
 
 Result<Ticket> read_text(int file) {
@@ -32,7 +32,8 @@ bool is_marked(int file) {
   return kept && *kept && (std::max((*kept)->first, kMarkBytes) - kMarkBytes) % 2 == 1;
 }
 
-// Its bytes are one lock where they lie side by side: of a ticket that was never held back, `lock` tells all.
+// Its bytes are one lock where they lie side by side: of a ticket that was never held back, `lock`
+// tells all.
 Wait wait_by(int file, const std::optional<sys::ByteRange>& lock) {
   if (!lock || lock->end <= kWaitingByte) return {};
   return {true, lock->end <= kMarkBytes && is_marked(file)};

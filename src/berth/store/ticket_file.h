@@ -11,14 +11,15 @@ namespace berth::store {
 // The bytes of a ticket's file that its owner keeps locked.
 inline constexpr off_t kAliveByte = 0;
 inline constexpr off_t kWaitingByte = 1;
-/// From this byte on the owner locks all, and lets go of one more, from the first on, each time that its mark
-/// changes: the mark is set while an odd number of them is let go. A waiting ticket has the mark while it is
-/// held back, and a lease once its holder begins to end it. To lock a byte only when the mark is set would
-/// not do: whoever can read the file could have a read lock there before, and so keep the mark away.
+/// From this byte on the owner locks all, and lets go of one more, from the first on, each time
+/// that its mark changes: the mark is set while an odd number of them is let go. A waiting ticket
+/// has the mark while it is held back, and a lease once its holder begins to end it. To lock a byte
+/// only when the mark is set would not do: whoever can read the file could have a read lock there
+/// before, and so keep the mark away.
 inline constexpr off_t kMarkBytes = 2;
 
-/// An id that is further ahead of the clock than this is ignored, or new ids could not be higher than all
-/// others.
+/// An id that is further ahead of the clock than this is ignored, or new ids could not be higher
+/// than all others.
 inline constexpr std::uint64_t kFarFutureNs = 24ULL * 3600 * 1'000'000'000;
 
 /// There is no such file, or it was removed while we looked.
@@ -30,9 +31,9 @@ struct Dead {
 };
 using TicketFile = std::variant<Gone, Dead, OddTicket, Ticket>;
 
-/// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot clock.
-/// Names of users are left empty. Never blocks, whatever another user has put there. `opened` gets the open
-/// file, for later questions.
+/// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot
+/// clock. Names of users are left empty. Never blocks, whatever another user has put there.
+/// `opened` gets the open file, for later questions.
 TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns,
                             sys::Descriptor* opened = nullptr);
 

@@ -29,8 +29,8 @@ std::optional<sys::FileIdentity> output_of(pid_t pid) {
   return sys::identity_of(status);
 }
 
-// Made by fork alone, so it runs the same program with the same words, but what it writes goes elsewhere. A
-// shell that somebody started in a shell has the same terminal.
+// Made by fork alone, so it runs the same program with the same words, but what it writes goes
+// elsewhere. A shell that somebody started in a shell has the same terminal.
 bool is_copy_for_substitution(pid_t pid, pid_t parent) {
   const std::string program = program_of(pid);
   const auto output = output_of(pid);

@@ -4,8 +4,8 @@
 
 namespace berth::supervise {
 
-/// The process that started this one. If that is the copy that a shell makes of itself for `$(…)`, which ends
-/// with the answer, then the shell.
+/// The process that started this one. If that is the copy that a shell makes of itself for `$(…)`,
+/// which ends with the answer, then the shell.
 pid_t calling_shell();
 
 /// The language of a shell. `other`: another shell of the Bourne family, or no shell.

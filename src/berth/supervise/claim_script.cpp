@@ -1,6 +1,6 @@
-// A shell may hold several claims, each on top of the one before. Each has a function that knows its values
-// and those before it; the newest is asked first, so that the values which it restores are checked by the one
-// before.
+// A shell may hold several claims, each on top of the one before. Each has a function that knows
+// its values and those before it; the newest is asked first, so that the values which it restores
+// are checked by the one before.
 
 #include "berth/supervise/claim_script.h"
 

@@ -29,12 +29,12 @@ struct ClaimScript {
   std::string keeper_name;  ///< what the kernel calls the keeper
 };
 
-/// The script that the shell is to evaluate. An interactive bash, zsh or fish looks before each prompt
-/// whether the lease has ended, without starting a program. If it has, the shell puts back the variables that
-/// are still as the claim has set them: BERTH_LEASE names this lease, and the mask is that of this lease.
-/// bash looks also on SIGURG, which a process ignores by default. The keeper sends it, so that bash at an
-/// idle prompt does not start the next command on a GPU that somebody else has by then. zsh and fish look
-/// before each command anyway.
+/// The script that the shell is to evaluate. An interactive bash, zsh or fish looks before each
+/// prompt whether the lease has ended, without starting a program. If it has, the shell puts back
+/// the variables that are still as the claim has set them: BERTH_LEASE names this lease, and the
+/// mask is that of this lease. bash looks also on SIGURG, which a process ignores by default. The
+/// keeper sends it, so that bash at an idle prompt does not start the next command on a GPU that
+/// somebody else has by then. zsh and fish look before each command anyway.
 std::string claim_script(ShellKind shell, const ClaimScript& claim);
 
 /// The word, quoted for this shell.

@@ -1,6 +1,6 @@
-// The look is left to a process of its own: reading the driver may hang, and a command that has ended is not
-// to wait for that. What it has found comes through a pipe, because the wait for the command collects all
-// children and keeps no other one's status.
+// The look is left to a process of its own: reading the driver may hang, and a command that has
+// ended is not to wait for that. What it has found comes through a pipe, because the wait for the
+// command collects all children and keeps no other one's status.
 #include "berth/supervise/compliance_check.h"
 
 #include <fcntl.h>
@@ -72,8 +72,9 @@ class ComplianceCommand : public command::Command {
   source::SourceKind source_ = source::SourceKind::kAutomatic;
 };
 
-/// A stopped process starts nothing more. A probe that began between the list of a look's children and the
-/// look's end would be taken for a process of the job, and a driver that hangs would keep it for ever.
+/// A stopped process starts nothing more. A probe that began between the list of a look's children
+/// and the look's end would be taken for a process of the job, and a driver that hangs would keep
+/// it for ever.
 void stop(const sys::Child& look) {
   look.kill(SIGSTOP);
   for (int looks = 0; looks < kLooksForStop; ++looks) {

@@ -14,8 +14,8 @@
 
 namespace berth::supervise {
 
-/// When `run` first looks whether its command uses only the devices of its lease: after BERTH_VERIFY, else
-/// after a minute. nullopt: never. Error: `usage`.
+/// When `run` first looks whether its command uses only the devices of its lease: after
+/// BERTH_VERIFY, else after a minute. nullopt: never. Error: `usage`.
 Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless = Unitless::refused);
 
 /// What a look has found, for the user.
@@ -26,16 +26,16 @@ struct ComplianceRemark {
   bool operator==(const ComplianceRemark&) const = default;
 };
 
-/// Looks twice, while a command runs, whether it computes on the devices that were leased for it. If it does
-/// not, or uses more of a share than was promised, says so once. A job with a share can begin to do so at any
-/// time, so the looks at it go on until one has found it. Each look is a process of its own, and we never
-/// wait for it, because the driver may hang.
+/// Looks twice, while a command runs, whether it computes on the devices that were leased for it.
+/// If it does not, or uses more of a share than was promised, says so once. A job with a share can
+/// begin to do so at any time, so the looks at it go on until one has found it. Each look is a
+/// process of its own, and we never wait for it, because the driver may hang.
 class ComplianceCheck {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Looks when `first` has passed, and again after ten times as long; nullopt: never. `expects_use`: also
-  /// says so if nothing computes on any device.
+  /// Looks when `first` has passed, and again after ten times as long; nullopt: never.
+  /// `expects_use`: also says so if nothing computes on any device.
   ComplianceCheck(const Ticket& lease, source::SourceKind source, std::optional<std::chrono::seconds> first,
                   bool expects_use);
   ComplianceCheck(const ComplianceCheck&) = delete;
@@ -43,12 +43,13 @@ class ComplianceCheck {
 
   /// The latest moment at which to call `go_on`; nullopt: never again.
   std::optional<Time> next() const;
-  /// Begins a look that is due, or reads what a look has found. Never waits. nullopt: there is nothing to
-  /// say.
+  /// Begins a look that is due, or reads what a look has found. Never waits. nullopt: there is
+  /// nothing to say.
   std::optional<ComplianceRemark> go_on();
   /// Ends a look under way.
   void end();
-  /// Processes of looks that were told to end, which may take a while. They do not belong to the command.
+  /// Processes of looks that were told to end, which may take a while. They do not belong to the
+  /// command.
   const std::vector<pid_t>& ended() const { return ended_; }
 
  private:

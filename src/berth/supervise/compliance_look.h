@@ -16,8 +16,8 @@ struct ComplianceLook {
   leasing::World world;
 };
 
-/// Looks which processes are on the devices, for the lease that the words name (find_named_lease). Error: as
-/// find_named_lease; as Source::read; `failure` if the lease has just ended.
+/// Looks which processes are on the devices, for the lease that the words name (find_named_lease).
+/// Error: as find_named_lease; as Source::read; `failure` if the lease has just ended.
 Result<ComplianceLook> look_at_compliance(command::Environment& environment,
                                           const std::vector<std::string>& words, source::SourceKind source);
 

@@ -39,8 +39,8 @@ std::optional<milliseconds> EndOfJob::left() const {
   return of_time && !will_kill() ? std::min(*of_time, of_end) : of_end;
 }
 
-// Ctrl-Z stops the job, and us with it: what is due then needs a signal that lets us go on. It comes in time
-// also after the machine has slept.
+// Ctrl-Z stops the job, and us with it: what is due then needs a signal that lets us go on. It
+// comes in time also after the machine has slept.
 void EndOfJob::set_timer() {
   if (const auto due = left())
     timer_.set(*due);

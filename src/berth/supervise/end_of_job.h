@@ -25,8 +25,8 @@ class EndOfJob {
   /// Gives all living processes of the job.
   using Processes = std::function<std::vector<pid_t>()>;
 
-  /// To be made before the job starts: if this process is stopped right after the start, it needs the timer.
-  /// `grace`: between the last SIGTERM and SIGKILL, where the caller says no other one.
+  /// To be made before the job starts: if this process is stopped right after the start, it needs
+  /// the timer. `grace`: between the last SIGTERM and SIGKILL, where the caller says no other one.
   EndOfJob(leasing::HeldLease& lease, std::chrono::seconds grace);
 
   /// The command has started. A shell gets SIGHUP as well, as from a terminal that closes, because
@@ -35,7 +35,8 @@ class EndOfJob {
 
   /// When something is due. nullopt: never.
   Moment next() const;
-  /// Does what is due. Gives the seconds that are left of the time of the lease, if it has warned now.
+  /// Does what is due. Gives the seconds that are left of the time of the lease, if it has warned
+  /// now.
   std::optional<std::int64_t> go_on(const Processes& job);
   /// Somebody has asked by SIGTERM that the job end.
   void release(const Processes& job) { take(ReleaseWish{}, job); }

@@ -11,10 +11,10 @@
 
 namespace berth::supervise {
 
-/// The energy counters of the GPUs of a command, as they were a tenth of a second after its start. So a
-/// command that is over sooner costs no question, and no command waits for one before its start. What is
-/// missing is a hundredth of the ten seconds of a run whose energy is told, and of the time in which a
-/// program is still loading.
+/// The energy counters of the GPUs of a command, as they were a tenth of a second after its start.
+/// So a command that is over sooner costs no question, and no command waits for one before its
+/// start. What is missing is a hundredth of the ten seconds of a run whose energy is told, and of
+/// the time in which a program is still loading.
 class EnergyAtStart {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -28,7 +28,8 @@ class EnergyAtStart {
   std::optional<Time> next() const { return due_; }
   /// Asks, if that is due. Waits for no answer.
   void go_on();
-  /// What was answered, to be called once. nullopt: nothing. What was asked just now may take it a moment.
+  /// What was answered, to be called once. nullopt: nothing. What was asked just now may take it a
+  /// moment.
   std::optional<Snapshot> told();
 
  private:

@@ -1,5 +1,5 @@
-// The keeper takes the lease itself rather than being handed one, so that the ticket names the process that
-// holds it from the start.
+// The keeper takes the lease itself rather than being handed one, so that the ticket names the
+// process that holds it from the start.
 
 #include "berth/supervise/hold.h"
 

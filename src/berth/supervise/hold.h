@@ -31,11 +31,12 @@ struct Kept {
   bool clears_variables = false;  ///< that process looks itself whether the lease has ended, also on SIGURG
 };
 
-/// Runs `take` in a process of its own, a keeper. After its answer the keeper stays and holds the lease. It
-/// keeps no terminal, standard stream or anything else of the caller's, so a shell that reads the answer does
-/// not wait for the keeper. The lease ends with `process`, or when its time limit is over; if the keeper is
-/// killed, it ends at once. Gives the exit status of the keeper's answer; the text of the answer has been
-/// written by then. Error: `process` has ended. The probe goes to the keeper. REQUIRES: one thread.
+/// Runs `take` in a process of its own, a keeper. After its answer the keeper stays and holds the
+/// lease. It keeps no terminal, standard stream or anything else of the caller's, so a shell that
+/// reads the answer does not wait for the keeper. The lease ends with `process`, or when its time
+/// limit is over; if the keeper is killed, it ends at once. Gives the exit status of the keeper's
+/// answer; the text of the answer has been written by then. Error: `process` has ended. The probe
+/// goes to the keeper. REQUIRES: one thread.
 Result<command::Output> leave_keeper(command::Environment& environment, std::optional<pid_t> process,
                                      const std::function<Result<Kept>()>& take);
 

@@ -29,7 +29,8 @@ std::optional<IdleWatch::YieldChange> IdleWatch::go_on() {
   if (news == IdleSpan::News::none) return std::nullopt;
   const bool yields = span_->is_idle();
   const auto grace_s = yields ? std::optional(session_.policy().time_grace_s) : std::nullopt;
-  // Where it cannot be written the lease stays as it is: the next time that it becomes idle tries again.
+  // Where it cannot be written the lease stays as it is: the next time that it becomes idle tries
+  // again.
   if (!lease_.yield_from_now(*session_.domain().store, grace_s)) return std::nullopt;
   if (!yields) return YieldChange{};
   return YieldChange{true, fmt::format("nothing has computed on GPU {} for {} (idle_leases of the site)",

@@ -9,8 +9,8 @@
 
 namespace berth::supervise {
 
-/// Makes a lease yield while nothing computes on its devices, if the site has `idle_leases`. Only the holder
-/// of a lease may do so, and therefore it looks itself.
+/// Makes a lease yield while nothing computes on its devices, if the site has `idle_leases`. Only
+/// the holder of a lease may do so, and therefore it looks itself.
 class IdleWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -21,8 +21,8 @@ class IdleWatch {
     std::string why;  ///< yields: "nothing has computed on GPU 3 for 30 minutes (idle_leases of the site)"
   };
 
-  /// REQUIRES: session and lease outlive this object. It does not watch a lease that yields anyway, or a
-  /// lease inside another.
+  /// REQUIRES: session and lease outlive this object. It does not watch a lease that yields anyway,
+  /// or a lease inside another.
   IdleWatch(const leasing::Session& session, leasing::HeldLease& lease);
 
   /// When the next look is due. nullopt: never.

@@ -11,18 +11,18 @@
 
 namespace berth::supervise {
 
-/// The time limit of a lease that this process holds. It goes by the boot clock, which goes on while the
-/// machine sleeps, and which nobody can set.
+/// The time limit of a lease that this process holds. It goes by the boot clock, which goes on
+/// while the machine sleeps, and which nobody can set.
 class LeaseClock {
  public:
   /// Counts from now on. REQUIRES: the lease outlives this object.
   explicit LeaseClock(leasing::HeldLease& lease);
 
-  /// How long until something is due. nullopt: never, because the lease has no time limit, or its time is
-  /// over.
+  /// How long until something is due. nullopt: never, because the lease has no time limit, or its
+  /// time is over.
   std::optional<std::chrono::milliseconds> left() const;
-  /// What is due now: each step once. First looks whether the lease was extended meanwhile; then the end is
-  /// put off, and another warning will come.
+  /// What is due now: each step once. First looks whether the lease was extended meanwhile; then
+  /// the end is put off, and another warning will come.
   TimeDue due_now();
   /// REQUIRES: the lease has a time limit.
   std::chrono::seconds time() const;

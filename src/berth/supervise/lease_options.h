@@ -26,8 +26,8 @@ struct LeaseOptions {
   leasing::OnWait on_wait{};   ///< is told how the wait goes, in place of the error stream; null: nobody
 };
 
-/// Adds the options of a request and --no-wait, --wait, --time and --note. They write into `options`, which
-/// must outlive the syntax.
+/// Adds the options of a request and --no-wait, --wait, --time and --note. They write into
+/// `options`, which must outlive the syntax.
 void add_lease_options(command::Syntax& syntax, LeaseOptions& options);
 
 /// --time by another name, or with another explanation: what its end means depends on the command.
@@ -39,20 +39,23 @@ command::Option lease_option(std::string_view name, Request& request);
 /// --note.
 command::Option note_option(std::string_view group, std::string& note);
 
-/// Settles what depends on several options, after they are parsed. Error: `usage` for contradictions.
+/// Settles what depends on several options, after they are parsed. Error: `usage` for
+/// contradictions.
 Result<void> settle(LeaseOptions& options);
 
-/// How long to wait: as the command line says, else as BERTH_WAIT says, else `otherwise`. nullopt: for ever.
+/// How long to wait: as the command line says, else as BERTH_WAIT says, else `otherwise`. nullopt:
+/// for ever.
 Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& options,
                                                       std::optional<std::int64_t> otherwise);
 
-/// Takes the lease, in its turn, and tells on the error stream how the wait goes. Waits as long as the
-/// options say, else BERTH_WAIT, else the site file, else for ever. Error: as Session::acquire; `impossible`,
-/// `not_now`, or, if it has waited, `timed_out`, with the reason for every device.
+/// Takes the lease, in its turn, and tells on the error stream how the wait goes. Waits as long as
+/// the options say, else BERTH_WAIT, else the site file, else for ever. Error: as Session::acquire;
+/// `impossible`, `not_now`, or, if it has waited, `timed_out`, with the reason for every device.
 Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
                                       const leasing::TicketWords& words);
 
-/// The variables of Berth in the environment of a job in this lease, which was asked for with these options.
+/// The variables of Berth in the environment of a job in this lease, which was asked for with these
+/// options.
 JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLease& lease,
                           const command::RequestOptions& asked);
 

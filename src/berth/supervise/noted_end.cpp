@@ -7,7 +7,8 @@
 namespace berth::supervise {
 namespace {
 
-// A shell says by such a status that there is no such program, and by a higher one which signal ended it.
+// A shell says by such a status that there is no such program, and by a higher one which signal
+// ended it.
 constexpr int kCannotStart = 126;
 constexpr int kNotFound = 127;
 constexpr int kSignal = 128;

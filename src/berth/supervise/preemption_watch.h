@@ -10,20 +10,20 @@
 
 namespace berth::supervise {
 
-/// Decides whether a lease that yields is to end for a waiter. The waiter rings; the holder of the lease then
-/// reads the whole queue and decides for itself.
+/// Decides whether a lease that yields is to end for a waiter. The waiter rings; the holder of the
+/// lease then reads the whole queue and decides for itself.
 class PreemptionWatch {
  public:
-  /// REQUIRES: session and lease outlive this object, and the job has started. A lease that does not yield
-  /// gives way only while it is idle, if the site says so.
+  /// REQUIRES: session and lease outlive this object, and the job has started. A lease that does
+  /// not yield gives way only while it is idle, if the site says so.
   PreemptionWatch(const leasing::Session& session, leasing::HeldLease& lease);
 
-  /// The latest moment to call `asked` again. nullopt: when somebody rings, which JobProcess tells; never,
-  /// once the lease is ending.
+  /// The latest moment to call `asked` again. nullopt: when somebody rings, which JobProcess tells;
+  /// never, once the lease is ending.
   std::optional<std::chrono::steady_clock::time_point> next() const;
 
-  /// A sentence that says for whom the lease is to end. nullopt: the lease goes on. From the first sentence
-  /// on, others count the lease as ending.
+  /// A sentence that says for whom the lease is to end. nullopt: the lease goes on. From the first
+  /// sentence on, others count the lease as ending.
   std::optional<std::string> asked();
 
  private:

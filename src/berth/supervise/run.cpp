@@ -1,4 +1,5 @@
-// Lease, run, end as the command ended. The parent stays so that it knows all that the command leaves behind.
+// Lease, run, end as the command ended. The parent stays so that it knows all that the command
+// leaves behind.
 
 #include "berth/supervise/run.h"
 
@@ -99,9 +100,9 @@ class Run {
     // It outlives the lease.
     std::optional<sys::HeldTermination> held;
     BERTH_LET(auto lease, take_lease(session, request, words));
-    // A SIGTERM before the command begins would end this process while it holds the lease, and the ticket
-    // would stay until somebody looks. Ctrl-C is not held back: the terminal sends it once, and the command
-    // is not there yet.
+    // A SIGTERM before the command begins would end this process while it holds the lease, and the
+    // ticket would stay until somebody looks. Ctrl-C is not held back: the terminal sends it once,
+    // and the command is not there yet.
     held.emplace();
     if (options_.hooks.instead) instead_ = options_.hooks.instead();
     if (instead_) lease.is_for(*session.domain().store, as_one_line(instead_->command), instead_->note);

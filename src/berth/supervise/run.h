@@ -27,19 +27,21 @@ struct RunInstead {
 
 /// What other code does at certain moments of a run.
 struct RunHooks {
-  /// The lease is held. Gives the command that is to run in it, if it is another one; it is called first.
+  /// The lease is held. Gives the command that is to run in it, if it is another one; it is called
+  /// first.
   std::function<std::optional<RunInstead>()> instead;
   /// The lease is held, and the command is about to start. Error: the command does not start.
   std::function<Result<void>(const leasing::HeldLease&)> before_start;
-  /// The same with --anywhere: Berth is about to say yes to a host. The argument names the devices: "gpu1:0".
+  /// The same with --anywhere: Berth is about to say yes to a host. The argument names the devices:
+  /// "gpu1:0".
   std::function<Result<void>(const std::vector<std::string>&)> before_yes;
-  /// The command has ended, or could not be started. Processes that it left behind may still hold the lease.
-  /// nullopt: it has not run, or on another host.
+  /// The command has ended, or could not be started. Processes that it left behind may still hold
+  /// the lease. nullopt: it has not run, or on another host.
   std::function<void(const sys::JobEnding&, const std::optional<Receipt>&)> after_end;
   /// The command is ended for a waiter; the sentence says for whom.
   std::function<void(const std::string&)> preempted;
-  /// The command has ended some time ago, and these processes that it started, in words, still hold the
-  /// lease.
+  /// The command has ended some time ago, and these processes that it started, in words, still hold
+  /// the lease.
   std::function<void(const std::string&)> left_behind;
   /// Everything is done, and this process is about to end.
   std::function<void()> at_last;
@@ -47,8 +49,8 @@ struct RunHooks {
   std::function<void(const std::string&)> overruns;
   /// The time of the lease is over in this many seconds.
   std::function<void(std::int64_t)> time_is_short;
-  /// Called again and again while any process of the command lives; returns the latest moment for the next
-  /// call.
+  /// Called again and again while any process of the command lives; returns the latest moment for
+  /// the next call.
   std::function<std::chrono::steady_clock::time_point()> look;
   std::vector<int> inherited;                                    ///< descriptors that the command gets too
   std::vector<std::pair<std::string, std::string>> environment;  ///< variables that it gets too
@@ -59,7 +61,8 @@ struct RunHooks {
 /// What `berth run` was asked to do.
 struct RunOptions {
   LeaseOptions lease;  ///< settled
-  /// --end-with-command: the lease ends with the command, even if the command leaves processes behind
+  /// --end-with-command: the lease ends with the command, even if the command leaves processes
+  /// behind
   bool end_with_command = false;
   bool quiet = false;                              ///< --quiet: never say which GPUs it got
   bool verbose = false;                            ///< --verbose: say which GPUs it got in a pipe, too
@@ -74,9 +77,9 @@ struct RunOptions {
 /// The shell of the user: $SHELL, else the one of the login.
 std::string users_shell();
 
-/// Takes a lease, runs the command in it, and gives the exit status that berth is to end with. If a signal
-/// killed the command, this does not return, but kills this process by the same signal. Error: nothing was
-/// run.
+/// Takes a lease, runs the command in it, and gives the exit status that berth is to end with. If a
+/// signal killed the command, this does not return, but kills this process by the same signal.
+/// Error: nothing was run.
 Result<int> run_leased(command::Environment& environment, const RunOptions& options);
 
 }  // namespace berth::supervise

@@ -23,14 +23,14 @@ struct CommandEnd {
 /// Reads the machine. nullopt: it does not answer.
 using ReadMachine = std::function<std::optional<Snapshot>()>;
 
-/// Reads what a receipt needs. A driver that hangs holds nobody up: what it has not said after two seconds is
-/// not known.
+/// Reads what a receipt needs. A driver that hangs holds nobody up: what it has not said after two
+/// seconds is not known.
 ReadMachine read_at_end(source::SourceKind source);
 
-/// What the lease had and used, until now. Asks the machine only if the command has lasted so long that the
-/// question is a small part of it, and only if the cards have told their energy at its start (`at_start`,
-/// energy_at_start.h). To be called while the lease is held: the counter of the card goes on for whoever gets
-/// it next.
+/// What the lease had and used, until now. Asks the machine only if the command has lasted so long
+/// that the question is a small part of it, and only if the cards have told their energy at its
+/// start (`at_start`, energy_at_start.h). To be called while the lease is held: the counter of the
+/// card goes on for whoever gets it next.
 Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
                    const std::optional<RunSamples>& samples, const ReadMachine& at_start,
                    const ReadMachine& read);
@@ -38,9 +38,9 @@ Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
 /// The file that BERTH_RECEIPT names; "": none.
 std::string named_receipt_file();
 
-/// Keeps a receipt: a line in the user's record of runs, and this file, if it is not "". A home may not
-/// answer: what is not written after a second is lost. A sentence for the user: the file could not be
-/// written.
+/// Keeps a receipt: a line in the user's record of runs, and this file, if it is not "". A home may
+/// not answer: what is not written after a second is lost. A sentence for the user: the file could
+/// not be written.
 /// "": nothing to tell.
 std::string keep_receipt(const Receipt& receipt, const std::string& file);
 

@@ -19,14 +19,14 @@ struct SamplingTimes {
   std::chrono::milliseconds after{};  ///< the start of the command; runs that end before have no samples
 };
 
-/// After BERTH_SAMPLE (a time between two samples, or never), else every ten seconds. The first sample comes
-/// after six times as long. If the receipt is to say whether the GPUs were `clean`: each second, and from the
-/// start on. nullopt: never. Error: `usage`.
+/// After BERTH_SAMPLE (a time between two samples, or never), else every ten seconds. The first
+/// sample comes after six times as long. If the receipt is to say whether the GPUs were `clean`:
+/// each second, and from the start on. nullopt: never. Error: `usage`.
 Result<std::optional<SamplingTimes>> sampling_times(bool clean);
 
-/// Has a run sampled by the sampler of this user and machine (sampler.h), which it starts if there is none.
-/// It never waits for the sampler: what has been seen lies in memory that both have. Whatever fails, there
-/// are no samples.
+/// Has a run sampled by the sampler of this user and machine (sampler.h), which it starts if there
+/// is none. It never waits for the sampler: what has been seen lies in memory that both have.
+/// Whatever fails, there are no samples.
 class RunSampling {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -1,5 +1,6 @@
-// `berth __until-used LEASE` has a lock on its standard input, and keeps it until the driver lists a process
-// of the lease on each of its devices. Then those who look at processes instead of leases can see them.
+// `berth __until-used LEASE` has a lock on its standard input, and keeps it until the driver lists
+// a process of the lease on each of its devices. Then those who look at processes instead of leases
+// can see them.
 #include "berth/supervise/until_used.h"
 
 #include <unistd.h>

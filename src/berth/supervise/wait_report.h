@@ -10,8 +10,8 @@ namespace berth::supervise {
 /// Whether a live line on the terminal of the error stream disturbs nothing.
 bool may_draw();
 
-/// Tells on the error stream how a wait goes: on a terminal, as long as we are in the foreground there, one
-/// live line; elsewhere a line at each change.
+/// Tells on the error stream how a wait goes: on a terminal, as long as we are in the foreground
+/// there, one live line; elsewhere a line at each change.
 class WaitReport {
  public:
   /// `obeys_mask`: the request is for devices that an inherited mask shows; the report says so.

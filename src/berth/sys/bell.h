@@ -6,9 +6,9 @@
 
 namespace berth::sys {
 
-/// A datagram socket by which any process that knows its name can wake its owner. The kernel removes it with
-/// the owner's process. Its name is one of this network namespace. Anybody may ring, so a ring is only a
-/// hint.
+/// A datagram socket by which any process that knows its name can wake its owner. The kernel
+/// removes it with the owner's process. Its name is one of this network namespace. Anybody may
+/// ring, so a ring is only a hint.
 class Bell {
  public:
   /// If the name is taken, or if there is no socket, it never rings.
@@ -23,8 +23,8 @@ class Bell {
   Descriptor socket_;
 };
 
-/// As long as this object lives, a ring also sends SIGIO to this process. Afterwards no SIGIO is left
-/// pending. REQUIRES: the bell outlives this object, and SIGIO is blocked meanwhile.
+/// As long as this object lives, a ring also sends SIGIO to this process. Afterwards no SIGIO is
+/// left pending. REQUIRES: the bell outlives this object, and SIGIO is blocked meanwhile.
 class BellSignal {
  public:
   explicit BellSignal(const Bell& bell);

@@ -1,6 +1,6 @@
-// A child is made by clone(2) and not by posix_spawn(3), which asks for each of 64 signals in turn what its
-// handler is: a third of the time that a start takes. The handlers matter because the child borrows the
-// parent's memory until the new program runs, and none of them may run in it.
+// A child is made by clone(2) and not by posix_spawn(3), which asks for each of 64 signals in turn
+// what its handler is: a third of the time that a start takes. The handlers matter because the
+// child borrows the parent's memory until the new program runs, and none of them may run in it.
 #include "berth/sys/child.h"
 
 #include <fcntl.h>
@@ -22,7 +22,8 @@
 #include "berth/sys/system_error.h"
 
 #ifdef __SANITIZE_THREAD__
-// TSan's clone() takes the child for a fork, though it borrows our memory, and watches this thread no more.
+// TSan's clone() takes the child for a fork, though it borrows our memory, and watches this thread
+// no more.
 extern "C" int __clone(int (*)(void*), void*, int, void*, ...) noexcept;
 #define clone __clone
 #endif
@@ -41,7 +42,8 @@ struct Start {
   int error_number = 0;
 };
 
-/// The child runs on a stack of its own, which a sanitizer would take for a violation of its parent's.
+/// The child runs on a stack of its own, which a sanitizer would take for a violation of its
+/// parent's.
 #define BERTH_BORROWED_MEMORY [[gnu::no_sanitize_address, gnu::no_sanitize_thread]]
 
 /// A copy of `wanted` above the standard three, which are about to be overwritten.
@@ -56,8 +58,9 @@ BERTH_BORROWED_MEMORY bool place(int wanted, int target) {
   return source >= 0 && dup2(source, target) == target;
 }
 
-/// No signal is blocked from here on. One that came while all were would still find a handler of the parent:
-/// it was meant for the terminal's foreground, which the child has left, and is dropped.
+/// No signal is blocked from here on. One that came while all were would still find a handler of
+/// the parent: it was meant for the terminal's foreground, which the child has left, and is
+/// dropped.
 BERTH_BORROWED_MEMORY void accept_signals() {
   sigset_t signals;
   sigfillset(&signals);
@@ -67,8 +70,8 @@ BERTH_BORROWED_MEMORY void accept_signals() {
   sigprocmask(SIG_SETMASK, &signals, nullptr);
 }
 
-/// The child's first steps. It may share the parent's memory: nothing here may allocate or take a lock.
-/// False: it has not its descriptors.
+/// The child's first steps. It may share the parent's memory: nothing here may allocate or take a
+/// lock. False: it has not its descriptors.
 BERTH_BORROWED_MEMORY bool settle(const Start& start) {
   const int input = out_of_the_way(start.input);
   const int output = out_of_the_way(start.output);
@@ -97,8 +100,8 @@ std::optional<Ending> collect(pid_t pid) {
   return Ending{.exit_status = WEXITSTATUS(status), .signal = 0};
 }
 
-/// Children whose owner is gone while they still ran. They would stay zombies for as long as this process
-/// lives.
+/// Children whose owner is gone while they still ran. They would stay zombies for as long as this
+/// process lives.
 class Abandoned {
  public:
   void add(pid_t pid) {
@@ -124,7 +127,8 @@ Abandoned& abandoned() {
 
 BERTH_BORROWED_MEMORY void close_above_standard() {
   if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;
-  // Kernels before 5.9. The limit may be in the millions; nobody who uses that many runs so old a kernel.
+  // Kernels before 5.9. The limit may be in the millions; nobody who uses that many runs so old a
+  // kernel.
   const long limit = sysconf(_SC_OPEN_MAX);
   for (int descriptor = 3; descriptor < limit && descriptor < 65536; ++descriptor) close(descriptor);
 }

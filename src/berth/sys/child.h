@@ -39,23 +39,25 @@ struct Command {
   std::optional<std::vector<std::string>> environment{};
 };
 
-/// A process that serves this one. It gets the three descriptors of its command and no others, no blocked
-/// signal, and a session of its own, so that the terminal's Ctrl-C and Ctrl-Z are not for it.
+/// A process that serves this one. It gets the three descriptors of its command and no others, no
+/// blocked signal, and a session of its own, so that the terminal's Ctrl-C and Ctrl-Z are not for
+/// it.
 ///
-/// The parent may be a host program that does not know of us. If it waits for any child, it may collect this
-/// one first; we then do not know how it ended.
+/// The parent may be a host program that does not know of us. If it waits for any child, it may
+/// collect this one first; we then do not know how it ended.
 class Child {
  public:
   /// Returns when the program has begun. Error: `failure` if it cannot be started.
   static Result<Child> spawn(const Command& command);
-  /// The same by a fork of this process: the child calls `body`, and ends where that returns. It spares the
-  /// start of a program. REQUIRES: this process has one thread, and no handler of a signal that the child
-  /// must not have.
+  /// The same by a fork of this process: the child calls `body`, and ends where that returns. It
+  /// spares the start of a program. REQUIRES: this process has one thread, and no handler of a
+  /// signal that the child must not have.
   static Result<Child> fork(const std::array<int, 3>& standard, const std::function<void()>& body);
 
   Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
   Child& operator=(Child&& other) noexcept;
-  /// Never blocks. A child that still runs is left alone, and collected by a later spawn or destruction.
+  /// Never blocks. A child that still runs is left alone, and collected by a later spawn or
+  /// destruction.
   ~Child() { abandon(); }
 
   pid_t pid() const { return pid_; }

@@ -33,8 +33,9 @@ std::int64_t second_of_week(std::int64_t seconds_since_epoch) {
   return ((seconds_since_epoch + 3 * kDayS) % kWeekS + kWeekS) % kWeekS;
 }
 
-// The C library takes the zone from TZ alone, and to change TZ is not safe beside other threads. So a process
-// without TZ is asked. Gives how far the machine's clock is ahead of UTC; nullopt: there is no such program.
+// The C library takes the zone from TZ alone, and to change TZ is not safe beside other threads. So
+// a process without TZ is asked. Gives how far the machine's clock is ahead of UTC; nullopt: there
+// is no such program.
 std::optional<std::int64_t> offset_without_tz() {
   constexpr std::chrono::seconds kPatience{5};
   const Descriptor out = memory_file("berth-date");

@@ -6,14 +6,15 @@
 
 namespace berth::sys {
 
-/// Goes on steadily, even if somebody sets the wall clock. Stands still while the machine is suspended.
+/// Goes on steadily, even if somebody sets the wall clock. Stands still while the machine is
+/// suspended.
 std::chrono::nanoseconds monotonic_now();
 
 /// Since the epoch.
 std::chrono::nanoseconds wall_now();
 
-/// Since the machine booted, including the time when it was suspended. Start times in /proc are of this
-/// clock.
+/// Since the machine booted, including the time when it was suspended. Start times in /proc are of
+/// this clock.
 std::chrono::nanoseconds since_boot();
 std::int64_t milliseconds_since_boot();
 

@@ -6,8 +6,8 @@
 
 namespace berth::sys {
 
-/// Owns a file descriptor, and closes it at the end of this object. It is never inherited, unless the opener
-/// cleared close-on-exec.
+/// Owns a file descriptor, and closes it at the end of this object. It is never inherited, unless
+/// the opener cleared close-on-exec.
 class Descriptor {
  public:
   Descriptor() = default;

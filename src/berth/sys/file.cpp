@@ -31,8 +31,8 @@ std::optional<FileIdentity> identity_of(int directory, const std::string& name) 
 }
 
 Result<Descriptor> open_prepared(int directory, const std::string& name, int access_mode) {
-  // O_NONBLOCK also makes the open of a file under somebody's F_SETLEASE fail at once instead of waiting for
-  // /proc/sys/fs/lease-break-time.
+  // O_NONBLOCK also makes the open of a file under somebody's F_SETLEASE fail at once instead of
+  // waiting for /proc/sys/fs/lease-break-time.
   Descriptor file(
       ::openat(directory, name.c_str(), access_mode | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
   if (!file) {
@@ -94,7 +94,8 @@ Result<std::string> read_named(const std::string& path, unsigned most_mebibytes,
 }
 
 Result<void> write_start(int file, std::string_view text) {
-  // A full disk and a limit on file sizes both take a part first, and say at the rest what they are.
+  // A full disk and a limit on file sizes both take a part first, and say at the rest what they
+  // are.
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t written = ::pwrite(file, text.data() + done, text.size() - done, static_cast<off_t>(done));
     if (written < 0) return fail_errno("writing");

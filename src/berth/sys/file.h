@@ -20,13 +20,13 @@ struct FileIdentity {
   auto operator<=>(const FileIdentity&) const = default;
 };
 FileIdentity identity_of(const struct stat& status);
-/// The identity of the file that `name` in `directory` names now, without following links. nullopt: there is
-/// none, or we cannot know.
+/// The identity of the file that `name` in `directory` names now, without following links. nullopt:
+/// there is none, or we cannot know.
 std::optional<FileIdentity> identity_of(int directory, const std::string& name);
 
-/// Opens a regular file that another user may have prepared: never blocks (FIFO, file lease), never follows a
-/// link, never creates, never becomes a terminal's owner. An empty Descriptor: there is no such file.
-/// Error: it is not a regular file, or cannot be opened; the message says which.
+/// Opens a regular file that another user may have prepared: never blocks (FIFO, file lease), never
+/// follows a link, never creates, never becomes a terminal's owner. An empty Descriptor: there is
+/// no such file. Error: it is not a regular file, or cannot be opened; the message says which.
 Result<Descriptor> open_prepared(int directory, const std::string& name, int access_mode);
 
 /// Opens a directory, last link not followed. An empty Descriptor: there is none.
@@ -39,24 +39,28 @@ Result<std::string> read_start(int file, std::size_t most_bytes);
 /// The whole text of a file in /proc or /sys.
 Result<std::string> read_whole(const std::string& path);
 
-/// The text of a file that an admin named. Whatever kind of file it is, opening it neither blocks nor makes
-/// it our terminal. Error: it cannot be read, or is longer than this; the message begins with `doing`.
+/// The text of a file that an admin named. Whatever kind of file it is, opening it neither blocks
+/// nor makes it our terminal. Error: it cannot be read, or is longer than this; the message begins
+/// with `doing`.
 Result<std::string> read_named(const std::string& path, unsigned most_mebibytes, std::string_view doing);
 
-/// Puts `text` at the start of the file in one write. Error: it did not fit, or not all was written.
+/// Puts `text` at the start of the file in one write. Error: it did not fit, or not all was
+/// written.
 Result<void> write_start(int file, std::string_view text);
 
-/// Puts a file with this text and mode in the place of `path`. A reader meets the whole of it, or what was
-/// there before. Nobody else may write into the folder. Error: `failure`, with the path.
+/// Puts a file with this text and mode in the place of `path`. A reader meets the whole of it, or
+/// what was there before. Nobody else may write into the folder. Error: `failure`, with the path.
 Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode);
 
-/// Makes a file with this mode, whatever the umask, that has no name yet. It vanishes unless it gets a name.
+/// Makes a file with this mode, whatever the umask, that has no name yet. It vanishes unless it
+/// gets a name.
 Result<Descriptor> make_unnamed(int directory, mode_t mode);
 
 /// Gives an unnamed file its name. False: the name is taken.
 Result<bool> give_name(int file, int directory, const std::string& name);
 
-/// The names in a directory, without "." and "..", in no order. `kind` is DT_REG … as the kernel tells.
+/// The names in a directory, without "." and "..", in no order. `kind` is DT_REG … as the kernel
+/// tells.
 struct DirectoryEntry {
   std::string name;
   unsigned char kind = 0;
@@ -64,21 +68,21 @@ struct DirectoryEntry {
 };
 Result<std::vector<DirectoryEntry>> list_directory(int directory);
 
-/// The name of the user, or "uid N" if the system knows no name. May ask a directory service, which can take
-/// seconds.
+/// The name of the user, or "uid N" if the system knows no name. May ask a directory service, which
+/// can take seconds.
 std::string user_name(uid_t uid);
 
 /// The name that the kernel has for this machine; "localhost" if it has none.
 std::string host_name();
 
-/// The names of the groups of this process, without groups that the system does not know. May take long, as
-/// user_name.
+/// The names of the groups of this process, without groups that the system does not know. May take
+/// long, as user_name.
 std::vector<std::string> group_names();
 /// The names of the groups that the system has for this user. May take long, as user_name.
 std::vector<std::string> group_names_of(uid_t uid);
 
-/// Whether the system knows a user, or a group, of this name. True if it cannot say. May take long, as
-/// user_name.
+/// Whether the system knows a user, or a group, of this name. True if it cannot say. May take long,
+/// as user_name.
 bool is_user(const std::string& name);
 bool is_group(const std::string& name);
 

@@ -28,7 +28,8 @@ namespace {
 
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
-// Shells use numbers up to 9 by name and a few dozen for themselves; from here on nobody is surprised.
+// Shells use numbers up to 9 by name and a few dozen for themselves; from here on nobody is
+// surprised.
 constexpr int kFirstInherited = 100;
 constexpr rlim_t kPlenty = 1024;
 
@@ -181,8 +182,8 @@ std::optional<NotStarted> cannot_start(const std::vector<std::string>& words) {
       const std::string_view folder = rest.substr(0, rest.find(':'));
       rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
       const int here = file_error(fmt::format("{}/{}", folder.empty() ? "." : folder, program));
-      // As exec does: one that may not be executed is passed over for a later one, and named if there is
-      // none.
+      // As exec does: one that may not be executed is passed over for a later one, and named if
+      // there is none.
       if (here == 0 || here == EACCES) error = here;
     }
   }
@@ -260,8 +261,9 @@ std::optional<JobEnding> JobProcess::collect() {
     if (!WIFSTOPPED(status) && (is_hang_up_pending() || hung_up_)) hang_up_group();
     if (WIFEXITED(status)) return JobEnding{WEXITSTATUS(status), 0};
     if (WIFSIGNALED(status)) return JobEnding{0, WTERMSIG(status)};
-    // The shell that started us shall see its job stopped. Whoever stops the command by SIGSTOP continues it
-    // the same way and knows nothing of us: stopped as well, we would hold the lease for ever.
+    // The shell that started us shall see its job stopped. Whoever stops the command by SIGSTOP
+    // continues it the same way and knows nothing of us: stopped as well, we would hold the lease
+    // for ever.
     const auto command = process_stat(pid_);
     if (!is_of_the_terminal(WSTOPSIG(status)) || !command || !command->stopped()) continue;
     stop_as_by_terminal();

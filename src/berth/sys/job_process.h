@@ -15,8 +15,8 @@
 
 namespace berth::sys {
 
-/// A command as the user wrote it, to be run in place of this process: same terminal, same process group,
-/// same standard streams, unless it gets a terminal of its own.
+/// A command as the user wrote it, to be run in place of this process: same terminal, same process
+/// group, same standard streams, unless it gets a terminal of its own.
 struct JobCommand {
   std::vector<std::string> words;  ///< never empty; the first is looked for on PATH
   std::vector<std::pair<std::string, std::string>> environment;  ///< variables in addition to ours
@@ -24,13 +24,13 @@ struct JobCommand {
   std::vector<int>
       inherited;  ///< descriptors of which it gets copies, at numbers that no program uses by itself
   CommandLimits limits{};
-  /// A terminal that becomes the command's own: its three streams, in a session that it leads. -1: it has
-  /// those of this process.
+  /// A terminal that becomes the command's own: its three streams, in a session that it leads. -1:
+  /// it has those of this process.
   int terminal = -1;
 };
 
-/// A command that could not be run. Status 127: there is no such command; 126: it cannot be executed. The
-/// message says why.
+/// A command that could not be run. Status 127: there is no such command; 126: it cannot be
+/// executed. The message says why.
 struct NotStarted {
   int exit_status = 126;
   std::string message;
@@ -39,8 +39,8 @@ struct NotStarted {
 /// Looks whether there is such a command, without running it. nullopt: there is.
 std::optional<NotStarted> cannot_start(const std::vector<std::string>& words);
 
-/// Looks whether a command could inherit this many descriptors, under the limit of open files. nullopt: it
-/// could.
+/// Looks whether a command could inherit this many descriptors, under the limit of open files.
+/// nullopt: it could.
 std::optional<NotStarted> cannot_inherit(std::size_t descriptors);
 
 /// Replaces this process by the command. Returns only if that fails.
@@ -80,11 +80,12 @@ class HeldTermination {
   sigset_t mask_before_{};
 };
 
-/// A running command whose parent this process stays. While it lives, this process passes its own signals on
-/// to the command, except SIGTERM and those that the terminal has sent to both. A terminal that closes tells
-/// only the leader of its session: if that is this process, the command gets SIGHUP, and what is left of its
-/// group gets it when the command has ended, as if the command were the leader. If the terminal stops the
-/// command, this process stops too, if there is a shell that can continue it.
+/// A running command whose parent this process stays. While it lives, this process passes its own
+/// signals on to the command, except SIGTERM and those that the terminal has sent to both. A
+/// terminal that closes tells only the leader of its session: if that is this process, the command
+/// gets SIGHUP, and what is left of its group gets it when the command has ended, as if the command
+/// were the leader. If the terminal stops the command, this process stops too, if there is a shell
+/// that can continue it.
 class JobProcess {
  public:
   /// The command does not inherit what `held` holds back: a SIGTERM that came meanwhile is told by
@@ -96,9 +97,9 @@ class JobProcess {
   ~JobProcess();
 
   pid_t pid() const { return pid_; }
-  /// Waits until the command itself ends. Descendants that it leaves behind become our children. nullopt: the
-  /// command still runs, and one of these has happened: it is `until`, another child has ended, a WakeTimer
-  /// or a Bell has rung, or somebody has sent SIGTERM.
+  /// Waits until the command itself ends. Descendants that it leaves behind become our children.
+  /// nullopt: the command still runs, and one of these has happened: it is `until`, another child
+  /// has ended, a WakeTimer or a Bell has rung, or somebody has sent SIGTERM.
   std::optional<JobEnding> wait(std::optional<std::chrono::steady_clock::time_point> until);
 
   /// After `wait`: waits until a descendant ends or a signal comes. nullopt: it is `until`.
@@ -129,8 +130,8 @@ class JobProcess {
   std::optional<EndCall> call_{};
 };
 
-/// Ends this process as the command ended: same exit status, or killed by the same signal (without a second
-/// core file).
+/// Ends this process as the command ended: same exit status, or killed by the same signal (without
+/// a second core file).
 [[noreturn]] void end_like(const JobEnding& ending);
 
 }  // namespace berth::sys

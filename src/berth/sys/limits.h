@@ -8,7 +8,8 @@
 
 namespace berth::sys {
 
-// The limits of the kernel on a process (`ulimit`). A process may set its soft limits up to its hard ones.
+// The limits of the kernel on a process (`ulimit`). A process may set its soft limits up to its
+// hard ones.
 
 struct SoftLimit {
   int resource = 0;  ///< RLIMIT_…
@@ -34,7 +35,8 @@ struct PossibleLimits {
 /// `soft`: what soft_limits() gave; those that are not known here are passed over.
 PossibleLimits possible_limits(const std::vector<std::string>& soft, std::optional<int> nice);
 
-/// Raises soft limits of this process to the hard ones where a low limit could keep it from its work.
+/// Raises soft limits of this process to the hard ones where a low limit could keep it from its
+/// work.
 void raise_limits();
 
 /// How many files this process may have open at most, once it has raised its limit.

@@ -26,8 +26,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kSlow = 1s;
 constexpr auto kLookUp = 100ms;
-// For each page of them the kernel walks all those before it, and keeps every other locker out meanwhile: so
-// many cost it some 50 ms, ten times as many 5 s. They are the locks of all users on all files.
+// For each page of them the kernel walks all those before it, and keeps every other locker out
+// meanwhile: so many cost it some 50 ms, ten times as many 5 s. They are the locks of all users on
+// all files.
 constexpr std::size_t kMostOfLocks = 1 << 20;
 // While others lock and unlock all the time, each page may have to wait for them.
 constexpr auto kLongestLookAtLocks = 1s;

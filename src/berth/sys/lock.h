@@ -18,25 +18,25 @@ namespace berth::sys {
 
 enum class LockMode { shared, exclusive };
 
-/// Takes a flock without waiting. False: somebody else has it. Do not convert a lock that is already held: a
-/// conversion that fails loses it.
+/// Takes a flock without waiting. False: somebody else has it. Do not convert a lock that is
+/// already held: a conversion that fails loses it.
 Result<bool> try_flock(int file, LockMode mode);
 void unlock_flock(int file);
 
-/// Waits for LOCK_EX, for `limit` at most (nullopt: for ever). False: the time ran out. If it takes longer
-/// than a second, calls `on_slow` once. For `limit` and `on_slow` it uses a Tick. A host program, which must
-/// not have one, gives no limit and an empty `on_slow`.
+/// Waits for LOCK_EX, for `limit` at most (nullopt: for ever). False: the time ran out. If it takes
+/// longer than a second, calls `on_slow` once. For `limit` and `on_slow` it uses a Tick. A host
+/// program, which must not have one, gives no limit and an empty `on_slow`.
 Result<bool> wait_flock(int file, std::optional<std::chrono::milliseconds> limit,
                         const std::function<void()>& on_slow);
 
-/// Open-file-description locks on single bytes: they belong to the descriptor and all its copies, here and in
-/// children, and end when the last is closed.
+/// Open-file-description locks on single bytes: they belong to the descriptor and all its copies,
+/// here and in children, and end when the last is closed.
 
 /// As a count of bytes: all from the first on.
 inline constexpr off_t kToTheEnd = 0;
 
-/// Takes a write lock on `count` bytes from `first`. False: somebody else has one of them. If the descriptor
-/// is only for reading, it takes a read lock, which excludes writers.
+/// Takes a write lock on `count` bytes from `first`. False: somebody else has one of them. If the
+/// descriptor is only for reading, it takes a read lock, which excludes writers.
 Result<bool> try_lock_bytes(int file, off_t first, off_t count);
 void unlock_bytes(int file, off_t first, off_t count);
 
@@ -44,20 +44,20 @@ struct ByteRange {
   off_t first = 0;
   off_t end = 0;
 };
-/// One lock, of either kind, that somebody else has on any of these bytes, with its whole range. nullopt:
-/// there is none.
+/// One lock, of either kind, that somebody else has on any of these bytes, with its whole range.
+/// nullopt: there is none.
 Result<std::optional<ByteRange>> lock_in(int file, ByteRange range);
 
-/// The write lock that somebody else has on this byte, with its whole range. nullopt: there is none. This
-/// takes no lock and works on a read-only descriptor. Processes that can only read the file cannot forge the
-/// answer, because they can only get read locks.
+/// The write lock that somebody else has on this byte, with its whole range. nullopt: there is
+/// none. This takes no lock and works on a read-only descriptor. Processes that can only read the
+/// file cannot forge the answer, because they can only get read locks.
 Result<std::optional<ByteRange>> write_lock_on(int file, off_t byte);
 Result<bool> is_byte_locked(int file, off_t byte);
 /// The same for the first write lock that somebody else has on this byte or any after it.
 Result<std::optional<ByteRange>> write_lock_from(int file, off_t byte);
 
-/// Sleeps until nobody else has a write lock on this byte. False: a signal came first. REQUIRES: the
-/// descriptor is not shared with anybody who locks the byte.
+/// Sleeps until nobody else has a write lock on this byte. False: a signal came first. REQUIRES:
+/// the descriptor is not shared with anybody who locks the byte.
 Result<bool> wait_byte_unlocked(int file, off_t byte);
 
 /// A flock, from one line of /proc/locks.
@@ -71,17 +71,18 @@ struct HeldFlocks {
   std::vector<HeldFlock> locks;
   bool all = true;  ///< false: the kernel has so many locks that not all of them were read
 };
-/// The flocks of this pid namespace on the file system of this directory. Empty if the kernel hides them.
+/// The flocks of this pid namespace on the file system of this directory. Empty if the kernel hides
+/// them.
 HeldFlocks held_flocks_on(int directory);
 /// Pure: from the text of /proc/locks.
 std::vector<HeldFlock> parse_flocks(std::string_view proc_locks);
 
-/// The number of a directory's file system in /proc/locks. On some (btrfs, overlays) stat() says another one.
-/// nullopt: nothing can be made there to find out.
+/// The number of a directory's file system in /proc/locks. On some (btrfs, overlays) stat() says
+/// another one. nullopt: nothing can be made there to find out.
 std::optional<dev_t> device_in_locks(int directory);
 
-/// The inodes, of any file system, on which somebody has a write lock. nullopt: the kernel does not show them
-/// here, or has more locks than are read.
+/// The inodes, of any file system, on which somebody has a write lock. nullopt: the kernel does not
+/// show them here, or has more locks than are read.
 std::optional<std::unordered_set<std::uint64_t>> inodes_with_write_locks();
 /// Pure: from the text of /proc/locks.
 std::unordered_set<std::uint64_t> parse_write_locks(std::string_view proc_locks);

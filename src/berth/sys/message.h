@@ -10,8 +10,8 @@
 
 namespace berth::sys {
 
-/// Sends all of `text` over a Unix stream socket, and copies of the descriptors with its first byte. Never
-/// raises SIGPIPE. Error: `failure`, also if nobody is at the other end.
+/// Sends all of `text` over a Unix stream socket, and copies of the descriptors with its first
+/// byte. Never raises SIGPIPE. Error: `failure`, also if nobody is at the other end.
 Result<void> send_message(int socket, std::string_view text, std::span<const int> descriptors = {});
 
 /// What has arrived over such a socket.

@@ -7,11 +7,12 @@
 
 #include "berth/sys/descriptor.h"
 
-/// System calls by their numbers, because the wheels run on a glibc that has no functions for them yet. Each
-/// fails as a system call does, with errno, also if the kernel lacks it.
+/// System calls by their numbers, because the wheels run on a glibc that has no functions for them
+/// yet. Each fails as a system call does, with errno, also if the kernel lacks it.
 namespace berth::sys {
 
-/// Fills the bytes at random; says whether all were filled. Never waits until the kernel has gathered enough.
+/// Fills the bytes at random; says whether all were filled. Never waits until the kernel has
+/// gathered enough.
 inline bool fill_with_random_bytes(void* bytes, std::size_t size) {
   constexpr unsigned kNonblock = 1;
   return ::syscall(SYS_getrandom, bytes, size, kNonblock) == static_cast<long>(size);

@@ -77,8 +77,8 @@ std::vector<Thread> living_threads(pid_t pid) {
   return living;
 }
 
-// Where /proc shows what all threads of a process share. Once the first thread has ended, the files of the
-// process itself show nothing, or are root's.
+// Where /proc shows what all threads of a process share. Once the first thread has ended, the files
+// of the process itself show nothing, or are root's.
 std::string path_of_shared(pid_t pid, std::string_view what) {
   const auto stat = stat_in(proc_path(pid, "stat"));
   if (!stat || !stat->first_thread_ended()) return proc_path(pid, what);
@@ -138,7 +138,8 @@ bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte) {
 }  // namespace
 
 std::optional<ProcessStat> parse_process_stat(std::string_view text) {
-  // The name in field 2 may itself hold spaces and parentheses: what follows begins after the last one.
+  // The name in field 2 may itself hold spaces and parentheses: what follows begins after the last
+  // one.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string_view::npos || name_end + 2 >= text.size()) return std::nullopt;
   std::string_view rest = text.substr(name_end + 2);

@@ -17,8 +17,8 @@
 
 namespace berth::sys {
 
-/// What /proc/PID/stat says. A pid alone does not identify a process; pid and `start_ticks` together do,
-/// until the next boot.
+/// What /proc/PID/stat says. A pid alone does not identify a process; pid and `start_ticks`
+/// together do, until the next boot.
 struct ProcessStat {
   char state = '?';  ///< 'T' stopped, 'Z' ended and not collected …
   pid_t parent = 0;
@@ -30,35 +30,38 @@ struct ProcessStat {
   bool ended() const { return first_thread_ended() && threads <= 1; }
   bool first_thread_ended() const { return state == 'Z' || state == 'X'; }
 };
-/// If the first thread has ended and others have not, `state` is that of one of the others; it is 'T' only if
-/// all of them are stopped. nullopt: no such process, or it may not be seen.
+/// If the first thread has ended and others have not, `state` is that of one of the others; it is
+/// 'T' only if all of them are stopped. nullopt: no such process, or it may not be seen.
 std::optional<ProcessStat> process_stat(pid_t pid);
 /// Pure: from the text of /proc/PID/stat, which is about the first thread.
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
-/// The user for whom it acts: its effective uid. nullopt: there is no such process, or we may not see it.
+/// The user for whom it acts: its effective uid. nullopt: there is no such process, or we may not
+/// see it.
 std::optional<uid_t> process_owner(pid_t pid);
 
-/// Whether the process has this file open for writing. Processes that share a lease have its ticket open so:
-/// only its owner may open it for writing, but anybody may open it for reading. nullopt: we may not know.
+/// Whether the process has this file open for writing. Processes that share a lease have its ticket
+/// open so: only its owner may open it for writing, but anybody may open it for reading. nullopt:
+/// we may not know.
 std::optional<bool> process_can_write(pid_t pid, const FileIdentity& file);
 
-/// For each of these files all processes but this one that have it open for writing, as far as we may know;
-/// a file that nobody has is left out. Looks once at each process, however many files there are.
+/// For each of these files all processes but this one that have it open for writing, as far as we
+/// may know; a file that nobody has is left out. Looks once at each process, however many files
+/// there are.
 std::map<FileIdentity, std::vector<pid_t>> writers_of(const std::set<FileIdentity>& files);
 /// Those of one file.
 std::vector<pid_t> processes_that_can_write(const FileIdentity& file);
 
-/// All processes but this one that share the lock on this byte of the file (F_OFD_SETLK), as far as we may
-/// know.
+/// All processes but this one that share the lock on this byte of the file (F_OFD_SETLK), as far as
+/// we may know.
 std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte);
 
-/// Sends SIGTERM, and also continues the process if it is stopped, because a stopped process would not act on
-/// SIGTERM. False: there is no such process, or we may not signal it.
+/// Sends SIGTERM, and also continues the process if it is stopped, because a stopped process would
+/// not act on SIGTERM. False: there is no such process, or we may not signal it.
 bool ask_to_end(pid_t pid);
 
-/// The same, to a process that waits in a queue, with the word that its request was cancelled. This SIGTERM
-/// can so be told from one of a machine that shuts down (`is_cancel`).
+/// The same, to a process that waits in a queue, with the word that its request was cancelled. This
+/// SIGTERM can so be told from one of a machine that shuts down (`is_cancel`).
 bool ask_to_cancel(pid_t pid);
 bool is_cancel(const siginfo_t& signal);
 
@@ -66,19 +69,19 @@ bool is_cancel(const siginfo_t& signal);
 /// descriptor.
 Descriptor process_exit(pid_t pid);
 
-/// The value of a variable in the environment with which the process was started; "" if it is not set.
-/// nullopt: we may not know.
+/// The value of a variable in the environment with which the process was started; "" if it is not
+/// set. nullopt: we may not know.
 std::optional<std::string> process_variable(pid_t pid, std::string_view name);
 
 /// The short name of the process; "" if there is no such process.
 std::string process_name(pid_t pid);
 
-/// The arguments of the process, joined by spaces, or its short name if it has none; "" if there is no such
-/// process.
+/// The arguments of the process, joined by spaces, or its short name if it has none; "" if there is
+/// no such process.
 std::string process_command(pid_t pid);
 
-/// The children of this thread, in no order, without looking at any other process. If the kernel does not
-/// tell them: all descendants of this process.
+/// The children of this thread, in no order, without looking at any other process. If the kernel
+/// does not tell them: all descendants of this process.
 std::vector<pid_t> own_children();
 
 /// All descendants of `pid`, in no order. Looks at every process of the machine.

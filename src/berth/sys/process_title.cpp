@@ -1,6 +1,6 @@
-// Linux shows the memory in which it has put the arguments. The environment follows them. If the last byte of
-// the arguments is no NUL, Linux takes the text for one that was written over both, and shows it up to the
-// first NUL.
+// Linux shows the memory in which it has put the arguments. The environment follows them. If the
+// last byte of the arguments is no NUL, Linux takes the text for one that was written over both,
+// and shows it up to the first NUL.
 #include "berth/sys/process_title.h"
 
 #include <unistd.h>

@@ -7,8 +7,8 @@
 
 namespace berth::sys {
 
-/// Two sides of a terminal that no screen belongs to. What is written to one is read from the other. Both are
-/// close-on-exec.
+/// Two sides of a terminal that no screen belongs to. What is written to one is read from the
+/// other. Both are close-on-exec.
 struct PseudoTerminal {
   Descriptor ours;    ///< of the program that plays the screen and the keyboard
   Descriptor theirs;  ///< the terminal, as a command sees it

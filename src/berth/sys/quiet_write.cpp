@@ -8,8 +8,8 @@
 
 namespace berth::sys {
 
-// The signal goes to the thread that writes. It is blocked there, and taken away if it was this write that
-// raised it.
+// The signal goes to the thread that writes. It is blocked there, and taken away if it was this
+// write that raised it.
 ssize_t write_without_signal(int descriptor, const void* data, std::size_t size) {
   sigset_t broken_pipe, before, pending;
   sigemptyset(&broken_pipe);

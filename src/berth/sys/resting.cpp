@@ -13,9 +13,9 @@ void give_back_memory() {
   ::malloc_trim(0);
 #endif
   if (::gettid() != ::getpid()) return;
-  // The frames below are of calls that have returned; a page is left for the calls from here. Below a first
-  // stack Linux keeps more than this free of other mappings, whatever its limit is. If a part is not mapped,
-  // the call fails and has done the rest.
+  // The frames below are of calls that have returned; a page is left for the calls from here. Below
+  // a first stack Linux keeps more than this free of other mappings, whatever its limit is. If a
+  // part is not mapped, the call fails and has done the rest.
   constexpr std::uintptr_t kDeepest = 1 << 20;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));

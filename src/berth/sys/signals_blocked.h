@@ -4,7 +4,8 @@
 
 namespace berth::sys {
 
-/// While it lives, this thread takes no signal. A thread or child that begins meanwhile has the same mask.
+/// While it lives, this thread takes no signal. A thread or child that begins meanwhile has the
+/// same mask.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

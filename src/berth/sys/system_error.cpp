@@ -13,7 +13,8 @@ namespace berth::sys {
 
 namespace {
 
-// "File too large" says neither which limit nor that it is the user's own. nullopt: there is no limit.
+// "File too large" says neither which limit nor that it is the user's own. nullopt: there is no
+// limit.
 std::optional<std::string> limit_on_file_sizes() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;

@@ -7,20 +7,20 @@
 
 namespace berth::sys {
 
-/// Writes a line to the terminal of `process`, if its standard error is a terminal. Does not wait, and writes
-/// nothing if its standard error is a file or a pipe. REQUIRES: the line is printable.
+/// Writes a line to the terminal of `process`, if its standard error is a terminal. Does not wait,
+/// and writes nothing if its standard error is a file or a pipe. REQUIRES: the line is printable.
 void write_to_terminal_of(pid_t process, std::string_view line);
 
-/// Whether what is typed there is for this process: it is in the terminal's foreground. True as well where
-/// the terminal is not that of its session, as nobody takes turns there then.
+/// Whether what is typed there is for this process: it is in the terminal's foreground. True as
+/// well where the terminal is not that of its session, as nobody takes turns there then.
 bool is_in_foreground_of(int terminal);
 
 /// Whether a terminal with these modes treats keys and output the same.
 bool are_same(const termios& one, const termios& other);
 
-/// Stops this process as Ctrl-Z does. By SIGTSTP and not by SIGSTOP: the kernel ignores it where no shell is
-/// left that could continue us. Returns when somebody continues it. REQUIRES: SIGTSTP is blocked, and stays
-/// so.
+/// Stops this process as Ctrl-Z does. By SIGTSTP and not by SIGSTOP: the kernel ignores it where no
+/// shell is left that could continue us. Returns when somebody continues it. REQUIRES: SIGTSTP is
+/// blocked, and stays so.
 void stop_as_by_terminal();
 
 }  // namespace berth::sys

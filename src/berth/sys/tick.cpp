@@ -35,8 +35,8 @@ Tick::Tick(std::chrono::milliseconds period) {
   ::sigaddset(&alarm, SIGALRM);
   ::sigprocmask(SIG_UNBLOCK, &alarm, &mask_before_);
 
-  // The one timer that every process has. Another has to be made, which fails where the user's limit of
-  // pending signals is reached, and a sleep without its timer would have no end.
+  // The one timer that every process has. Another has to be made, which fails where the user's
+  // limit of pending signals is reached, and a sleep without its timer would have no end.
   itimerval times{};
   times.it_interval.tv_sec = period.count() / 1000;
   times.it_interval.tv_usec = (period.count() % 1000) * 1000;
@@ -57,7 +57,8 @@ Tick::~Tick() {
     ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_ASYNC);
   has_become_readable = false;
   ::setitimer(ITIMER_REAL, &timer_before_, nullptr);
-  // A tick that is still pending must not meet the action of before, which may be to end the process.
+  // A tick that is still pending must not meet the action of before, which may be to end the
+  // process.
   timespec at_once{};
   sigset_t alarm;
   ::sigemptyset(&alarm);

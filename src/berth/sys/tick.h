@@ -8,9 +8,9 @@
 
 namespace berth::sys {
 
-/// While it lives, every blocking call of this thread is interrupted (EINTR) at this period. It is periodic
-/// because a single signal can come just before the call that it should end. It uses SIGALRM, so it is for
-/// processes of our own, and never for a host program.
+/// While it lives, every blocking call of this thread is interrupted (EINTR) at this period. It is
+/// periodic because a single signal can come just before the call that it should end. It uses
+/// SIGALRM, so it is for processes of our own, and never for a host program.
 class Tick {
  public:
   explicit Tick(std::chrono::milliseconds period);
@@ -18,9 +18,9 @@ class Tick {
   Tick(const Tick&) = delete;
   Tick& operator=(const Tick&) = delete;
 
-  /// The call is also interrupted when this descriptor, a socket or a watch, becomes readable, and then again
-  /// every few milliseconds until this Tick ends, because the first interruption may come just before the
-  /// call. -1: never. REQUIRES: the descriptor outlives this object.
+  /// The call is also interrupted when this descriptor, a socket or a watch, becomes readable, and
+  /// then again every few milliseconds until this Tick ends, because the first interruption may
+  /// come just before the call. -1: never. REQUIRES: the descriptor outlives this object.
   void also_by(int descriptor);
 
  private:

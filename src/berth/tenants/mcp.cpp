@@ -1,6 +1,6 @@
-// Two ways of the protocol are spoken. Up to 2025-11-25 a client says hello first (`initialize`); from
-// 2026-07-28 on it asks once what there is (`server/discover`), and each request stands alone. No tool
-// depends on which it was.
+// Two ways of the protocol are spoken. Up to 2025-11-25 a client says hello first (`initialize`);
+// from 2026-07-28 on it asks once what there is (`server/discover`), and each request stands alone.
+// No tool depends on which it was.
 
 #include "berth/tenants/mcp.h"
 

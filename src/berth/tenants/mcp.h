@@ -7,7 +7,8 @@
 #include <variant>
 #include <vector>
 
-// Messages of the Model Context Protocol: what a client says, and the answers. Each is one line of JSON.
+// Messages of the Model Context Protocol: what a client says, and the answers. Each is one line of
+// JSON.
 namespace berth::tenants {
 
 enum class ArgumentKind { text, number, flag };
@@ -27,7 +28,8 @@ struct Tool {
   std::vector<ToolArgument> arguments{};
 };
 
-/// The call of a tool. Arguments that were not given are missing; numbers and flags ("true") are texts here.
+/// The call of a tool. Arguments that were not given are missing; numbers and flags ("true") are
+/// texts here.
 struct ToolCall {
   std::string id;  ///< of the request, as JSON
   std::string tool;

@@ -30,7 +30,8 @@ struct ParkedCall {
   bool owns_job = false;  ///< if the call is given up, nobody else knows the job
 };
 
-/// The tools of one tenant: all that it can see and do. It sees its own jobs, and no other jobs of its user.
+/// The tools of one tenant: all that it can see and do. It sees its own jobs, and no other jobs of
+/// its user.
 class TenantTools {
  public:
   static std::span<const Tool> all();

@@ -1,6 +1,7 @@
-// Each clause is a function: nullopt if it holds, else why not, with its numbers. A reading that is absent
-// fails the clause that needs it. Two clauses do not need theirs: most boards have neither row remapping nor,
-// some of them, compute modes, and a feature that a board does not have cannot forbid its use.
+// Each clause is a function: nullopt if it holds, else why not, with its numbers. A reading that is
+// absent fails the clause that needs it. Two clauses do not need theirs: most boards have neither
+// row remapping nor, some of them, compute modes, and a feature that a board does not have cannot
+// forbid its use.
 #include "berth/verdict/clauses.h"
 
 #include <fmt/format.h>
@@ -121,7 +122,8 @@ std::string room(std::uint64_t free_bytes, std::uint64_t promise_bytes) {
   return fmt::format("{} free for a lease, {} needed", has, wants);
 }
 
-/// A shared request beside shared leases needs room; everything else needs the device to have no lease.
+/// A shared request beside shared leases needs room; everything else needs the device to have no
+/// lease.
 Objection not_leased(const Case& subject) {
   const auto& foreign = subject.facts.foreign_locks;
   const auto locked = [&](const std::string& uuid) {
@@ -210,7 +212,8 @@ Objection no_outsider(const Case& subject) {
   return failure;
 }
 
-/// Of a device whose processes or memory are not told: what is in use beyond what its leases were promised.
+/// Of a device whose processes or memory are not told: what is in use beyond what its leases were
+/// promised.
 Objection beyond_promises(const Case& subject) {
   const Reading<std::uint64_t> used = memory_in_use(subject.device.memory);
   if (!used) return std::nullopt;
@@ -225,7 +228,8 @@ Objection beyond_promises(const Case& subject) {
 
 Objection no_hidden_holder(const Case& subject) {
   const Device& device = subject.device;
-  // The machine's own memory is in use by everything: the list of processes is all there is to go by.
+  // The machine's own memory is in use by everything: the list of processes is all there is to go
+  // by.
   if (device.memory.kind == MemoryKind::unified) return std::nullopt;
   if ((!device.processes || !memory_in_use(device.memory)) && trusts_leases(device, subject.facts))
     return beyond_promises(subject);

@@ -30,7 +30,8 @@ struct Failure {
 
 /// Its words are cut: each device that it keeps from others has them.
 Culprit culprit_of(const Ticket& ticket);
-/// The names of the users of these tickets, each once: "alice, bob", or "alice, bob, … and 12 more".
+/// The names of the users of these tickets, each once: "alice, bob", or "alice, bob, … and 12
+/// more".
 std::string names_of(const std::vector<const Ticket*>& tickets);
 /// The user, or "uid 1000" if the name is not known.
 std::string name_of(const Ticket& ticket);

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kHidden = "***";
 
-/// "--api-key", "HF_TOKEN", "db.password": whether what belongs to this name is nobody else's business.
+/// "--api-key", "HF_TOKEN", "db.password": whether what belongs to this name is nobody else's
+/// business.
 bool names_secret(std::string_view word) {
   constexpr std::array<std::string_view, 7> kSecret{"key",    "token",      "secret",    "password",
                                                     "passwd", "passphrase", "credential"};

@@ -14,8 +14,8 @@ namespace berth {
 
 /// What one user may have. nullopt: no limit.
 struct Allowance {
-  /// GPUs at the same time. A share and a MIG instance count as one GPU each; leases inside a lease do not
-  /// count.
+  /// GPUs at the same time. A share and a MIG instance count as one GPU each; leases inside a lease
+  /// do not count.
   std::optional<unsigned> gpus{};
   std::optional<unsigned> lab_gpus{};    ///< as `gpus`, of all that was started through the lab queue
   std::optional<unsigned> waiting{};     ///< requests in the queue at the same time
@@ -99,8 +99,8 @@ bool is_never_allowed(const UserLimits& limits, const Request& request);
 /// For such a request: how many GPUs the user could have.
 std::size_t most_at_once(const UserLimits& limits, const Request& request);
 
-/// How long a lease of the user that begins now may last: the site's `time` or the user's own limit,
-/// whichever is shorter. nullopt: without limit.
+/// How long a lease of the user that begins now may last: the site's `time` or the user's own
+/// limit, whichever is shorter. nullopt: without limit.
 std::optional<Limit> longest_lease(std::optional<std::int64_t> site_time_s,
                                    const std::optional<UserLimits>& limits);
 
@@ -110,9 +110,9 @@ std::optional<std::string> over_limit(const UserLimits& limits, const Request& r
 /// Whether any of them is for the whole lab.
 bool has_lab_limit(const SiteLimits& limits);
 
-/// Why the user may not start a request for so many GPUs through the lab queue now. `held`: how many
-/// GPUs the user has from there. `before`: how many the user's earlier requests there ask for. nullopt: the
-/// user may.
+/// Why the user may not start a request for so many GPUs through the lab queue now. `held`: how
+/// many GPUs the user has from there. `before`: how many the user's earlier requests there ask for.
+/// nullopt: the user may.
 std::optional<std::string> over_lab_limit(const UserLimits& limits, unsigned gpus, std::uint64_t held,
                                           std::uint64_t before);
 

@@ -1,5 +1,5 @@
-// Each way to loosen changes one point of the request, and what it finds is judged anew before it is
-// suggested: a suggestion that fails is worse than none.
+// Each way to loosen changes one point of the request, and what it finds is judged anew before it
+// is suggested: a suggestion that fails is worse than none.
 #include "berth/verdict/loosen.h"
 
 #include <fmt/format.h>
@@ -56,7 +56,8 @@ Request without_condition(const Request& request, std::size_t index) {
   return looser;
 }
 
-/// The tightest threshold that as many devices meet as are asked for, when all else of the request holds.
+/// The tightest threshold that as many devices meet as are asked for, when all else of the request
+/// holds.
 std::optional<Expression> threshold_that_does(const Request& request, std::size_t index, const Scene& scene) {
   std::vector<std::pair<double, Expression>> reachable;
   for (const Verdict& verdict : scene.free(without_condition(request, index))) {

@@ -14,10 +14,10 @@ struct Suggestion {
   Choice choice;       ///< what it would get
 };
 
-/// Requests that differ from `request` in one point and would succeed now, the most useful first, at most
-/// three: a threshold or a promise lowered as little as needed, fewer devices, a condition or a list of
-/// devices left out, or a device that is shared. Empty if the request itself succeeds, or if no single change
-/// is enough.
+/// Requests that differ from `request` in one point and would succeed now, the most useful first,
+/// at most three: a threshold or a promise lowered as little as needed, fewer devices, a condition
+/// or a list of devices left out, or a device that is shared. Empty if the request itself succeeds,
+/// or if no single change is enough.
 std::vector<Suggestion> loosen(const Request& request, const Ledger& ledger, const Facts& facts);
 
 }  // namespace berth

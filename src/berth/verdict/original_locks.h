@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-// Programs that know no lease directory keep their own copies away from GPUs by locks of their own. Where the
-// site says which, Berth heeds these locks, and takes them too, in the program's way.
+// Programs that know no lease directory keep their own copies away from GPUs by locks of their own.
+// Where the site says which, Berth heeds these locks, and takes them too, in the program's way.
 namespace berth {
 
 enum class OriginalLockKind {
@@ -20,8 +20,8 @@ enum class OriginalLockSpan {
 
 /// One way in which such a program locks GPUs: a row.
 struct OriginalLock {
-  /// As written: "~/…" is in the home of the asking user. One of {index}, {uuid}, {pci} and {cuda} (CUDA's
-  /// number) stands for a GPU; where there is none, the file is for all GPUs at once.
+  /// As written: "~/…" is in the home of the asking user. One of {index}, {uuid}, {pci} and {cuda}
+  /// (CUDA's number) stands for a GPU; where there is none, the file is for all GPUs at once.
   std::string path;
   OriginalLockKind kind = OriginalLockKind::flock;
   /// Whose files count beside those of root and of the asking user. "": nobody's.

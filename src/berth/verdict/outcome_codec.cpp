@@ -42,7 +42,8 @@ std::optional<std::array<std::string_view, kFields>> fields_of(std::string_view 
   return fields;
 }
 
-/// Whether the word stands where this letter of it does: one that is rare in the text, and quickly found.
+/// Whether the word stands where this letter of it does: one that is rare in the text, and quickly
+/// found.
 bool stands_at(std::string_view text, std::size_t letter_at, std::string_view word, char letter) {
   const std::size_t before = word.find(letter);
   return letter_at >= before && text.substr(letter_at - before).starts_with(word);

@@ -279,8 +279,8 @@ class Runs {
   std::vector<Run> runs_;
 };
 
-/// The devices on which so many bad runs followed each other that they may be blamed, or CUDA did not start.
-/// Cheap, and mostly none.
+/// The devices on which so many bad runs followed each other that they may be blamed, or CUDA did
+/// not start. Cheap, and mostly none.
 std::set<std::string_view> worth_judging(const UserRuns& user) {
   std::map<std::string_view, std::size_t> rows;
   std::set<std::string_view> found;

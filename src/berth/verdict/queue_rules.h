@@ -48,10 +48,11 @@ struct QueueRules {
   /// false: nobody starts in front of an earlier rival.
   bool backfill = true;
   QueueOrder order = QueueOrder::fifo;
-  /// Other than none: of two requests the one comes first that has waited longer in relation to how long it
-  /// is expected to last. `order` stays the rule between users.
+  /// Other than none: of two requests the one comes first that has waited longer in relation to how
+  /// long it is expected to last. `order` stays the rule between users.
   Expect expect = Expect::none;
-  /// Where run times count: the request that came first has its turn first once it has waited so long.
+  /// Where run times count: the request that came first has its turn first once it has waited so
+  /// long.
   Moment longest_wait_s = 21 * 86'400;
 
   /// Whether the one that came first does not always have its turn first.

@@ -32,7 +32,8 @@ std::vector<Option> options_of(const std::vector<Verdict>& verdicts, const Snaps
   return options;
 }
 
-/// A share goes where something is in use already: what is left empty serves who wants whole devices.
+/// A share goes where something is in use already: what is left empty serves who wants whole
+/// devices.
 bool fills(const Request& request) {
   return request.order == Order::automatic && request.shared;
 }
@@ -64,7 +65,8 @@ Reading<std::int64_t> signed_reading(const Reading<T>& reading, int sign) {
   return reading ? Reading<std::int64_t>(sign * static_cast<std::int64_t>(*reading)) : std::nullopt;
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same seed gives the same choice in each build and for ever.
+/// SplitMix64 (Steele, Lea, Flood 2014): the same seed gives the same choice in each build and for
+/// ever.
 class SplitMix {
  public:
   explicit SplitMix(std::uint64_t seed) : state_(seed) {}

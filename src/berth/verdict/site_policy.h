@@ -33,12 +33,12 @@ struct SitePolicy {
   std::vector<ExcludedDevice> excluded;
   std::vector<std::string> ignored_programs;  ///< base names that never count as outsiders
   std::vector<std::string> ignored_users;     ///< user names that never count as outsiders
-  /// Selectors of devices whose driver tells too little: leases decide there, and memory in use if it is
-  /// told.
+  /// Selectors of devices whose driver tells too little: leases decide there, and memory in use if
+  /// it is told.
   std::vector<std::string> trust_leases;
   std::optional<std::int64_t> default_wait_s;  ///< nullopt: for ever
-  /// If a command of `berth run` left processes behind: how long these may compute nothing before the lease
-  /// ends. nullopt: as long as they live.
+  /// If a command of `berth run` left processes behind: how long these may compute nothing before
+  /// the lease ends. nullopt: as long as they live.
   std::optional<std::int64_t> idle_leftovers_s;
   /// How long a lease may be idle before it yields to waiters. nullopt: it never does.
   std::optional<std::int64_t> idle_leases_s;
@@ -48,8 +48,8 @@ struct SitePolicy {
   SiteLimits limits;
   CommandVisibility commands = CommandVisibility::full;
   QueueRules queue;
-  /// The longest time limit that a request may have, and the time limit of a request that has none. nullopt:
-  /// no limit.
+  /// The longest time limit that a request may have, and the time limit of a request that has none.
+  /// nullopt: no limit.
   std::optional<std::int64_t> most_time_s;
   /// The time between SIGTERM and SIGKILL when the time of a job is over.
   std::int64_t time_grace_s = 30;
@@ -57,7 +57,8 @@ struct SitePolicy {
   std::uint64_t job_output_bytes = 1ULL << 30;
   /// How long a job is kept after its end. nullopt: until its user removes it.
   std::optional<std::int64_t> keep_jobs_s = 30LL * 24 * 3600;
-  /// How many GPUs a tenant may have at once, and how long each job may take. nullopt: as its user says.
+  /// How many GPUs a tenant may have at once, and how long each job may take. nullopt: as its user
+  /// says.
   std::optional<unsigned> tenant_gpus;
   std::optional<std::int64_t> tenant_time_s;
   std::vector<LabHost> hosts;  ///< those of --anywhere
@@ -65,8 +66,8 @@ struct SitePolicy {
   HubAccess hub;             ///< a hub that knows them instead
   std::string store_socket;  ///< of the agent that keeps the lab queue; "": there is none
   HostFacts host;            ///< what the site says of this machine; its name may be missing
-  /// Keys that this version does not know, each with its file and line. If there is one, no devices are
-  /// granted: a rule that is not understood is not skipped.
+  /// Keys that this version does not know, each with its file and line. If there is one, no devices
+  /// are granted: a rule that is not understood is not skipped.
   std::vector<std::string> not_understood;
   bool operator==(const SitePolicy&) const = default;
 };

@@ -131,8 +131,8 @@ std::string vendor_for(const Request& request, const Facts& facts, const Selecte
   return some != able.end() ? some->first : devices.front().vendor;
 }
 
-/// Nobody waits for a judgement alone: where too few devices would ever remain for the request, those that
-/// have been passed over for the longest time are tried.
+/// Nobody waits for a judgement alone: where too few devices would ever remain for the request,
+/// those that have been passed over for the longest time are tried.
 void try_the_longest_passed_over(Selected& selected, const Request& request, const Facts& facts) {
   std::vector<std::size_t> passed_over;
   std::size_t remain = 0;
@@ -174,7 +174,8 @@ Result<std::vector<Verdict>> judge_up_to(const Request& request, const Ledger& l
   return judge_selected(request, ledger, facts, selected, last);
 }
 
-/// "GPU 0, 2-5: leased by alice; GPU 1: lost": one part a reason, in the order of the first device of each.
+/// "GPU 0, 2-5: leased by alice; GPU 1: lost": one part a reason, in the order of the first device
+/// of each.
 std::string reasons(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
   std::size_t place = 0;
@@ -199,7 +200,8 @@ unsigned gpus_to_leave(const Request& request, const Facts& facts) {
   return request.yield_s && !facts.within ? facts.policy.leave_free : 0;
 }
 
-/// Why a request that yields may not take as many devices that are all free: too few others would be.
+/// Why a request that yields may not take as many devices that are all free: too few others would
+/// be.
 std::optional<std::string> why_too_few_stay_free(const Request& request, const Ledger& ledger,
                                                  const Facts& facts) {
   const unsigned leave = gpus_to_leave(request, facts);

@@ -18,8 +18,8 @@
 
 namespace berth {
 
-/// The conditions that a device must meet for a request, in the order in which they are checked. The first
-/// that fails is the verdict.
+/// The conditions that a device must meet for a request, in the order in which they are checked.
+/// The first that fails is the verdict.
 enum class Clause {
   healthy,
   not_excluded,      ///< by the site file
@@ -70,8 +70,8 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
-/// Everything that is known about the machine when a request is judged. Plain values; the calling code reads
-/// them before.
+/// Everything that is known about the machine when a request is judged. Plain values; the calling
+/// code reads them before.
 struct Facts {
   Snapshot snapshot;
   SitePolicy policy;
@@ -79,11 +79,11 @@ struct Facts {
   std::optional<std::vector<std::string>> within;  ///< inside a lease: its UUIDs, the only ones that exist
   std::vector<Mask> masks;                         ///< those that are set, at most one for each vendor; none
                                                    ///< with --mask ignore
-  /// pid on a device -> a live lease that it belongs to. A pid has several if a shell or program has leased
-  /// twice.
+  /// pid on a device -> a live lease that it belongs to. A pid has several if a shell or program
+  /// has leased twice.
   std::multimap<std::uint32_t, TicketId> process_leases;
-  /// pids on a device that are the asking process itself or descend from it; of a request inside a lease also
-  /// the processes that it descends from. They are no outsiders for this request.
+  /// pids on a device that are the asking process itself or descend from it; of a request inside a
+  /// lease also the processes that it descends from. They are no outsiders for this request.
   std::set<std::uint32_t> own_processes{};
   std::vector<std::string> draining;       ///< UUIDs whose last lease has ended and whose memory is not back
   std::vector<std::string> foreign_locks;  ///< UUIDs locked by someone who has no ticket (flock(1))
@@ -91,13 +91,14 @@ struct Facts {
   std::map<std::string, std::string> locked_by_originals{};
   std::uint32_t asker_uid = 0;       ///< the asking user
   std::optional<UserLimits> limits;  ///< of the asking user; nullopt: none
-  /// Of the users of tickets that are held back, by uid. Empty where nobody asks for the whole queue.
+  /// Of the users of tickets that are held back, by uid. Empty where nobody asks for the whole
+  /// queue.
   std::map<std::uint32_t, UserLimits> limits_of_waiters{};
   /// By UUID. A request for which only such devices remain gets them all the same.
   std::map<std::string, PassedOver> passed_over{};
   std::map<std::string, unsigned> bad_runs{};  ///< by UUID, as bad_runs_in_a_row
-  /// By UUID, for which users their own runs speak against the device. Only where the machine is looked at,
-  /// and nothing asked for.
+  /// By UUID, for which users their own runs speak against the device. Only where the machine is
+  /// looked at, and nothing asked for.
   std::map<std::string, std::vector<PassedOverFor>> passed_over_for{};
   std::int64_t booted_at_s = 0;  ///< when the boot clock began, in seconds since the epoch; 0: not known
 };
@@ -107,35 +108,37 @@ inline const HostFacts* known_host(const Facts& facts) {
   return facts.host ? &*facts.host : nullptr;
 }
 
-/// free memory for a new lease = total − driver reserve − Σ over leases max(promised, used) − used by
-/// outsiders. Absent when the driver does not tell the total or what is used.
+/// free memory for a new lease = total − driver reserve − Σ over leases max(promised, used) − used
+/// by outsiders. Absent when the driver does not tell the total or what is used.
 Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger, const Facts& facts);
 
-/// Why the request may not start now, whatever is free: its user has as much as allowed, or it yields and
-/// would leave fewer GPUs free than the site says. nullopt: it may.
+/// Why the request may not start now, whatever is free: its user has as much as allowed, or it
+/// yields and would leave fewer GPUs free than the site says. nullopt: it may.
 std::optional<std::string> why_held_off(const Request& request, const Ledger& ledger, const Facts& facts);
 
-/// The leases that keep `device` from a new one: those on it, and for a MIG instance those on its GPU.
+/// The leases that keep `device` from a new one: those on it, and for a MIG instance those on its
+/// GPU.
 std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger);
 std::vector<const Ticket*> leases_holding(const Device& device, const LeasesByDevice& leases);
 
-/// One verdict for each device, in the order of the snapshot. A request gets devices of one vendor only,
-/// because a job is built for one vendor: the first vendor of which it could ever get as many as it wants,
-/// whoever holds them now. MIG-enabled GPUs are left out, because their instances count in their place.
-/// Error: `usage` as check(request), and for a selector that names no device or several, a device that is
-/// both asked for and excluded, more devices asked for than named, and devices of two vendors.
+/// One verdict for each device, in the order of the snapshot. A request gets devices of one vendor
+/// only, because a job is built for one vendor: the first vendor of which it could ever get as many
+/// as it wants, whoever holds them now. MIG-enabled GPUs are left out, because their instances
+/// count in their place. Error: `usage` as check(request), and for a selector that names no device
+/// or several, a device that is both asked for and excluded, more devices asked for than named, and
+/// devices of two vendors.
 Result<std::vector<Verdict>> judge(const Request& request, const Ledger& ledger, const Facts& facts);
 
-/// The same for each device by itself, as if the request were for this device alone. Listings use it. Devices
-/// of several vendors may be free together.
+/// The same for each device by itself, as if the request were for this device alone. Listings use
+/// it. Devices of several vendors may be free together.
 Result<std::vector<Verdict>> judge_each(const Request& request, const Ledger& ledger, const Facts& facts);
 
-/// The devices that the request could ever use on this machine, whoever holds them now: they are healthy, not
-/// excluded, in the mask, and meet the static filters.
+/// The devices that the request could ever use on this machine, whoever holds them now: they are
+/// healthy, not excluded, in the mask, and meet the static filters.
 Result<std::vector<std::string>> candidates(const Request& request, const Facts& facts);
 
-/// Checks that there are as many candidates as devices asked for. Error: `impossible`, with the reasons of
-/// all devices; `usage`, as judge.
+/// Checks that there are as many candidates as devices asked for. Error: `impossible`, with the
+/// reasons of all devices; `usage`, as judge.
 Result<void> check_possible(const Request& request, const Facts& facts);
 
 }  // namespace berth

@@ -27,8 +27,8 @@ std::string overrun_sentence(const Overrun& overrun, const Ticket& lease);
 /// "GPU 0,2": the devices of the lease on this machine.
 std::string leased_in_words(const JobCompliance& job);
 
-/// One line with the owner of the lease and whether the job keeps to it. Then a line for each device: which
-/// processes are there, with how much memory.
+/// One line with the owner of the lease and whether the job keeps to it. Then a line for each
+/// device: which processes are there, with how much memory.
 std::string compliance_text(const JobCompliance& job, const Style& style);
 
 }  // namespace berth::view

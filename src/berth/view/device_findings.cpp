@@ -70,7 +70,8 @@ void check_xids(const Snapshot& snapshot, Findings& findings) {
   }
 }
 
-/// A GPU of which nobody can say that it is idle is never granted, and nothing else tells its admin.
+/// A GPU of which nobody can say that it is idle is never granted, and nothing else tells its
+/// admin.
 void check_what_is_told(const Snapshot& snapshot, const SitePolicy& policy, Findings& findings) {
   Facts facts;
   facts.snapshot = snapshot;

@@ -1,4 +1,5 @@
-// The facts of a machine in the documents of `berth list` and the agent. host_report.cpp reads them.
+// The facts of a machine in the documents of `berth list` and the agent. host_report.cpp reads
+// them.
 #include "berth/view/device_json.h"
 
 #include <concepts>

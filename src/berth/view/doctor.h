@@ -19,8 +19,8 @@ struct Finding {
   std::string remedy;  ///< what to do about it; "": nothing
 };
 
-/// A line a finding, its remedy below it, and a summary. `what_is`: not to be relied on where one fails, with
-/// its verb: "leases or readings are".
+/// A line a finding, its remedy below it, and a summary. `what_is`: not to be relied on where one
+/// fails, with its verb: "leases or readings are".
 std::string doctor_report(const std::vector<Finding>& findings, std::string_view what_is, const Style& style);
 
 }  // namespace berth::view

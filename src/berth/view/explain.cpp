@@ -148,8 +148,8 @@ std::string left_for_shares(const Verdict& verdict, const Device& device) {
                      bytes_for_people(*lendable));
 }
 
-/// Devices of which only an answer of the driver is missing: nobody knows whether they could serve the
-/// request.
+/// Devices of which only an answer of the driver is missing: nobody knows whether they could serve
+/// the request.
 std::size_t silent_devices(const Why& why) {
   const auto devices = devices_of(why.verdicts, why.snapshot);
   return static_cast<std::size_t>(std::ranges::count_if(devices, [](const Device* device) {

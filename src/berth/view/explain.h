@@ -12,8 +12,8 @@
 
 namespace berth::view {
 
-/// The part of a command line that people recognise: "train.py" for "/usr/bin/python3 -u /home/a/train.py
-/// --epochs 3".
+/// The part of a command line that people recognise: "train.py" for "/usr/bin/python3 -u
+/// /home/a/train.py --epochs 3".
 std::string short_command(std::string_view command);
 
 /// The same for a table, after the note that its owner gave it: "\"paper\" train.py --epochs 3".
@@ -22,7 +22,8 @@ std::string noted_command(const Ticket& ticket);
 /// "0-3,7,4:0": the labels of devices, with neighbours joined to a range.
 std::string label_list(const std::vector<std::string>& labels);
 
-/// Why a request cannot have the device, or that it can: "leased by alice, train.py, since 14:02 (2 h)".
+/// Why a request cannot have the device, or that it can: "leased by alice, train.py, since 14:02 (2
+/// h)".
 std::string sentence(const Verdict& verdict, const Device& device, const Style& style);
 
 /// The same in a few columns, for a table: "leased alice 2 h".
@@ -32,11 +33,12 @@ struct ShortState {
 };
 ShortState short_state(const Verdict& verdict, const Device& device, const Style& style);
 
-/// The devices of these verdicts; both are in the same order. It does not go by UUID alone, because a device
-/// that does not answer may have none.
+/// The devices of these verdicts; both are in the same order. It does not go by UUID alone, because
+/// a device that does not answer may have none.
 std::vector<const Device*> devices_of(const std::vector<Verdict>& verdicts, const Snapshot& snapshot);
 
-/// The verdict on this device of the snapshot; null: it has none, because it is split into instances.
+/// The verdict on this device of the snapshot; null: it has none, because it is split into
+/// instances.
 const Verdict* verdict_on(const Device& device, const std::vector<Verdict>& verdicts,
                           const Snapshot& snapshot);
 
@@ -61,16 +63,16 @@ struct Why {
 /// The answer of `why`: a line for each device, then the result.
 std::string explanation(const Why& why, const Style& style);
 
-/// What to print on the error stream of `pick` and `run` if too few devices are free: what happened and what
-/// to do next.
+/// What to print on the error stream of `pick` and `run` if too few devices are free: what happened
+/// and what to do next.
 std::string refusal(const Why& why, const Style& style);
 
-/// The words of `text`, broken into lines of `width` columns. All lines begin at column `indent`; the caller
-/// fills the first line up to that column.
+/// The words of `text`, broken into lines of `width` columns. All lines begin at column `indent`;
+/// the caller fills the first line up to that column.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
 
-/// The lines, those that are too wide for the reader broken between words. A line that begins with a blank or
-/// has colours is laid out already, and stays.
+/// The lines, those that are too wide for the reader broken between words. A line that begins with
+/// a blank or has colours is laid out already, and stays.
 std::string folded(std::string_view lines, const Style& style);
 
 }  // namespace berth::view

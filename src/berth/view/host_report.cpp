@@ -62,7 +62,8 @@ struct ReadingFromJson {
     value = row.kind == FieldKind::version ? read_version(json, row.name, kCapability)
                                            : json.reading<int>(row.name);
   }
-  /// A word that is missing is read as one that is not known: a state that nobody tells is not "ok".
+  /// A word that is missing is read as one that is not known: a state that nobody tells is not
+  /// "ok".
   template <class Word>
     requires requires(Word& word) { read_value(std::string_view(), word); }
   void operator()(Word& word) const {
@@ -272,8 +273,8 @@ class TicketsById {
   }
   void take_last() { places_.emplace(ledger_.tickets.back().id, ledger_.tickets.size() - 1); }
 
-  /// Without its lists, which nobody asks for here. A document only names it. One that is not known stands
-  /// further ahead, unless somebody made the document up.
+  /// Without its lists, which nobody asks for here. A document only names it. One that is not known
+  /// stands further ahead, unless somebody made the document up.
   Ticket called(TicketId id) const {
     Ticket ticket;
     ticket.id = id;

@@ -32,17 +32,18 @@ struct DocumentBounds {
 /// Enough for one machine with thousands of processes.
 inline constexpr DocumentBounds kBoundsOfAgent{16'384, 131'072};
 
-/// Reads the document back into values, without trusting its writer. Error: `failure`, with the place, for a
-/// value that Berth does not write, for one that is longer or nested deeper than any of Berth's, for another
-/// version, and if an identity (a UUID, an id) comes twice on a host. Unknown keys are ignored. A document
-/// with more than `bounds` is not even parsed, because an object takes a hundred times the memory of its two
-/// letters.
+/// Reads the document back into values, without trusting its writer. Error: `failure`, with the
+/// place, for a value that Berth does not write, for one that is longer or nested deeper than any
+/// of Berth's, for another version, and if an identity (a UUID, an id) comes twice on a host.
+/// Unknown keys are ignored. A document with more than `bounds` is not even parsed, because an
+/// object takes a hundred times the memory of its two letters.
 Result<ReportedHosts> read_hosts(std::string_view document, DocumentBounds bounds = {});
 
 /// The same for the two documents of one machine, `berth list --json` and `berth queue --json`.
 Result<HostReport> read_report(std::string_view listing, std::string_view queue);
 
-/// Any document of this kind, of which only the kind is checked. Bytes that are no UTF-8 are replaced.
+/// Any document of this kind, of which only the kind is checked. Bytes that are no UTF-8 are
+/// replaced.
 Result<std::string> rewritten(std::string_view document, std::string_view kind, Layout layout);
 
 }  // namespace berth::view

@@ -22,14 +22,14 @@ struct HostsHead {
   std::uint64_t queue_number = 0;    ///< when the line has changed last; 0: it is not known
 };
 
-/// One host, on one line: an entry of `hosts` in docs/schema/hosts.json. `listing` and `queue` are the two
-/// documents of its report; "" if there is none.
+/// One host, on one line: an entry of `hosts` in docs/schema/hosts.json. `listing` and `queue` are
+/// the two documents of its report; "" if there is none.
 std::string host_json(const Host& host, std::string_view listing, std::string_view queue);
 /// The same, with both documents made from the report.
 std::string host_json(const Host& host);
 
-/// The change from one entry to another: {"name": …, "patch": …}, a JSON Patch (RFC 6902), on one line. "" if
-/// that is hardly shorter than the entry.
+/// The change from one entry to another: {"name": …, "patch": …}, a JSON Patch (RFC 6902), on one
+/// line. "" if that is hardly shorter than the entry.
 std::string host_change_json(std::string_view before, std::string_view after);
 
 /// The whole document, made of entries that exist already.
@@ -48,7 +48,8 @@ std::string match_json(const std::vector<HostDevice>& devices);
 /// The lab queue on one line of text: the event `line`.
 std::string lab_queue_json(std::span<const LabStanding> queue);
 
-/// The health of a hub. It says of the hub's agents what /api/v1/health of an agent says of its driver.
+/// The health of a hub. It says of the hub's agents what /api/v1/health of an agent says of its
+/// driver.
 struct HubHealth {
   std::string_view version;
   std::string_view hostname;

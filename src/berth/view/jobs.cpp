@@ -109,7 +109,8 @@ Json counts_json(const TaskCounts& counts) {
 
 Json task_json(const ListedTask& task) {
   const TaskStanding& standing = task.standing;
-  // Ten thousand of them are written at once: the library's lists of pairs would copy each value twice.
+  // Ten thousand of them are written at once: the library's lists of pairs would copy each value
+  // twice.
   Json::object_t fields;
   fields.reserve(kFieldsOfTask);
   const auto add = [&fields](const char* name, Json value) {
@@ -315,8 +316,8 @@ void remark_on(const ListedTask& task, const OtherTasks& others, const Style& st
                            bytes_for_people(standing.cut_bytes), to_text(task.id)));
 }
 
-// The reasons for which a table has no room, a line each. The user has read those of tasks that were over at
-// `told_s`.
+// The reasons for which a table has no room, a line each. The user has read those of tasks that
+// were over at `told_s`.
 std::string reasons_of(const std::vector<ListedTask>& tasks, const Style& style, std::int64_t told_s) {
   std::vector<JobRemark> remarks;
   const OtherTasks others = others_among(tasks);

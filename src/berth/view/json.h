@@ -20,8 +20,9 @@
 
 namespace berth::view {
 
-/// Every document is an object that begins with "kind" and "version"; docs/schema has a schema for each kind.
-/// A key is never missing: an unknown value is null. Texts are as `printable_lines` gives them.
+/// Every document is an object that begins with "kind" and "version"; docs/schema has a schema for
+/// each kind. A key is never missing: an unknown value is null. Texts are as `printable_lines`
+/// gives them.
 enum class Layout {
   lines,  ///< indented, for files and people
   line,   ///< one line, for streams
@@ -29,7 +30,8 @@ enum class Layout {
 
 std::string listing_json(const Listing& listing, Layout layout);
 
-/// The waiting requests, each with its reason in words, and how many of each user are not among them.
+/// The waiting requests, each with its reason in words, and how many of each user are not among
+/// them.
 std::string queue_json(const std::vector<Standing>& waiters, const std::vector<Unlisted>& unlisted,
                        Layout layout);
 

@@ -14,9 +14,9 @@
 
 namespace berth::view {
 
-/// Reads documents of another machine. They may be anything, and may be of an older or a newer Berth. A
-/// missing key reads as null: not known. A value that is not valid is a fault. The first fault is kept, and
-/// after it everything reads as not known. Texts are cut at kLongestText.
+/// Reads documents of another machine. They may be anything, and may be of an older or a newer
+/// Berth. A missing key reads as null: not known. A value that is not valid is a fault. The first
+/// fault is kept, and after it everything reads as not known. Texts are cut at kLongestText.
 class JsonReader {
  public:
   static constexpr std::size_t kLongestText = 4096;
@@ -35,8 +35,8 @@ class JsonReader {
   std::optional<std::string> maybe_text(std::string_view key) const;
   std::optional<bool> maybe_flag(std::string_view key) const;
   std::optional<double> maybe_decimal(std::string_view key) const;
-  /// Seconds since the epoch, such that sums and differences of times stay numbers, and a browser can show
-  /// them.
+  /// Seconds since the epoch, such that sums and differences of times stay numbers, and a browser
+  /// can show them.
   std::optional<std::int64_t> maybe_time(std::string_view key) const;
   template <std::integral Number>
   std::optional<Number> maybe(std::string_view key) const {
@@ -57,8 +57,8 @@ class JsonReader {
     return maybe<Number>(key).value_or(0);
   }
 
-  /// A reading. A value that is not valid is no fault here, but absent. So a card that reports nonsense, or a
-  /// newer Berth that writes the reading otherwise, does not spoil the rest.
+  /// A reading. A value that is not valid is no fault here, but absent. So a card that reports
+  /// nonsense, or a newer Berth that writes the reading otherwise, does not spoil the rest.
   template <std::integral Number>
   Reading<Number> reading(std::string_view key) const {
     const Json* value = find(key);

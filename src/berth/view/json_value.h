@@ -18,8 +18,8 @@ Json nullable(const Reading<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-/// The same document, with every text as `printable_lines` gives it. People read documents too, with `curl`
-/// and `jq -r`, and the page shows the texts as they come.
+/// The same document, with every text as `printable_lines` gives it. People read documents too,
+/// with `curl` and `jq -r`, and the page shows the texts as they come.
 inline void make_printable(Json& json) {
   if (auto* text = json.get_ptr<std::string*>()) {
     *text = printable_lines(*text);

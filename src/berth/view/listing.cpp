@@ -45,8 +45,8 @@ std::string memory_text(const Memory& memory) {
       gib(*memory.total_bytes));
 }
 
-/// Without what other rows say too: the maker, and of a MIG instance the model, which stands in its GPU's
-/// row.
+/// Without what other rows say too: the maker, and of a MIG instance the model, which stands in its
+/// GPU's row.
 std::string_view model(const Device& device) {
   std::string_view name = without_maker(device.name);
   const std::size_t instance = device.mig ? name.find("MIG ") : std::string_view::npos;
@@ -169,7 +169,8 @@ bool is_in_use(const Listing& listing) {
   });
 }
 
-/// `with_work`: columns for who has the devices until when, and for what, instead of the number of processes.
+/// `with_work`: columns for who has the devices until when, and for what, instead of the number of
+/// processes.
 std::vector<DeviceColumn> device_cells(bool with_work) {
   std::vector<DeviceColumn> columns{
       {{"GPU", Align::right}, [](const Shown& it) -> Cell { return {label(it.device)}; }},
@@ -261,7 +262,8 @@ std::string devices_of_lease(const Ticket& lease, const Snapshot& snapshot) {
 
 constexpr std::ptrdiff_t kAfterAge = 4;
 
-/// "lease a1b2c3 outlives its command: 712 (tmux) holds it; berth release a1b2c3 ends it", a line each.
+/// "lease a1b2c3 outlives its command: 712 (tmux) holds it; berth release a1b2c3 ends it", a line
+/// each.
 std::string left_behind_lines(const Listing& listing, const Style& style) {
   std::string lines;
   for (const auto& [id, holders] : listing.left_behind) {

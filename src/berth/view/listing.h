@@ -16,7 +16,8 @@
 
 namespace berth::view {
 
-/// The contents of a listing: the devices, who has them, and the verdicts on a request for one whole device.
+/// The contents of a listing: the devices, who has them, and the verdicts on a request for one
+/// whole device.
 struct Listing {
   const Facts& facts;
   const Ledger& ledger;
@@ -28,7 +29,8 @@ struct Listing {
   std::map<TicketId, std::vector<Holder>> left_behind{};
   std::optional<TicketId> own{};  ///< the lease that the asking process is inside of
   Ledger inside{};                ///< the leases inside that one
-  /// About when a request for one whole device that is made now starts. nullopt: now, or nobody knows.
+  /// About when a request for one whole device that is made now starts. nullopt: now, or nobody
+  /// knows.
   std::optional<std::int64_t> next_start_s{};
   /// The requests of the user who asks that wait.
   std::vector<Standing> own_waiting{};
@@ -59,8 +61,8 @@ Row process_row(const Listing& listing, const Device& device, const Process& pro
 std::string unlisted_lines(const std::vector<Unlisted>& unlisted, std::size_t Unlisted::* count,
                            std::string_view noun, const Style& style);
 
-/// "8 GPUs, 3 free, 2 waiting, driver 550.163.01, CUDA 12.4"; in brief without the versions, but "8 GPUs,
-/// none free; a new request starts about 21:43".
+/// "8 GPUs, 3 free, 2 waiting, driver 550.163.01, CUDA 12.4"; in brief without the versions, but "8
+/// GPUs, none free; a new request starts about 21:43".
 std::string summary_of(const Listing& listing, Detail detail, const Style& style);
 
 /// At most style.width columns.

@@ -10,11 +10,12 @@ namespace berth::view {
 
 using MetricLabels = std::vector<std::pair<std::string_view, std::string>>;
 
-/// Writes Prometheus' text format. The names get the prefix berth_. The texts of labels may come from
-/// anybody.
+/// Writes Prometheus' text format. The names get the prefix berth_. The texts of labels may come
+/// from anybody.
 class MetricWriter {
  public:
-  /// Begins a metric: the samples that follow belong to it. Nothing is written until it has a sample.
+  /// Begins a metric: the samples that follow belong to it. Nothing is written until it has a
+  /// sample.
   void metric(std::string_view name, std::string_view type, std::string_view help);
   /// nullopt: the value is not known, and has no series.
   void sample(const MetricLabels& labels, std::optional<double> value, std::string_view suffix = "");

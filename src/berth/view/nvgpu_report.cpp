@@ -50,7 +50,8 @@ std::vector<std::string> lessees(const Device& device, const Facts& facts, const
   return users;
 }
 
-/// A row of nvgpu's: it lists the processes that compute, and "memory in use" includes the driver's reserve.
+/// A row of nvgpu's: it lists the processes that compute, and "memory in use" includes the driver's
+/// reserve.
 Json gpu_status(const Device& device, const std::vector<std::string>& lessees, std::int64_t now_s) {
   std::vector<std::string> pids;
   std::vector<std::string> users;

@@ -9,7 +9,8 @@
 
 namespace berth::view {
 
-/// Every host with its reason, the best first. `lines`: in how many queues the request would wait at once.
+/// Every host with its reason, the best first. `lines`: in how many queues the request would wait
+/// at once.
 std::string why_of_hosts(const std::vector<RankedHost>& ranked, const std::vector<HostAnswer>& answers,
                          std::size_t lines, const Style& style);
 

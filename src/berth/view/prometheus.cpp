@@ -1,6 +1,6 @@
-// Names follow Prometheus' own rules: base units, _ratio for shares, _total on counters only. What a device
-// is called is on one _info metric; the others have its UUID as the key, and its index, which people know it
-// by.
+// Names follow Prometheus' own rules: base units, _ratio for shares, _total on counters only. What
+// a device is called is on one _info metric; the others have its UUID as the key, and its index,
+// which people know it by.
 #include "berth/view/prometheus.h"
 
 #include <fmt/format.h>

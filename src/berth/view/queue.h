@@ -16,18 +16,18 @@ std::vector<Column> waiter_columns(bool foresees);
 Row waiter_row(const Standing& waiter, const Ledger& ledger, bool foresees, const Style& style);
 bool any_start_is_known(const std::vector<Standing>& waiters);
 
-/// A line for each waiter, at most style.width columns; one sentence if nobody waits. REQUIRES: all waiters
-/// have their reasons.
+/// A line for each waiter, at most style.width columns; one sentence if nobody waits. REQUIRES: all
+/// waiters have their reasons.
 std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style);
 
-/// The table of the queue of a lab, and a row of it. A request that waits on several hosts has one row, which
-/// says on how many hosts it waits and shows the host where it starts the soonest. `lab`: the lab queue
-/// is known, and has a column.
+/// The table of the queue of a lab, and a row of it. A request that waits on several hosts has one
+/// row, which says on how many hosts it waits and shows the host where it starts the soonest.
+/// `lab`: the lab queue is known, and has a column.
 std::vector<Column> lab_waiter_columns(bool foresees, bool lab);
 Row lab_waiter_row(const LabWaiter& waiter, bool foresees, bool lab, const Style& style);
 
-/// A line for each request that waits on the hosts; below that, how many requests of the lab wait on none of
-/// them yet, and why a host has told nothing.
+/// A line for each request that waits on the hosts; below that, how many requests of the lab wait
+/// on none of them yet, and why a host has told nothing.
 std::string hosts_queue_table(const Hosts& hosts, const LabOrder& order, const Style& style);
 
 }  // namespace berth::view

@@ -27,9 +27,10 @@ inline constexpr std::string_view kUnknown = "-";
 
 using Row = std::vector<Cell>;
 
-/// The lines of a table, its titles first. Each line is a list of parts side by side. At most style.width
-/// columns wide. Columns are first left out by their drop_order, and then cut, beginning with the right-most
-/// one that may be cut. If even that does not suffice, the lines are longer. A line has no trailing space.
+/// The lines of a table, its titles first. Each line is a list of parts side by side. At most
+/// style.width columns wide. Columns are first left out by their drop_order, and then cut,
+/// beginning with the right-most one that may be cut. If even that does not suffice, the lines are
+/// longer. A line has no trailing space.
 std::vector<Row> table_lines(std::vector<Column> columns, std::vector<Row> rows, const Style& style);
 
 /// The same as text.

@@ -12,15 +12,15 @@ namespace berth::view {
 /// So wide that nothing is cut or wrapped, for output that does not go to a terminal.
 inline constexpr unsigned kUnlimited = 100'000;
 
-/// How far a clock is ahead of UTC at this moment, in seconds. It changes where daylight saving begins or
-/// ends.
+/// How far a clock is ahead of UTC at this moment, in seconds. It changes where daylight saving
+/// begins or ends.
 using UtcOffset = std::int32_t (*)(std::int64_t at_s);
 inline std::int32_t always_utc(std::int64_t) {
   return 0;
 }
 
-/// Everything about the reader that a rendering depends on. The caller passes it in; the code here does not
-/// ask the machine.
+/// Everything about the reader that a rendering depends on. The caller passes it in; the code here
+/// does not ask the machine.
 struct Style {
   unsigned width = 80;  ///< columns
   bool colour = false;
@@ -28,24 +28,26 @@ struct Style {
   UtcOffset utc_offset_s = always_utc;  ///< of the reader's clock
 };
 
-/// Columns that the text takes on a terminal: wide characters two, combining ones none. Bytes that are no
-/// UTF-8 count one each.
+/// Columns that the text takes on a terminal: wide characters two, combining ones none. Bytes that
+/// are no UTF-8 count one each.
 std::size_t display_width(std::string_view text);
 
 /// The text cut to `width` columns; the last is "…" if something is missing.
 std::string cut(std::string_view text, std::size_t width);
 
-/// The text in ASCII, for terminals and mails that have nothing else: "~" for "…", "?" for other characters.
+/// The text in ASCII, for terminals and mails that have nothing else: "~" for "…", "?" for other
+/// characters.
 std::string in_ascii(std::string_view text);
 
-/// "14:02" today, "20 Nov 14:02" on another day of the last months, "2025-11-20" before. "" for 0 (unknown).
+/// "14:02" today, "20 Nov 14:02" on another day of the last months, "2025-11-20" before. "" for 0
+/// (unknown).
 std::string clock_time(std::int64_t at_s, const Style& style);
 
 /// "since 14:02 (2 h)", "" for 0.
 std::string since(std::int64_t at_s, const Style& style);
 
-/// Each has one meaning, and that of the page: good is free, busy is in use, waiting is leased and idle or
-/// not yet there, foreign is without a lease, bad is wrong.
+/// Each has one meaning, and that of the page: good is free, busy is in use, waiting is leased and
+/// idle or not yet there, foreign is without a lease, bad is wrong.
 enum class Tone { plain, good, waiting, foreign, bad, faint, strong, busy };
 
 /// The text in the colour of `tone`, or as it is if the style has no colours.
@@ -54,9 +56,9 @@ std::string toned(std::string_view text, Tone tone, const Style& style);
 /// Goes to the beginning of a terminal's line, and clears it.
 inline constexpr std::string_view kClearLine = "\r\x1b[K";
 
-/// Makes whole lines safe that are about to be written for people. Each foreign text in them should have gone
-/// through `printable` already. In case a caller forgot it, this leaves no control characters but line ends,
-/// tabs, the colours of `toned` and kClearLine.
+/// Makes whole lines safe that are about to be written for people. Each foreign text in them should
+/// have gone through `printable` already. In case a caller forgot it, this leaves no control
+/// characters but line ends, tabs, the colours of `toned` and kClearLine.
 std::string for_terminal(std::string_view text);
 
 }  // namespace berth::view

@@ -27,8 +27,8 @@ std::string unwatched_text(const Usage& usage);
 
 /// docs/schema/history.json.
 std::string device_history_json(const DeviceHistory& history, Layout layout);
-/// Reads it back into values, without trusting its writer. Error: `failure`, with the value that is not
-/// valid.
+/// Reads it back into values, without trusting its writer. Error: `failure`, with the value that is
+/// not valid.
 Result<DeviceHistory> device_history_from_json(std::string_view text);
 
 }  // namespace berth::view

@@ -1,5 +1,5 @@
-// The library against a simulated machine: this program plays the host, and the berth beside it asks the
-// driver.
+// The library against a simulated machine: this program plays the host, and the berth beside it
+// asks the driver.
 
 #include "berth/api/berth.h"
 
@@ -212,7 +212,8 @@ TEST_CASE("a grant that comes as the wait is cancelled is held by no fork that h
   ::waitpid(fork_of_host, nullptr, 0);
 }
 
-/// A process with a pid of one's choice, which is not a child of ours and answers until it is killed.
+/// A process with a pid of one's choice, which is not a child of ours and answers until it is
+/// killed.
 class Stranger {
  public:
   /// Choosing a pid needs root.

@@ -1,5 +1,5 @@
-// The library starts no thread, but its host may have many. The thread sanitizer watches this (./dev test
-// tsan).
+// The library starts no thread, but its host may have many. The thread sanitizer watches this
+// (./dev test tsan).
 
 #include <doctest/doctest.h>
 
@@ -11,8 +11,8 @@
 #include "berth/api/berth.h"
 #include "berth/api/test/simulated_machine.h"
 
-// A child that starts a program borrows our memory and has descriptors of its own. The sanitizer takes what
-// it does with them for ours.
+// A child that starts a program borrows our memory and has descriptors of its own. The sanitizer
+// takes what it does with them for ours.
 extern "C" const char* __tsan_default_suppressions();
 const char* __tsan_default_suppressions() {
   return "race:^place$\n";

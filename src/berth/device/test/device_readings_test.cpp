@@ -12,8 +12,8 @@
 namespace berth::device_readings_test {
 namespace {
 
-/// The members of a struct in device.h that are readings of the table, in their order; of Memory and Health
-/// their members.
+/// The members of a struct in device.h that are readings of the table, in their order; of Memory
+/// and Health their members.
 std::vector<std::string> members_of(const std::string& type) {
   std::ifstream file(BERTH_SOURCE_DIR "/src/berth/device/device.h");
   REQUIRE(file);

@@ -97,7 +97,8 @@ TEST_CASE("a set is close in itself, leaves the rest close, and has the lowest i
 }
 
 TEST_CASE("pairs stay pairs where a pair and a lone device do") {
-  // Pairs by an NVLink; the first four devices are on one CPU, the others on another. Device 7 is not there.
+  // Pairs by an NVLink; the first four devices are on one CPU, the others on another. Device 7 is
+  // not there.
   PairScores scores(7);
   for (std::size_t a = 0; a < 7; ++a) {
     for (std::size_t b = a + 1; b < 7; ++b)

@@ -13,7 +13,8 @@
 
 namespace berth::history {
 
-/// A moment by two clocks. Somebody may set the wall clock; the boot clock goes on while the machine sleeps.
+/// A moment by two clocks. Somebody may set the wall clock; the boot clock goes on while the
+/// machine sleeps.
 struct Moment {
   std::int64_t wall_s = 0;
   std::chrono::nanoseconds boot{};

@@ -70,7 +70,8 @@ std::optional<Receipt> whole_receipt(std::string line) {
 }
 
 std::optional<Receipt> receipt_from_line(std::string_view line) {
-  // A line that was cut off before it has no end of its own. No value has a tab, so nothing else reads so.
+  // A line that was cut off before it has no end of its own. No value has a tab, so nothing else
+  // reads so.
   const std::size_t last = line.rfind(kReceiptBegin);
   return last == std::string_view::npos ? std::nullopt : whole_receipt(std::string(line.substr(last)));
 }
@@ -134,8 +135,8 @@ Reading<unsigned> throttled_percent_of(const Receipt& receipt) {
 }
 
 Reading<bool> is_clean(const Receipt& receipt, const RunSamples& samples) {
-  // The first and the last look are a part of the interval away from begin and end, and a look takes its
-  // time.
+  // The first and the last look are a part of the interval away from begin and end, and a look
+  // takes its time.
   constexpr std::int64_t kMissed = 2;
   if (!receipt.strangers.empty() || throttled_percent_of(receipt).value_or(0) > 0) return false;
   const bool all_tell = std::ranges::all_of(

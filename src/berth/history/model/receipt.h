@@ -66,8 +66,8 @@ Reading<unsigned> use_percent_of(const Receipt& receipt);
 /// The highest of its devices.
 Reading<unsigned> throttled_percent_of(const Receipt& receipt);
 
-/// Whether nobody else computed on its devices, and none was slowed, as far as samples can say. Absent: not
-/// known, as of a share, of which no device tells, or where samples are missing.
+/// Whether nobody else computed on its devices, and none was slowed, as far as samples can say.
+/// Absent: not known, as of a share, of which no device tells, or where samples are missing.
 Reading<bool> is_clean(const Receipt& receipt, const RunSamples& samples);
 
 /// What a job keeps of it.
@@ -77,12 +77,13 @@ RunFigures figures_of(const Receipt& receipt);
 ///
 ///     berth-receipt 1<TAB>lease=0000025b3c1d0e42<TAB>…<TAB>end
 ///
-/// It is a record as all our data (base/record.h), with tabs in the place of ends of line, so that one write
-/// adds it and what is torn spoils no other line. No value has a tab, and the lease comes first.
+/// It is a record as all our data (base/record.h), with tabs in the place of ends of line, so that
+/// one write adds it and what is torn spoils no other line. No value has a tab, and the lease comes
+/// first.
 std::string encode_receipt(const Receipt& receipt);
 
-/// Those that can be read, in their order. Lines that were cut off, are of another version or are no such
-/// line are skipped; keys of a newer writer are ignored.
+/// Those that can be read, in their order. Lines that were cut off, are of another version or are
+/// no such line are skipped; keys of a newer writer are ignored.
 std::vector<Receipt> decode_receipts(std::string_view text);
 
 /// The last whole lines of a text that take at most this many bytes.
@@ -91,14 +92,15 @@ std::string_view last_lines(std::string_view text, std::size_t most_bytes);
 /// The text without the lines that are receipts of this program.
 std::string without_program(std::string_view text, std::string_view program);
 
-/// The receipts of several machines as one list, the oldest first. Those of one machine stay in their order,
-/// whatever its clock said: it may have been set back.
+/// The receipts of several machines as one list, the oldest first. Those of one machine stay in
+/// their order, whatever its clock said: it may have been set back.
 std::vector<Receipt> merged(std::vector<std::vector<Receipt>> of_machines);
 
 /// How like each other a command and earlier runs are.
 enum class Likeness { same_shape, same_program, same_user };
 
-/// For how long earlier runs had their devices, in seconds, the oldest first: what `expectation_of` takes.
+/// For how long earlier runs had their devices, in seconds, the oldest first: what `expectation_of`
+/// takes.
 struct EarlierRuns {
   Likeness likeness = Likeness::same_shape;
   std::vector<Moment> lasted_s;
@@ -106,10 +108,10 @@ struct EarlierRuns {
   bool operator==(const EarlierRuns&) const = default;
 };
 
-/// The runs that say most of how long `command` may last: those of the same shape; if there are fewer than
-/// three, those of the same program; then all of the user's. Where none has three, the nearest that has any.
-/// Runs that were over within a minute (kShortestRun) do not count. `receipts`: of one user, the oldest
-/// first.
+/// The runs that say most of how long `command` may last: those of the same shape; if there are
+/// fewer than three, those of the same program; then all of the user's. Where none has three, the
+/// nearest that has any. Runs that were over within a minute (kShortestRun) do not count.
+/// `receipts`: of one user, the oldest first.
 EarlierRuns earlier_runs(std::span<const Receipt> receipts, std::uint32_t uid, std::string_view command);
 
 /// What all runs of one program came to.

@@ -9,7 +9,8 @@
 #include "berth/simulate/replay.h"
 #include "berth/verdict/ledger.h"
 
-// Past leases as a workload, so that a site can see what other rules would have meant for its own jobs.
+// Past leases as a workload, so that a site can see what other rules would have meant for its own
+// jobs.
 namespace berth {
 
 /// The request of a lease.
@@ -41,8 +42,8 @@ struct RecordedLeases {
   std::int64_t to_s = 0;
   std::vector<std::string> devices{};   ///< UUIDs of the devices that were seen in the span
   std::vector<RecordedLease> leases{};  ///< in any order
-  /// If they were asked for: the load of each device in percent, and its memory in use in MiB, in steps of
-  /// this length from from_s on.
+  /// If they were asked for: the load of each device in percent, and its memory in use in MiB, in
+  /// steps of this length from from_s on.
   std::int64_t step_s = 0;
   std::vector<std::vector<Reading<int>>> loads{};
   std::vector<std::vector<Reading<int>>> memories{};  ///< none: who told the loads does not tell them
@@ -71,11 +72,12 @@ struct RecordedWorkload {
 
 /// Pure. A lease on n whole devices is a job of n that may have any.
 ///
-/// A look that comes later sees the end of a lease. So the lease ended, at the latest, when the next lease on
-/// one of its devices began. A lease that still lives lasts until the end of the span. A job that ran when
-/// the span began counts as granted at once, because nobody knows for whom it had to wait. For the same
-/// reason, a job that waited then counts as if it came when the span began. What a job took beyond its time
-/// is added to its time. `devices`: the number of devices, if it is not the number of those that were seen.
+/// A look that comes later sees the end of a lease. So the lease ended, at the latest, when the
+/// next lease on one of its devices began. A lease that still lives lasts until the end of the
+/// span. A job that ran when the span began counts as granted at once, because nobody knows for
+/// whom it had to wait. For the same reason, a job that waited then counts as if it came when the
+/// span began. What a job took beyond its time is added to its time. `devices`: the number of
+/// devices, if it is not the number of those that were seen.
 RecordedWorkload recorded_workload(const RecordedLeases& recorded, std::optional<std::size_t> devices = {});
 
 }  // namespace berth

@@ -14,7 +14,8 @@
 
 namespace berth::history {
 
-/// A lease on one of its devices. After a reboot the same id may come again, so the id alone is not enough.
+/// A lease on one of its devices. After a reboot the same id may come again, so the id alone is not
+/// enough.
 struct LeaseKey {
   std::int64_t begun_s = 0;
   TicketId id;
@@ -83,16 +84,17 @@ struct Known {
   std::int64_t watched_until_s = 0;
 };
 
-/// Turns the looks, one after another, into what is to be written. Pure. It counts hours by the boot clock,
-/// and files them under the time of the wall clock. So setting the wall clock adds no hours and removes none.
+/// Turns the looks, one after another, into what is to be written. Pure. It counts hours by the
+/// boot clock, and files them under the time of the wall clock. So setting the wall clock adds no
+/// hours and removes none.
 class Recorder {
  public:
   explicit Recorder(Known known) : known_(std::move(known)) {}
 
   void see(const Observation& observation);
 
-  /// Grows until it is written, up to a bound. At the bound it drops the oldest samples, and `lost` counts
-  /// them.
+  /// Grows until it is written, up to a bound. At the bound it drops the oldest samples, and `lost`
+  /// counts them.
   const Batch& pending() const { return pending_; }
   void written() { pending_ = {}; }
   /// For a file that knows nothing yet.

@@ -17,8 +17,8 @@ constexpr std::size_t kMostStrangers = 8;
 constexpr std::size_t kLongestSampleText = 80;
 constexpr std::uint64_t kPercent = 100;
 
-// Of nvmlClocksEventReasons: the cap of power, a slowdown of the hardware, heat twice, and the power brake.
-// Not idleness, and not the clocks that somebody has set.
+// Of nvmlClocksEventReasons: the cap of power, a slowdown of the hardware, heat twice, and the
+// power brake. Not idleness, and not the clocks that somebody has set.
 constexpr std::uint64_t kSlowed = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 template <class Lease, class Fields>

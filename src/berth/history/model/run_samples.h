@@ -75,8 +75,8 @@ struct SampledLease {
 /// What people call a process: the user and the command.
 using DescribeProcess = std::function<std::pair<std::string, std::string>(std::uint32_t pid)>;
 
-/// Adds one look at the machine. `leases`: as Facts::process_leases. What the look does not tell adds
-/// nothing. `describe`: is asked of each stranger once.
+/// Adds one look at the machine. `leases`: as Facts::process_leases. What the look does not tell
+/// adds nothing. `describe`: is asked of each stranger once.
 void add_sample(RunSamples& samples, const SampledLease& lease, const Snapshot& look,
                 const std::multimap<std::uint32_t, TicketId>& leases, const DescribeProcess& describe);
 
@@ -91,9 +91,9 @@ struct AccountedUse {
   bool operator==(const AccountedUse&) const = default;
 };
 
-/// Of the processes that began in this span of the wall clock, but for the strangers. The driver tells the
-/// peak of each: of processes that lived at the same time it is the sum, which they may never have reached at
-/// once.
+/// Of the processes that began in this span of the wall clock, but for the strangers. The driver
+/// tells the peak of each: of processes that lived at the same time it is the sum, which they may
+/// never have reached at once.
 AccountedUse accounted_use(std::span<const AccountedProcess> processes,
                            std::span<const std::uint32_t> strangers, std::int64_t begun_us,
                            std::int64_t ended_us);

@@ -11,8 +11,8 @@
 
 namespace berth::history {
 
-/// Makes one sample from several, each of which covers the same length of time. If some lack a reading, it is
-/// made from those that have it.
+/// Makes one sample from several, each of which covers the same length of time. If some lack a
+/// reading, it is made from those that have it.
 class SampleMerger {
  public:
   void add(const Sample& sample);

@@ -27,7 +27,8 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-/// How much of `whole` is in none of the spans. REQUIRES: they are in the order of their beginnings.
+/// How much of `whole` is in none of the spans. REQUIRES: they are in the order of their
+/// beginnings.
 std::int64_t uncovered_s(std::span<const Span> spans, Span whole);
 
 /// The oldest time that the file has of each kind. nullopt: it has none.
@@ -45,8 +46,8 @@ struct Thinning {
   bool operator==(const Thinning&) const = default;
 };
 
-/// How often to thin, and at most how much of each kind is thinned at a time. So if the clock is years ahead
-/// for an hour, some hours of the oldest data are lost, and not everything.
+/// How often to thin, and at most how much of each kind is thinned at a time. So if the clock is
+/// years ahead for an hour, some hours of the oldest data are lost, and not everything.
 inline constexpr std::int64_t kThinningEvery = 600;
 inline constexpr std::int64_t kThinnedAtOnce = 3600;
 
@@ -59,8 +60,8 @@ struct Room {
   std::int64_t account_rows = 0;
 };
 
-/// If the file is near its bound: the kind that has the most rows, and so loses its oldest rows. It is the
-/// number of a tier of samples, or kTiers.size() for accounts. nullopt: there is room.
+/// If the file is near its bound: the kind that has the most rows, and so loses its oldest rows. It
+/// is the number of a tier of samples, or kTiers.size() for accounts. nullopt: there is room.
 std::optional<std::size_t> to_forget(const Room& room, std::int64_t most_bytes);
 bool is_near_bound(std::int64_t used_bytes, std::int64_t most_bytes);
 

@@ -39,7 +39,8 @@ struct Usage {
   bool operator==(const Usage&) const = default;
 };
 
-/// What a device did in a step of time. Whole numbers, because more digits would be noise. Absent: not known.
+/// What a device did in a step of time. Whole numbers, because more digits would be noise. Absent:
+/// not known.
 struct Sample {
   Reading<int> utilization_percent;  ///< mean
   Reading<int> memory_used_mib;      ///< most

@@ -1,5 +1,6 @@
-// Plays `--memory auto` on recorded run times, and on the memory of made-up programs, since no record tells
-// memory: how often a run has more in use than it was promised, and how many more runs the cards take.
+// Plays `--memory auto` on recorded run times, and on the memory of made-up programs, since no
+// record tells memory: how often a run has more in use than it was promised, and how many more runs
+// the cards take.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -55,8 +56,8 @@ struct Mix {
   std::size_t out_of_memory = 0;  ///< of all
 };
 
-/// Seven of ten programs differ by 2 % from run to run, two by 10 %, and one by 25 %. Their memory is spread
-/// evenly by its logarithm, from 2 to 60 GiB.
+/// Seven of ten programs differ by 2 % from run to run, two by 10 %, and one by 25 %. Their memory
+/// is spread evenly by its logarithm, from 2 to 60 GiB.
 Program drawn_program(int number, std::mt19937_64& random) {
   std::uniform_real_distribution<double> share(0, 1);
   const double spread = share(random);
@@ -110,7 +111,8 @@ Mix played_mix(unsigned seed, std::size_t count) {
   return mix;
 }
 
-/// Until the last has ended, in seconds: first come, first served, and nobody passes the one that waits.
+/// Until the last has ended, in seconds: first come, first served, and nobody passes the one that
+/// waits.
 double time_on_cards(const std::vector<PlayedRun>& runs, bool whole) {
   using Ends = std::tuple<double, std::size_t, std::uint64_t>;
   std::priority_queue<Ends, std::vector<Ends>, std::greater<>> running;

@@ -19,11 +19,11 @@ constexpr Moment kPatienceForOffers = 3s;
 // How much longer than for the first offer, or the first grant, the others are waited for.
 constexpr int kGatheringShare = 5;
 constexpr Moment kLongestGathering = 50ms;
-// When the wait is over, an agent that has told no position yet is given so long to tell it, or to tell that
-// the store does not answer: the agent waits 3 s for the store.
+// When the wait is over, an agent that has told no position yet is given so long to tell it, or to
+// tell that the store does not answer: the agent waits 3 s for the store.
 constexpr Moment kPatienceForPosition = 5s;
-// An agent that is started again is there by then. Without an agent a request has no position, so it does not
-// wait for ever.
+// An agent that is started again is there by then. Without an agent a request has no position, so
+// it does not wait for ever.
 constexpr Moment kPatienceForAgent = 30s;
 // A host that lets a grant go sooner has failed, and was not only told nothing.
 constexpr Moment kGrantIsKept = 5s;
@@ -50,7 +50,8 @@ class CallerDeeds {
   void leave(std::size_t host, const Error& why) {
     if (is_let_go_for_a_while(host, why)) return let_go(host);
     if (!state_.selection.chosen && placed() != nullptr) {
-      // Nothing has started there. If another host grants the request, the store is asked for that host.
+      // Nothing has started there. If another host grants the request, the store is asked for that
+      // host.
       act(TellLeft{host});
       asks_no_more(host);
     }
@@ -59,13 +60,14 @@ class CallerDeeds {
     if (!state_.selection.failure && !state_.selection.chosen) act(TellOut{host, why.message});
   }
 
-  // A host that gets no word for some time lets its GPUs go. The request keeps its position in the lab queue,
-  // and joins the queue of this host again when the host is opened again.
+  // A host that gets no word for some time lets its GPUs go. The request keeps its position in the
+  // lab queue, and joins the queue of this host again when the host is opened again.
   bool is_let_go_for_a_while(std::size_t host, const Error& why) {
     const Placed* entry = placed();
     const auto* granting = std::get_if<Granting>(link_of(host));
     if (entry == nullptr || granting == nullptr || state_.selection.chosen) return false;
-    // The host says so itself. If this process was stopped for long, it may read the grant only now.
+    // The host says so itself. If this process was stopped for long, it may read the grant only
+    // now.
     const bool has_waited = why.code == ErrorCode::timed_out || now_ - granting->since >= kGrantIsKept;
     return has_waited && !(entry->until && now_ >= *entry->until);
   }
@@ -281,7 +283,8 @@ class CallerRules : CallerDeeds {
     for (const std::size_t host : hosts_named(opened.name)) happen(host, host_selection::Opened{});
   }
 
-  // The agent waits for this answer, so it gets one also for a host that the request has left before.
+  // The agent waits for this answer, so it gets one also for a host that the request has left
+  // before.
   void on(const Closed& closed) {
     if (placed() == nullptr || state_.selection.chosen) return;
     for (const std::size_t host : hosts_named(closed.name)) let_go(host);

@@ -12,12 +12,13 @@
 #include "berth/hosts/model/lab_entry.h"
 #include "berth/hosts/model/offer.h"
 
-// The caller of `--anywhere`, until its command has begun, as a pure step: what the hosts and the agent of
-// this machine have said goes in, and what to do comes out. The shell (src/berth/hosts/anywhere_run.cpp) does
-// that and passes the results back in.
+// The caller of `--anywhere`, until its command has begun, as a pure step: what the hosts and the
+// agent of this machine have said goes in, and what to do comes out. The shell
+// (src/berth/hosts/anywhere_run.cpp) does that and passes the results back in.
 //
-// Which host is chosen is up to host_selection.h. The caller adds what takes time: connections, grants that
-// are compared before one is taken, and the entry in the lab queue, without whose word nothing starts.
+// Which host is chosen is up to host_selection.h. The caller adds what takes time: connections,
+// grants that are compared before one is taken, and the entry in the lab queue, without whose word
+// nothing starts.
 namespace berth::caller {
 
 // How far a host that is connected has come. A host without an entry is not connected.
@@ -36,8 +37,8 @@ struct Granting {
 };
 using Link = std::variant<Connecting, Asked, Waiting, Granting>;
 
-// The time after the first of several answers in which those that are about as near may come too. The best of
-// them is chosen, and not the one whose ssh was first.
+// The time after the first of several answers in which those that are about as near may come too.
+// The best of them is chosen, and not the one whose ssh was first.
 
 /// Nobody has answered.
 struct Unheard {};
@@ -88,7 +89,8 @@ struct Lost {
   std::size_t host = 0;
   Error why;
 };
-/// The answer to EnterLabQueue, if the request has come to the agent, or waits for one that starts again.
+/// The answer to EnterLabQueue, if the request has come to the agent, or waits for one that starts
+/// again.
 struct Entered {};
 /// The request has no entry in the lab queue: the answer to EnterLabQueue, or a word of the agent.
 struct Dismissed {
@@ -162,8 +164,8 @@ struct SayYes {
 struct Disconnect {
   std::size_t host = 0;
 };
-/// Wait in the lab queue for these hosts, with a new entry instead of any earlier one. The answer is Entered
-/// or Dismissed.
+/// Wait in the lab queue for these hosts, with a new entry instead of any earlier one. The answer
+/// is Entered or Dismissed.
 struct EnterLabQueue {
   std::vector<std::size_t> hosts;
 };

@@ -80,7 +80,8 @@ bool waits_near(const State& state) {
   });
 }
 
-/// Puts those out that can never serve the request. Gives the others that have offered, the best first.
+/// Puts those out that can never serve the request. Gives the others that have offered, the best
+/// first.
 std::vector<std::pair<std::size_t, RankedHost>> able_hosts(Step& step) {
   std::vector<std::size_t> indices;
   std::vector<std::pair<std::size_t, RankedHost>> able;

@@ -10,17 +10,19 @@
 #include "berth/hosts/model/offer.h"
 #include "berth/request/request.h"
 
-// On which host a command starts, as a pure step: what a host has said goes in, and what to tell which host
-// comes out. The request waits in the queues of several hosts at once. The first host that grants it asks
-// before it starts the command. The caller says yes to this host and dismisses all others. It says yes only
-// once, even if that host is lost before anybody knows whether the command has begun.
+// On which host a command starts, as a pure step: what a host has said goes in, and what to tell
+// which host comes out. The request waits in the queues of several hosts at once. The first host
+// that grants it asks before it starts the command. The caller says yes to this host and dismisses
+// all others. It says yes only once, even if that host is lost before anybody knows whether the
+// command has begun.
 namespace berth::host_selection {
 
-/// In how many queues a request waits at once. With fewer, it waits although GPUs are free on hosts whose
-/// queue it has not joined (tests/bench/placement.h: with four of twenty, up to six times as long).
+/// In how many queues a request waits at once. With fewer, it waits although GPUs are free on hosts
+/// whose queue it has not joined (tests/bench/placement.h: with four of twenty, up to six times as
+/// long).
 inline constexpr std::size_t kMostHostQueues = 20;
-/// How many of these it joins at first, when it may start at once. It does not join more, because each of
-/// them would grant it GPUs that it then gives back.
+/// How many of these it joins at first, when it may start at once. It does not join more, because
+/// each of them would grant it GPUs that it then gives back.
 inline constexpr std::size_t kFirstHostQueues = 4;
 
 /// How a host stands to the request.
@@ -86,8 +88,8 @@ struct FirstOffers {};
 struct EnoughOffers {};
 using Event = std::variant<Offered, Opened, Closed, AsksToStart, Begins, Gone, FirstOffers, EnoughOffers>;
 
-/// What to tell a host. await_opening: nothing; the request is to wait in the lab queue for this host, and
-/// for all others of which the same step says so.
+/// What to tell a host. await_opening: nothing; the request is to wait in the lab queue for this
+/// host, and for all others of which the same step says so.
 struct Message {
   enum class Kind { ask_offer, await_opening, join, yes, let_go } kind;
   std::size_t host = 0;
@@ -100,16 +102,17 @@ struct Step {
   std::vector<Message> messages;
 };
 
-/// If the request names a path (--near), it joins a host without this path only once no host that has the
-/// path is left. In the lab queue a request has one place for all hosts that it waits for, so there it
-/// waits for no host before it has left all those for which it waited.
+/// If the request names a path (--near), it joins a host without this path only once no host that
+/// has the path is left. In the lab queue a request has one place for all hosts that it waits for,
+/// so there it waits for no host before it has left all those for which it waited.
 Step begin(Request request, const std::vector<std::string>& hosts, Joining joining = Joining::few_at_once);
 
 /// `host`: its place in the state.
 Step next(State state, std::size_t host, Event what);
 
-/// The host to start on, of these hosts, which have all granted the request: the one that had the fewest free
-/// devices. So the others keep room for requests that ask for many. REQUIRES: there is one.
+/// The host to start on, of these hosts, which have all granted the request: the one that had the
+/// fewest free devices. So the others keep room for requests that ask for many. REQUIRES: there is
+/// one.
 std::size_t tightest(const State& state, const std::vector<std::size_t>& hosts);
 
 }  // namespace berth::host_selection

@@ -54,7 +54,8 @@ using Entry = std::variant<NoLab, Unplaced, Placed, Asking>;
 Placed* placed_at(Entry& entry);
 const Placed* placed_at(const Entry& entry);
 
-/// Why the request no longer waits for the hosts that were not opened. REQUIRES: the wait has an end.
+/// Why the request no longer waits for the hosts that were not opened. REQUIRES: the wait has an
+/// end.
 Error why_unopened(const Placed& placed);
 
 /// In the lab queue a host is one host, whoever logs in there.

@@ -7,8 +7,8 @@
 
 namespace berth {
 
-/// How long a host may take until its envoy speaks: longer than a slow login takes, and no ssh hangs for
-/// ever.
+/// How long a host may take until its envoy speaks: longer than a slow login takes, and no ssh
+/// hangs for ever.
 inline constexpr std::chrono::seconds kPatienceForHello{20};
 /// How long a host may take until it has answered: the driver may be slow.
 inline constexpr std::chrono::seconds kPatienceForAnswer{40};

@@ -33,8 +33,8 @@ const Offer kThere{.possible = 1, .near = true};
 const Offer kElsewhere{.possible = 1, .free = 1, .at_once = true, .near = false};
 const Error kHungUp{ErrorCode::failure, "the connection is lost"};
 
-/// A request at a desk. The hosts are gpu0, gpu1 and so on. What comes to the desk is told to the step, and
-/// `did` is what the desk did.
+/// A request at a desk. The hosts are gpu0, gpu1 and so on. What comes to the desk is told to the
+/// step, and `did` is what the desk did.
 class Desk {
  public:
   explicit Desk(std::size_t hosts, const std::function<void(Setup&)>& is_so = [](Setup&) {}) {
@@ -615,7 +615,8 @@ TEST_CASE("with a path that no host has, or that can serve nothing, it waits for
 
 namespace {
 
-/// A desk, the agent of its machine, and hosts, of which any may lie, repeat itself, be late or be lost.
+/// A desk, the agent of its machine, and hosts, of which any may lie, repeat itself, be late or be
+/// lost.
 class AnyDay {
  public:
   void go() {
@@ -728,8 +729,8 @@ class AnyDay {
   void note(const Grants& grants) {
     if (asked_.contains(grants.host)) claims_.insert(grants.host);
   }
-  // The agent writes a start only if it was asked for it. If that was taken back, it takes back the start
-  // too.
+  // The agent writes a start only if it was asked for it. If that was taken back, it takes back the
+  // start too.
   void note(const MayStart& may) {
     if (asks_ && name_of(*asks_) == may.name) start_ = asks_;
   }

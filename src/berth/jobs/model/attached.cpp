@@ -25,8 +25,8 @@ struct PrivateMode {
   int number = 0;
   bool is_set = false;
 };
-// Keys of the cursor and their focus, the mouse, pasted text, the second screen. That one last: it brings
-// the first back as it was.
+// Keys of the cursor and their focus, the mouse, pasted text, the second screen. That one last: it
+// brings the first back as it was.
 constexpr std::array kModes{PrivateMode{1},    PrivateMode{25, true}, PrivateMode{1000}, PrivateMode{1002},
                             PrivateMode{1003}, PrivateMode{1004},     PrivateMode{1006}, PrivateMode{2004},
                             PrivateMode{47},   PrivateMode{1047},     PrivateMode{1049}};

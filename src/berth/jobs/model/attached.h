@@ -9,9 +9,9 @@
 
 #include "berth/base/error.h"
 
-// What passes between the terminal of a job and those of its user that are attached to it. The process of
-// the task sends what the job's terminal shows, as it is. An attached process sends packets: keys, and the
-// size of its window.
+// What passes between the terminal of a job and those of its user that are attached to it. The
+// process of the task sends what the job's terminal shows, as it is. An attached process sends
+// packets: keys, and the size of its window.
 namespace berth {
 
 struct TypedKeys {
@@ -45,9 +45,9 @@ class RecentlyShown {
   std::string text_;
 };
 
-/// What one attached terminal has yet to get. It may be slow or stopped, and the job waits for none: where
-/// too much waits, the rest is passed over. When the terminal reads again it is told so, and gets what was
-/// shown last.
+/// What one attached terminal has yet to get. It may be slow or stopped, and the job waits for
+/// none: where too much waits, the rest is passed over. When the terminal reads again it is told
+/// so, and gets what was shown last.
 class ShownTo {
  public:
   void show(std::string_view text);
@@ -67,8 +67,8 @@ Result<char> detach_key_from_text(std::string_view text);
 /// "Ctrl-\".
 std::string key_for_people(char key);
 
-/// Watches what a job does to the terminal that shows it, to undo that for the shell that comes after: a
-/// second screen, a hidden cursor, reports of the mouse.
+/// Watches what a job does to the terminal that shows it, to undo that for the shell that comes
+/// after: a second screen, a hidden cursor, reports of the mouse.
 class ScreenModes {
  public:
   void watch(std::string_view shown);

@@ -9,12 +9,12 @@
 #include "berth/base/error.h"
 #include "berth/jobs/model/job.h"
 
-// What an edit of a waiting job does, as a pure decision: what is known of the job and of those of its user
-// with the same request goes in, and what to write comes out.
+// What an edit of a waiting job does, as a pure decision: what is known of the job and of those of
+// its user with the same request goes in, and what to write comes out.
 //
-// Of jobs with the same request one process stands in the queue of the machine. Among them the places change
-// hands: that process stays where it is, and runs the job that is first then. So nobody else waits longer.
-// Whatever changes the request gives up that place.
+// Of jobs with the same request one process stands in the queue of the machine. Among them the
+// places change hands: that process stays where it is, and runs the job that is first then. So
+// nobody else waits longer. Whatever changes the request gives up that place.
 namespace berth {
 
 /// Ends the message of an edit that is refused only for what it costs.
@@ -40,7 +40,8 @@ struct RivalJob {
   std::optional<TaskId> passes_to{};  ///< TaskStanding::passes_to of that
   /// Its process may run a task of another job instead.
   bool can_pass = false;
-  /// The task that such a process would run; nullopt: none, since it waits for something else as well.
+  /// The task that such a process would run; nullopt: none, since it waits for something else as
+  /// well.
   std::optional<TaskId> heir{};
 };
 
@@ -57,7 +58,8 @@ struct EditPlan {
   std::optional<std::string> position{};  ///< its new place
   std::optional<bool> hold{};
   bool new_request = false;
-  /// The process that has this task in the queue is to run `heir` instead; nullopt: what it came for.
+  /// The process that has this task in the queue is to run `heir` instead; nullopt: what it came
+  /// for.
   struct Pass {
     TaskId in_queue;
     std::optional<TaskId> heir{};
@@ -72,12 +74,13 @@ struct EditPlan {
   bool operator==(const EditPlan&) const = default;
 };
 
-/// Error: `usage` for a task of an array, and for a place before a job of which it is no rival; `failure` if
-/// the job does not wait, or if it would lose its place and the user has not said that it may.
+/// Error: `usage` for a task of an array, and for a place before a job of which it is no rival;
+/// `failure` if the job does not wait, or if it would lose its place and the user has not said that
+/// it may.
 Result<EditPlan> plan_edit(const EditFacts& facts, const EditWish& wish);
 
-/// Whether a task of the job may run in the place of another one: nothing but its turn keeps it from its
-/// start.
+/// Whether a task of the job may run in the place of another one: nothing but its turn keeps it
+/// from its start.
 bool may_run_instead(const Job& job);
 
 /// Why a job that stands like this cannot be edited.

@@ -33,8 +33,8 @@ struct TaskNote {
 
   bool operator==(const TaskNote&) const = default;
 };
-/// "job 12.7 sweep: for the paper". A colon with a blank ends the name, so a blank after a colon in the name
-/// is left out.
+/// "job 12.7 sweep: for the paper". A colon with a blank ends the name, so a blank after a colon in
+/// the name is left out.
 std::string to_text(const TaskNote& job);
 /// nullopt: it is a note of another kind.
 std::optional<TaskNote> task_note_from_text(std::string_view note);
@@ -42,8 +42,8 @@ std::optional<TaskNote> task_note_from_text(std::string_view note);
 /// How many tasks a job may have.
 inline constexpr std::size_t kMostTasks = 100'000;
 
-/// A command that was submitted, to be run when it is its turn to have the GPUs that it asks for. It never
-/// changes.
+/// A command that was submitted, to be run when it is its turn to have the GPUs that it asks for.
+/// It never changes.
 struct Job {
   std::string name;                  ///< "": it has none
   std::vector<std::string> request;  ///< as options of `berth run`: "--count=2"
@@ -55,8 +55,8 @@ struct Job {
   std::vector<std::string> params;  ///< "lr=0.1,0.01": a task for each combination of all of them
   unsigned at_once = 0;             ///< how many of its tasks may run at the same time; 0: no limit
   bool has_script = false;          ///< its first word stands for a script that is kept with it
-  /// The file of which each task runs one line: the line whose number is the task's index. A copy of the file
-  /// is kept with the job. "-": standard input. "": it is no such job.
+  /// The file of which each task runs one line: the line whose number is the task's index. A copy
+  /// of the file is kept with the job. "-": standard input. "": it is no such job.
   std::string lines_of;
   std::vector<std::uint64_t> after;  ///< numbers of the jobs that must be over before it starts
   std::vector<std::uint64_t>
@@ -76,8 +76,8 @@ struct Job {
   bool slurm = false;     ///< it was written for Slurm, and gets the variables that Slurm sets
   std::string output_to;  ///< file for its output, as check_slurm_pattern has it; "": Berth keeps the output
   std::string error_to;   ///< file for its error stream; "": the same as for its output
-  /// What the command gets from the shell in which it was submitted, besides folder and environment. Jobs of
-  /// older versions lack it.
+  /// What the command gets from the shell in which it was submitted, besides folder and
+  /// environment. Jobs of older versions lack it.
   std::optional<unsigned> umask{};
   std::optional<int> nice{};
   std::vector<std::string> limits;  ///< soft limits, as sys::soft_limits has them: "nofile=1024"
@@ -156,10 +156,12 @@ struct TaskEvent {
   std::string reason;                        ///< put off, or ended without having started
   std::optional<std::uint64_t> cut_bytes{};  ///< output cut: how many bytes are missing in all
   RunFigures figures{};                      ///< ended
-  /// cancelled: it is only held until its user lets it go; no effect once it runs. An older Berth reads that
-  /// it is cancelled, and so does not start it. again: it is let go; no effect if it is not held.
+  /// cancelled: it is only held until its user lets it go; no effect once it runs. An older Berth
+  /// reads that it is cancelled, and so does not start it. again: it is let go; no effect if it is
+  /// not held.
   bool holds = false;
-  /// cancelled: it is not. The job has a condition that an older Berth does not know, and would not heed.
+  /// cancelled: it is not. The job has a condition that an older Berth does not know, and would not
+  /// heed.
   bool for_older = false;
   std::string position{};      ///< moved: its new one; "": the one that its number gives it
   std::optional<TaskId> to{};  ///< passed: that task; nullopt: none any more
@@ -168,15 +170,16 @@ struct TaskEvent {
 
   bool operator==(const TaskEvent&) const = default;
 };
-/// The first event of a job with a condition that an older Berth does not know, and so would not heed.
-/// nullopt: it has none.
+/// The first event of a job with a condition that an older Berth does not know, and so would not
+/// heed. nullopt: it has none.
 std::optional<TaskEvent> unknown_to_older(const Job& job);
 /// The text of the event, to be appended to the file.
 std::string encode_event(const TaskEvent& event);
-/// What to write before an event if the text before does not end with a whole event. That event was cut off,
-/// and an end of line alone could complete it.
+/// What to write before an event if the text before does not end with a whole event. That event was
+/// cut off, and an end of line alone could complete it.
 inline constexpr std::string_view kSpoiled = "~\n";
-/// All events that can be read. An event that was cut off (by a kill, a full disk) has not happened.
+/// All events that can be read. An event that was cut off (by a kill, a full disk) has not
+/// happened.
 std::vector<TaskEvent> decode_events(std::string_view text);
 
 enum class TaskPhase {
@@ -211,7 +214,8 @@ struct TaskStanding {
   std::string reason;           ///< why it was put off, or ended without having started
   std::string not_told;         ///< why a notice about it could not be sent
   std::uint64_t cut_bytes = 0;  ///< how many bytes of its output are missing in the file
-  /// Of its last run. Of an array: the energy of those of its tasks that tell it, and the highest peak.
+  /// Of its last run. Of an array: the energy of those of its tasks that tell it, and the highest
+  /// peak.
   RunFigures figures{};
   bool left_behind = false;  ///< it is over, and processes of it still have its lock, and so its GPUs
   std::string position{};    ///< TaskEvent::position
@@ -226,12 +230,12 @@ struct TaskStanding {
 
   bool operator==(const TaskStanding&) const = default;
 };
-/// The state of a task. `held`: a process has the lock of the task; its processes share the lock, and the
-/// kernel ends it with the last of them.
+/// The state of a task. `held`: a process has the lock of the task; its processes share the lock,
+/// and the kernel ends it with the last of them.
 TaskStanding standing_of(std::span<const TaskEvent> events, bool held);
 
-/// The state of an array as a whole: it runs while one of its tasks runs, waits while one waits, and ends as
-/// the first task that did not end well. REQUIRES: not empty.
+/// The state of an array as a whole: it runs while one of its tasks runs, waits while one waits,
+/// and ends as the first task that did not end well. REQUIRES: not empty.
 TaskStanding standing_of_all(std::span<const TaskStanding> tasks);
 
 /// How many tasks are in each state.
@@ -259,8 +263,8 @@ std::vector<TaskEvent> to_wait_again(const TaskStanding& task);
 bool is_over(const TaskStanding& task);
 /// Whether it is over, and nothing of it lives any more.
 bool is_gone(const TaskStanding& task);
-/// The exit status for a command that waited for it: its own status, 128 plus the signal as in shells, or 1
-/// if it did not end by itself.
+/// The exit status for a command that waited for it: its own status, 128 plus the signal as in
+/// shells, or 1 if it did not end by itself.
 int exit_status_of(const TaskStanding& task);
 
 /// Whether a task that has ended like this is to be run again without a user's asking.
@@ -292,19 +296,22 @@ struct KnownJob {
   bool singleton = false;           ///< as Job::singleton
 };
 
-/// The position of a job among those of its user with the same request. Positions are compared as texts.
+/// The position of a job among those of its user with the same request. Positions are compared as
+/// texts.
 std::string position_of(std::uint64_t number, std::string_view moved_to);
-/// A position before `next` and behind `before`; "": behind or before none. REQUIRES: before < next.
+/// A position before `next` and behind `before`; "": behind or before none. REQUIRES: before <
+/// next.
 std::string position_between(std::string_view before, std::string_view next);
 
 /// Whether a run of it has ended badly, so that it is tried again: --retries.
 bool has_failed(const TaskStanding& task);
 
-/// The tasks that are to join the queue now: of jobs that are rivals of each other one task at a time, in the
-/// order of their places, which is that of their numbers unless their user has changed it. So a thousand jobs
-/// of a user are one request in the queue of the machine, and a request that comes meanwhile is next but one.
-/// Tenants get no more than they may have; what tenants that have ended still have counts for all others.
-/// Gives for each task the place of the job in `jobs`, and the place of the task in the job.
+/// The tasks that are to join the queue now: of jobs that are rivals of each other one task at a
+/// time, in the order of their places, which is that of their numbers unless their user has changed
+/// it. So a thousand jobs of a user are one request in the queue of the machine, and a request that
+/// comes meanwhile is next but one. Tenants get no more than they may have; what tenants that have
+/// ended still have counts for all others. Gives for each task the place of the job in `jobs`, and
+/// the place of the task in the job.
 struct TaskToStart {
   std::size_t job = 0;
   std::size_t task = 0;

@@ -1,5 +1,6 @@
-// The events of a task are only ever appended, each as one piece of text, written at once. A piece that was
-// cut off lacks its last line; it is skipped, and the next one begins on a line of its own.
+// The events of a task are only ever appended, each as one piece of text, written at once. A piece
+// that was cut off lacks its last line; it is skipped, and the next one begins on a line of its
+// own.
 
 #include <algorithm>
 #include <array>

@@ -15,8 +15,8 @@ constexpr auto kShells = std::to_array<std::string_view>({"sh", "bash", "dash", 
 // A variable has 128 KiB at most.
 constexpr std::size_t kLongestFarScript = 100 << 10;
 
-/// The words of a line, as a shell would take them apart: quotes hold together, a backslash takes the next
-/// character as it is. Error: `usage`, for a quote that does not end.
+/// The words of a line, as a shell would take them apart: quotes hold together, a backslash takes
+/// the next character as it is. Error: `usage`, for a quote that does not end.
 Result<std::vector<std::string>> words_of_line(std::string_view line) {
   std::vector<std::string> words;
   bool in_word = false;

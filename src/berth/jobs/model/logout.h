@@ -13,8 +13,8 @@ enum class Logout {
   ends_manager,  ///< they belong to the user's manager, which ends with the user's last session (no linger)
 };
 
-/// `cgroup`: /proc/self/cgroup. `settings`: logind's files, those that count more last. `lingers`: `loginctl
-/// enable-linger` was done for the user.
+/// `cgroup`: /proc/self/cgroup. `settings`: logind's files, those that count more last. `lingers`:
+/// `loginctl enable-linger` was done for the user.
 Logout logout_of(std::string_view cgroup, const std::vector<std::string>& settings, std::string_view user,
                  bool lingers);
 

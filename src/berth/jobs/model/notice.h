@@ -30,7 +30,8 @@ struct NoticeTarget {
 
   bool operator==(const NoticeTarget&) const = default;
 };
-/// Reads "cmd:COMMAND", "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL" or "json:URL". Error: `usage`.
+/// Reads "cmd:COMMAND", "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL" or "json:URL". Error:
+/// `usage`.
 Result<NoticeTarget> notice_target_from_text(std::string_view text);
 /// A target as others may read it: the URL of a webhook is a secret.
 std::string told_target(std::string_view text);

@@ -9,8 +9,8 @@
 
 namespace berth {
 
-/// The notice about a job that is over: how its tasks ended. nullopt: no notice, because its user has
-/// cancelled it.
+/// The notice about a job that is over: how its tasks ended. nullopt: no notice, because its user
+/// has cancelled it.
 struct NoticedEnd {
   NoticeEvent event = NoticeEvent::end;
   std::string words;  ///< "failed: exit status 3"

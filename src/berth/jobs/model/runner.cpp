@@ -16,8 +16,8 @@ using Task = KnownJob::Task;
 // A job that could not join the queue tries again after so long, then after twice as long.
 constexpr Moment kFirstPause = 200ms;
 constexpr Moment kLongestPause = 60s;
-// A job that cannot begin holds up no other. If so many with the same request cannot, the fault is not in the
-// jobs.
+// A job that cannot begin holds up no other. If so many with the same request cannot, the fault is
+// not in the jobs.
 constexpr std::size_t kBrokenJobs = 3;
 // Nothing tells of the end of what a job has left behind when its `berth run` was killed.
 constexpr Moment kStrayPeriod = 5s;
@@ -367,7 +367,8 @@ class RunnerRules {
     return is_put_off ? put_off_for_now : none;
   }
 
-  // In the order of their numbers: a job comes after older ones only, so one pass sees all that follows.
+  // In the order of their numbers: a job comes after older ones only, so one pass sees all that
+  // follows.
   bool is_held_back(std::uint64_t number) {
     const auto place = state_.conditions.find(number);
     if (place == state_.conditions.end()) return false;

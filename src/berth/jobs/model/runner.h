@@ -12,11 +12,12 @@
 
 #include "berth/jobs/model/job.h"
 
-// The runner of a user's jobs, as a pure step: what was read or has happened goes in, and what to do next
-// comes out. The shell (src/berth/jobs/job_runner.cpp) does that and passes the results back in.
+// The runner of a user's jobs, as a pure step: what was read or has happened goes in, and what to
+// do next comes out. The shell (src/berth/jobs/job_runner.cpp) does that and passes the results
+// back in.
 //
-// The runner knows only what it has read in the spool, and which processes have the tasks. Whatever it has
-// forgotten with a kill, the next one reads again.
+// The runner knows only what it has read in the spool, and which processes have the tasks. Whatever
+// it has forgotten with a kill, the next one reads again.
 namespace berth::runner {
 
 /// Of a clock that nobody can set.
@@ -273,7 +274,8 @@ struct NotePutOff {
 struct ForgetOld {
   bool operator==(const ForgetOld&) const = default;
 };
-/// Sleep until something happens. nullopt: nothing is due at any time. What happened is told, and then Woken.
+/// Sleep until something happens. nullopt: nothing is due at any time. What happened is told, and
+/// then Woken.
 struct Sleep {
   std::optional<Moment> until{};
 

@@ -72,8 +72,8 @@ class TaskRules {
     act(WriteAndLook{self_});
   }
 
-  // A process that cancelled the task before `taken` was written could not find us, and nobody else will end
-  // us.
+  // A process that cancelled the task before `taken` was written could not find us, and nobody else
+  // will end us.
   void on(const Taking&, const Looked& now) {
     if (!may_begin(now.standing) || now.is_outdated) return leave();
     const bool avoids = job_.not_on_last_device && now.standing.starts > 0;
@@ -110,8 +110,8 @@ class TaskRules {
       act(TellStart{starting.devices});
       return act(Go{});
     }
-    // An array is cancelled, held or edited without a word to a task of it that has just started. If it is
-    // held or edited, nothing of the task has run: it waits.
+    // An array is cancelled, held or edited without a word to a task of it that has just started.
+    // If it is held or edited, nothing of the task has run: it waits.
     if (now.array_cancelled && id_.index)
       act(Note{event_of(TaskEventKind::cancelled)});
     else if (runs)
@@ -120,7 +120,8 @@ class TaskRules {
     const bool waits = has_changed || now.standing.phase == TaskPhase::waiting;
     act(Refuse{{ErrorCode::not_now, waits ? "it was edited" : "it was cancelled"}});
   }
-  // The line may be in the file and not on the disk. Nothing has run: nobody shall take it for cut off.
+  // The line may be in the file and not on the disk. Nothing has run: nobody shall take it for cut
+  // off.
   void on(const Starting& starting, const NotLooked& why) {
     act(Note{event_of(TaskEventKind::cut_off)});
     is(Refused{starting.put_off_for});
@@ -130,8 +131,8 @@ class TaskRules {
   void on(const Queued& queued, const Failed& why) { not_run(queued.put_off_for, why); }
   void on(const Refused& refused, const Failed& why) { not_run(refused.put_off_for, why); }
 
-  // A request that can never be granted is over. Any other failure may pass: a driver that is being replaced,
-  // a full disk.
+  // A request that can never be granted is over. Any other failure may pass: a driver that is being
+  // replaced, a full disk.
   void not_run(const std::string& put_off_for, const Failed& why) {
     const bool never = why.error.code == ErrorCode::impossible || why.error.code == ErrorCode::usage;
     TaskEvent event = event_of(never ? TaskEventKind::ended : TaskEventKind::put_off);
@@ -184,7 +185,8 @@ class TaskRules {
 
   // --- beside all that
 
-  // Each time it has doubled, so that a job that prints for ever does not fill up its state instead.
+  // Each time it has doubled, so that a job that prints for ever does not fill up its state
+  // instead.
   template <class AnyStage>
   void on(const AnyStage&, const OutputMissing& missing) {
     if (missing.bytes != 0 && missing.bytes >= 2 * state_.told_cut_bytes)

@@ -9,13 +9,13 @@
 #include "berth/base/error.h"
 #include "berth/jobs/model/job.h"
 
-// One run of a task, as a pure step: what has happened goes in, and what to do next comes out. The shell
-// (src/berth/jobs/job_run.cpp) does that and passes the result back in.
+// One run of a task, as a pure step: what has happened goes in, and what to do next comes out. The
+// shell (src/berth/jobs/job_run.cpp) does that and passes the result back in.
 //
-// The order is what counts. The lock comes first, so that nobody else has the task. That it is started is
-// written, and on the disk, before the command begins, so that whoever is killed in between leaves a task
-// that was never run twice. Whether somebody has cancelled it is read after that, so that one of both sees
-// the other.
+// The order is what counts. The lock comes first, so that nobody else has the task. That it is
+// started is written, and on the disk, before the command begins, so that whoever is killed in
+// between leaves a task that was never run twice. Whether somebody has cancelled it is read after
+// that, so that one of both sees the other.
 namespace berth::task_run {
 
 // How far the run has come.
@@ -79,7 +79,8 @@ struct Looked {
   bool array_on_hold = false;    ///< the job is held as a whole
   bool is_outdated = false;      ///< the job has another request than the one with which this process began
 };
-/// Likewise: it could not be written or read. What should be written may be in the file all the same.
+/// Likewise: it could not be written or read. What should be written may be in the file all the
+/// same.
 struct NotLooked {
   Error error;
 };
@@ -143,11 +144,12 @@ struct NoteCut {
 
   bool operator==(const NoteCut&) const = default;
 };
-/// Stand in the queue, and run the command. The answer is Granted, and then CommandEnded; or Failed.
+/// Stand in the queue, and run the command. The answer is Granted, and then CommandEnded; or
+/// Failed.
 struct Join {
   std::vector<std::string> not_on;  ///< devices that it is not to get
-  /// Earlier runs do not say how much memory it needs (--memory auto): with less than a whole device it has
-  /// ended badly.
+  /// Earlier runs do not say how much memory it needs (--memory auto): with less than a whole
+  /// device it has ended badly.
   bool on_whole_devices = false;
 
   bool operator==(const Join&) const = default;
@@ -172,8 +174,8 @@ struct TellStart {
 
   bool operator==(const TellStart&) const = default;
 };
-/// The run is over. All that is due then belongs here: these events are written together, the notice of the
-/// end is sent, and the runner is told.
+/// The run is over. All that is due then belongs here: these events are written together, the
+/// notice of the end is sent, and the runner is told.
 struct End {
   std::vector<TaskEvent> events;  ///< none: how it ended is written already
 

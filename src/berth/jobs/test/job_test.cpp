@@ -273,7 +273,8 @@ TEST_CASE("the jobs of a tenant have no more GPUs at once than it may have") {
                     .tenant_gpus = 3,
                     .gpus = gpus};
   };
-  // Two are taken, so that one of one GPU may come, and no other; what is of nobody or of another may.
+  // Two are taken, so that one of one GPU may come, and no other; what is of nobody or of another
+  // may.
   const std::vector<KnownJob> jobs{job(1, 7, 1, Task::running), job(2, 7, 1, Task::in_queue),
                                    job(3, 7, 2, Task::waiting), job(4, 7, 1, Task::waiting),
                                    job(5, 7, 1, Task::waiting), job(6, 8, 3, Task::waiting),

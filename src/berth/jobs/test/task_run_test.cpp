@@ -349,7 +349,8 @@ TEST_CASE("whoever sees that the tenant has gone tells the runner, who may have 
 
 namespace {
 
-/// Runs one after another of a task, as a runner starts them, of which anything may go wrong at any point.
+/// Runs one after another of a task, as a runner starts them, of which anything may go wrong at any
+/// point.
 class History {
  public:
   void go() {
@@ -403,7 +404,8 @@ class History {
     } catch (const Killed&) {
       return;
     }
-    // A run that was not killed leaves nothing behind, except what the disk did not take at the end.
+    // A run that was not killed leaves nothing behind, except what the disk did not take at the
+    // end.
     const bool untold = std::ranges::any_of(life_.did, [](const std::string& each) {
       return each.starts_with("cannot write ended") || each == "cannot write cancelled";
     });
@@ -447,7 +449,8 @@ class History {
            });
   }
 
-  // Its start is written, and since the last command that began something has said that another may.
+  // Its start is written, and since the last command that began something has said that another
+  // may.
   void check_start() {
     const auto is_start = [](const TaskEvent& event) { return event.kind == TaskEventKind::started; };
     const auto starts = std::ranges::count_if(life_.file, is_start);

@@ -9,8 +9,8 @@
 #include "berth/base/error.h"
 #include "berth/device/device.h"
 
-// A host that has no Berth, as its nvidia-smi tells of it. It grants nothing, so that no request, total or
-// order counts it.
+// A host that has no Berth, as its nvidia-smi tells of it. It grants nothing, so that no request,
+// total or order counts it.
 namespace berth {
 
 struct BareDevice {
@@ -31,9 +31,9 @@ inline constexpr std::string_view kBareQuery =
 inline constexpr std::size_t kLongestBareAnswer = std::size_t{64} << 10U;
 inline constexpr std::size_t kMostBareDevices = 64;
 
-/// Reads the answer without trusting its writer. A value that is no number in its range is not known: "[N/A]"
-/// of a GPU that MIG splits, "ERR!". Error: `failure`, if anything else is in it than a line for each GPU,
-/// with growing indices: what a login shell prints is no answer.
+/// Reads the answer without trusting its writer. A value that is no number in its range is not
+/// known: "[N/A]" of a GPU that MIG splits, "ERR!". Error: `failure`, if anything else is in it
+/// than a line for each GPU, with growing indices: what a login shell prints is no answer.
 Result<std::vector<BareDevice>> bare_devices_from_csv(std::string_view csv);
 
 /// Whether somebody uses it, as far as that can be seen. nullopt: nothing is known.

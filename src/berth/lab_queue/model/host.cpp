@@ -26,8 +26,8 @@ std::string owner_of(const Owned& owned) {
   return owned.user.empty() ? "uid " + std::to_string(owned.uid) : owned.user;
 }
 
-/// Cards of one name come with different memory. What the driver tells of it differs by some MiB from card to
-/// card, so it is rounded: as a rule a little is missing to a whole GiB.
+/// Cards of one name come with different memory. What the driver tells of it differs by some MiB
+/// from card to card, so it is rounded: as a rule a little is missing to a whole GiB.
 using ModelKey = std::pair<std::string, std::uint64_t>;
 ModelKey model_key(const Device& device) {
   return {device.name, ((device.memory.total_bytes.value_or(0) >> 29U) + 1) >> 1U};

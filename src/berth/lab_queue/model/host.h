@@ -71,9 +71,9 @@ struct Totals {
 
 using Hosts = std::vector<std::shared_ptr<const Host>>;
 
-/// The sums over all hosts. A host that does not answer counts as it was in its last answer, but none of its
-/// devices counts as free, because nobody could take one. If there are more names than any lab has, the rest
-/// are counted together, as "other".
+/// The sums over all hosts. A host that does not answer counts as it was in its last answer, but
+/// none of its devices counts as free, because nobody could take one. If there are more names than
+/// any lab has, the rest are counted together, as "other".
 Totals totals_of(const Hosts& hosts);
 
 /// A device on some host.

@@ -13,17 +13,19 @@
 #include "berth/queue/queue_order.h"
 #include "berth/queue/schedule.h"
 
-// The one queue of all requests of a lab. A store orders it (docs/store-protocol.md). This code decides which
-// request may join which host. It grants nothing: the kernel of each host does.
+// The one queue of all requests of a lab. A store orders it (docs/store-protocol.md). This code
+// decides which request may join which host. It grants nothing: the kernel of each host does.
 namespace berth {
 
-/// How many requests of one lane of the lab queue stand in the queue of one host at once. With more,
-/// connections would be idle. With fewer, a host would have no next request for as long as an ssh takes.
+/// How many requests of one lane of the lab queue stand in the queue of one host at once. With
+/// more, connections would be idle. With fewer, a host would have no next request for as long as an
+/// ssh takes.
 inline constexpr std::size_t kLabWindow = 8;
 
-/// The requests for the same number of GPUs are a lane. With one window for all, requests for many GPUs would
-/// fill it while the free GPUs are enough for requests for few (tests/bench/placement.h: waits two to three
-/// times as long as in one queue). If no request may start before an earlier one, all are one lane: 0.
+/// The requests for the same number of GPUs are a lane. With one window for all, requests for many
+/// GPUs would fill it while the free GPUs are enough for requests for few (tests/bench/placement.h:
+/// waits two to three times as long as in one queue). If no request may start before an earlier
+/// one, all are one lane: 0.
 unsigned lane_of(unsigned gpus, const QueueRules& rules);
 
 /// What Ticket::origin says of a request of this process on this machine.
@@ -85,8 +87,8 @@ struct LabOrder {
 /// A request may name no more of them.
 inline constexpr std::size_t kMostHostsOfRequest = 256;
 
-/// The requests of a lab. The same questions come again at each change of a long line. To answer them fast,
-/// requests that name the same hosts and are of one lane are kept together.
+/// The requests of a lab. The same questions come again at each change of a long line. To answer
+/// them fast, requests that name the same hosts and are of one lane are kept together.
 class LabTickets {
  public:
   LabTickets() = default;
@@ -144,29 +146,29 @@ class LabTickets {
   std::size_t with_most_ = 0;
 };
 
-/// Who may join which hosts, for as long as nobody changes the line. The order is that in which the store got
-/// the tickets. Where tickets have turns, those go past each other as queue_order says.
+/// Who may join which hosts, for as long as nobody changes the line. The order is that in which the
+/// store got the tickets. Where tickets have turns, those go past each other as queue_order says.
 class LabOpenings {
  public:
-  /// Earlier tickets of an `absent` home, from which nobody has heard, keep their places and are not waited
-  /// for. `has`: what each user has of the lab already.
+  /// Earlier tickets of an `absent` home, from which nobody has heard, keep their places and are
+  /// not waited for. `has`: what each user has of the lab already.
   LabOpenings(const LabTickets& queue, const std::set<std::string, std::less<>>& absent,
               const GpusByUser& has = {});
 
-  /// The hosts whose queue this one may join now: of the tickets before it that could start on that host,
-  /// those that have room in the window stand in its line already, and this one has room too. Empty: it is
-  /// not in the queue, or over its user's limit.
+  /// The hosts whose queue this one may join now: of the tickets before it that could start on that
+  /// host, those that have room in the window stand in its line already, and this one has room too.
+  /// Empty: it is not in the queue, or over its user's limit.
   std::vector<std::string> hosts_to_join(std::string_view id);
 
-  /// If what its user has, and the user's tickets before it, leave too little of the user's limit for it: how
-  /// many GPUs those are. It keeps its place and is not waited for.
+  /// If what its user has, and the user's tickets before it, leave too little of the user's limit
+  /// for it: how many GPUs those are. It keeps its place and is not waited for.
   std::optional<std::uint64_t> taken_of_limit(std::string_view id) const;
 
   /// How many tickets that share a host with it are before it.
   std::size_t position(std::string_view id) const;
 
-  /// All of the queue, for people. Leaves out who stands in the queue of a host and does not tell where it
-  /// was asked for.
+  /// All of the queue, for people. Leaves out who stands in the queue of a host and does not tell
+  /// where it was asked for.
   LabOrder order() const;
 
  private:

@@ -164,7 +164,8 @@ TEST_CASE("a mirror that was told late, and makes changes of its own, has in the
         --revision;
         continue;
       }
-      // Whoever changes something here knows of the key what the store has: its conditions see to that.
+      // Whoever changes something here knows of the key what the store has: its conditions see to
+      // that.
       bool is_known = is_here;
       for (std::size_t i = told; i + 1 < history.size(); ++i)
         is_known = is_known && (was_known[i] || history[i].value.key != key);

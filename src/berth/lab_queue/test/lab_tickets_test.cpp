@@ -171,7 +171,8 @@ Hosts open_by_the_rule(const std::vector<LabTicket>& tickets, const LabTicket& o
   return open;
 }
 
-/// The same, in the order of their turns, as if they had come in it. Given in the order in which they came.
+/// The same, in the order of their turns, as if they had come in it. Given in the order in which
+/// they came.
 std::vector<LabTicket> in_turn(const std::vector<LabTicket>& came, const Homes& absent,
                                const GpusByUser& has) {
   std::vector<Wish> wishes;
@@ -322,7 +323,8 @@ TEST_CASE(
   CHECK(openings.taken_of_limit("ada-2") == 3);
   CHECK(openings.hosts_to_join("bob-0") == Hosts{"a"});
   CHECK(openings.position("bob-0") == 3);
-  // What the user has of the lab counts: ada-1 has no room any more, and the later and smaller one does.
+  // What the user has of the lab counts: ada-1 has no room any more, and the later and smaller one
+  // does.
   const GpusByUser has{.in_all = {{1, 1}}, .firmly = {{1, 1}}};
   LabOpenings later(queue, nobody_absent, has);
   CHECK(later.hosts_to_join("ada-0") == Hosts{"a"});

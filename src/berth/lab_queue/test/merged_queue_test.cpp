@@ -27,8 +27,8 @@ std::shared_ptr<const Host> with_queue(const std::string& name, std::vector<Stan
   return std::make_shared<Host>(Host{.name = name, .report = std::move(report)});
 }
 
-/// "7@gpu2 of 2": the ticket and the host of each, and on how many hosts it waits; "#3" is its place in the
-/// lab.
+/// "7@gpu2 of 2": the ticket and the host of each, and on how many hosts it waits; "#3" is its
+/// place in the lab.
 std::string queue_in_words(const Hosts& hosts, const LabOrder& order = {}) {
   std::string text;
   for (const LabWaiter& each : merged_queue(hosts, order)) {

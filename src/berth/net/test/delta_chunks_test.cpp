@@ -44,7 +44,8 @@ class Story {
  private:
   void tell(int host) {
     http::Frame frame{++number_, {http::make_part(text_of(host))}};
-    // Where the text of what changed takes the place of the whole, it is another text that came before.
+    // Where the text of what changed takes the place of the whole, it is another text that came
+    // before.
     if (const auto before = told_.find(host); before != told_.end() && draw(4) > 0)
       frame.change = {before->second.number,
                       {http::make_part("changed: " + text_of(host).substr(0, 900) + '\n')}};

@@ -90,7 +90,7 @@ TEST_CASE("who does not wait leaves where somebody stands before it, and says wh
 }
 
 // Old facts
-// --------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 TEST_CASE("a lease that ended while the driver answered leaves its device to a newer answer") {
   Asker asker;
@@ -604,7 +604,7 @@ TEST_CASE("the end of an outsider wakes it, but in the quiet moment, which one t
 }
 
 // Time
-// -------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 TEST_CASE("no sleep is longer than the time that is left, and after it one is refused") {
   Asker asker = behind_one(patient_for(7s));

@@ -30,7 +30,8 @@ inline Ledger books(std::vector<Ticket> tickets) {
   return ledger;
 }
 
-// A request for one of two GPUs, which others hold or wait for, and whatever the shell would tell it.
+// A request for one of two GPUs, which others hold or wait for, and whatever the shell would tell
+// it.
 class Asker {
  public:
   explicit Asker(Patience patience = {}, Request request = {}) {
@@ -65,7 +66,8 @@ class Asker {
     state_ = std::move(judged.state);
     return judged.decision;
   }
-  // Through the gate, with what comes of it where every lock can be had, to the next thing to be done.
+  // Through the gate, with what comes of it where every lock can be had, to the next thing to be
+  // done.
   Action passes_the_gate() {
     const auto decision = decides();
     REQUIRE(decision.has_value());

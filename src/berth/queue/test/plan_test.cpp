@@ -154,7 +154,8 @@ TEST_CASE("only a ticket that waits has a plan") {
   }
 }
 
-/// A machine with a queue, where everything random happens: tickets come, take what the plan grants, and end.
+/// A machine with a queue, where everything random happens: tickets come, take what the plan
+/// grants, and end.
 struct World {
   Facts facts = machine(4);
   Ledger ledger;
@@ -227,7 +228,8 @@ struct World {
     return true;
   }
 
-  /// Who is behind is behind a rival; who is granted takes nothing that an earlier waiter could use.
+  /// Who is behind is behind a rival; who is granted takes nothing that an earlier waiter could
+  /// use.
   void check_order(const Ticket& mine, const Plan& result) const {
     const auto* behind = std::get_if<Behind>(&result);
     const auto* grant = std::get_if<Granted>(&result);

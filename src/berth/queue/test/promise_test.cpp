@@ -1,5 +1,5 @@
-// The promise of a reservation, kept by what waiters and holders decide by: the plan of each, in its turn,
-// and who yields for whom. The clock is the test's.
+// The promise of a reservation, kept by what waiters and holders decide by: the plan of each, in
+// its turn, and who yields for whom. The clock is the test's.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -23,8 +23,8 @@ constexpr unsigned kGpus = 4;
 // A holder that is not rung looks after 5 s. A second look says the same, 0.3 s later.
 constexpr Moment kUntilItLooks = 6 * kSecond;
 
-/// A machine, its leases and its queue. All jobs keep their times: each ends by its time limit or, if it is
-/// asked to, within its grace.
+/// A machine, its leases and its queue. All jobs keep their times: each ends by its time limit or,
+/// if it is asked to, within its grace.
 class Machine {
  public:
   /// `up_to`: a length of at least 1 and at most this one.
@@ -175,7 +175,8 @@ TEST_CASE("no reservation is moved to a later moment while all keep their times"
 
 constexpr Moment kRound = 100;
 
-/// Jobs in a loop on each GPU, and one that wants all. When it starts, in milliseconds after it came.
+/// Jobs in a loop on each GPU, and one that wants all. When it starts, in milliseconds after it
+/// came.
 Moment wait_beside_loops(std::int64_t time_s, Moment takes, std::optional<std::int64_t> yield_s = {}) {
   Machine machine(kBegin, [](Moment most) { return most; });
   std::vector<TicketId> loops;

@@ -1,4 +1,5 @@
-// Tickets that say how long they are expected to last: whose turn it is, behind whom they sleep, who is rung.
+// Tickets that say how long they are expected to last: whose turn it is, behind whom they sleep,
+// who is rung.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 

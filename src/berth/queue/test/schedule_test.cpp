@@ -385,7 +385,8 @@ TEST_CASE("with one size and no times it is first come, first served") {
   });
 }
 
-// A line over the time: requests come, start when it is their turn, and end when they said or before.
+// A line over the time: requests come, start when it is their turn, and end when they said or
+// before.
 struct Running {
   Wish wish;
   Indices devices;

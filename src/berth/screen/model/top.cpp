@@ -109,8 +109,8 @@ void put_bar(Cell& cell, double share, Tone tone, std::size_t width, bool ascii)
   if (width > 0) cell.text = fmt::format("{} {:>4}", bar(share, width, ascii), cell.text);
 }
 
-/// Where there is too little room, the columns of the GPUs go in this order; of the others, some do that a
-/// listing would rather be too wide for.
+/// Where there is too little room, the columns of the GPUs go in this order; of the others, some do
+/// that a listing would rather be too wide for.
 void make_narrow(TopSection section, std::vector<Column>& columns, std::size_t columns_shown) {
   constexpr std::array<std::pair<std::string_view, unsigned>, 7> kOfDevices{
       {{"TREND", 1}, {"PROCS", 2}, {"POWER", 3}, {"TEMP", 4}, {"NAME", 5}, {"MEMORY (GiB)", 6}, {"UTIL", 7}}};

@@ -19,8 +19,8 @@
 #include "berth/view/table.h"
 #include "berth/view/text.h"
 
-// `berth top` without its terminal. The screen is a function of what was seen, of where the reader is in it,
-// and of the size of the screen. A key turns one place of the reader into another.
+// `berth top` without its terminal. The screen is a function of what was seen, of where the reader
+// is in it, and of the size of the screen. A key turns one place of the reader into another.
 namespace berth::view {
 
 /// A line of the hours.
@@ -93,8 +93,8 @@ struct ScreenRow {
 /// The contents of a screen, and what the keys need to know of it.
 struct TopScreen {
   std::vector<ScreenRow> rows;  ///< as many as the screen has, none wider than it
-  /// The things of all lines, also of those above and below the screen; nullopt: a table's titles, which the
-  /// cursor skips.
+  /// The things of all lines, also of those above and below the screen; nullopt: a table's titles,
+  /// which the cursor skips.
   std::vector<std::optional<TopItem>> items;
   std::size_t at = 0;  ///< the one under the cursor
   std::size_t first = 0;
@@ -128,8 +128,8 @@ struct TopAnswer {
   std::string said;
 };
 
-/// Shows an answer. If an edit of a job was refused only for what it costs, the reader is asked whether to do
-/// it all the same.
+/// Shows an answer. If an edit of a job was refused only for what it costs, the reader is asked
+/// whether to do it all the same.
 void hear(TopView& view, const TopAnswer& answer);
 
 /// The view after a key. `screen`: what the reader saw when the key was pressed.

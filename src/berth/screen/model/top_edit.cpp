@@ -21,8 +21,8 @@ constexpr Change kLetGo{"--no-hold", "let job {} go"};
 constexpr Change kFirst{"--first", "put job {} first"};
 constexpr Change kLast{"--last", "put job {} last"};
 
-/// The job of the line, which may be that of its request in the queue. nullopt: it is about none of the
-/// reader's.
+/// The job of the line, which may be that of its request in the queue. nullopt: it is about none of
+/// the reader's.
 std::optional<std::uint64_t> number_of_job(const TopSight& sight, const TopItem& item) {
   if (item.section == TopSection::jobs) {
     const auto id = task_id_from_text(item.name);

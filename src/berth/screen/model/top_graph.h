@@ -7,8 +7,8 @@
 
 namespace berth::view {
 
-/// Load and memory over time, of the device that the cursor is on or of all. Empty: there is nothing to draw,
-/// too little room, or the reader wants none.
+/// Load and memory over time, of the device that the cursor is on or of all. Empty: there is
+/// nothing to draw, too little room, or the reader wants none.
 std::vector<Row> graph_rows(const TopSight& sight, const TopView& view, const ScreenSize& size,
                             const Style& style);
 

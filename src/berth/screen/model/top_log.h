@@ -27,8 +27,8 @@ struct TopLog {
 inline constexpr std::size_t kTopLogLines = 2000;
 inline constexpr std::size_t kTopLogBytes = std::size_t{256} << 10U;
 
-/// The lines of an output as a terminal of this width would have left them: of a line that was written
-/// several times the last, without colours, and nothing in it moves a cursor.
+/// The lines of an output as a terminal of this width would have left them: of a line that was
+/// written several times the last, without colours, and nothing in it moves a cursor.
 std::vector<std::string> pieces_of_log(std::string_view text, std::size_t width);
 
 TopScreen log_screen(const TopLog& log, const TopSight& sight, const ScreenSize& size);

@@ -34,7 +34,8 @@ inline constexpr std::size_t kTrendLooks = 300;
 /// Points that are kept in all: more than six hours.
 inline constexpr std::size_t kTrendPoints = 720;
 
-/// Adds what the hosts that answer show now. It counts until the next look, which comes in `every_s`.
+/// Adds what the hosts that answer show now. It counts until the next look, which comes in
+/// `every_s`.
 void remember(Trends& trends, const Hosts& hosts, std::int64_t now_s, std::int64_t every_s);
 
 /// The mean of this time. nullopt: nobody looked then, or the device did not tell.

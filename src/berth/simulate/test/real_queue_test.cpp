@@ -1,5 +1,5 @@
-// Each decision of a replay, asked again of the function that decides in the real queue, by the tickets that
-// the same jobs would have there.
+// Each decision of a replay, asked again of the function that decides in the real queue, by the
+// tickets that the same jobs would have there.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 

@@ -65,8 +65,9 @@ TEST_CASE("earlier runs of a user's program say how long the next is expected to
 }
 
 TEST_CASE("what earlier runs took is kept for a job, and the gap before it is filled by what fits") {
-  // The first has run for 100 s twice, so it is expected to end after 300 s, and not after an hour: the
-  // third, which takes no longer than its own earlier run, fits before the second, which wants both.
+  // The first has run for 100 s twice, so it is expected to end after 300 s, and not after an hour:
+  // the third, which takes no longer than its own earlier run, fits before the second, which wants
+  // both.
   Workload workload{
       2, {job(0, 1, 100), job(200, 1, 100), job(400, 1, 200), job(401, 2, 10, 10), job(402, 1, 20)}};
   for (const std::size_t same : {0U, 1U, 2U}) workload.jobs[same].program = "train.py";
@@ -84,16 +85,16 @@ TEST_CASE("a job is ended at the time that it says") {
 }
 
 TEST_CASE("a reservation that slips because somebody goes on opens its hole when that is seen") {
-  // The first is taken to last an hour. From then on it is expected to last four in all, so that the third
-  // fits before the second, although nothing has come and nothing has ended.
+  // The first is taken to last an hour. From then on it is expected to last four in all, so that
+  // the third fits before the second, although nothing has come and nothing has ended.
   const Workload workload{2, {job(0, 1, 10 * kHour), job(1, 2, 10), job(2, 1, 2 * kHour, 2 * kHour)}};
   CHECK(starts_of(workload) == Starts{0, 10 * kHour, kHour});
 }
 
 TEST_CASE("a job that goes on past what was assumed opens a gap when the job that waits fits into it") {
-  // Of two devices one is taken for 100 s. From second 10 on it is expected to go on for three times as long
-  // as it has lasted. The second job wants both, and the third says 60 s: it fits once the first has lasted
-  // 20 s.
+  // Of two devices one is taken for 100 s. From second 10 on it is expected to go on for three
+  // times as long as it has lasted. The second job wants both, and the third says 60 s: it fits
+  // once the first has lasted 20 s.
   const Workload workload{2, {job(0, 1, 100), job(1, 2, 10, 10), job(2, 1, 60, 60)}};
   CHECK(starts_of(workload, {.assumed_s = 10}) == Starts{0, 100, 20});
 }
@@ -182,8 +183,8 @@ TEST_CASE("it grants what a line grants that is looked at every second") {
   });
 }
 
-/// First come, first served, without a schedule: each starts as soon as all before it have and enough is
-/// free.
+/// First come, first served, without a schedule: each starts as soon as all before it have and
+/// enough is free.
 std::vector<Moment> in_order_of_arrival(const Workload& workload) {
   std::vector<Moment> free_from(workload.devices, 0);
   std::vector<Moment> starts;

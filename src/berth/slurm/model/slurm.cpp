@@ -298,7 +298,8 @@ Result<std::int64_t> seconds_from_slurm(std::string_view text) {
   }
   const auto parts = parts_at(text, ':');
   if (parts.size() > 3) return wrong;
-  // Two parts without days are minutes and seconds, one part minutes; with days it begins with hours.
+  // Two parts without days are minutes and seconds, one part minutes; with days it begins with
+  // hours.
   std::int64_t unit = has_days || parts.size() == 3 ? kHour : kMinute;
   for (const std::string_view part : parts) {
     const auto number = small_number(part);

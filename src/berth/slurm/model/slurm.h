@@ -19,12 +19,13 @@ struct SlurmWish {
   std::vector<std::string> not_kept;  ///< what Berth does differently, or not at all, each in a few words
 };
 
-/// Translates options of sbatch: their long names with their values, each once. Does not take the options
-/// that say where and in what environment a job runs. Error: `usage`, with the option and what to do instead.
+/// Translates options of sbatch: their long names with their values, each once. Does not take the
+/// options that say where and in what environment a job runs. Error: `usage`, with the option and
+/// what to do instead.
 Result<SlurmWish> wish_from_slurm(const std::vector<std::pair<std::string, std::string>>& given);
 
-/// Seconds of "30", "2:30", "1:00:00", "1-12", "1-12:30" or "1-12:30:00"; 0 stands for no limit. Error:
-/// `usage`.
+/// Seconds of "30", "2:30", "1:00:00", "1-12", "1-12:30" or "1-12:30:00"; 0 stands for no limit.
+/// Error: `usage`.
 Result<std::int64_t> seconds_from_slurm(std::string_view text);
 
 /// Checks the name of a file for output. Error: `usage`.

@@ -11,7 +11,8 @@
 
 namespace berth {
 
-/// The variable with the number of a job, in the environment of its processes and of prolog and epilog.
+/// The variable with the number of a job, in the environment of its processes and of prolog and
+/// epilog.
 inline constexpr const char* kSlurmJobVariable = "SLURM_JOB_ID";
 
 /// Reads the number of a job. nullopt: the text is none; 0 is none.
@@ -27,13 +28,13 @@ struct SlurmJob {
   bool operator==(const SlurmJob&) const = default;
 };
 
-/// Reads the variables of a prolog. `variable`: gives "" for a variable that is not set. Error: `usage` if
-/// they are not those of a prolog or an epilog.
+/// Reads the variables of a prolog. `variable`: gives "" for a variable that is not set. Error:
+/// `usage` if they are not those of a prolog or an epilog.
 Result<SlurmJob> slurm_job_from(const std::function<std::string_view(std::string_view name)>& variable);
 
-/// The devices that the numbers of Slurm mean. `listed`: the GPUs of Slurm in the order of its gres.conf, if
-/// Slurm does not have all GPUs of the machine; empty: it has all. Error: `usage` if a number is not among
-/// them.
+/// The devices that the numbers of Slurm mean. `listed`: the GPUs of Slurm in the order of its
+/// gres.conf, if Slurm does not have all GPUs of the machine; empty: it has all. Error: `usage` if
+/// a number is not among them.
 Result<std::vector<std::string>> devices_of_slurm(const std::vector<std::string>& gpus,
                                                   const std::vector<std::string>& listed);
 

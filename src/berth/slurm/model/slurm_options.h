@@ -20,14 +20,14 @@ struct SlurmOption {
 };
 std::span<const SlurmOption> slurm_options();
 
-/// What to write in place of an option of Slurm's: "--gres is Slurm's: write -n 2". `word` is "--gres" or
-/// "-t", `value` is "" if there is none, and `known` are the options of the command: "--count". nullopt:
-/// Slurm has no such option, or Berth has nothing in its place.
+/// What to write in place of an option of Slurm's: "--gres is Slurm's: write -n 2". `word` is
+/// "--gres" or "-t", `value` is "" if there is none, and `known` are the options of the command:
+/// "--count". nullopt: Slurm has no such option, or Berth has nothing in its place.
 std::optional<std::string> ours_for_slurm(std::string_view word, std::string_view value,
                                           std::span<const std::string_view> known);
 
-/// The number of the first line of a script that calls srun, which starts tasks of Slurm. 0: no line does, or
-/// the script says itself what srun is.
+/// The number of the first line of a script that calls srun, which starts tasks of Slurm. 0: no
+/// line does, or the script says itself what srun is.
 unsigned line_with_srun(std::string_view script);
 
 }  // namespace berth

@@ -21,8 +21,8 @@ struct SrunWish {
   bool on_terminal = false;                ///< the command gets one
 };
 
-/// The options of srun that mean the same. Error: `usage`, with the first wish that Slurm cannot fulfil:
-/// Slurm gives whole GPUs only, and at most one type can be named.
+/// The options of srun that mean the same. Error: `usage`, with the first wish that Slurm cannot
+/// fulfil: Slurm gives whole GPUs only, and at most one type can be named.
 Result<std::vector<std::string>> srun_options(const SrunWish& wish);
 
 }  // namespace berth

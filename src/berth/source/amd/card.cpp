@@ -1,5 +1,6 @@
-// The files of amdgpu for a card in sysfs: "GPU sysfs/power/thermal controls" of the kernel's documentation
-// (Documentation/gpu/amdgpu/), and hwmon's (Documentation/hwmon/sysfs-interface.rst) for units.
+// The files of amdgpu for a card in sysfs: "GPU sysfs/power/thermal controls" of the kernel's
+// documentation (Documentation/gpu/amdgpu/), and hwmon's (Documentation/hwmon/sysfs-interface.rst)
+// for units.
 #include "berth/source/amd/card.h"
 
 #include <fmt/format.h>

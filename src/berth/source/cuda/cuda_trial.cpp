@@ -72,7 +72,8 @@ class CudaStart {
   }
 
  private:
-  /// CUDA's answer. One that lacks the function is too old to say more, and nothing is held against it.
+  /// CUDA's answer. One that lacks the function is too old to say more, and nothing is held against
+  /// it.
   template <class... Arguments>
   int call(const char* name, Arguments... arguments) const {
     const auto function = reinterpret_cast<int (*)(Arguments...)>(library_.symbol(name));
@@ -132,8 +133,8 @@ Result<CudaTrial> try_cuda(const CudaTrialOptions& options) {
   theirs.close();
   std::string text;
   const bool answered = read_until(output.get(), sys::monotonic_now() + options.patience, text);
-  // Its context ends with it, which takes the driver a moment. Whoever looked meanwhile would see a process
-  // without a lease.
+  // Its context ends with it, which takes the driver a moment. Whoever looked meanwhile would see a
+  // process without a lease.
   const auto ending = answered ? child->wait(options.patience) : std::nullopt;
   if (!ending) {
     child->kill(SIGKILL);

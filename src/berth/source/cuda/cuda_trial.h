@@ -33,19 +33,20 @@ std::string trouble_of(const CudaTrial& trial);
 struct CudaTrialOptions {
   std::string program = "/proc/self/exe";  ///< that runs as the child
   std::vector<std::string> arguments = {"__cuda-trial"};
-  /// "NAME=VALUE": its whole environment, with the mask of the devices to try; nullopt: that of this process.
+  /// "NAME=VALUE": its whole environment, with the mask of the devices to try; nullopt: that of
+  /// this process.
   std::optional<std::vector<std::string>> environment{};
   bool with_context = false;  ///< also makes a context on the first device of the mask
   std::chrono::milliseconds patience = std::chrono::seconds(20);
 };
 
-/// Starts CUDA in a child, because it can hang or crash, and a process that has started it cannot be forked.
-/// The child is killed when the patience is over. It counts for the lease of the process that calls, as each
-/// child does. Error: `failure` if the child cannot be started.
+/// Starts CUDA in a child, because it can hang or crash, and a process that has started it cannot
+/// be forked. The child is killed when the patience is over. It counts for the lease of the process
+/// that calls, as each child does. Error: `failure` if the child cannot be started.
 Result<CudaTrial> try_cuda(const CudaTrialOptions& options);
 
-/// The child's main: tries, writes what it found to standard output, and ends at once, since a driver's own
-/// clearing up can hang too.
+/// The child's main: tries, writes what it found to standard output, and ends at once, since a
+/// driver's own clearing up can hang too.
 [[noreturn]] void run_cuda_trial(bool with_context);
 
 }  // namespace berth::source

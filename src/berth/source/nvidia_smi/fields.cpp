@@ -12,8 +12,8 @@
 namespace berth::nvidia_smi {
 namespace {
 
-/// Whatever is not a number is one of the many ways to say that there is none: "[N/A]", "[Not Supported]",
-/// "ERR!" …
+/// Whatever is not a number is one of the many ways to say that there is none: "[N/A]", "[Not
+/// Supported]", "ERR!" …
 template <class Number>
 Reading<Number> number(std::string_view text) {
   return number_from_text<Number>(text);

@@ -132,7 +132,8 @@ Result<std::vector<Device>> NvidiaSmiReader::read_devices(ReadingSet readings, s
   return std::unexpected(error_of(printed));
 }
 
-/// nvidia-smi gives up on all devices at the first that it cannot open. Each alone, the others can be read.
+/// nvidia-smi gives up on all devices at the first that it cannot open. Each alone, the others can
+/// be read.
 Result<std::vector<Device>> NvidiaSmiReader::read_one_by_one(ReadingSet readings,
                                                              std::string& driver_version) {
   std::vector<Device> devices;

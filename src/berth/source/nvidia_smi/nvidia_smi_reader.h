@@ -10,8 +10,9 @@
 
 namespace berth::nvidia_smi {
 
-/// Reads the machine through the program nvidia-smi: for where the driver's library cannot be loaded. It says
-/// what that program can say, in the same words as NvmlReader, and memory in whole MiB.
+/// Reads the machine through the program nvidia-smi: for where the driver's library cannot be
+/// loaded. It says what that program can say, in the same words as NvmlReader, and memory in whole
+/// MiB.
 class NvidiaSmiReader : public source::Reader {
  public:
   /// nvidia-smi is stopped when nobody reads from `listener` any more.

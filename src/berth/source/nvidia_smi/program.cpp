@@ -48,8 +48,8 @@ bool is_installed() {
 Result<Printed> run(const std::vector<std::string>& arguments, int listener) {
   // Numbers with a decimal point, and messages that can be recognised.
   setenv("LC_ALL", "C", 1);
-  // The parent of this process may have set SIGCHLD to be ignored, and then the end of a child is not
-  // reported.
+  // The parent of this process may have set SIGCHLD to be ignored, and then the end of a child is
+  // not reported.
   signal(SIGCHLD, SIG_DFL);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return sys::fail_errno("making a pipe to nvidia-smi");

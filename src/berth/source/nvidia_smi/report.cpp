@@ -8,8 +8,9 @@
 namespace berth::nvidia_smi {
 namespace {
 
-/// The text between <name> or <name …> and </name>, for the first such element; `text` goes on behind it. The
-/// report is made by a program and has no element inside one of the same name, comments or CDATA.
+/// The text between <name> or <name …> and </name>, for the first such element; `text` goes on
+/// behind it. The report is made by a program and has no element inside one of the same name,
+/// comments or CDATA.
 std::optional<std::string_view> next_element(std::string_view& text, std::string_view name) {
   const std::string open = "<" + std::string(name);
   const std::string close = "</" + std::string(name) + ">";

@@ -20,8 +20,8 @@ struct ReportedInstance {
   Memory memory;
 };
 
-/// One GPU in the output of `nvidia-smi -q -x`: what its other outputs do not have. Only there are graphics
-/// processes listed, and processes with the MIG instance that they are on.
+/// One GPU in the output of `nvidia-smi -q -x`: what its other outputs do not have. Only there are
+/// graphics processes listed, and processes with the MIG instance that they are on.
 struct ReportedGpu {
   std::string uuid;
   Reading<bool> row_remap_pending;

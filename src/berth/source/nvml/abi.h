@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The part of libnvidia-ml.so.1's binary interface that Berth calls, written from its documentation: names
-// here are ours. Sizes and offsets are those of x86-64 and aarch64 Linux.
+// The part of libnvidia-ml.so.1's binary interface that Berth calls, written from its
+// documentation: names here are ours. Sizes and offsets are those of x86-64 and aarch64 Linux.
 namespace berth::nvml {
 
 /// What every call returns. A plain number: newer drivers add some.

@@ -15,8 +15,8 @@
 namespace berth::nvml {
 namespace {
 
-/// Asks for one device's readings and keeps its state. Once a call says that the device is gone, no other is
-/// made: each could hang.
+/// Asks for one device's readings and keeps its state. Once a call says that the device is gone, no
+/// other is made: each could hang.
 class Questions {
  public:
   Questions(Library& library, Handle handle, Device& device)
@@ -170,8 +170,8 @@ class FieldValues {
   bool told_ = false;
 };
 
-/// A single call has all that newer drivers tell. Values that are missing there are asked for as before there
-/// was this call.
+/// A single call has all that newer drivers tell. Values that are missing there are asked for as
+/// before there was this call.
 void read_health(Questions& questions, bool with_energy) {
   Library& library = questions.library();
   Health& health = questions.device().health;
@@ -388,7 +388,8 @@ std::vector<Device> read_device(Library& library, unsigned index, ReadingSet rea
     read_share(questions, readings);
     return devices;
   }
-  // A split GPU does not tell its utilisation, and its processes only to root; each instance tells its own.
+  // A split GPU does not tell its utilisation, and its processes only to root; each instance tells
+  // its own.
   if (readings.has(ReadingKind::memory)) read_memory(questions);
   if (readings.has(ReadingKind::compute_mode)) read_compute_mode(questions);
   auto instances = read_instances(questions, readings);

@@ -11,8 +11,8 @@
 
 namespace berth::nvml {
 
-/// An entry point under its names, newest first. All names have the same binary interface; what has another
-/// is another Entry. It is looked up when it is first called.
+/// An entry point under its names, newest first. All names have the same binary interface; what has
+/// another is another Entry. It is looked up when it is first called.
 template <class... Parameters>
 struct Entry {
   std::array<const char*, 3> names;

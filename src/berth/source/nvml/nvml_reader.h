@@ -16,8 +16,8 @@ class NvmlReader : public source::Reader {
   using Load = std::function<Result<Library>()>;
   explicit NvmlReader(Load load = Library::load) : load_(std::move(load)) {}
 
-  /// Loads and starts the driver's library, once. Error: `no_driver`, with the remedy; a later call tries
-  /// again.
+  /// Loads and starts the driver's library, once. Error: `no_driver`, with the remedy; a later call
+  /// tries again.
   Result<void> prepare();
   bool found() override { return prepare().has_value() || library_.has_value(); }
   Result<void> read(const source::ReadRequest& request, source::Sink& sink) override;
@@ -32,8 +32,8 @@ class NvmlReader : public source::Reader {
   std::optional<Library> library_;
   bool started_ = false;
   bool no_gpu_ = false;
-  /// Access to all devices went away (a container after `systemctl daemon-reload`): only a new start may
-  /// bring it back.
+  /// Access to all devices went away (a container after `systemctl daemon-reload`): only a new
+  /// start may bring it back.
   bool start_again_ = false;
   XidEvents events_;
   source::UserNames names_;

@@ -9,11 +9,12 @@
 
 namespace berth::nvml {
 
-/// The Error for a return value that concerns the driver as a whole, with the remedy. The one place where a
-/// return value becomes an Error.
+/// The Error for a return value that concerns the driver as a whole, with the remedy. The one place
+/// where a return value becomes an Error.
 Error error_of(Return value);
 
-/// What a return value says of the device that was asked about. nullopt: it concerns only the reading.
+/// What a return value says of the device that was asked about. nullopt: it concerns only the
+/// reading.
 std::optional<DeviceState> state_of(Return value);
 
 /// "GPU is lost (15)".

@@ -61,8 +61,8 @@ Entries read_list(Library& library, Handle device, ListEntry& function, std::siz
   std::size_t capacity = kFirstCapacity;
   std::vector<std::byte> buffer;
   for (int tried = 0; tried < kTries && capacity <= kMostEntries; ++tried) {
-    // The buffer has one entry more than is said to fit: a driver that writes larger ones than its symbols
-    // promise must not write past the end either.
+    // The buffer has one entry more than is said to fit: a driver that writes larger ones than its
+    // symbols promise must not write past the end either.
     buffer.assign((capacity + 1) * kLargestEntry, kCanary);
     auto count = static_cast<unsigned>(capacity);
     const Return outcome = library.call(function, device, &count, static_cast<void*>(buffer.data()));
@@ -74,8 +74,8 @@ Entries read_list(Library& library, Handle device, ListEntry& function, std::siz
   return {{}, kInsufficientSize};
 }
 
-/// R535 before 535.98 wrote 32 bytes an entry where all others write 24. It had confidential computing, and
-/// not yet the function that the larger form was then given to.
+/// R535 before 535.98 wrote 32 bytes an entry where all others write 24. It had confidential
+/// computing, and not yet the function that the larger form was then given to.
 std::size_t size_promised_by_v3(Library& library) {
   const bool quirk = library.has_symbol("nvmlDeviceGetConfComputeMemSizeInfo") &&
                      !library.has_symbol("nvmlDeviceGetRunningProcessDetailList");
@@ -109,8 +109,8 @@ void add(std::vector<Process>& processes, const std::vector<ProcessEntry1>& entr
   }
 }
 
-/// Adds the clients of MPS, which are on a list of their own. Where nothing computes there is no server that
-/// could have any, and the driver is not asked.
+/// Adds the clients of MPS, which are on a list of their own. Where nothing computes there is no
+/// server that could have any, and the driver is not asked.
 Return add_clients_of_mps(Library& library, Handle device, std::vector<Process>& processes) {
   if (processes.empty()) return kSuccess;
   const Entries listed =
@@ -124,8 +124,8 @@ Return add_clients_of_mps(Library& library, Handle device, std::vector<Process>&
   return listed.outcome;
 }
 
-/// Joins a process of the second list with its twin of the first. Both lists tell the memory of all its
-/// contexts.
+/// Joins a process of the second list with its twin of the first. Both lists tell the memory of all
+/// its contexts.
 void join(std::vector<Process>& processes, std::vector<Process> graphics) {
   for (Process& process : graphics) {
     const auto twin =

@@ -71,8 +71,8 @@ unsigned direct_links(const Gpu& from, const Gpu& to) {
   return found == from.links.direct.end() ? 0 : found->second;
 }
 
-/// Through NVSwitch every GPU reaches every other with all its links, so the switch, not the peer, is what
-/// each link names.
+/// Through NVSwitch every GPU reaches every other with all its links, so the switch, not the peer,
+/// is what each link names.
 unsigned switched_links(Library& library, const Gpu& a, const Gpu& b) {
   const unsigned links = std::min(a.links.to_switch, b.links.to_switch);
   if (links == 0) return 0;

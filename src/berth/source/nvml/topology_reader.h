@@ -13,8 +13,8 @@ struct TopologyMember {
   Handle handle;
 };
 
-/// How the GPUs are joined. Slow: some drivers take more than half a second a pair. What a pair does not tell
-/// counts as farthest apart.
+/// How the GPUs are joined. Slow: some drivers take more than half a second a pair. What a pair
+/// does not tell counts as farthest apart.
 Topology read_topology(Library& library, const std::vector<TopologyMember>& members);
 
 }  // namespace berth::nvml

@@ -6,9 +6,9 @@
 
 namespace berth::nvml {
 
-/// The Xids that the driver reports as events while somebody looks again and again. Nobody but root may read
-/// them in the kernel's log, and events are for everybody; but the driver keeps them only for a client that
-/// has registered before.
+/// The Xids that the driver reports as events while somebody looks again and again. Nobody but root
+/// may read them in the kernel's log, and events are for everybody; but the driver keeps them only
+/// for a client that has registered before.
 class XidEvents {
  public:
   /// Takes what has come since the last time. Never waits.

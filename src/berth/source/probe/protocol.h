@@ -8,8 +8,8 @@
 #include "berth/source/reader.h"
 
 // What goes over the pipe to a probe and back. A request is a "berth-read 1" record; its answer a
-// "berth-snapshot 1" record, with a section [progress] before each step that may hang, or a "berth-error 1"
-// record. Records end with the line "end", so nothing else frames them.
+// "berth-snapshot 1" record, with a section [progress] before each step that may hang, or a
+// "berth-error 1" record. Records end with the line "end", so nothing else frames them.
 namespace berth::source {
 
 std::string encode_request(const ReadRequest& request);
@@ -23,8 +23,8 @@ std::string_view to_text(Stage::Kind kind);
 bool read_value(std::string_view text, Stage::Kind& kind);  ///< `driver` for a word that is not known
 void write_progress(RecordWriter& record, const Stage& stage);
 
-/// Error: `failure`, when the Berth that asks is of another version than the program that it asks; says what
-/// to do.
+/// Error: `failure`, when the Berth that asks is of another version than the program that it asks;
+/// says what to do.
 /// "": it does not say.
 Result<void> check_version(std::string_view asking, std::string_view program);
 

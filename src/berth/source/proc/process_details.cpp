@@ -35,8 +35,8 @@ std::string_view after_name(std::string_view stat) {
   return close == std::string_view::npos ? std::string_view{} : stat.substr(close + 1);
 }
 
-/// Whether the thread has run its last instruction. Then only its files and its memory are still given back,
-/// for which the driver may need a moment.
+/// Whether the thread has run its last instruction. Then only its files and its memory are still
+/// given back, for which the driver may need a moment.
 bool is_exiting(std::string_view stat) {
   constexpr unsigned kFlags = 9;
   constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING of the kernel
@@ -44,8 +44,8 @@ bool is_exiting(std::string_view stat) {
   return flags && (*flags & kExiting) != 0;
 }
 
-/// /proc/PID/stat: "4711 (a (strange) name) S 1 …". The name may hold anything, so it ends at the last
-/// parenthesis.
+/// /proc/PID/stat: "4711 (a (strange) name) S 1 …". The name may hold anything, so it ends at the
+/// last parenthesis.
 void read_stat(std::string_view text, Process& process) {
   const std::size_t open = text.find('(');
   const std::size_t close = text.rfind(')');
@@ -59,7 +59,8 @@ void read_stat(std::string_view text, Process& process) {
       sys::booted_at_s() + static_cast<std::int64_t>(*process.start_ticks / ticks_per_second);
 }
 
-/// The real user. The owner of /proc/PID will not do: it is root for a process that may not be dumped.
+/// The real user. The owner of /proc/PID will not do: it is root for a process that may not be
+/// dumped.
 Reading<std::uint32_t> uid_in_status(std::string_view text) {
   const std::size_t at = text.find("\nUid:");
   if (at == std::string_view::npos) return std::nullopt;
@@ -78,8 +79,8 @@ bool is_container_id(std::string_view text) {
   return text.size() == kIdLength && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// The container named by one step of a cgroup's path: "docker-ID.scope", "cri-containerd-ID.scope",
-/// "crio-ID.scope", "libpod-ID.scope", "ID", "lxc.payload.NAME".
+/// The container named by one step of a cgroup's path: "docker-ID.scope",
+/// "cri-containerd-ID.scope", "crio-ID.scope", "libpod-ID.scope", "ID", "lxc.payload.NAME".
 std::string_view container_in_step(std::string_view step) {
   constexpr std::string_view kLxc = "lxc.payload.";
   if (step.starts_with(kLxc)) return step.substr(kLxc.size());

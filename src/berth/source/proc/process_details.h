@@ -9,8 +9,8 @@
 
 namespace berth::source {
 
-/// Adds what /proc tells to the processes that a driver lists. A process that is gone, or that cannot be seen
-/// from here, keeps what the driver said.
+/// Adds what /proc tells to the processes that a driver lists. A process that is gone, or that
+/// cannot be seen from here, keeps what the driver said.
 class ProcessDetails {
  public:
   explicit ProcessDetails(std::string proc = "/proc") : proc_(std::move(proc)) {}
@@ -28,12 +28,12 @@ class ProcessDetails {
   bool missed_some_ = false;
 };
 
-/// The container that a cgroup belongs to, from the text of /proc/PID/cgroup: the id that docker, podman,
-/// containerd or cri-o gave it, or the name of an lxc one. "": none.
+/// The container that a cgroup belongs to, from the text of /proc/PID/cgroup: the id that docker,
+/// podman, containerd or cri-o gave it, or the name of an lxc one. "": none.
 std::string container_in_cgroup(std::string_view text);
 
-/// Whether this process lives in a pid namespace below the machine's own, where a driver's pids may mean
-/// nothing.
+/// Whether this process lives in a pid namespace below the machine's own, where a driver's pids may
+/// mean nothing.
 bool in_nested_pid_namespace(const std::string& proc = "/proc");
 
 }  // namespace berth::source

@@ -76,8 +76,8 @@ Return write_list(const std::vector<ListedProcess>& processes, std::size_t size,
   if (room < processes.size()) return kInsufficientSize;
   auto* bytes = static_cast<unsigned char*>(buffer);
   for (const ListedProcess& process : processes) {
-    // Beyond the first part: ids of MIG instances, which are all ones where there are none, then protected
-    // memory.
+    // Beyond the first part: ids of MIG instances, which are all ones where there are none, then
+    // protected memory.
     std::memset(bytes, 0, size);
     std::memset(bytes + 16, 0xFF, size >= 24 ? 8 : 0);
     std::memcpy(bytes, &process.pid, sizeof process.pid);

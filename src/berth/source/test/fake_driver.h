@@ -9,8 +9,8 @@
 
 namespace berth::nvml {
 
-/// A driver of plain functions that a test sets up entry by entry. What is not set up, the library does not
-/// have. It is one object, as a real library is, and reset by making a new FakeDriver.
+/// A driver of plain functions that a test sets up entry by entry. What is not set up, the library
+/// does not have. It is one object, as a real library is, and reset by making a new FakeDriver.
 class FakeDriver {
  public:
   struct Gpu {

@@ -1,4 +1,5 @@
-// The probe is played by the shell here: what is tested is how its caller bears what a probe may do.
+// The probe is played by the shell here: what is tested is how its caller bears what a probe may
+// do.
 #include "berth/source/probe_source.h"
 
 #include <doctest/doctest.h>
@@ -204,7 +205,8 @@ TEST_CASE("while a probe hangs no second one is started, and its memory ends wit
   CHECK_FALSE(fs::exists(folder.path() + "/started"));
   CHECK(first->read(ReadingKind::memory)->stale_reason);
 
-  // The shell ends when its input does. Its lock ends with it; only then can the file be locked here.
+  // The shell ends when its input does. Its lock ends with it; only then can the file be locked
+  // here.
   const std::string memory = folder.path() + "/stuck-probe." + std::to_string(geteuid());
   first = std::unexpected(Error{});
   CHECK(std::system(("flock -w 10 " + memory + " true").c_str()) == 0);

@@ -71,7 +71,8 @@ inline std::vector<ForeignLock> foreign_locks(LeaseStore& store) {
   return store.look(Extent::leases, store.see_locks())->foreign_locks;
 }
 
-/// A process that holds a lease on `uuid` until it is killed. It never ends its objects in good order.
+/// A process that holds a lease on `uuid` until it is killed. It never ends its objects in good
+/// order.
 inline std::function<bool()> hold(const Lab& lab, const std::string& uuid) {
   return [&lab, uuid] {
     auto* store = lab.open().release();

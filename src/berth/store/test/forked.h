@@ -12,7 +12,8 @@
 
 namespace berth {
 
-/// A real process for a test. It does its work, says that it is ready, and stays until it is killed.
+/// A real process for a test. It does its work, says that it is ready, and stays until it is
+/// killed.
 class Forked {
  public:
   /// `work` gives whether it succeeded. `uid`: whom to become first; needs root.

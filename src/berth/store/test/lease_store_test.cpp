@@ -1,5 +1,5 @@
-// One suite for every store. A row of the table says how to make a store, a second client of it, and how to
-// kill.
+// One suite for every store. A row of the table says how to make a store, a second client of it,
+// and how to kill.
 
 #include "berth/store/lease_store.h"
 

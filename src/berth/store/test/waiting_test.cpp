@@ -48,8 +48,8 @@ class Queue {
   std::unique_ptr<DirectoryStore> store_ = *DirectoryStore::open({path_, DirectoryOrigin::environment});
 };
 
-/// What `sleep` gives when this comes to pass in another process as soon as this one sleeps. What has
-/// happened before a sleep is seen without being woken.
+/// What `sleep` gives when this comes to pass in another process as soon as this one sleeps. What
+/// has happened before a sleep is seen without being woken.
 Woken while_asleep(const std::function<void()>& event, const std::function<Woken()>& sleep) {
   const pid_t sleeper = ::getpid();
   const pid_t other = ::fork();
@@ -129,7 +129,8 @@ TEST_CASE("the first in line watches the ticket of the lease, whatever becomes o
   const Queue queue;
   const auto lease = queue.join(take);
   const auto waiter = queue.join(stay);
-  // This process keeps the descriptors, as a child of the job would, and with them the device's file open.
+  // This process keeps the descriptors, as a child of the job would, and with them the device's
+  // file open.
   CHECK(wakes(*waiter, lease->ticket().id, [&] { lease->release(); }));
 }
 

@@ -36,12 +36,13 @@ struct ComplianceReport {
                                    ///< known
 };
 
-/// Judges `lease` by the processes on the devices, as `facts.process_leases` attributes them. Processes that
-/// only draw do not count. GPUs that are split by MIG are left out, because their instances count. If a
-/// process of the lease is on a device that the lease does not have, the result is `strays`, whatever else is
-/// seen. If a device does not tell its processes, the result is `unknown`, because the job may be there. It
-/// is `unknown` also if no process of the lease is seen, but a nameless process is on one of its devices. A
-/// process that belongs to several leases may be on the devices of each.
+/// Judges `lease` by the processes on the devices, as `facts.process_leases` attributes them.
+/// Processes that only draw do not count. GPUs that are split by MIG are left out, because their
+/// instances count. If a process of the lease is on a device that the lease does not have, the
+/// result is `strays`, whatever else is seen. If a device does not tell its processes, the result
+/// is `unknown`, because the job may be there. It is `unknown` also if no process of the lease is
+/// seen, but a nameless process is on one of its devices. A process that belongs to several leases
+/// may be on the devices of each.
 ComplianceReport compliance_of(const Ticket& lease, const Ledger& ledger, const Facts& facts);
 
 /// What the job of a share uses on a device beyond its promise.
@@ -49,12 +50,13 @@ struct Overrun {
   const Device* device = nullptr;
   std::uint64_t used_bytes = 0;
 };
-/// The device on which the job uses the most beyond its promise. nullopt: it keeps its promise everywhere, or
-/// has whole devices.
+/// The device on which the job uses the most beyond its promise. nullopt: it keeps its promise
+/// everywhere, or has whole devices.
 std::optional<Overrun> overrun_of(const Ticket& lease, const ComplianceReport& report);
 
-/// Whether no process of the leases that hold the device computes on it at this moment. Absent: nobody has
-/// leased the device, or it does not tell. `holding`: as leases_holding(), here and below.
+/// Whether no process of the leases that hold the device computes on it at this moment. Absent:
+/// nobody has leased the device, or it does not tell. `holding`: as leases_holding(), here and
+/// below.
 Reading<bool> is_idle(const Device& device, const std::vector<const Ticket*>& holding, const Facts& facts);
 
 /// Remembers, look after look, since when leased devices are idle. One look cannot tell that.
@@ -63,9 +65,9 @@ class IdleTimes {
   void look(const Ledger& ledger, const Facts& facts);
   /// Takes over what another process has seen: the device has been idle since `since_s`.
   void adopt(const Device& device, const std::vector<const Ticket*>& holding, std::int64_t since_s);
-  /// Since when the device is idle, in seconds since the epoch: the first look that saw it idle after a look
-  /// that saw it in use. If it was granted between two looks and never seen in use: the grant. Absent: not
-  /// idle, or not known.
+  /// Since when the device is idle, in seconds since the epoch: the first look that saw it idle
+  /// after a look that saw it in use. If it was granted between two looks and never seen in use:
+  /// the grant. Absent: not idle, or not known.
   Reading<std::int64_t> since(const Device& device, const std::vector<const Ticket*>& holding) const;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace berth {
 
-/// How a job is to end, which depends on who wants it to end. `grace`: the time between the last SIGTERM and
-/// SIGKILL.
+/// How a job is to end, which depends on who wants it to end. `grace`: the time between the last
+/// SIGTERM and SIGKILL.
 
 /// `berth release`, or SIGTERM to `berth run`. The job is asked, so there is no SIGKILL.
 struct ReleaseWish {};
@@ -43,7 +43,8 @@ struct AllAsked {
 };
 using JobEnd = std::variant<CommandRuns, RestLeftBehind, CommandAsked, AllAsked>;
 
-/// What is to be done now. No process gets SIGTERM twice, unless somebody asks for the release once more.
+/// What is to be done now. No process gets SIGTERM twice, unless somebody asks for the release once
+/// more.
 enum class EndAction {
   nothing,
   ask_command,  ///< SIGTERM to the command, also if it has got it

@@ -4,8 +4,8 @@
 
 namespace berth {
 
-/// The steps to the end of a lease that has a time limit, by a clock that counts from the grant and that
-/// nobody can set.
+/// The steps to the end of a lease that has a time limit, by a clock that counts from the grant and
+/// that nobody can set.
 enum class TimeDue {
   none,  ///< nothing is due
   warn,  ///< its user is warned that it will end

@@ -15,8 +15,8 @@
 namespace berth::sys::process_title_test {
 namespace {
 
-/// How a fork of this process is shown that calls itself so, and whether its environment is still what it
-/// was.
+/// How a fork of this process is shown that calls itself so, and whether its environment is still
+/// what it was.
 struct Shown {
   std::string command;
   bool keeps_environment = false;

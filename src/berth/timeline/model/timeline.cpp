@@ -21,8 +21,8 @@ std::string owner_of(const std::string& user, Reading<std::uint32_t> uid) {
   return user.empty() && uid ? "uid " + std::to_string(*uid) : user;
 }
 
-/// About when a lease without a time limit ends. A day is as long as anything is expected to last, so it
-/// means "a day or more". Of one that has outlasted the others nothing is known any more.
+/// About when a lease without a time limit ends. A day is as long as anything is expected to last,
+/// so it means "a day or more". Of one that has outlasted the others nothing is known any more.
 std::optional<std::int64_t> expected_end_of(const Ticket& lease, std::int64_t now_s) {
   if (lease.time_s || !lease.expected_s || *lease.expected_s >= kMostExpectedS) return std::nullopt;
   if (expected_by(lease) != ExpectedBy::runs) return std::nullopt;

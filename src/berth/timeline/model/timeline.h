@@ -10,8 +10,8 @@
 #include "berth/lab_queue/model/host.h"
 #include "berth/verdict/ledger.h"
 
-// Who had each device of a machine, who has it, and who will have it about when. Page, `berth timeline` and
-// `berth top` draw this one value.
+// Who had each device of a machine, who has it, and who will have it about when. Page, `berth
+// timeline` and `berth top` draw this one value.
 namespace berth {
 
 enum class BarKind {
@@ -40,8 +40,8 @@ struct TimelineBar {
   std::uint32_t uid = 0;       ///< of its owner, while it lives
   bool whole = true;           ///< false: a share of the device
   bool yields = false;
-  /// Of a lease that is `open`: about when it ends, as earlier runs of the same thing did. It may go on, and
-  /// nothing ends by it. nullopt: nobody knows.
+  /// Of a lease that is `open`: about when it ends, as earlier runs of the same thing did. It may
+  /// go on, and nothing ends by it. nullopt: nobody knows.
   std::optional<std::int64_t> expected_s{};
 
   bool operator==(const TimelineBar&) const = default;
@@ -102,8 +102,8 @@ struct TimelineSpan {
 /// How many steps of loads a timeline has at most.
 inline constexpr std::int64_t kTimelinePoints = 73;
 
-/// Pure. `past`: of the last back_s, with loads where those are known; nullptr: no history is kept. What
-/// lives now is told by the report alone, because a history knows it only from its last look.
+/// Pure. `past`: of the last back_s, with loads where those are known; nullptr: no history is kept.
+/// What lives now is told by the report alone, because a history knows it only from its last look.
 Timeline timeline_of(const HostReport& report, const RecordedLeases* past, const TimelineSpan& span);
 
 }  // namespace berth

@@ -27,8 +27,8 @@ TimelineBar bar(BarKind kind, BarEnd end, std::int64_t from_s, std::int64_t unti
           .uid = uid};
 }
 
-/// Two hours each way: bob's lease to its limit, ada's idle one without, a free GPU, an outsider, a lost
-/// card.
+/// Two hours each way: bob's lease to its limit, ada's idle one without, a free GPU, an outsider, a
+/// lost card.
 Timeline of_all_kinds() {
   Timeline line{.from_s = kNoon - 2 * kHour, .now_s = kNoon, .to_s = kNoon + 2 * kHour, .step_s = 600};
   for (unsigned i = 0; i < 5; ++i) {

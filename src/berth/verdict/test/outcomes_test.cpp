@@ -553,13 +553,14 @@ TEST_CASE("whatever a file says, the answer is about devices that are there and 
       }));
 }
 
-/// A month on a machine of four GPUs: arrays of 40 tasks, one after the other, by the rule as it is.
+/// A month on a machine of four GPUs: arrays of 40 tasks, one after the other, by the rule as it
+/// is.
 class Month {
  public:
   explicit Month(unsigned seed) : random_(seed) {}
 
-  /// How many times a device was passed over in so many runs. `fate`: of a task of this array, how long it
-  /// takes and how it ends.
+  /// How many times a device was passed over in so many runs. `fate`: of a task of this array, how
+  /// long it takes and how it ends.
   template <class Fate>
   int passings(int runs, Fate fate) {
     for (int begun = 0; begun < runs; ++begun)

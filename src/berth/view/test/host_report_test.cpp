@@ -223,8 +223,8 @@ const HostReport& report_in(const ReportedHosts& told) {
   return *told.hosts[0].report;
 }
 
-/// Every value of a document by its place, "/devices/0/memory/kind", with what is the same of each in a list
-/// once.
+/// Every value of a document by its place, "/devices/0/memory/kind", with what is the same of each
+/// in a list once.
 void places_in(const Json& json, const std::string& place,
                std::map<std::string, std::vector<std::string>>& found) {
   if (json.is_object()) {

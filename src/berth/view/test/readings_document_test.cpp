@@ -1,5 +1,5 @@
-// What is written from the table of readings is what it was written from: docs/readings.md, the devices of
-// docs/schema/list.json and web/src/readings.ts. `./dev readings` writes them anew.
+// What is written from the table of readings is what it was written from: docs/readings.md, the
+// devices of docs/schema/list.json and web/src/readings.ts. `./dev readings` writes them anew.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
-// What is written from the table of requests is what it was written from: docs/requests.md, a table of
-// docs/manual.md, the requests in docs/schema and python/berth/_request_fields.py. `./dev readings` writes
-// them anew.
+// What is written from the table of requests is what it was written from: docs/requests.md, a table
+// of docs/manual.md, the requests in docs/schema and python/berth/_request_fields.py. `./dev
+// readings` writes them anew.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -90,8 +90,8 @@ PythonForm python_form(RequestValue kind) {
   return {};
 }
 
-/// Arguments that have a place of their own in a signature: they come first, take functions, or have been
-/// there longest.
+/// Arguments that have a place of their own in a signature: they come first, take functions, or
+/// have been there longest.
 bool is_in_signature(Face face, std::string_view name) {
   constexpr std::array<std::string_view, 6> kOfCalls{"n", "where", "order", "memory", "shared", "time"};
   constexpr std::array<std::string_view, 6> kOfJobs{"gpus", "where", "memory", "free", "time", "yield_"};

@@ -10,8 +10,8 @@ import zipfile
 
 import pytest
 from agent import Agent
+from packages import ROOT, only, output
 from simulated_machine import BUILD, Machine
-from test_package import ROOT, only, output
 
 pytestmark = [pytest.mark.package, pytest.mark.release_only]
 

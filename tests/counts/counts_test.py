@@ -110,7 +110,8 @@ def system_calls_by_process(machine: Machine, *command, **options):
     return list(calls.values())
 
 
-# Of the loader, once the C library is mapped: its thread is made, relocated pages are closed, its cache is let go.
+# Of the loader, once the C library is mapped: its thread is made, relocated pages are closed, its
+# cache is let go.
 LAST_OF_THE_LOADER = ("set_robust_list(", "rseq(", "mprotect(", "prlimit64(", "munmap(")
 
 

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.release_only
 
 # Calls that may come at any moment.
 A_TICK = 8
-# File operations of one look by the first in line: an end that is seen in two events makes two looks.
+# File operations of one look by the first in line: an end that is seen in two events makes two
+# looks.
 LOOK = 30
 # A waiter looks up every few seconds. Of so many releases at least one falls between two ticks.
 RELEASES = 4
@@ -201,7 +202,8 @@ def test_a_wait_takes_the_same_file_operations_in_a_queue_of_10_and_of_1000(one)
         assert abs(many[part].total() - few[part].total()) <= LOOK, (part, few, many)
 
 
-# What tickets say by response ratio, of such a length that none of them goes past one who came before.
+# What tickets say by response ratio, of such a length that none of them goes past one who came
+# before.
 BY_RATIO = {
     "limits": "expected=21600\nlongest_wait=1814400\n",
     "runs": "expected=86400\nlikely=86400\nlongest_wait=1814400\n",

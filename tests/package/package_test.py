@@ -7,24 +7,16 @@ import re
 import subprocess
 
 import pytest
+from packages import ROOT, only, output
 from simulated_machine import BUILD, Machine
 
 pytestmark = [pytest.mark.package, pytest.mark.release_only]
 
-ROOT = pathlib.Path(__file__).parents[2]
 NEWEST_GLIBC = (2, 34)
-# The project has no mail host, and its list of changes is for people: the package goes to no archive.
+# The project has no mail host, and its list of changes is for people: the package goes to no
+# archive.
 UNFIT_TAGS = "bogus-mail-host,syntax-error-in-debian-changelog"
 LOADED = {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
-
-
-def output(*command, **options) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300, **options).stdout
-
-
-def only(pattern: str) -> pathlib.Path:
-    (found,) = (ROOT / "dist").glob(pattern)
-    return found
 
 
 @pytest.fixture(scope="module")

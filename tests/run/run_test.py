@@ -390,7 +390,8 @@ def test_exec_leaves_no_parent_and_the_lease_ends_with_the_command(make_machine)
 # Signals
 
 
-# Waits for them instead of handling them: a signal just before a Python program falls asleep is handled when it wakes.
+# Waits for them instead of handling them: a signal just before a Python program falls asleep is
+# handled when it wakes.
 COUNT_SIGNALS = """
 import os, signal
 numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGCONT}
