@@ -1,6 +1,7 @@
 """`berth exclude` takes GPUs out until root includes them."""
 
 import os
+import time
 
 import pytest
 from jobs import holder, waiter
@@ -28,15 +29,18 @@ def test_a_gpu_that_is_excluded_is_granted_to_nobody_and_says_why_until_it_is_in
     assert "by hand" in machine.berth("why").out
 
 
-def test_whoever_excludes_is_told_of_requests_that_wait_by_the_rules_of_before(make_machine):
-    machine = make_machine("1xA100")
-    holder(machine)
-    waiter(machine)
-    said = machine.berth("exclude", "0", "--because", "its fan").err
-    assert said.startswith(
-        "berth: 1 request waits already, by the rules of before, and may still get this GPU; "
-    )
-    assert machine.berth("include", "0").status == 0
+def test_a_request_that_waits_does_not_get_what_is_excluded_meanwhile(make_machine):
+    machine = make_machine("2xA100")
+    first, second = holder(machine, "--devices", "0"), holder(machine, "--devices", "1")
+    waiting = waiter(machine)
+    assert machine.berth("exclude", "0", "--because", "its fan").status == 0
+    first.ends()
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        assert not waiting.has_started()
+        time.sleep(0.05)
+    second.ends()
+    assert waiting.starts() == "1"
 
 
 @pytest.mark.parametrize(

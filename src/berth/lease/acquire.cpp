@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "berth/lease/earlier_runs.h"
+#include "berth/lease/exclusions.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"
@@ -89,6 +90,8 @@ class Acquirer {
 
   Done perform(const Look& wanted) {
     options_.locks = wanted.locks;
+    if (auto excluded = own_ ? exclusions_.next() : std::nullopt)
+      options_.policy.excluded = *std::move(excluded);
     if (wanted.fresh) source_.close();
     const auto opened = source_.open();
     if (!opened) return LookFailed{opened.error(), true};
@@ -423,6 +426,7 @@ class Acquirer {
   std::vector<Moment> lasted_s_;
   const OnWait& on_wait_;
   LookOptions options_;
+  ExclusionNews exclusions_{options_.site_files};
   State state_;
   World world_;                           ///< what of the last look is not in the state
   std::int64_t changes_ = 0;              ///< of the leases, before the last look or decision

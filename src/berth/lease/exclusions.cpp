@@ -9,7 +9,6 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
-#include "berth/lease/site_file.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 
@@ -80,6 +79,19 @@ Result<bool> end_exclusion(const std::string& path, const std::vector<std::strin
     return false;
   BERTH_DO(write_exclusions(path, excluded));
   return true;
+}
+
+std::optional<std::vector<ExcludedDevice>> ExclusionNews::next() {
+  if (paths_.excluded.empty()) return std::nullopt;
+  struct stat status{};
+  std::array<std::int64_t, 3> now{};
+  if (::stat(paths_.excluded.c_str(), &status) == 0)
+    now = {static_cast<std::int64_t>(status.st_ino), status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+  if (now == seen_) return std::nullopt;
+  auto files = read_site_files(paths_);
+  if (!files) return std::nullopt;
+  seen_ = now;
+  return std::move(files->policy.excluded);
 }
 
 }  // namespace berth::leasing

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/lease/site_file.h"
 #include "berth/verdict/site_policy.h"
 
 namespace berth::leasing {
@@ -19,5 +23,19 @@ Result<void> exclude(const std::string& path, const std::vector<std::string>& uu
 
 /// Ends that for these devices. False: none of them was taken out so. Error: `failure`, likewise.
 Result<bool> end_exclusion(const std::string& path, const std::vector<std::string>& uuids);
+
+/// For a request that waits: what `berth exclude` and `include` have written meanwhile.
+class ExclusionNews {
+ public:
+  explicit ExclusionNews(SiteFilePaths paths) : paths_(std::move(paths)) {}
+
+  /// All that is excluded by the site and by the user. nullopt: the file is as at the last call, or
+  /// there was none and is none; or a site file cannot be read, and what held before goes on.
+  std::optional<std::vector<ExcludedDevice>> next();
+
+ private:
+  SiteFilePaths paths_;
+  std::array<std::int64_t, 3> seen_{};  ///< the file, and when it was written; zeros: there is none
+};
 
 }  // namespace berth::leasing

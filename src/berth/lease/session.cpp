@@ -205,8 +205,9 @@ Result<Session> Session::open(SourceAccess source, MaskUse mask, const store::Wa
 }
 
 Result<Session> Session::open_at(Domain domain, SourceAccess source, MaskUse mask) {
-  BERTH_LET(auto files, read_site_files(standard_site_file_paths()));
   LookOptions options;
+  options.site_files = standard_site_file_paths();
+  BERTH_LET(auto files, read_site_files(options.site_files));
   options.policy = std::move(files.policy);
   if (mask == MaskUse::inherit) options.masks = domain.masks;
   options.requester = kThisProcess;
