@@ -49,7 +49,7 @@ hidden_mib = 700
 def blurred(text: str) -> str:
     """Without what differs from run to run, and without the columns that it moves."""
     text = re.sub(rf"\b(ada|bob|{getpass.getuser()})\b", "USER", text)
-    text = re.sub(r"\b\d+ (s|min|h)\b|\b\d\d:\d\d\b", "TIME", text)
+    text = re.sub(r"\b\d+ (s|min|h)\b|\b(\d+ [A-Z][a-z]{2} )?\d\d:\d\d\b", "TIME", text)
     text = re.sub(r"^[0-9a-f]{6}(?=  )|(?<=lease )[0-9a-f]{6}\b", "LEASE", text, flags=re.MULTILINE)
     text = re.sub(r"\b\d{2,}  USER|(?<=pid )\d+|(?<=TIME  )\d{2,}", "PID USER", text)
     return re.sub(r" +", " ", text)

@@ -5,6 +5,7 @@ import re
 import signal
 
 import pytest
+from clock import told_time
 from jobs import Job, eventually, holder, waiter
 
 
@@ -201,8 +202,9 @@ def test_the_hours_say_about_when_a_lease_without_a_limit_ends(make_machine):
     assert (bar["end"], bar["expected_s"] - bar["from_s"]) == ("open", 900)
     assert (document["next"]["at_s"], document["next"]["expected"]) == (bar["expected_s"], True)
     told = machine.berth("timeline").out
-    assert re.search(r"You have GPU 0 until about \d\d:\d\d\.", told)
-    assert re.search(r"Next: GPU 0, about \d\d:\d\d, going by earlier runs\.", told)
+    end = re.escape(told_time(bar["expected_s"]))
+    assert re.search(rf"You have GPU 0 until about {end}\.", told)
+    assert re.search(rf"Next: GPU 0, about {end}, going by earlier runs\.", told)
     assert "╍" in told.split("to its limit")[0]
     held.ends()
 

@@ -166,7 +166,7 @@ def test_no_bad_agent_is_more_than_a_row_with_its_error(machine, agent, document
     hub = Hub(machine, *bad, f"good=http://127.0.0.1:{agent.port}")
     seen = hub.sees("good")["seen_s"]
     for name, (_, words) in worlds.items():
-        error = hub.error(name)
+        error = hub.error(name, is_late=words.startswith("no answer"))
         assert words in error, name
         assert hub.row(name)["state"] == "down"
         assert hub.row(name)["snapshot"] is None

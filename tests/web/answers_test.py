@@ -111,7 +111,7 @@ STATES = {
     "one waits, and it is known until when": State(
         held_and_waiting(("-n", "2", "--time", "2h"), ("--time", "1h")),
         "0 of 2",
-        f"Next: GPU 0, about {TIME}",
+        rf"Next: GPU 0, about {TIME}; requests that wait come first\.",
         rf"; you are first, about {TIME}\.",
         IDLE,
         rf"1 waits: \w+ for 1 GPU about {TIME}\.",
@@ -127,7 +127,7 @@ STATES = {
     "one is kept for a large request": State(
         held_and_waiting(("--time", "2h"), ("-n", "2")),
         "0 of 2",
-        f"Next: GPU 0, about {TIME}",
+        rf"Next: GPU 0, about {TIME}; requests that wait come first\.",
         rf"; you are first, about {TIME}\.",
         IDLE,
         rf"1 waits: \w+ for 2 GPUs about {TIME}\.",

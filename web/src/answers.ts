@@ -53,7 +53,8 @@ function placed({ host, device }: DeviceView, isOne: boolean): string {
 export function nextSentence(next: NextEnd | null, fleet: Fleet, isOne: boolean): string {
   if (next !== null) {
     const why = next.expected ? ", going by earlier runs" : "";
-    return `Next: ${placed(next.device, isOne)}, ${about(Math.max(next.at, serverNow()))}${why}.`;
+    const whose = fleet.waiters.length > 0 ? "; requests that wait come first" : "";
+    return `Next: ${placed(next.device, isOne)}, ${about(Math.max(next.at, serverNow()))}${why}${whose}.`;
   }
   if ((fleet.counts.get("leased") ?? 0) + (fleet.counts.get("idle") ?? 0) > 0)
     return "Next: not known, since no lease has a time limit.";

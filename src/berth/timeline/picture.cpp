@@ -97,9 +97,10 @@ std::string free_sentence(const Timeline& line, const Style& style) {
           : fmt::format("{} of {} {} free: GPU {}.", free.size(), gpus, free.size() == 1 ? "is" : "are",
                         first_of(free, 8, [](const TimelineRow* row) { return printable(row->label); }));
   if (line.next)
-    return text + fmt::format(" Next: GPU {}, about {}{}.", printable(line.next->label),
+    return text + fmt::format(" Next: GPU {}, about {}{}{}.", printable(line.next->label),
                               clock_time(line.next->at_s, style),
-                              line.next->expected ? ", going by earlier runs" : "");
+                              line.next->expected ? ", going by earlier runs" : "",
+                              line.queue.empty() ? "" : "; requests that wait come first");
   if (is_any_leased) return text + " Next: not known, since no lease has a time limit.";
   return text + (line.rows.empty() ? "" : " Nobody has one.");
 }
@@ -127,9 +128,9 @@ std::string own_sentence(const Timeline& line, std::uint32_t uid, const Style& s
   for (const TimelineRow& row : line.rows) {
     for (const TimelineBar& bar : row.bars) {
       if (!is_live_lease(bar) || !is_of(bar, uid)) continue;
-      std::string end = end_of(bar, style);
+      const std::string end = end_of(bar, style);
       auto same = std::ranges::find(ends, end, &decltype(ends)::value_type::first);
-      if (same == ends.end()) same = ends.insert(same, {std::move(end), {}});
+      if (same == ends.end()) same = ends.insert(same, {end, {}});
       same->second.push_back(printable(row.label));
     }
   }

@@ -65,10 +65,11 @@ std::size_t count_of(std::string_view text, std::string_view shape) {
 
 TEST_CASE("the first questions are answered in a sentence each") {
   CHECK(answers(of_all_kinds(), kAda, kStyle) ==
-        std::vector<std::string>{"1 of 5 GPUs is free: GPU 2. Next: GPU 0, about 13:00.",
-                                 "You have GPU 1; you are second, at a time that nobody knows yet.",
-                                 "Leased and idle: GPU 1 (ada, 40 min).",
-                                 "2 wait: eve for 2 GPUs about 13:00, you for 1 GPU (no time known)."});
+        std::vector<std::string>{
+            "1 of 5 GPUs is free: GPU 2. Next: GPU 0, about 13:00; requests that wait come first.",
+            "You have GPU 1; you are second, at a time that nobody knows yet.",
+            "Leased and idle: GPU 1 (ada, 40 min).",
+            "2 wait: eve for 2 GPUs about 13:00, you for 1 GPU (no time known)."});
   Timeline none{.from_s = kNoon - 1, .now_s = kNoon, .to_s = kNoon + 1};
   none.rows.push_back({.uuid = "a", .label = "0", .free = true});
   CHECK(answers(none, kAda, kStyle) == std::vector<std::string>{"1 of 1 GPU is free: GPU 0. Nobody has one.",
@@ -102,7 +103,10 @@ TEST_CASE("what is expected is said as that, and its shape is not that of a limi
   line.rows[1].bars[0].expected_s = kNoon + kHour;
   line.next = NextEnd{test::uuid_of(1), "1", kNoon + kHour, true};
   const auto told = answers(line, kAda, kStyle);
-  CHECK(told[0] == "1 of 5 GPUs is free: GPU 2. Next: GPU 1, about 13:00, going by earlier runs.");
+  CHECK(
+      told[0] ==
+      "1 of 5 GPUs is free: GPU 2. Next: GPU 1, about 13:00, going by earlier runs; requests that wait come "
+      "first.");
   CHECK(told[1].starts_with("You have GPU 1 until about 13:00;"));
   for (const bool ascii : {false, true}) {
     const std::string row = line_text(picture(line, kAda, kStyle, ascii)[2]);
