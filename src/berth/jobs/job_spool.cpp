@@ -547,7 +547,7 @@ std::vector<pid_t> JobSpool::left_of(TaskId id, const TaskStanding& standing) co
   for (const pid_t below : leasing::left_below(runner)) {
     if (std::ranges::find(left, below) == left.end()) left.push_back(below);
   }
-  // What `berth` starts for itself has its descriptors for a moment.
+  // A process that `berth` starts for itself has its descriptors for a moment.
   std::erase_if(left, leasing::serves_berth);
   return left;
 }
