@@ -194,7 +194,7 @@ class Run {
                           !options_.shell);
     RunSampling sampling(lease, session.domain(), options_.lease.request.source, sampling_);
     sampling.go_on();
-    // Two shares do not take the same.
+    // The counter of a card does not say which of its shares used the energy.
     EnergyAtStart energy(lease.ticket().shared ? std::vector<std::string>() : lease.ticket().devices,
                          options_.lease.request.source);
     std::optional<sys::JobEnding> ending;
