@@ -5,7 +5,7 @@ import type { Timeline, TimelineBar, TimelineRow } from "../api";
 import { serverNow, slowNow } from "../clock";
 import { openDevice } from "../details";
 import { fleet, hostView, isOne, order } from "../fleet";
-import { isHostShown, isNarrowed, isShown } from "../narrowing";
+import { isHostShown, isNarrowed, isShown, isWaiterShown } from "../narrowing";
 import { type DeviceView, deviceKey, type HostView } from "../state";
 import { useTimeline } from "../timelines";
 import { age, counted, moment } from "../words";
@@ -119,9 +119,11 @@ function Bar({
     ...(bar.expected_s != null && { "--sure": `${(100 * (scale.at(bar.expected_s) - left)) / width}%` }),
   };
   const isIdle = bar.kind === "lease" && bar.end !== "over" && row.idle;
+  // Its limit is not in the picture, so no edge may stand for it.
+  const isBeyond = bar.until_s > line.to_s;
   return (
     <span
-      class={`bar is-${bar.kind} is-${bar.end} ${isIdle ? "is-idle" : ""}`}
+      class={`bar is-${bar.kind} is-${bar.end} ${isIdle ? "is-idle" : ""} ${isBeyond ? "is-beyond" : ""}`}
       style={style}
       title={wordsOf(bar, line.now_s)}
     >
@@ -199,23 +201,30 @@ function Hours({ line, scale }: { line: Timeline; scale: Scale }) {
 }
 
 function Queue({ line, scale }: { line: Timeline; scale: Scale }) {
-  const { shown, more } = useFold("timeline queue", line.queue, 4);
-  if (line.queue.length === 0) return null;
+  // A filter knows more of a waiter than a timeline tells, so it goes by the queue of the page.
+  const waiters = isNarrowed.value
+    ? new Set(fleet.value.waiters.filter(isWaiterShown).map(({ waiter }) => waiter.id))
+    : null;
+  const queue = waiters === null ? line.queue : line.queue.filter(({ id }) => waiters.has(id));
+  const { shown, more } = useFold("timeline queue", queue, 4);
+  if (queue.length === 0) return null;
   return (
     <>
       <ol class="tl-queue" aria-label="From about when the requests that wait start">
-        {shown.map((waiter, i) => {
+        {shown.map((waiter) => {
           const left = waiter.starts_at_s === null ? null : scale.at(waiter.starts_at_s);
           const when =
             waiter.starts_at_s === null ? "no time known" : `about ${moment(waiter.starts_at_s, line.now_s)}`;
           const bar = left !== null && left < 100;
           return (
             <li key={waiter.id} class="tl-row">
-              <span class="tl-name">{i + 1}.</span>
+              <span class="tl-name">{line.queue.indexOf(waiter) + 1}.</span>
               <span class="tl-track" aria-hidden="true">
                 {bar && (
                   <span
-                    class={`bar is-reservation is-${waiter.until_s === null ? "open" : "limit"}`}
+                    class={`bar is-reservation is-${waiter.until_s === null ? "open" : "limit"} ${
+                      (waiter.until_s ?? 0) > line.to_s ? "is-beyond" : ""
+                    }`}
                     style={{
                       left: `${left}%`,
                       width: `${Math.max(0.3, scale.at(waiter.until_s ?? line.to_s) - left)}%`,
