@@ -126,11 +126,15 @@ run_part_adding() { suite=tests/adding program_tests program-adding release; }
 
 run_part_model() { check model tests/model/run --quick || true; }
 
-run_part_lint() {
+run_part_text() {
   check lint-format lint_format || true
   check lint-shell lint_shell || true
   check lint-python lint_python || true
   check lint-page lint_page || true
+}
+
+run_part_lint() {
+  run_part_text
   check lint-tidy lint_tidy "$@" || true
 }
 
@@ -172,8 +176,8 @@ run_part_wheels() {
 # The whole, in two lanes: tests of the program wait most of the time, and beside them whatever
 # computes is built and looked at, at a lower priority. Each test of the program runs once: under
 # the sanitizers, or, where it is marked so, as the build that ships. Unit tests run under the
-# sanitizers alone. `./dev test --all` runs all of them as the build that ships, too, and a host
-# with threads under TSan.
+# sanitizers alone. `./dev test --all` runs all of them as the build that ships, too, a host with
+# threads under TSan, and clang-tidy, which reads as long as half a build takes.
 run_part_whole() {
   check build-release build release || return 0
   compute_beside &
@@ -191,13 +195,13 @@ compute_beside() {
   renice -n 5 -p "$BASHPID" >/dev/null
   if check build-debug build debug all unit_tests; then unit_tests_debug; fi
   # The model keeps one core busy.
-  for part in model lint; do "run_part_$part" & done
+  for part in model text; do "run_part_$part" & done
   wait
 }
 
 cmd_test() {
   local parts=("$@") part
-  if [[ ${1-} == --all ]]; then parts=(whole release tsan); fi
+  if [[ ${1-} == --all ]]; then parts=(whole release tsan lint); fi
   for part in "${parts[@]}"; do
     declare -F "run_part_$part" >/dev/null || die "no such part: $part"
   done
