@@ -510,6 +510,14 @@ std::size_t first_shown(std::size_t before, std::size_t at, std::size_t page, st
   return first;
 }
 
+/// So many lines it takes to show who has a GPU and who waits for one.
+std::size_t lines_of_people(const std::vector<BodyLine>& lines) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (lines[i].item && lines[i].item->section <= TopSection::queue) count = i + 1;
+  return count;
+}
+
 TopScreen main_screen(const TopSight& sight, const TopView& view, const ScreenSize& size,
                       const Style& style) {
   TopScreen screen;
@@ -520,6 +528,9 @@ TopScreen main_screen(const TopSight& sight, const TopView& view, const ScreenSi
   above.resize(std::min(above.size(), std::max<std::size_t>(1, size.lines / 3)));
   std::vector<Row> graph = view.help ? std::vector<Row>() : graph_rows(sight, view, size, style);
   const std::size_t keys = size.lines >= 6 ? 2 : size.lines >= 3 ? 1 : 0;
+  const std::size_t around = above.size() + keys;
+  if (!view.graph_span_s && around + graph.size() + lines_of_people(lines) > size.lines) graph.clear();
+  screen.has_graphs = !graph.empty();
   const std::size_t below = keys + graph.size();
   screen.page = std::max<std::size_t>(1, size.lines - std::min(size.lines, above.size() + below));
   screen.at = view.help ? 0 : index_of_cursor(lines, view);

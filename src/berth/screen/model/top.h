@@ -75,7 +75,9 @@ struct TopView {
   std::string filter{};
   bool typing = false;  ///< the filter is being typed
   bool help = false;
-  std::int64_t graph_span_s = 120;  ///< of the graphs; 0: none
+  /// Of the graphs; 0: none. nullopt: nobody has asked for any. Then they are of two minutes, and
+  /// there where they hide nobody who has a GPU or waits for one.
+  std::optional<std::int64_t> graph_span_s{};
   std::optional<TopLog> log{};      ///< what a job has printed, instead of all else
   TopItem at{};                     ///< the thing of the line under the cursor
   std::size_t line = 0;             ///< and its place: if the thing is gone, the cursor stays there
@@ -99,6 +101,7 @@ struct TopScreen {
   std::size_t at = 0;  ///< the one under the cursor
   std::size_t first = 0;
   std::size_t page = 1;  ///< how many lines are on the screen
+  bool has_graphs = false;
 };
 
 struct ScreenSize {

@@ -175,7 +175,8 @@ bool has_seen(const GraphSubject& subject) {
 
 std::vector<Row> graph_rows(const TopSight& sight, const TopView& view, const ScreenSize& size,
                             const Style& style) {
-  if (view.graph_span_s == 0 || size.lines < kLeastGraphLines || size.columns < kBothGraphs / 2) return {};
+  const std::int64_t span_s = graph_span_of(view);
+  if (span_s == 0 || size.lines < kLeastGraphLines || size.columns < kBothGraphs / 2) return {};
   const GraphSubject subject = subject_of(sight, view.at);
   if (!has_seen(subject)) return {};
   const std::size_t rows = size.lines < kTallScreen ? 4 : 8;
@@ -183,7 +184,7 @@ std::vector<Row> graph_rows(const TopSight& sight, const TopView& view, const Sc
   const std::size_t width = (size.columns - (count - 1) * kGraphGap) / count;
   std::vector<Row> lines;
   for (std::size_t i = 0; i < count; ++i) {
-    std::vector<Row> graph = graph_of(subject, kGraphs[i], view.graph_span_s, width, rows, size, style);
+    std::vector<Row> graph = graph_of(subject, kGraphs[i], span_s, width, rows, size, style);
     lines.resize(graph.size());
     for (std::size_t line = 0; line < graph.size(); ++line) {
       if (i > 0) lines[line].push_back({std::string(kGraphGap, ' ')});
@@ -191,6 +192,10 @@ std::vector<Row> graph_rows(const TopSight& sight, const TopView& view, const Sc
     }
   }
   return lines;
+}
+
+std::int64_t graph_span_of(const TopView& view) {
+  return view.graph_span_s.value_or(kGraphSpans.front());
 }
 
 std::int64_t next_graph_span(std::int64_t span_s) {

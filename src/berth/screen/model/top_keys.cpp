@@ -204,7 +204,7 @@ TopDeed press_character(TopView& view, char32_t character, const TopScreen& scre
       view.typing = true;
       return {};
     case 't':
-      view.graph_span_s = next_graph_span(view.graph_span_s);
+      view.graph_span_s = next_graph_span(screen.has_graphs ? graph_span_of(view) : 0);
       return {};
     case 's':
       view.order = static_cast<TopOrder>((static_cast<std::size_t>(view.order) + 1) % kOrderCount);

@@ -97,10 +97,10 @@ TEST_CASE("a key goes through the spans and ends with none") {
   TopView view;
   for (const std::string_view span : {"2 min", "10 min", "1 h", "6 h"}) {
     CHECK(drawn(watched(), view).back().starts_with("     " + std::string(span) + " ago"));
-    view.graph_span_s = next_graph_span(view.graph_span_s);
+    view.graph_span_s = next_graph_span(graph_span_of(view));
   }
   CHECK(drawn(watched(), view).empty());
-  CHECK(next_graph_span(view.graph_span_s) == TopView().graph_span_s);
+  CHECK(next_graph_span(graph_span_of(view)) == graph_span_of(TopView()));
 }
 
 TEST_CASE("no graph is drawn where there is no room, or nothing was seen") {

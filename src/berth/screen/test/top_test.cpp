@@ -318,5 +318,32 @@ TEST_CASE("the hours stand behind the queue, fold, and copy a command for their 
   CHECK_FALSE(has(shown(sight, view), "1 of 4 GPUs is free"));
 }
 
+TEST_CASE("graphs hide nobody who has a GPU or waits, unless the reader asks for them") {
+  Reader reader;
+  const auto graphs = [&] { return has(reader.screen(), "Load of 4 GPUs"); };
+  for (const std::string gpu : {"0", "1", "2", "3"})
+    reader.sight.trends[{"gpu1", test::uuid_of(static_cast<unsigned>(gpu[0] - '0'))}].push_back(
+        {.from_s = kNoon, .until_s = kNoon + 1, .load = 50, .memory = 50});
+  REQUIRE(graphs());
+  // Two lines of a table for each section, with one for each GPU, lease and request.
+  const std::size_t people = 2 + 4 + 2 + 2 + 2 + 1;
+  const std::size_t head = 1;
+  const std::size_t keys = 2;
+  const std::size_t graph = 6;
+  reader.size.lines = head + people + graph + keys;
+  REQUIRE(reader.size.lines >= 20);
+  CHECK(graphs());
+  auto report = std::make_shared<HostReport>(*reader.sight.hosts.front()->report);
+  report->waiters.push_back(report->waiters.front());
+  reader.sight.hosts.front() =
+      std::make_shared<Host>(Host{.name = "gpu1", .seen_s = kNoon, .report = std::move(report)});
+  CHECK_FALSE(graphs());
+  CHECK(has(reader.screen(), "0 of 4 free"));
+  reader.press(U't');
+  CHECK(has(reader.screen(), "2 min ago"));
+  for (int i = 0; i < 4; ++i) reader.press(U't');
+  CHECK_FALSE(graphs());
+}
+
 }  // namespace
 }  // namespace berth::view::top_test
