@@ -61,8 +61,8 @@ def in_columns(text: str, was: str, becomes: str) -> str:
     if was.isdigit():
         return re.sub(rf"\b{was}\b", " " * room + becomes, text)
     return re.sub(
-        rf"(?:\b|(?<=\x1b\[\d\dm)){was}\b(  )?",
-        lambda found: becomes + (" " * room + found[1] if found[1] else ""),
+        rf"(?:\b|(?<=\x1b\[\d\dm)){was}\b(\S*(?: \S+)*?)(  |$)",
+        lambda found: becomes + found[1] + (" " * room + found[2] if found[2] else ""),
         text,
     )
 
