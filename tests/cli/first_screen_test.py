@@ -24,11 +24,11 @@ LOOKS = [
 ]
 
 
-def lines_of(machine, *words) -> list[str]:
-    _, shown = on_terminal(machine, *words, columns=COLUMNS)
+def lines_of(machine, *words, columns=COLUMNS) -> list[str]:
+    _, shown = on_terminal(machine, *words, columns=columns)
     lines = plain(shown).rstrip("\n").split("\n")
     # A path stands alone where it is longer than a line.
-    assert [line for line in lines if len(line) > COLUMNS and " " in line.strip()] == []
+    assert [line for line in lines if len(line) > columns and " " in line.strip()] == []
     return lines
 
 
@@ -52,3 +52,18 @@ def full(in_order):
 def test_what_a_look_shows_fits(full):
     long = {" ".join(words): count for words in LOOKS if (count := len(lines_of(full, *words))) > LINES - 1}
     assert long == {}
+
+
+@pytest.mark.parametrize("columns", [40, 50, 60, 79])
+def test_half_a_terminal_shows_each_gpu_and_its_state_in_a_line(full, columns):
+    lines = lines_of(full, "list", columns=columns)
+    (head,) = [at for at, line in enumerate(lines) if line.startswith("GPU ")]
+    rows = lines[head + 1 :]
+    assert [row.split()[0] for row in rows] == [str(gpu) for gpu in range(8)]
+    assert all(" leased " in row for row in rows)
+
+
+@pytest.mark.parametrize("columns", [40, 50, 60, 79])
+def test_half_a_terminal_shows_the_hours_and_what_their_shapes_mean(full, columns):
+    text = " ".join(lines_of(full, "timeline", columns=columns))
+    assert "load" in text and "not usable" in text

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
@@ -372,6 +373,33 @@ std::string hours_of(const TimelineScale& scale, const Style& style) {
   return text;
 }
 
+/// What the shapes mean, in lines of at most `width` columns if they are that wide.
+std::vector<view::Row> legend(bool ascii, std::size_t width) {
+  const std::array<std::pair<Shape, std::string_view>, 6> meanings{{{Shape::limit, "to its limit"},
+                                                                    {Shape::expected, "expected"},
+                                                                    {Shape::open, "no limit"},
+                                                                    {Shape::reserved, "reserved"},
+                                                                    {Shape::outsider, "no lease"},
+                                                                    {Shape::unusable, "not usable"}}};
+  std::vector<view::Row> lines{{{ascii ? "_=#" : "▁▄█", Tone::busy}, {" load", Tone::faint}}};
+  std::size_t used = 8;
+  for (const auto& [shape, meaning] : meanings) {
+    const ShapeLook look = look_of(shape);
+    const std::size_t wide = 2 + meaning.size();
+    const bool is_next = used + 1 + wide > width;
+    if (is_next) {
+      lines.emplace_back();
+      used = 0;
+    } else {
+      lines.back().push_back({" "});
+    }
+    used += wide + (is_next ? 0 : 1);
+    lines.back().push_back({std::string(ascii ? look.ascii : look.text), look.tone});
+    lines.back().push_back({fmt::format(" {}", meaning), Tone::faint});
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::vector<std::string> answers(const Timeline& line, std::optional<std::uint32_t> uid, const Style& style) {
@@ -426,27 +454,6 @@ std::vector<PictureRow> picture(const Timeline& line, std::optional<std::uint32_
   return lines;
 }
 
-view::Row legend(bool ascii) {
-  const auto shape = [&](Shape which) {
-    const ShapeLook look = look_of(which);
-    return Cell{std::string(ascii ? look.ascii : look.text), look.tone};
-  };
-  return {{ascii ? "_=#" : "▁▄█", Tone::busy},
-          {" load ", Tone::faint},
-          shape(Shape::limit),
-          {" to its limit ", Tone::faint},
-          shape(Shape::expected),
-          {" expected ", Tone::faint},
-          shape(Shape::open),
-          {" no limit ", Tone::faint},
-          shape(Shape::reserved),
-          {" reserved ", Tone::faint},
-          shape(Shape::outsider),
-          {" no lease ", Tone::faint},
-          shape(Shape::unusable),
-          {" not usable", Tone::faint}};
-}
-
 std::string text_of(const Timeline& line, std::optional<std::uint32_t> uid, const Style& style, bool ascii) {
   std::string text;
   for (const std::string& answer : answers(line, uid, style))
@@ -462,7 +469,7 @@ std::string text_of(const Timeline& line, std::optional<std::uint32_t> uid, cons
   for (const PictureRow& each : picture(line, uid, style, ascii)) put(each.parts);
   if (line.queue.size() > kMostQueued)
     text += fmt::format("and {} more: berth queue\n", line.queue.size() - kMostQueued);
-  put(legend(ascii));
+  for (const view::Row& each : legend(ascii, width_of(style))) put(each);
   if (line.step_s == 0)
     text += wrapped("The past is not known: no agent on this machine keeps a history (berth serve).",
                     width_of(style), 0) +

@@ -31,9 +31,6 @@ struct PictureRow {
 /// a shape, whatever the colours are. `ascii`: with no other characters.
 std::vector<PictureRow> picture(const Timeline& line, std::optional<std::uint32_t> uid, const Style& style,
                                 bool ascii);
-/// What the shapes mean.
-view::Row legend(bool ascii);
-
 /// All of it, for a terminal or a pipe.
 std::string text_of(const Timeline& line, std::optional<std::uint32_t> uid, const Style& style, bool ascii);
 

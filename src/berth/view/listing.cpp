@@ -174,11 +174,11 @@ bool is_in_use(const Listing& listing) {
 std::vector<DeviceColumn> device_cells(bool with_work) {
   std::vector<DeviceColumn> columns{
       {{"GPU", Align::right}, [](const Shown& it) -> Cell { return {label(it.device)}; }},
-      {{"NAME", Align::left, with_work ? 8U : 12U},
+      {{"NAME", Align::left, with_work ? 8U : 12U, 6},
        [](const Shown& it) -> Cell {
          return {printable(it.device.name.empty() ? kUnknown : model(it.device))};
        }},
-      {{"MEMORY (GiB)", Align::right}, [](const Shown& it) -> Cell {
+      {{"MEMORY (GiB)", Align::right, 0, 5}, [](const Shown& it) -> Cell {
          const bool answers = it.device.state == DeviceState::ok;
          return {answers ? memory_text(it.device.memory) : std::string(kUnknown)};
        }}};
