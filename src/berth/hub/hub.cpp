@@ -1,5 +1,5 @@
-// What the pure step (src/berth/hub/model/poller.h) says is done here. As in http_server.cpp, what is
-// handed to a coroutine is a variable, never a temporary.
+// The deeds of the pure step (src/berth/hub/model/poller.h). As in http_server.cpp, what is handed
+// to a coroutine is a variable, never a temporary.
 #include "berth/hub/hub.h"
 
 #include <fmt/format.h>
@@ -27,6 +27,21 @@ constexpr const char* kAskedPath = "/api/v1/hosts";
 constexpr const char* kNoMemory = "what is new is told later, for want of memory";
 
 using OnePolled = std::shared_ptr<Polled>;
+
+/// A page, as things were at one moment of the loop.
+struct WantedPage {
+  std::vector<agent::PostedHost> posted;
+  view::HostsHead head;
+  std::shared_ptr<const http::Published> own;
+  view::PollCounts polls;
+};
+
+std::shared_ptr<const http::Published> made_of(const WantedPage& wanted) {
+  auto published =
+      publish_hub(wanted.posted, wanted.head, agent::own_hostname(), wanted.own.get(), wanted.polls);
+  net::pack(published);
+  return std::make_shared<const http::Published>(std::move(published));
+}
 
 }  // namespace
 
@@ -86,7 +101,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     return by_id_[polled->id] = polled;
   }
 
-  /// What comes of a deed at once waits until all that the step has said is done.
+  /// If a deed makes something happen at once, that waits until all that the step has said is done.
   void happen(poller::What what) {
     events_.push_back(std::move(what));
     if (events_.size() > 1) return;
@@ -123,16 +138,16 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// Where memory ends in the middle of an answer, the coroutine ends without a word.
-  class Promise {
+  class OwedAnswer {
    public:
-    Promise(std::shared_ptr<Body> body, poller::HostId host) : body_(std::move(body)), host_(host) {}
-    Promise(const Promise&) = delete;
-    Promise& operator=(const Promise&) = delete;
-    ~Promise() {
+    OwedAnswer(std::shared_ptr<Body> body, poller::HostId host) : body_(std::move(body)), host_(host) {}
+    OwedAnswer(const OwedAnswer&) = delete;
+    OwedAnswer& operator=(const OwedAnswer&) = delete;
+    ~OwedAnswer() {
       if (!body_) return;
       asio::post(body_->loop_, [body = body_, host = host_] { body->happen(poller::Lost{host}); });
     }
-    void keep() { body_.reset(); }
+    void was_given() { body_.reset(); }
 
    private:
     std::shared_ptr<Body> body_;
@@ -148,7 +163,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   }
 
   static net::Task<> ask(std::shared_ptr<Body> body, OnePolled polled, std::string tag) {
-    Promise promise(body, polled->id);
+    OwedAnswer owed(body, polled->id);
     if (!polled->client)
       polled->client =
           std::make_unique<net::Client>(body->loop_, body->sharing_, *polled->agent.peer, body->most_bytes_);
@@ -158,7 +173,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     auto answer = co_await polled->client->get(path, tag, patience);
     body->asked_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
     co_await body->read(polled, std::move(answer));
-    promise.keep();
+    owed.was_given();
   }
 
   void perform(const poller::AskAt& what) {
@@ -177,11 +192,11 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
 
   /// As if it had been asked over the network.
   static net::Task<> read_own(std::shared_ptr<Body> body, OnePolled polled) {
-    Promise promise(body, polled->id);
+    OwedAnswer owed(body, polled->id);
     const http::Page& page = body->own_->pages.at(kAskedPath);
     Result<http::Response> answer = http::Response{.status = page.status, .body = joined(*page.parts)};
     co_await body->read(polled, std::move(answer));
-    promise.keep();
+    owed.was_given();
   }
 
   /// An answer becomes values, and they text again, beside the loop: that takes what the agent
@@ -250,16 +265,8 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     });
   }
 
-  /// A page, as things were at one moment of the loop.
-  struct Wanted {
-    std::vector<agent::PostedHost> posted;
-    view::HostsHead head;
-    std::shared_ptr<const http::Published> own;
-    view::PollCounts polls;
-  };
-
-  Wanted wanted_now(std::uint64_t number) const {
-    Wanted wanted;
+  WantedPage wanted_now(std::uint64_t number) const {
+    WantedPage wanted;
     wanted.polls = {.answered = state_.answered, .failed = state_.failed, .seconds = asked_seconds_};
     wanted.posted.reserve(polled_.size());
     for (const OnePolled& each : polled_) wanted.posted.push_back(each->posted);
@@ -273,13 +280,6 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     if (std::ranges::any_of(polled_, [](const OnePolled& each) { return !each->agent.peer; }))
       wanted.own = own_;
     return wanted;
-  }
-
-  static std::shared_ptr<const http::Published> made_of(const Wanted& wanted) {
-    auto published =
-        publish_hub(wanted.posted, wanted.head, agent::own_hostname(), wanted.own.get(), wanted.polls);
-    net::pack(published);
-    return std::make_shared<const http::Published>(std::move(published));
   }
 
   void perform(const poller::MakePage& what) {
@@ -298,6 +298,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     }
     self->page_ = *std::move(made);
     self->happen(poller::Made{number});
+    self->page_.reset();  // it may have come too late
   }
 
   void perform(const poller::MakePageNow& what) {

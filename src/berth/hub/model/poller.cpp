@@ -103,7 +103,7 @@ class PollerRules {
 
   void read(HostId id, Own& own) {
     act(ReadOwn{id});
-    own.turn = Reading{};
+    own.turn = InWork{};
   }
 
   void on(const Due& due) {
@@ -120,7 +120,7 @@ class PollerRules {
       if (std::holds_alternative<Idle>(own->turn))
         read(id, *own);
       else
-        own->turn = ReadingOld{};
+        own->turn = Overtaken{};
     }
   }
 
@@ -173,7 +173,7 @@ class PollerRules {
       return act(AskAt{id, at});
     }
     auto* own = known<Own>(id);
-    if (std::holds_alternative<ReadingOld>(own->turn)) return read(id, *own);
+    if (std::holds_alternative<Overtaken>(own->turn)) return read(id, *own);
     own->turn = Idle{};
   }
 

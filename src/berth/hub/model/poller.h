@@ -46,21 +46,21 @@ struct Row {
 /// It is not asked, and its row says why.
 struct Refused {};
 
-/// Nothing of it is being read.
+/// Nothing that it has published is in work.
 struct Idle {};
-struct Reading {};
-/// What is being read is not the last that it has published.
-struct ReadingOld {};
+struct InWork {};
+/// It has published something newer than what is in work.
+struct Overtaken {};
 /// The machine of the hub: its agent publishes by itself.
 struct Own {
   Row row{};
-  std::variant<Idle, Reading, ReadingOld> turn{};
+  std::variant<Idle, InWork, Overtaken> turn{};
 };
 
 struct Resting {
   Moment until;
 };
-/// It was asked, or its answer is being read.
+/// It was asked, and its answer has not come, or is in work.
 struct Asking {
   Moment since;
 };
