@@ -8,6 +8,7 @@
 #include <ctime>
 #include <deque>
 #include <map>
+#include <new>
 #include <random>
 
 #include "berth/agent/watcher.h"

@@ -272,6 +272,9 @@ TEST_CASE("a host of which nothing is new is not sent again") {
   site.passes(5s);
   const std::uint64_t before = site.state.number;
   CHECK(site.tells_the_same("a") == Words{"notes a", "asks a in 5000 ms"});
+  // An agent of another version may know no tags, and send its whole text again.
+  site.passes(5s);
+  CHECK(site.tells_the_same("a", "") == Words{"notes a", "asks a in 5000 ms"});
   CHECK(site.state.number == before);
 }
 
