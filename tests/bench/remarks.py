@@ -221,7 +221,7 @@ REMARKS = [
     Remark(
         "hub-first-*",
         lambda table: table.first(OURS) is not None,
-        "A hub gathers the news of its hosts for 200 ms, to publish them at once. Its first answer comes no sooner.",
+        "A hub shows its hosts as soon as each has answered once or has failed, and else 200 ms after the first answer.",
     ),
     Remark(
         "line-*",

@@ -229,15 +229,6 @@ def test_cards_of_one_name_are_one_series(machine, fake, document):
     assert lines == ['berth_hub_devices{name="NVIDIA H100 80GB HBM3"} 8']
 
 
-def test_an_answer_without_a_tag_ends_that_of_the_one_before(machine, fake, document):
-    whole = json.dumps(document)
-    tagged, plain = answering(whole, header='ETag: "7"\r\n'), answering(whole)
-    agent = fake(lambda agent, *words: (tagged if len(agent.requests) == 1 else plain)(agent, *words))
-    Hub(machine, f"far={agent.url}")
-    eventually(lambda: len(agent.requests) >= 3)
-    assert ["If-None-Match" in request.decode() for request in agent.requests[:3]] == [False, True, False]
-
-
 def test_numbers_of_events_are_exact_in_javascript_and_rise_with_each_start(machine):
     hub = Hub(machine, "gone=http://127.0.0.1:1")
     hosts = hub.json("/api/v1/hosts")

@@ -5,7 +5,6 @@ import pathlib
 import signal
 import socket
 import subprocess
-import threading
 import urllib.parse
 
 import jsonpatch
@@ -15,7 +14,6 @@ from fake_agent import answering, dripping, saying, silent
 from hub import Hub, agents_file
 from jobs import eventually, holder, waiter
 from schemas import checked_document
-from simulated_machine import DEADLINE_S
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -267,22 +265,6 @@ def test_a_driver_that_fails_is_told_in_the_words_of_its_agent(make_machine):
     hub = Hub(make_machine("1xA100"), f"far=http://127.0.0.1:{far.port}")
     assert "driver" in hub.error("far")
     assert hub.row("far")["seen_s"] is None
-
-
-def test_all_are_asked_at_once(machine, document, fake):
-    """None answers before all have been asked. Later rounds wait for nobody."""
-    asked = threading.Barrier(20)
-    all_were_asked = threading.Event()
-    answer = answering(json.dumps(document))
-
-    def together(agent, connection, request):
-        if not all_were_asked.is_set():
-            asked.wait(DEADLINE_S)
-            all_were_asked.set()
-        answer(agent, connection, request)
-
-    hub = Hub(machine, *(f"n{i}={fake(together).url}" for i in range(20)), options=["--agent-wait", "20"])
-    eventually(lambda: all(host["state"] == "up" for host in hub.hosts().values()))
 
 
 def test_connections_are_kept_and_what_has_not_changed_is_not_sent_again(machine, document, fake):

@@ -1,51 +1,48 @@
-// A coroutine a host. As in http_server.cpp, what is handed to a coroutine is a variable, never a
-// temporary.
+// The deeds of the pure step (src/berth/hub/model/poller.h). As in http_server.cpp, what is handed
+// to a coroutine is a variable, never a temporary.
 #include "berth/hub/hub.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <ctime>
+#include <deque>
 #include <map>
+#include <new>
 #include <random>
 
 #include "berth/agent/watcher.h"
 #include "berth/hub/hub_pages.h"
 #include "berth/hub/hub_services.h"
-#include "berth/net/client.h"
+#include "berth/hub/model/bounds.h"
+#include "berth/hub/polled.h"
 #include "berth/net/gzip.h"
 #include "berth/net/worker.h"
 
 namespace berth::hub {
 namespace {
 
-using namespace std::chrono_literals;
-
-/// News of many hosts within this time are published at once.
-constexpr auto kGathering = 200ms;
 /// More than a hub can use up, so that one started anew begins above; below 2^53 for centuries.
 constexpr std::uint64_t kNumbersPerSecond = 1'000'000;
 constexpr const char* kAskedPath = "/api/v1/hosts";
-constexpr const char* kNoRoomBesideOthers =
-    "what it tells is not shown: with that of all others it would take more than 64 MiB";
-constexpr const char* kNoRoom = "what it answers cannot be dealt with here for want of memory";
-using Moment = std::chrono::steady_clock::time_point;
+constexpr const char* kNoMemory = "what is new is told later, for want of memory";
 
-/// A host, and how it is asked.
-struct Polled {
-  Polled(asio::io_context& loop, Agent who) : agent(std::move(who)), bell(loop) {}
+using OnePolled = std::shared_ptr<Polled>;
 
-  Agent agent;
-  agent::PostedHost posted;
-  std::unique_ptr<net::Client> client;
-  net::Timer bell;  ///< rings when it is to be asked
-  Moment second{};  ///< when it is asked for the second time
-  std::string tag;  ///< of its last answer
-  unsigned failures = 0;
-  bool is_told_of = false;  ///< that what it answers cannot be dealt with
-  bool is_renewed = false;  ///< certificates were read again
-  bool is_wanted = true;
+/// A page, as things were at one moment of the loop.
+struct WantedPage {
+  std::vector<agent::PostedHost> posted;
+  view::HostsHead head;
+  std::shared_ptr<const http::Published> own;
+  view::PollCounts polls;
 };
+
+std::shared_ptr<const http::Published> made_of(const WantedPage& wanted) {
+  auto published =
+      publish_hub(wanted.posted, wanted.head, agent::own_hostname(), wanted.own.get(), wanted.polls);
+  net::pack(published);
+  return std::make_shared<const http::Published>(std::move(published));
+}
 
 }  // namespace
 
@@ -56,8 +53,9 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
         publish_(std::move(publish)),
         log_(std::move(log)),
         services_(loop, std::move(own)),
-        gathering_(loop),
-        number_(static_cast<std::uint64_t>(std::time(nullptr)) * kNumbersPerSecond) {}
+        gathering_(loop) {
+    state_.number = static_cast<std::uint64_t>(std::time(nullptr)) * kNumbersPerSecond;
+  }
 
   void apply(Rounds rounds) {
     every_ = rounds.every;
@@ -65,265 +63,251 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     sharing_ = net::client_sharing(loop_);
     most_bytes_ = most_of_answer(rounds.agents.size());
     services_.use(sharing_, patience_, most_bytes_);
-    std::map<std::string, std::shared_ptr<Polled>> before;
-    for (const auto& each : polled_) before.emplace(each->agent.name, each);
+    std::map<std::string, OnePolled> before;
+    for (const OnePolled& each : polled_) before.emplace(each->agent.name, each);
     polled_.clear();
-    std::vector<std::shared_ptr<Polled>> fresh;
+    poller::Applied applied{{}, rounds.every};
     for (Agent& agent : rounds.agents) {
       const auto known = before.find(agent.name);
-      if (known != before.end() && known->second->agent == agent) {
-        known->second->is_renewed = true;
-        polled_.push_back(std::move(known->second));
-        before.erase(known);
-        continue;
-      }
-      fresh.push_back(polled_.emplace_back(std::make_shared<Polled>(loop_, std::move(agent))));
+      const bool is_known = known != before.end() && known->second->agent == agent;
+      polled_.push_back(is_known ? known->second : newcomer(std::move(agent)));
+      applied.hosts.push_back(polled_.back()->named());
     }
-    for (const auto& [name, each] : before) {
-      each->is_wanted = false;
-      each->bell.cancel();
-    }
-    begin(fresh);
-    const Wanted wanted = wanted_now();
-    tell(made_of(wanted));
+    happen(std::move(applied));
   }
 
   HubServices& services() { return services_; }
 
   std::vector<AgentNow> agents() const {
     std::vector<AgentNow> agents;
-    for (const auto& each : polled_) agents.push_back({&each->agent, each->posted.host->is_up()});
+    for (const OnePolled& each : polled_) agents.push_back({&each->agent, each->posted.host->is_up()});
     return agents;
   }
 
   void take_own(std::shared_ptr<const http::Published> own) {
     asio::post(loop_, [self = shared_from_this(), own = std::move(own)]() mutable {
       self->own_ = std::move(own);
-      for (const auto& each : self->polled_) {
-        if (!each->agent.peer) self->take_own_host(each);
-      }
+      self->happen(poller::OwnPublished{});
     });
   }
 
   void take_lab_queue(std::vector<LabStanding> queue) {
     queue_ = std::move(queue);
-    queue_number_ = ++number_;
-    gather();
+    happen(poller::LabQueueChanged{});
   }
 
  private:
-  /// The first time all at once, and then spread over the interval, so that work and traffic are
-  /// even.
-  void begin(const std::vector<std::shared_ptr<Polled>>& fresh) {
-    const Moment now = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < fresh.size(); ++i) {
-      Polled& each = *fresh[i];
-      each.second = now + pause_before_second(every_, i, fresh.size());
-      Host host{.name = each.agent.name};
-      if (each.agent.peer) host.url = url_of(*each.agent.peer);
-      host.error = each.agent.refusal.empty() ? kNotAskedYet : each.agent.refusal;
-      each.posted = agent::post(host, http::make_part(view::host_json(host)), ++number_);
-      if (!each.agent.peer) {
-        if (own_) take_own_host(fresh[i]);
-      } else if (each.agent.refusal.empty()) {
-        start_asking(fresh[i]);
-      }
-    }
+  OnePolled newcomer(Agent agent) {
+    auto polled = std::make_shared<Polled>(loop_, ++last_id_, std::move(agent));
+    return by_id_[polled->id] = polled;
   }
 
-  /// The result of an answer, which is posted if possible.
-  struct Made {
-    Host host;
-    http::Part entry;  ///< its text is empty where nothing is new
-    std::optional<agent::HostChange> change{};
+  /// If a deed makes something happen at once, that waits until all that the step has said is done.
+  void happen(poller::What what) {
+    events_.push_back(std::move(what));
+    if (events_.size() > 1) return;
+    while (!events_.empty()) {
+      const Taken taken{events_};
+      const auto now = std::chrono::steady_clock::now().time_since_epoch();
+      const double chance = std::uniform_real_distribution<double>(0, 1)(random_);
+      for (const poller::Action& action : poller::next(state_, {now, chance, std::move(events_.front())}))
+        act(action);
+    }
+  }
+  /// Also where memory ends, the next event is taken.
+  struct Taken {
+    std::deque<poller::What>& events;
+    ~Taken() { events.pop_front(); }
   };
 
-  void start_asking(std::shared_ptr<Polled> polled) {
-    asio::co_spawn(loop_, ask_again_and_again(shared_from_this(), std::move(polled)), asio::detached);
+  void act(const poller::Action& action) {
+    try {
+      std::visit([this](const auto& what) { perform(what); }, action);
+    } catch (const std::bad_alloc&) {
+      std::visit([this](const auto& what) { could_not(what); }, action);
+    }
+  }
+  // Each deed that has an answer gets one.
+  void could_not(const poller::Ask& what) { happen(poller::Lost{what.host}); }
+  void could_not(const poller::ReadOwn& what) { happen(poller::Lost{what.host}); }
+  void could_not(const poller::Refuse& what) { happen(poller::Read{.host = what.host}); }
+  void could_not(const poller::MakePage& what) { happen(poller::NotMade{what.number, kNoMemory}); }
+  void could_not(const poller::MakePageNow& what) { happen(poller::NotMade{what.number, kNoMemory}); }
+  template <class Other>
+  void could_not(const Other&) {
+    log_(kNoMemory);
   }
 
-  /// Where memory ends in the middle of an answer, the coroutine ends without a word. It must begin
-  /// again.
-  struct Revival {
-    std::shared_ptr<Body> body;
-    std::shared_ptr<Polled> polled;
-
-    Revival(std::shared_ptr<Body> whose, std::shared_ptr<Polled> whom)
-        : body(std::move(whose)), polled(std::move(whom)) {}
-    Revival(const Revival&) = delete;
-    Revival& operator=(const Revival&) = delete;
-    ~Revival() {
-      if (!polled->is_wanted) return;
-      asio::post(body->loop_, [body = body, polled = polled] { body->revive(polled); });
+  /// Where memory ends in the middle of an answer, the coroutine ends without a word.
+  class OwedAnswer {
+   public:
+    OwedAnswer(std::shared_ptr<Body> body, poller::HostId host) : body_(std::move(body)), host_(host) {}
+    OwedAnswer(const OwedAnswer&) = delete;
+    OwedAnswer& operator=(const OwedAnswer&) = delete;
+    ~OwedAnswer() {
+      if (!body_) return;
+      asio::post(body_->loop_, [body = body_, host = host_] { body->happen(poller::Lost{host}); });
     }
+    void was_given() { body_.reset(); }
+
+   private:
+    std::shared_ptr<Body> body_;
+    poller::HostId host_;
   };
 
-  void revive(const std::shared_ptr<Polled>& polled) {
-    if (!polled->is_wanted) return;
-    polled->client.reset();
-    settle(*polled, news_of_failure(*polled->posted.host, kNoRoom));
-    if (!std::exchange(polled->is_told_of, true))
-      log_(fmt::format("agent {}: {}", polled->agent.name, kNoRoom));
-    polled->bell.expires_at(next_time(*polled, std::chrono::steady_clock::now()));
-    polled->bell.async_wait([self = shared_from_this(), polled](const boost::system::error_code&) {
-      if (polled->is_wanted) self->start_asking(polled);
-    });
+  // --- asking
+
+  void perform(const poller::Ask& what) {
+    const OnePolled& polled = by_id_.at(what.host);
+    if (what.connection == poller::Connection::fresh) polled->client.reset();
+    asio::co_spawn(loop_, ask(shared_from_this(), polled, what.tag), asio::detached);
   }
 
-  static net::Task<> ask_again_and_again(std::shared_ptr<Body> body, std::shared_ptr<Polled> polled) {
-    const Revival revival(body, polled);
-    while (polled->is_wanted) {
-      if (!polled->client || polled->is_renewed)
-        polled->client = std::make_unique<net::Client>(body->loop_, body->sharing_, *polled->agent.peer,
-                                                       body->most_bytes_);
-      polled->is_renewed = false;
-      const Moment asked = std::chrono::steady_clock::now();
-      const std::string path = kAskedPath;
-      const std::string tag = polled->posted.host->is_up() ? polled->tag : "";
-      const std::chrono::milliseconds patience = body->patience_;
-      {  // the text of the answer goes before the wait
-        auto answer = co_await polled->client->get(path, tag, patience);
-        body->polls_.seconds +=
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
-        if (!polled->is_wanted) co_return;
-        co_await body->take(polled, std::move(answer));
-      }
-      polled->bell.expires_at(body->next_time(*polled, asked));
-      co_await polled->bell.async_wait(net::kAwait);
-    }
+  static net::Task<> ask(std::shared_ptr<Body> body, OnePolled polled, std::string tag) {
+    OwedAnswer owed(body, polled->id);
+    if (!polled->client)
+      polled->client =
+          std::make_unique<net::Client>(body->loop_, body->sharing_, *polled->agent.peer, body->most_bytes_);
+    const std::string path = kAskedPath;
+    const std::chrono::milliseconds patience = body->patience_;
+    const auto asked = std::chrono::steady_clock::now();
+    auto answer = co_await polled->client->get(path, tag, patience);
+    body->asked_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+    co_await body->read(polled, std::move(answer));
+    owed.was_given();
   }
 
-  Moment next_time(Polled& polled, Moment asked) {
-    const Moment now = std::chrono::steady_clock::now();
-    if (polled.failures == 0 && polled.second > now) return std::exchange(polled.second, Moment());
-    const double chance = std::uniform_real_distribution<double>(0, 1)(random_);
-    return std::max(now, asked + pause_after(every_, polled.failures, chance));
+  void perform(const poller::AskAt& what) {
+    const OnePolled& polled = by_id_.at(what.host);
+    polled->bell.expires_at(net::Timer::time_point(what.at));
+    polled->bell.async_wait(
+        [self = shared_from_this(), id = what.host](const boost::system::error_code& error) {
+          if (!error) self->happen(poller::Due{id});
+        });
+  }
+
+  void perform(const poller::ReadOwn& what) {
+    const OnePolled& polled = by_id_.at(what.host);
+    asio::co_spawn(loop_, read_own(shared_from_this(), polled), asio::detached);
+  }
+
+  /// As if it had been asked over the network.
+  static net::Task<> read_own(std::shared_ptr<Body> body, OnePolled polled) {
+    OwedAnswer owed(body, polled->id);
+    const http::Page& page = body->own_->pages.at(kAskedPath);
+    Result<http::Response> answer = http::Response{.status = page.status, .body = joined(*page.parts)};
+    co_await body->read(polled, std::move(answer));
+    owed.was_given();
   }
 
   /// An answer becomes values, and they text again, beside the loop: that takes what the agent
   /// likes.
-  net::Task<> take(std::shared_ptr<Polled> polled, Result<http::Response> answer) {
+  net::Task<> read(OnePolled polled, Result<http::Response> answer) {
     // Without a tag, the one of an answer before says nothing of this one.
-    if (answer && answer->status == 200) polled->tag = answer->tag;
+    std::optional<std::string> tag;
+    if (answer && answer->status == 200) tag = answer->tag;
     auto work = [before = polled->posted, answer = std::move(answer), now_s = std::time(nullptr)] {
-      HostNews news = news_after_asking(*before.host, answer, now_s);
-      Made made{.host = std::move(news.host), .entry = http::make_part(std::move(news.entry))};
-      net::pack(made.entry);
-      if (std::string change = view::host_change_json(*before.entry.text, *made.entry.text); !change.empty())
-        made.change = {before.event.number, http::make_part(std::move(change))};
-      return made;
+      return row_after_asking(before, answer, now_s);
     };
     auto made = co_await worker_.run(std::move(work));
-    if (!polled->is_wanted) co_return;
     if (made) {
-      settle(*polled, *std::move(made));
+      take(polled, *std::move(made), std::move(tag));
     } else {
-      settle(*polled, news_of_failure(*polled->posted.host, made.error().message));
+      happen(poller::Unreadable{polled->id, made.error().message});
     }
   }
 
-  void settle(Polled& polled, HostNews news) {
-    settle(polled, {.host = std::move(news.host), .entry = http::make_part(std::move(news.entry))});
+  void take(const OnePolled& polled, MadeRow made, std::optional<std::string> tag) {
+    poller::Read read{.host = polled->id,
+                      .is_up = made.host.is_up(),
+                      .has_new_report = made.host.report != polled->posted.host->report,
+                      .entry_bytes = made.entry.text->size(),
+                      .tag = std::move(tag)};
+    polled->made = std::move(made);
+    happen(std::move(read));
   }
 
-  /// An unchanged host is not sent again, but for the time when it was seen, which is told with
-  /// what is new next.
-  void settle(Polled& polled, Made made) {
-    auto& [host, entry, change] = made;
-    if (host.report != polled.posted.host->report && !has_room(polled, entry.text->size()))
-      return settle(polled, news_of_failure(*polled.posted.host, kNoRoomBesideOthers));
-    polled.failures = host.is_up() ? 0 : polled.failures + 1;
-    ++(host.is_up() ? polls_.answered : polls_.failed);
-    if (host.is_up()) polled.is_told_of = false;
-    if (entry.text->empty()) {
-      polled.posted.host = std::make_shared<const Host>(std::move(host));
-      return;
-    }
-    // News of this machine itself may have come twice at once.
-    if (change && change->since != polled.posted.event.number) change.reset();
-    polled.posted = agent::post(std::move(host), std::move(entry), ++number_, change);
-    gather();
+  void perform(const poller::Refuse& what) {
+    const OnePolled& polled = by_id_.at(what.host);
+    polled->made.reset();
+    take(polled, row_of_failure(polled->posted, what.why), {});
   }
 
-  bool has_room(const Polled& polled, std::size_t entry_bytes) const {
-    const HostShares shares(polled_.size());
-    // Of nearly all: then the others need not be counted, each time one of a thousand has news.
-    if (shares.beyond_share(entry_bytes) == 0) return true;
-    std::size_t others_beyond = 0;
-    for (const auto& each : polled_) {
-      if (each.get() != &polled) others_beyond += shares.beyond_share(each->posted.entry.text->size());
-    }
-    return shares.has_room(entry_bytes, others_beyond);
+  // --- what becomes of an answer
+
+  void perform(const poller::Keep& what) {
+    Polled& polled = *by_id_.at(what.host);
+    if (polled.made) polled.posted.host = std::make_shared<const Host>(std::move(polled.made->host));
+    polled.made.reset();
   }
 
-  /// As if it had been asked over the network.
-  void take_own_host(const std::shared_ptr<Polled>& polled) {
-    const http::Page& page = own_->pages.at(kAskedPath);
-    Result<http::Response> answer = http::Response{.status = page.status, .body = joined(*page.parts)};
-    asio::co_spawn(loop_, take(polled, std::move(answer)),
-                   [self = shared_from_this()](const std::exception_ptr&) {});
+  void perform(const poller::Post& what) {
+    Polled& polled = *by_id_.at(what.host);
+    MadeRow& made = polled.made.value();
+    polled.posted = agent::post(std::move(made.host), std::move(made.entry), what.number, made.change);
+    polled.made.reset();
   }
 
-  void gather() {
-    is_behind_ = true;
-    if (is_gathering_) return;
-    is_gathering_ = true;
-    gathering_.expires_after(kGathering);
-    gathering_.async_wait([self = shared_from_this()](const boost::system::error_code&) {
-      self->is_behind_ = false;
-      asio::co_spawn(self->loop_, publish_all(self), [self](const std::exception_ptr&) {
-        self->is_gathering_ = false;
-        if (self->is_behind_) self->gather();
-      });
+  void perform(const poller::Drop& what) {
+    by_id_.at(what.host)->bell.cancel();
+    by_id_.erase(what.host);
+  }
+
+  void perform(const poller::Log& what) {
+    log_(what.host ? fmt::format("agent {}: {}", by_id_.at(*what.host)->agent.name, what.what) : what.what);
+  }
+
+  // --- publishing
+
+  void perform(const poller::PublishAt& what) {
+    gathering_.expires_at(net::Timer::time_point(what.at));
+    gathering_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+      if (!error) self->happen(poller::PageDue{});
     });
   }
 
-  /// A publication, as things were at one moment of the loop.
-  struct Wanted {
-    std::vector<agent::PostedHost> posted;
-    view::HostsHead head;
-    std::shared_ptr<const http::Published> own;
-    view::PollCounts polls;
-  };
-
-  Wanted wanted_now() {
-    Wanted wanted;
-    wanted.polls = polls_;
+  WantedPage wanted_now(std::uint64_t number) const {
+    WantedPage wanted;
+    wanted.polls = {.answered = state_.answered, .failed = state_.failed, .seconds = asked_seconds_};
     wanted.posted.reserve(polled_.size());
-    for (const auto& each : polled_) wanted.posted.push_back(each->posted);
-    wanted.head = {.number = ++number_,
+    for (const OnePolled& each : polled_) wanted.posted.push_back(each->posted);
+    wanted.head = {.number = number,
                    .time_s = std::time(nullptr),
                    .every_s = every_.count(),
                    .is_hub = true,
                    .queue = queue_,
-                   .queue_number = queue_number_};
+                   .queue_number = state_.queue_number};
     // A watcher goes on after a reload that left its machine out.
-    if (std::ranges::any_of(polled_, [](const auto& each) { return !each->agent.peer; })) wanted.own = own_;
+    if (std::ranges::any_of(polled_, [](const OnePolled& each) { return !each->agent.peer; }))
+      wanted.own = own_;
     return wanted;
   }
 
-  static std::shared_ptr<const http::Published> made_of(const Wanted& wanted) {
-    auto published =
-        publish_hub(wanted.posted, wanted.head, agent::own_hostname(), wanted.own.get(), wanted.polls);
-    net::pack(published);
-    return std::make_shared<const http::Published>(std::move(published));
+  void perform(const poller::MakePage& what) {
+    asio::co_spawn(loop_, make_page(shared_from_this(), what.number),
+                   [self = shared_from_this(), number = what.number](const std::exception_ptr& thrown) {
+                     if (thrown) self->happen(poller::NotMade{number, kNoMemory});
+                   });
   }
 
-  static net::Task<> publish_all(std::shared_ptr<Body> self) {
-    auto work = [wanted = self->wanted_now()] { return made_of(wanted); };
-    const auto made = co_await self->worker_.run(std::move(work));
-    if (made) {
-      self->tell(*made);
-    } else {
-      self->log_(made.error().message);
+  static net::Task<> make_page(std::shared_ptr<Body> self, std::uint64_t number) {
+    auto work = [wanted = self->wanted_now(number)] { return made_of(wanted); };
+    auto made = co_await self->worker_.run(std::move(work));
+    if (!made) {
+      self->happen(poller::NotMade{number, made.error().message});
+      co_return;
     }
+    self->page_ = *std::move(made);
+    self->happen(poller::Made{number});
+    self->page_.reset();  // it may have come too late
   }
 
-  void tell(const std::shared_ptr<const http::Published>& published) {
-    if (published->number < told_) return;  // settings were read again meanwhile
-    told_ = published->number;
-    publish_(published);
+  void perform(const poller::MakePageNow& what) {
+    page_ = made_of(wanted_now(what.number));
+    happen(poller::Made{what.number});
   }
+
+  void perform(const poller::Publish&) { publish_(std::exchange(page_, nullptr)); }
 
   asio::io_context& loop_;
   Publish publish_;
@@ -331,19 +315,19 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   net::Worker worker_{loop_};
   HubServices services_;
   net::Timer gathering_;
-  bool is_gathering_ = false;
-  bool is_behind_ = false;  ///< there is news since what is being published was gathered
-  view::PollCounts polls_;
-  std::uint64_t told_ = 0;  ///< number of what was published last
-  std::uint64_t number_;    ///< of events; from one that no hub before reached
+  poller::State state_;
+  std::deque<poller::What> events_;  ///< the first is being taken
+  double asked_seconds_ = 0;         ///< all questions together
   std::chrono::seconds every_{};
   std::chrono::seconds patience_{};
   std::size_t most_bytes_ = net::kMostBodyBytes;  ///< of an answer
   std::shared_ptr<net::ClientSharing> sharing_;
-  std::vector<std::shared_ptr<Polled>> polled_;
+  poller::HostId last_id_ = 0;
+  std::vector<OnePolled> polled_;  ///< in the order of the settings
+  std::map<poller::HostId, OnePolled> by_id_;
+  std::shared_ptr<const http::Published> page_;  ///< the last that was made, until it is published
   std::shared_ptr<const http::Published> own_;
   std::vector<LabStanding> queue_;
-  std::uint64_t queue_number_ = 0;  ///< of the event that tells it; 0: nobody has told it
   // std::random_device asks for glibc 2.36. Nothing secret hangs on it.
   std::minstd_rand random_{static_cast<std::minstd_rand::result_type>(
       std::chrono::steady_clock::now().time_since_epoch().count())};
