@@ -18,7 +18,7 @@ INTRODUCTION = (
     " does only what cannot be avoided. All of them run on the same simulated machine in the same run, in turn (A B A"
     " B …). Each is measured from its start to its end, as a user meets it, with the settings that suit it best. The"
     " simulated driver answers in about half a millisecond, where a real one may take tens. It is the same for all,"
-    " `nvidia-smi` included. If a peer does not install, crashes, hangs or answers wrongly, its row says so. System"
+    " `nvidia-smi` included. Berth's programs are copied once, as an installation has them. If a peer does not install, crashes, hangs or answers wrongly, its row says so. System"
     " calls and instructions are the same on every machine: the tests in `tests/counts/` count them."
 )
 
@@ -140,7 +140,7 @@ REMARKS = [
         "In Python, a program of its own (`berth __lease`) takes each lease, so that the interpreter gets no thread, no"
         " signal handler and no driver. On this machine the start and end of an empty C program take about five times"
         " as long as the limit's cycle. Of the processor time of such a lease, 72 % goes to that program, 16 % to its"
-        " probe, and 12 % to the interpreter. A program that stayed would save its start. But it would stay beside each"
+        " probe, and 12 % to the library. A program that stayed would save its start. But it would stay beside each"
         " process that has ever had a lease.",
     ),
     Remark(
