@@ -230,6 +230,20 @@ def test_a_receipt_costs_a_short_run_no_driver_call_and_few_system_calls(counted
     assert len(keeping) <= 32
 
 
+def test_the_end_of_a_run_looks_at_no_other_process_where_nothing_is_left(counted):
+    needs("strace")
+    machine = counted()
+    trace = machine.directory / "trace"
+    # A child that berth has had before, as a probe is that has not ended yet. The tracer is none.
+    script = f"sleep 1000 >&- 2>&- & exec strace -D -qq -o {trace} {machine.program} run -- true"
+    run = machine.run("bash", "-c", script)
+    assert run.status == 0, run.err
+    lines = eventually(lambda: trace.read_text().splitlines() if "exit_group" in trace.read_text() else [])
+    looked_at = [line for line in lines if re.match(r'openat\(.*"/proc/\d+/stat"', line)]
+    print(len(looked_at), "looks at a process")
+    assert len(looked_at) <= 1, "its own, for the ticket"
+
+
 def test_bare_is_bare():
     """The measure itself: nothing but the driver's library and libc is linked into it."""
     needs("ldd")

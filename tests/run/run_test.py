@@ -365,6 +365,19 @@ def test_children_of_a_script_that_has_become_berth_are_not_waited_for(make_mach
     assert (answer.status, answer.err) == (0, "")
 
 
+def test_what_a_command_leaves_is_seen_beside_a_child_of_the_script_before(make_machine):
+    machine = make_machine("1xH100")
+    leaves = "sleep 1000 >&- 2>&- & echo $!"
+    script = f"sleep 1000 >&- 2>&- & exec {machine.program} run -- bash -c '{leaves}'"
+    run = machine.start("bash", "-c", script)
+    left = int(run.stdout.readline())
+    assert "still hold the lease" in run.stderr.readline()
+    assert not free(machine)
+    os.kill(left, signal.SIGKILL)
+    assert run.wait(DEADLINE_S) == 0
+    assert free(machine)
+
+
 def test_exec_of_a_program_that_closes_files_loses_the_lease_as_the_help_says(make_machine):
     machine = make_machine("1xH100")
     closes = "import os; os.closerange(3, 1000); print('closed', flush=True); input()"

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <future>
 #include <iterator>
+#include <span>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -19,6 +22,7 @@
 #include "berth/queue/standing.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
+#include "berth/sys/signals_blocked.h"
 #include "berth/sys/system_error.h"
 #include "berth/view/waiting.h"
 
@@ -28,6 +32,10 @@ namespace {
 // Of two words in the table of jobs, of one on a command line.
 const std::string kInLine = "in line";
 const std::string kInLineAsked = "in-line";
+
+// A thread takes as long to begin and to end as some twenty jobs take to be read.
+constexpr std::size_t kWorthAThread = 250;
+constexpr std::size_t kMostThreads = 4;
 
 /// The part of a job that was read, if it could be; else `told` says why.
 template <class Read>
@@ -42,8 +50,8 @@ std::string words_of_left(const JobSpool& spool, TaskId id, const TaskStanding& 
   return standing.left_behind ? leasing::in_words(spool.left_of(id, standing)) : "";
 }
 
-void add_told(const JobSpool& spool, NumberedJob job, std::vector<TaskStanding> standings, bool arrays_as_one,
-              std::vector<view::ListedTask>& tasks) {
+void add_told(const JobSpool& spool, NumberedJob&& job, std::vector<TaskStanding> standings,
+              bool arrays_as_one, std::vector<view::ListedTask>& tasks) {
   const std::vector<TaskId> ids = job.tasks();
   if (arrays_as_one && ids.size() > 1) {
     TaskStanding all = standing_of_all(standings);
@@ -63,13 +71,54 @@ void add_told(const JobSpool& spool, NumberedJob job, std::vector<TaskStanding> 
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::string left = words_of_left(spool, ids[i], standings[i]);
-    tasks.push_back({ids[i],
-                     i + 1 < ids.size() ? job.job : std::move(job.job),
-                     std::move(standings[i]),
-                     spool.output_path(ids[i]),
-                     {},
-                     std::move(left)});
+    view::ListedTask& task = tasks.emplace_back();
+    task.id = ids[i];
+    task.job = i + 1 < ids.size() ? job.job : std::move(job.job);
+    task.standing = std::move(standings[i]);
+    task.output_path = spool.output_path(ids[i]);
+    task.left_behind = std::move(left);
   }
+}
+
+/// Jobs of a list, and why others of them are not in it.
+struct ListedPart {
+  std::vector<view::ListedTask> tasks;
+  std::string told;
+};
+
+ListedPart read_part(const JobSpool& spool, std::span<const std::uint64_t> numbers) {
+  ListedPart part;
+  part.tasks.reserve(numbers.size());
+  // Not all jobs first, and then all tasks: of ten thousand that is a lot of memory.
+  for (const std::uint64_t number : numbers) {
+    if (auto each = readable(spool.told(number), part.told))
+      add_told(spool, {number, std::move(each->job)}, std::move(each->standings), true, part.tasks);
+  }
+  return part;
+}
+
+// The kernel takes half of the time to open so many files, and does it on several processors at
+// once.
+ListedPart read_at_once(const JobSpool& spool, std::span<const std::uint64_t> numbers) {
+  if (numbers.size() < 2 * kWorthAThread) return read_part(spool, numbers);
+  const std::size_t threads = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
+  const std::size_t share = std::max(kWorthAThread, (numbers.size() + threads - 1) / threads);
+  std::vector<std::future<ListedPart>> others;
+  for (std::size_t from = share; from < numbers.size(); from += share) {
+    const auto rest = numbers.subspan(from);
+    const sys::SignalsBlocked blocked;
+    // Under a limit on processes it is read where it is asked for below.
+    others.push_back(std::async(
+        [&spool, rest, share] { return read_part(spool, rest.first(std::min(share, rest.size()))); }));
+  }
+  ListedPart all = read_part(spool, numbers.first(std::min(share, numbers.size())));
+  all.tasks.reserve(numbers.size());
+  for (std::future<ListedPart>& other : others) {
+    ListedPart part = other.get();
+    std::ranges::move(part.tasks, std::back_inserter(all.tasks));
+    all.told += part.told;
+  }
+  return all;
 }
 
 std::string mark_of_told(const JobSpool& spool) {
@@ -89,13 +138,9 @@ Result<std::vector<NumberedJob>> all_jobs(const JobSpool& spool, std::string& to
 
 Result<std::vector<view::ListedTask>> all_listed(const JobSpool& spool, std::string& told) {
   BERTH_LET(const auto numbers, spool.numbers());
-  std::vector<view::ListedTask> tasks;
-  tasks.reserve(numbers.size());
-  // Not all jobs first, and then all tasks: of ten thousand that is a lot of memory.
-  for (const std::uint64_t number : numbers) {
-    if (auto each = readable(spool.told(number), told))
-      add_told(spool, {number, std::move(each->job)}, std::move(each->standings), true, tasks);
-  }
+  ListedPart read = read_at_once(spool, numbers);
+  told += read.told;
+  std::vector<view::ListedTask> tasks = std::move(read.tasks);
   // A job cannot write there itself why it does not start.
   const bool one_waits = std::ranges::any_of(
       tasks, [](const view::ListedTask& task) { return task.standing.phase == TaskPhase::waiting; });

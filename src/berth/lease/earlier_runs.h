@@ -1,10 +1,10 @@
 #pragma once
 
-#include <future>
 #include <string>
 #include <vector>
 
 #include "berth/request/request.h"
+#include "berth/sys/detached_answer.h"
 #include "berth/verdict/queue_rules.h"
 
 namespace berth::leasing {
@@ -21,7 +21,7 @@ class EarlierRunsReading {
   std::vector<Moment> lasted_s();
 
  private:
-  std::future<std::vector<Moment>> told_;
+  sys::DetachedAnswer<std::vector<Moment>> told_;
 };
 
 /// A request in which `--memory auto` is settled.

@@ -1,13 +1,10 @@
 // In a thread, because a driver that hangs would else keep the command from its signals.
 #include "berth/supervise/energy_at_start.h"
 
-#include <memory>
-#include <system_error>
 #include <utility>
 
 #include "berth/command/environment.h"
 #include "berth/source/probe_source.h"
-#include "berth/sys/detached_thread.h"
 
 namespace berth::supervise {
 namespace {
@@ -28,27 +25,19 @@ EnergyAtStart::EnergyAtStart(std::vector<std::string> uuids, source::SourceKind 
 void EnergyAtStart::go_on() {
   if (!due_ || std::chrono::steady_clock::now() < *due_) return;
   due_.reset();
-  const auto promise = std::make_shared<std::promise<std::optional<Snapshot>>>();
-  auto told = promise->get_future();
-  const auto ask = [promise, uuids = std::move(uuids_), kind = source_, options = command::probe_options()] {
-    std::optional<Snapshot> answer;
-    if (auto source = source::ProbeSource::start(options)) {
-      source->set_kind(kind);
-      if (auto snapshot = source->read_of(uuids, ReadingKind::energy)) answer = *std::move(snapshot);
-    }
-    promise->set_value(std::move(answer));
-  };
-  try {
-    sys::begin_detached(ask);
-  } catch (const std::system_error&) {
-    return;  // under a limit on processes
-  }
-  told_ = std::move(told);
+  told_ = sys::DetachedAnswer<std::optional<Snapshot>>(
+      [uuids = std::move(uuids_), kind = source_,
+       options = command::probe_options()]() -> std::optional<Snapshot> {
+        auto source = source::ProbeSource::start(options);
+        if (!source) return std::nullopt;
+        source->set_kind(kind);
+        auto snapshot = source->read_of(uuids, ReadingKind::energy);
+        return snapshot ? std::optional(*std::move(snapshot)) : std::nullopt;
+      });
 }
 
 std::optional<Snapshot> EnergyAtStart::told() {
-  if (!told_.valid() || told_.wait_for(kPatience) != std::future_status::ready) return std::nullopt;
-  return told_.get();
+  return told_.within(kPatience);
 }
 
 }  // namespace berth::supervise

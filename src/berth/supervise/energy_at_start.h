@@ -1,13 +1,13 @@
 #pragma once
 
 #include <chrono>
-#include <future>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "berth/device/snapshot.h"
 #include "berth/source/source.h"
+#include "berth/sys/detached_answer.h"
 
 namespace berth::supervise {
 
@@ -36,7 +36,7 @@ class EnergyAtStart {
   std::vector<std::string> uuids_;
   source::SourceKind source_;
   std::optional<Time> due_;
-  std::future<std::optional<Snapshot>> told_;
+  sys::DetachedAnswer<std::optional<Snapshot>> told_;
 };
 
 }  // namespace berth::supervise

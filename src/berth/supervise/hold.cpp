@@ -155,9 +155,9 @@ void leave_receipt(const Kept& kept) {
   const auto lasted = sys::milliseconds_since_boot() - granted_at(kept.lease.ticket());
   const CommandEnd end{std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0)), {0, 0}};
   const auto nothing = [] { return std::optional<Snapshot>(); };
-  keep_receipt(
-      receipt_of(kept.lease, end, kept.sampling->samples(), nothing, read_at_end(kept.sampling->source())),
-      "");
+  const Receipt receipt =
+      receipt_of(kept.lease, end, kept.sampling->samples(), nothing, read_at_end(kept.sampling->source()));
+  (void)ReceiptKeeping(receipt, "").trouble();
 }
 
 // Gives why it ends.

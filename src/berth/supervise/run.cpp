@@ -226,16 +226,19 @@ class Run {
     const Receipt receipt = receipt_of(
         lease, {std::chrono::milliseconds(lasted), *ending, was_asked}, sampling.samples(),
         [&] { return energy.told(); }, read_at_end(options_.lease.request.source));
-    // A program that hears of the end may ask for the receipt.
-    const std::string missing = keep_receipt(receipt, named_receipt_file());
-    if (options_.hooks.after_end) options_.hooks.after_end(*ending, receipt);
+    ReceiptKeeping keeping(receipt, named_receipt_file());
+    if (options_.hooks.after_end) {
+      // A program that hears of the end may ask for the receipt.
+      (void)keeping.trouble();
+      options_.hooks.after_end(*ending, receipt);
+    }
     // The outcome is noted while the lease lasts, so that the next request for these devices knows
     // it.
     session.domain().store->note_outcome({receipt.fingerprint, begun, lasted,
                                           was_asked ? Ending::by_others : ending_of(*ending),
                                           lease.ticket().devices});
     if (wait_for_leftovers(*job, lease, others, end, watch)) lease.release();
-    tell_receipt(receipt, missing);
+    tell_receipt(receipt, keeping.trouble());
     if (released_by_)
       command::print_message(fmt::format("the lease {} was released by {}", short_name_, *released_by_));
     if (options_.hooks.at_last) options_.hooks.at_last();
@@ -249,8 +252,8 @@ class Run {
     if (remark.is_overrun && options_.hooks.overruns) options_.hooks.overruns(remark.words);
   }
 
-  void tell_receipt(const Receipt& receipt, const std::string& missing) const {
-    if (!missing.empty()) command::print_message(missing);
+  void tell_receipt(const Receipt& receipt, const std::string& trouble) const {
+    if (!trouble.empty()) command::print_message(trouble);
     if (!options_.quiet && !options_.shell && ::isatty(STDERR_FILENO) == 1)
       command::print_message(view::receipt_sentence(receipt));
   }
@@ -385,6 +388,11 @@ class Run {
 
   // Jobs that were submitted in this lease are ours only by descent: they have leases of their own.
   static std::vector<pid_t> left_behind(std::vector<pid_t> others) {
+    // An orphan becomes a child of this process. So if all our children are others, nothing is left
+    // and no process of the machine has to be looked at: mostly a probe that is about to end.
+    const std::vector<pid_t> children = sys::own_children();
+    const auto is_other = [&](pid_t pid) { return std::ranges::find(others, pid) != others.end(); };
+    if (std::ranges::all_of(children, is_other)) return {};
     std::vector<pid_t> left = sys::process_descendants(::getpid());
     std::ranges::copy_if(left, std::back_inserter(others), [](pid_t pid) {
       return leasing::serves_berth(pid) || leasing::keeps_namespaces(pid);

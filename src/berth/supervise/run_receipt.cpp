@@ -3,10 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <future>
-#include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,7 +16,6 @@
 #include "berth/supervise/noted_end.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
-#include "berth/sys/detached_thread.h"
 #include "berth/sys/system_error.h"
 #include "berth/view/receipt.h"
 
@@ -53,8 +49,9 @@ bool can_tell(const std::optional<Snapshot>& before) {
 }
 
 // "": it is written, or none is wanted.
-std::string write_file(const std::string& path, const std::string& text) {
+std::string write_file(const std::string& path, const Receipt& receipt) {
   if (path.empty()) return {};
+  const std::string text = view::receipts_json({receipt}, view::Layout::lines);
   const sys::Descriptor file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
   const auto written =
@@ -102,26 +99,16 @@ void take_accounting(Receipt& receipt, const Snapshot& later, std::chrono::milli
 
 ReadMachine read_at_end(source::SourceKind kind) {
   return [kind]() -> std::optional<Snapshot> {
-    const auto promise = std::make_shared<std::promise<std::optional<Snapshot>>>();
-    auto told = promise->get_future();
-    const auto read = [promise, kind, options = command::probe_options()] {
-      std::optional<Snapshot> answer;
-      // The probe has ended before the answer is told: this process may end at once.
-      if (auto source = source::ProbeSource::start(options)) {
-        source->set_kind(kind);
-        auto snapshot = source->read(ReadingKind::health | ReadingKind::energy | ReadingKind::driver |
-                                     ReadingKind::accounting);
-        if (snapshot) answer = *std::move(snapshot);
-      }
-      promise->set_value(std::move(answer));
-    };
-    try {
-      sys::begin_detached(read);
-    } catch (const std::system_error&) {
-      return std::nullopt;
-    }
-    if (told.wait_for(kPatienceWithDriver) != std::future_status::ready) return std::nullopt;
-    return told.get();
+    sys::DetachedAnswer<std::optional<Snapshot>> told(
+        [kind, options = command::probe_options()]() -> std::optional<Snapshot> {
+          auto source = source::ProbeSource::start(options);
+          if (!source) return std::nullopt;
+          source->set_kind(kind);
+          auto snapshot = source->read(ReadingKind::health | ReadingKind::energy | ReadingKind::driver |
+                                       ReadingKind::accounting);
+          return snapshot ? std::optional(*std::move(snapshot)) : std::nullopt;
+        });
+    return told.within(kPatienceWithDriver);
   };
 }
 
@@ -168,21 +155,15 @@ std::string named_receipt_file() {
   return std::string(command::variable("BERTH_RECEIPT"));
 }
 
-std::string keep_receipt(const Receipt& receipt, const std::string& file) {
-  const auto promise = std::make_shared<std::promise<std::string>>();
-  auto told = promise->get_future();
-  const auto keep = [promise, receipt, folder = leasing::receipt_folder(), path = file] {
-    if (folder) leasing::note_receipt(*folder, receipt);
-    promise->set_value(write_file(path, view::receipts_json({receipt}, view::Layout::lines)));
-  };
-  try {
-    sys::begin_detached(keep);
-  } catch (const std::system_error&) {
-    // Under a limit on processes, the line is lost.
-    return {};
-  }
-  if (told.wait_for(kPatienceWithDisk) != std::future_status::ready) return {};
-  return told.get();
+ReceiptKeeping::ReceiptKeeping(const Receipt& receipt, const std::string& file)
+    : told_([receipt, folder = leasing::receipt_folder(), path = file] {
+        if (folder) leasing::note_receipt(*folder, receipt);
+        return write_file(path, receipt);
+      }) {}
+
+std::string ReceiptKeeping::trouble() {
+  if (!trouble_) trouble_ = told_.within(kPatienceWithDisk);
+  return *trouble_;
 }
 
 }  // namespace berth::supervise

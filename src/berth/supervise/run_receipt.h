@@ -9,6 +9,7 @@
 #include "berth/history/model/receipt.h"
 #include "berth/lease/acquire.h"
 #include "berth/source/source.h"
+#include "berth/sys/detached_answer.h"
 #include "berth/sys/job_process.h"
 
 namespace berth::supervise {
@@ -38,10 +39,20 @@ Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
 /// The file that BERTH_RECEIPT names; "": none.
 std::string named_receipt_file();
 
-/// Keeps a receipt: a line in the user's record of runs, and this file, if it is not "". A home may
-/// not answer: what is not written after a second is lost. A sentence for the user: the file could
-/// not be written.
-/// "": nothing to tell.
-std::string keep_receipt(const Receipt& receipt, const std::string& file);
+/// Keeps a receipt: a line in the user's record of runs, and this file, if it is not "". A thread
+/// writes them, while the lease ends.
+class ReceiptKeeping {
+ public:
+  /// Begins to write.
+  ReceiptKeeping(const Receipt& receipt, const std::string& file);
+
+  /// Waits until all is written. A home may not answer: what is not written after a second is lost.
+  /// A sentence for the user: the file could not be written. "": nothing to tell.
+  std::string trouble();
+
+ private:
+  sys::DetachedAnswer<std::string> told_;
+  std::optional<std::string> trouble_;
+};
 
 }  // namespace berth::supervise

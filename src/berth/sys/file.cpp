@@ -56,16 +56,22 @@ Result<Descriptor> open_directory(int directory, const std::string& name) {
 }
 
 Result<std::string> read_start(int file, std::size_t most_bytes) {
-  std::string text(most_bytes + 1, '\0');
-  std::size_t filled = 0;
-  // A regular file gives less than it is asked for only at its end.
-  for (std::size_t asked = text.size(); asked > 0;) {
-    const ssize_t got = ::pread(file, text.data() + filled, asked, static_cast<off_t>(filled));
-    if (got < 0) return fail_errno("reading");
-    filled += static_cast<std::size_t>(got);
-    asked = std::cmp_less(got, asked) ? 0 : text.size() - filled;
-  }
-  text.resize(filled);
+  // Most files are far shorter. What is not written to costs no page of memory.
+  std::string text;
+  bool failed = false;
+  text.resize_and_overwrite(most_bytes + 1, [&](char* room, std::size_t size) {
+    std::size_t filled = 0;
+    // A regular file gives less than it is asked for only at its end.
+    for (std::size_t asked = size; asked > 0;) {
+      const ssize_t got = ::pread(file, room + filled, asked, static_cast<off_t>(filled));
+      failed = got < 0;
+      if (failed) return filled;
+      filled += static_cast<std::size_t>(got);
+      asked = std::cmp_less(got, asked) ? 0 : size - filled;
+    }
+    return filled;
+  });
+  if (failed) return fail_errno("reading");
   return text;
 }
 
@@ -73,7 +79,7 @@ Result<std::string> read_whole(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return fail_errno("opening " + path);
   std::string text;
-  std::array<char, 16384> buffer{};
+  std::array<char, 16384> buffer;
   for (;;) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0) return fail_errno("reading " + path);

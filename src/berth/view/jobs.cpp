@@ -258,7 +258,7 @@ OtherTasks others_among(const std::vector<ListedTask>& tasks) {
       others.heirs.emplace(std::pair(task.host, *standing.passes_to), task.id);
     std::size_t at_work = standing.in_queue || standing.phase == TaskPhase::running ? 1 : 0;
     if (task.counts) at_work = task.counts->running + (standing.in_queue ? 1 : 0);
-    others.at_work[{task.host, task.id.job}] += at_work;
+    if (at_work > 0) others.at_work[{task.host, task.id.job}] += at_work;
   }
   return others;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace berth::view {
 namespace {
@@ -77,32 +78,41 @@ Row titles_of(const std::vector<Column>& columns) {
   return titles;
 }
 
-Row line(const std::vector<Column>& columns, const std::vector<std::size_t>& widths, const Row& row) {
-  Row parts;
-  parts.reserve(2 * columns.size());
+/// Calls `put(spaces, text, tone)` for each cell that shows something. A list of jobs has a hundred
+/// thousand: none is copied.
+template <class Put>
+void each_part(const Table& table, const Row& row, Put put) {
   std::size_t owed = 0;  // spaces due before the next cell: none are left at the end of the line
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    std::string shown = cut(row[i].text, widths[i]);
-    const std::size_t width = display_width(shown);
-    const std::size_t padding = widths[i] - std::min(widths[i], width);
-    if (columns[i].align == Align::right) owed += padding;
-    if (!shown.empty()) {
-      if (owed > 0) parts.push_back({std::string(owed, ' ')});
-      parts.push_back({std::move(shown), row[i].tone});
-      owed = 0;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    std::string_view shown = row[i].text;
+    std::size_t width = display_width(shown);
+    std::string shorter;
+    if (width > table.widths[i]) {
+      shown = shorter = cut(shown, table.widths[i]);
+      width = display_width(shown);
     }
-    if (columns[i].align == Align::left) owed += padding;
+    const std::size_t padding = table.widths[i] - std::min(table.widths[i], width);
+    if (table.columns[i].align == Align::right) owed += padding;
+    if (!shown.empty()) put(std::exchange(owed, 0), shown, row[i].tone);
+    if (table.columns[i].align == Align::left) owed += padding;
     owed += kGap;
   }
-  return parts;
 }
 
 }  // namespace
 
 std::vector<Row> table_lines(std::vector<Column> columns, std::vector<Row> rows, const Style& style) {
   const Table table = fitted(std::move(columns), std::move(rows), style.width);
-  std::vector<Row> lines{line(table.columns, table.widths, titles_of(table.columns))};
-  for (const Row& row : table.rows) lines.push_back(line(table.columns, table.widths, row));
+  std::vector<Row> lines;
+  const auto add = [&](const Row& row) {
+    Row& parts = lines.emplace_back();
+    each_part(table, row, [&](std::size_t spaces, std::string_view text, Tone tone) {
+      if (spaces > 0) parts.push_back({std::string(spaces, ' ')});
+      parts.push_back({std::string(text), tone});
+    });
+  };
+  add(titles_of(table.columns));
+  for (const Row& row : table.rows) add(row);
   return lines;
 }
 
@@ -110,9 +120,14 @@ std::string table(std::vector<Column> columns, std::vector<Row> rows, const Styl
   const Table table = fitted(std::move(columns), std::move(rows), style.width);
   std::string text;
   const auto add = [&](const Row& row) {
-    for (const Cell& part : line(table.columns, table.widths, row))
-      text += toned(part.text, part.tone, style);
-    text += "\n";
+    each_part(table, row, [&](std::size_t spaces, std::string_view shown, Tone tone) {
+      text.append(spaces, ' ');
+      if (style.colour && tone != Tone::plain)
+        text += toned(shown, tone, style);
+      else
+        text += shown;
+    });
+    text += '\n';
   };
   add(titles_of(table.columns));
   for (const Row& row : table.rows) add(row);

@@ -29,8 +29,10 @@ template <class Number>
 void numbers(std::string_view key, const std::vector<Number>& values, FieldWriter& field) {
   for (const Number value : values) field(key, value);
 }
+// Inline, so that the compiler sees the key (FieldReader).
 template <class Number>
-void numbers(std::string_view key, std::vector<Number>& values, FieldReader& field) {
+[[gnu::always_inline]] inline void numbers(std::string_view key, std::vector<Number>& values,
+                                           FieldReader& field) {
   std::optional<Number> value;
   field(key, value);
   if (value) values.push_back(*value);

@@ -16,6 +16,7 @@ namespace berth::runner_test {
 namespace {
 
 using namespace runner;
+using runner::Moment;  // berth::Moment is another one
 using namespace std::chrono_literals;
 
 TaskEvent wrote(TaskEventKind kind) {
