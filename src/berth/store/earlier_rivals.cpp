@@ -79,6 +79,8 @@ void EarlierRivals::read_who_is_back(const Ticket& mine) {
 }
 
 bool EarlierRivals::ask(const Ticket& mine, Moment now) {
+  if (std::ranges::all_of(known_, [](const Known& rival) { return rival.asked || !rival.noted; }))
+    return false;
   const std::set<TicketId> matter = those_that_matter_to(mine, now);
   std::vector<TicketId> changed;
   bool has_asked = false;

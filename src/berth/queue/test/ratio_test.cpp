@@ -257,9 +257,12 @@ TEST_CASE("in a long queue with too little free, who joins reads the nearest tic
   asker.first_unread = TicketId{1};
   asker.looks();
   CHECK(acquisition::is<Stay>(asker.decides()));
-  SUBCASE("nor those that came later") {
+  SUBCASE("nor those that came later, which do not stand before it") {
     asker.first_unread = TicketId{acquisition::kMe + 1};
     CHECK(acquisition::is<Stay>(asker.decides()));
+    asker.passes_the_gate();
+    asker.is_told_the_names();
+    CHECK(asker.state().standing.position == 2);
   }
   SUBCASE("and where something is free, all") {
     asker.leases.pop_back();

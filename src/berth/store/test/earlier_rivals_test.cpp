@@ -176,6 +176,13 @@ TEST_CASE("whoever was granted and is back since it was read is read again, as i
     bench.rivals.add_to(seen);
     REQUIRE(seen.tickets.size() == 1);
     CHECK(seen.tickets.front().candidates == std::vector<std::string>{"GPU-b"});
+    // To a program of before, which reads the mark alone, it is a ticket that is not held back.
+    CHECK_FALSE(seen.tickets.front().held_back);
+    CHECK(wait_of(bench.directory.queue.get(), bench.first->ticket().id).let_go % 2 == 0);
+    const auto held_back = bench.first->decide(
+        [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{.held_back = true}); });
+    REQUIRE(held_back.has_value());
+    CHECK(wait_of(bench.directory.queue.get(), bench.first->ticket().id).held_back);
   }
 }
 
