@@ -171,6 +171,21 @@ class Traced:
         assert self.process.wait(DEADLINE_S) == 0
 
 
+def in_the_gate(calls: list[str], directory: str) -> list[str]:
+    """Of one process: what it did while it was inside, the time that it did most."""
+    most = []
+    for entered, call in enumerate(calls):
+        if not ("flock(" in call and "LOCK_EX" in call and f"<{directory}>" in call):
+            continue
+        descriptor = re.match(r"flock\((\d+)<", call)[1]
+        left = next(
+            place for place in range(entered, len(calls)) if calls[place].startswith(f"close({descriptor}<")
+        )
+        most = max(most, calls[entered:left], key=len)
+    assert most
+    return most
+
+
 def operations_of_a_wait(machine: Machine, size: int, words: str = "") -> dict:
     """What one does that joins behind `size` others, has as many behind it, and is served at last."""
     holding = holder(machine)
@@ -185,10 +200,12 @@ def operations_of_a_wait(machine: Machine, size: int, words: str = "") -> dict:
     behind.leave()
     job.ends()
     assert "/proc/locks" not in job.text()
+    inside = in_the_gate(job.text()[first:started].splitlines(), job.directory)
     return {
         "join": job.operations(0, joined),
         "moving up": job.operations(joined, first),
         "hand-over": job.operations(first, started),
+        "hand-over, in the gate": collections.Counter(call.partition("(")[0] for call in inside),
     }
 
 
@@ -213,46 +230,46 @@ OF_A_TICKET = 6
 
 
 @pytest.mark.parametrize("expect", BY_RATIO)
-def test_by_response_ratio_a_wait_takes_the_same_file_operations_behind_10_and_behind_100(one, expect):
-    """Only whoever is first, and may start, reads those that came later: each once."""
+def test_by_response_ratio_a_start_takes_at_most_twice_what_it_takes_as_they_came(one, expect):
+    """However many wait. Whoever is first reads those that came later while it sleeps: each once."""
+    as_they_came = operations_of_a_wait(one, 10)
     (one.directory / "site.toml").write_text(f'expect = "{expect}"\n')
-    few, many = (operations_of_a_wait(one, size, BY_RATIO[expect]) for size in (10, 100))
+    few, many = (operations_of_a_wait(one, size, BY_RATIO[expect]) for size in (10, 1000))
     print({part: counts.total() for part, counts in many.items()})
     assert abs(many["join"].total() - few["join"].total()) <= A_TICK, (few, many)
-    assert abs(many["moving up"].total() - few["moving up"].total()) <= LOOK, (few, many)
-    more = many["hand-over"].total() - few["hand-over"].total()
-    assert more <= (100 - 10) * OF_A_TICKET + LOOK, (few, many)
+    more = many["moving up"].total() - few["moving up"].total()
+    assert more <= (1000 - 10) * OF_A_TICKET + LOOK, (few, many)
+    for part in ("hand-over", "hand-over, in the gate"):
+        assert abs(many[part].total() - few[part].total()) <= LOOK, (part, few, many)
+        assert many[part].total() <= 2 * as_they_came[part].total(), (part, as_they_came, many)
 
 
-def operations_of_a_join_beside_a_free_device(machine: Machine, size: int) -> collections.Counter:
-    """What one does that joins behind `size` others, the first of whom may have what is free."""
-    before = Crowd(machine, size)
+def operations_of_a_join_beside_a_free_device(machine: Machine, size: int, words: str = "") -> tuple:
+    """What one does that joins behind `size` others, the first of whom may have what is free: in all, and as much of
+    it as is done inside the gate."""
+    before = Crowd(machine, size, words=words)
     job = Traced(machine)
     joined = job.sleeps_behind()
     before.leave()
     job.starts()
     job.ends()
-    return job.operations(0, joined)
+    return job.operations(0, joined), len(in_the_gate(job.text()[:joined].splitlines(), job.directory))
 
 
 def test_a_join_beside_a_free_device_takes_the_same_file_operations_behind_10_and_behind_1000(one):
-    few, many = (operations_of_a_join_beside_a_free_device(one, size) for size in (10, 1000))
+    few, many = (operations_of_a_join_beside_a_free_device(one, size)[0] for size in (10, 1000))
     print({"join": many.total()})
     assert abs(many.total() - few.total()) <= A_TICK, (few, many)
 
 
-def in_the_gate(calls: list[str], directory: str) -> list[str]:
-    """Of one process: what it did the last time that it was inside."""
-    entered = max(
-        place
-        for place, call in enumerate(calls)
-        if "flock(" in call and "LOCK_EX" in call and f"<{directory}>" in call
+def test_by_response_ratio_a_join_beside_a_free_device_asks_each_little_inside_the_gate(one):
+    """All of them come first. They are opened and read before."""
+    (one.directory / "site.toml").write_text('expect = "limits"\n')
+    few, many = (
+        operations_of_a_join_beside_a_free_device(one, size, BY_RATIO["limits"])[1] for size in (20, 120)
     )
-    descriptor = re.match(r"flock\((\d+)<", calls[entered])[1]
-    left = next(
-        place for place in range(entered, len(calls)) if calls[place].startswith(f"close({descriptor}<")
-    )
-    return calls[entered:left]
+    print({"few": few, "many": many})
+    assert many - few <= 100 * 1.1 + A_TICK, (few, many)
 
 
 def operations_of_a_start_from_behind(make_machine, size: int) -> int:
@@ -266,10 +283,10 @@ def operations_of_a_start_from_behind(make_machine, size: int) -> int:
     first = Job(machine, "-n", "2").waits()
     crowd = Crowd(machine, size, uuids)
     job = Traced(machine, "--time", "10m")
-    job.sleeps_behind()
+    asleep = job.sleeps_behind()
     short.ends()
     end = job.starts()
-    inside = in_the_gate(job.text()[:end].splitlines(), str(machine.leases))
+    inside = in_the_gate(job.text()[asleep:end].splitlines(), str(machine.leases))
     job.ends()
     crowd.leave()
     kill(first.pid)

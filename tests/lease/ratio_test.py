@@ -3,10 +3,11 @@
 import json
 import re
 import signal
+import subprocess
 
 import pytest
 from clock import told_time
-from jobs import Job, eventually, holder, waiter
+from jobs import DEADLINE_S, Job, close_input, eventually, holder, waiter
 
 
 def site(machine, text: str) -> None:
@@ -111,6 +112,23 @@ def test_a_limit_of_claim_is_no_length(two):
     held.ends()
     large.starts()
     large.ends()
+
+
+def test_a_limit_counts_wherever_berth_ends_the_job(two):
+    held = holder(two, "-n", "2")
+    run = waiter(two, "--time", "10m")
+    shell = two.start(two.program, "shell", "--time", "20m", stdin=subprocess.PIPE)
+    commands = two.directory / "commands"
+    commands.write_text("true\n")
+    assert two.berth("submit", "--time", "30m", "--", "true").status == 0
+    each_line = two.start(two.program, "each", "--time", "40m", commands)
+    eventually(lambda: sorted(one["expected_s"] for one in queue(two)) == [600, 1200, 1800, 2400])
+    close_input(shell)
+    held.ends()
+    run.starts()
+    assert run.ends() == 0
+    assert shell.wait(DEADLINE_S) == each_line.wait(DEADLINE_S) == 0
+    eventually(lambda: queue(two) == [])
 
 
 def test_waiters_agree_while_the_site_changes_its_mind(make_machine):

@@ -14,6 +14,7 @@
 
 #include "berth/lease/earlier_runs.h"
 #include "berth/lease/exclusions.h"
+#include "berth/queue/queue_order.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"
@@ -25,6 +26,8 @@ namespace {
 
 using namespace acquisition;
 
+// Shorter ones are pauses between two looks.
+constexpr std::chrono::milliseconds kLongSleep{100};
 // As long as ten programs in a row take that have the lock and whose end nobody sees.
 constexpr auto kSafeGpuPatience = 10 * kUntilUsedAtMost;
 
@@ -120,7 +123,9 @@ class Acquirer {
     if (own_) own_->release();
     candidates_ = wanted.candidates;
     const auto draining = draining_leases(state_.facts, state_.ledger, *options_.processes);
-    auto entered = store_.join(draft(wanted.candidates), decision(), limit_at_gate(state_.patience, now()));
+    const Ticket mine = draft(wanted.candidates);
+    auto entered =
+        store_.join(mine, decision(), {limit_at_gate(state_.patience, now()), may_need_all_tickets(mine)});
     BERTH_LET(auto joined, as_the_end_of_a_wait(std::move(entered)));
     own_ = std::move(joined.own);
     store_.sweep(draining);
@@ -129,9 +134,15 @@ class Acquirer {
 
   Done perform(const Decide&) {
     changes_ = store_.lease_changes();
+    if (may_need_all_tickets(own_->ticket())) own_->read_ahead();
     auto entered = own_->decide(decision(), limit_at_gate(state_.patience, now()));
     BERTH_LET(const auto decided, as_the_end_of_a_wait(std::move(entered)));
     return left_gate(decided);
+  }
+
+  // In these orders no ticket can be left out if enough is free for this one.
+  bool may_need_all_tickets(const Ticket& mine) const {
+    return may_go_past(mine) && is_enough_free(mine, state_.ledger, state_.facts, state_.request);
   }
 
   template <class T>
@@ -238,6 +249,8 @@ class Acquirer {
       exits.push_back(sys::process_exit(static_cast<pid_t>(pid)));
       if (exits.back()) descriptors.push_back(exits.back().get());
     }
+    // The next release makes it the turn of this ticket, and then the time counts.
+    if (sleep.period >= kLongSleep && may_go_past(own_->ticket())) own_->read_ahead();
     BERTH_LET(const auto woken,
               own_->sleep_until_released(sleep.uuids, sleep.leases, descriptors, sleep.period));
     return woken;

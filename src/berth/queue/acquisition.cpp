@@ -242,12 +242,19 @@ Action sleep(State& state, milliseconds now) {
   return sleep_until_released(state, left);
 }
 
+// True if all tickets that were not read are later ones. A ticket that goes by run times lists
+// later tickets too, but these do not change behind which ticket it sleeps.
+bool are_all_unread_later(const Ticket& mine, const Ledger& ledger) {
+  return mine.expected_s && !mine.yield_s && mine.id < ledger.first_unread;
+}
+
 Result<void> see_how_it_stands(State& state) {
   Standing& standing = state.standing;
   BERTH_LET(standing.verdicts, judge(state.request, state.ledger, state.facts));
   standing.limited = why_held_off(state.request, state.ledger, state.facts).value_or("");
   const auto before = rivals_before(standing.ticket, state.ledger, state.judged_at, state.passed_over);
-  standing.position = 1 + before.size() + state.ledger.unread;
+  const bool is_unread_before = !are_all_unread_later(standing.ticket, state.ledger);
+  standing.position = 1 + before.size() + (is_unread_before ? state.ledger.unread : 0);
   standing.behind.reset();
   const bool is_first_to_watch = standing.ticket.expected_s && !is_held_back(state);
   if ((behind(state) != nullptr || is_first_to_watch) && !before.empty()) standing.behind = *before.back();
@@ -517,13 +524,6 @@ bool is_counted_in_queue(const State& state) {
          state.facts.limits->now.waiting;
 }
 
-// True if all tickets that were not read are later ones. A ticket that goes by run times lists
-// later tickets too, but these do not change behind which ticket it sleeps.
-bool are_all_unread_later(const State& state) {
-  const Ticket& mine = state.standing.ticket;
-  return mine.expected_s && !mine.yield_s && mine.id < state.judged.first_unread;
-}
-
 // True if the tickets that were not read could change the answer. They cannot in three cases: too
 // few devices are free, whatever waits; the tickets before all of them leave too little; or the
 // rival to sleep behind is nearer than they are, and watches every device for which this ticket
@@ -532,10 +532,11 @@ bool depends_on_unread(const State& state) {
   if (state.judged.unread == 0) return false;
   if (is_counted_in_queue(state) || state.standing.ticket.fair_number) return true;
   if (const auto* blocked = std::get_if<Blocked>(&state.plan))
-    return blocked->held_back || !are_all_unread_later(state);
+    return blocked->held_back || !are_all_unread_later(state.standing.ticket, state.judged);
   const Behind* me = behind(state);
   if (me == nullptr) return true;
-  const bool is_nearer_unread = me->rival < state.judged.first_unread && !are_all_unread_later(state);
+  const bool is_nearer_unread =
+      me->rival < state.judged.first_unread && !are_all_unread_later(state.standing.ticket, state.judged);
   return is_nearer_unread || !me->unguarded.empty() || (!me->in_the_way.empty() && !me->front_suffices);
 }
 

@@ -107,6 +107,14 @@ std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledge
   return guarding;
 }
 
+bool is_enough_free(const Ticket& mine, const Ledger& ledger, const Facts& facts, const Request& request) {
+  const auto enough = [&](const std::vector<Verdict>& verdicts) {
+    return free_for(mine, verdicts).size() >= request.count;
+  };
+  return enough(judge(request, ledger, facts).value_or(std::vector<Verdict>{})) ||
+         enough(as_others_see(request, ledger, facts));
+}
+
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
                   const std::set<TicketId>& passed_over, Moment now) {
   const Ticket* mine = find_ticket(ledger, me);

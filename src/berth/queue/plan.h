@@ -55,6 +55,10 @@ std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledge
 std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledger,
                                          const std::set<TicketId>& passed_over = {});
 
+/// Whether enough devices are free for the request of this ticket, whoever else waits. If so,
+/// `plan` needs all tickets whose turn may be before mine.
+bool is_enough_free(const Ticket& mine, const Ledger& ledger, const Facts& facts, const Request& request);
+
 /// What the ticket `me` of the ledger should do next. Pure. Error: as `judge`; `failure` if `me`
 /// does not wait. `now`: of the boot clock.
 ///

@@ -99,6 +99,26 @@ Moment in_moments(std::int64_t seconds) {
   return seconds * kSecond;
 }
 
+std::vector<const Ticket*> in_order(std::vector<const Ticket*> waiting, const std::set<TicketId>& passed_over,
+                                    const GpusByUser& has, Moment now) {
+  std::ranges::sort(waiting, {}, &Ticket::id);
+  std::vector<Wish> wishes;
+  for (const Ticket* ticket : waiting)
+    wishes.push_back(wish_of(*ticket, ticket->held_back || passed_over.contains(ticket->id)));
+  std::vector<const Ticket*> queue;
+  for (const std::size_t at : queue_order(wishes, has, now)) queue.push_back(waiting[at]);
+  return queue;
+}
+
+bool goes_by_ratio_alone(const Ticket& ticket) {
+  return ticket.expected_s && !ticket.fair_number;
+}
+
+bool has_waited_longest(const Ticket& ticket, Moment now) {
+  const Wish wish = wish_of(ticket, false);
+  return now - wish.since >= wish.longest_wait;
+}
+
 }  // namespace
 
 GpusByUser gpus_by_user(const Ledger& ledger) {
@@ -170,13 +190,33 @@ std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set
   }
   const auto is_it = [&](const Ticket* ticket) { return ticket->id == one_more->id; };
   if (one_more != nullptr && std::ranges::none_of(waiting, is_it)) waiting.push_back(one_more);
-  std::ranges::sort(waiting, {}, &Ticket::id);
-  std::vector<Wish> wishes;
-  for (const Ticket* ticket : waiting)
-    wishes.push_back(wish_of(*ticket, ticket->held_back || passed_over.contains(ticket->id)));
-  std::vector<const Ticket*> queue;
-  for (const std::size_t at : queue_order(wishes, gpus_by_user(ledger), now)) queue.push_back(waiting[at]);
-  return queue;
+  return in_order(std::move(waiting), passed_over, gpus_by_user(ledger), now);
+}
+
+std::set<TicketId> those_that_matter(const Ticket& mine, const std::vector<const Ticket*>& waiting,
+                                     Moment now) {
+  std::set<TicketId> all;
+  for (const Ticket* ticket : waiting) all.insert(ticket->id);
+  all.erase(mine.id);
+  // Of those that have waited for their longest wait, only the first of all has its turn by that.
+  // So one that leaves makes it the turn of another.
+  const auto may_come_first = [&](const Ticket* ticket) { return has_waited_longest(*ticket, now); };
+  if (!goes_by_ratio_alone(mine) || mine.yield_s || may_come_first(&mine) ||
+      std::ranges::any_of(waiting, may_come_first))
+    return all;
+  std::vector<const Ticket*> with_mine{&mine};
+  std::ranges::copy_if(waiting, std::back_inserter(with_mine),
+                       [&](const Ticket* ticket) { return ticket->id != mine.id; });
+  std::set<TicketId> matter;
+  bool is_before = true;
+  for (const Ticket* ticket : in_order(std::move(with_mine), {}, {}, now)) {
+    const bool keeps_others_behind = !ticket->yield_s && !goes_by_ratio_alone(*ticket);
+    if (ticket->id == mine.id)
+      is_before = false;
+    else if (is_before || keeps_others_behind || ticket->id < mine.id)
+      matter.insert(ticket->id);
+  }
+  return matter;
 }
 
 }  // namespace berth

@@ -76,4 +76,11 @@ Wish wish_of(const Ticket& ticket, bool passed_over);
 std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set<TicketId>& passed_over,
                                             Moment now, const Ticket* one_more = nullptr);
 
+/// The ids of those waiting tickets that can change what `plan` says to `mine` by no longer
+/// waiting, or by being held back or not. By response ratio these are the ones that came before
+/// mine, those whose turn is before mine, and those that keep others behind themselves. All others
+/// have their turn behind mine, whatever becomes of them. In the other orders each ticket can.
+std::set<TicketId> those_that_matter(const Ticket& mine, const std::vector<const Ticket*>& waiting,
+                                     Moment now);
+
 }  // namespace berth

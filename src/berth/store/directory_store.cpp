@@ -148,7 +148,7 @@ Result<Books> DirectoryStore::look(Extent extent, const std::optional<LocksSeen>
   return read(see_locks());
 }
 
-Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, GateLimit limit) {
+Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, const Entry& entry) {
   for (int attempt = 0; attempt < kRemovals; ++attempt) {
     BERTH_DO(refresh());
     if (!directory_) {
@@ -156,7 +156,8 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, G
       directory_ = std::make_shared<const LeaseDirectory>(std::move(made));
     }
     BERTH_LET(auto own, DirectoryTicket::prepare(directory_, draft, warn_));
-    auto gate = enter_gate(*directory_, limit, warn_);
+    if (entry.reads_ahead) own->read_ahead();
+    auto gate = enter_gate(*directory_, entry.limit, warn_);
     if (!gate) return std::unexpected(told(gate.error()));
     // If the directory was removed, its gate does not protect the new directory of that name.
     if (!directory_->is_current()) continue;

@@ -22,7 +22,7 @@ class DirectoryStore : public LeaseStore {
   using LeaseStore::look;
   LocksSeen see_locks() override;
   Result<Books> look(Extent extent, const std::optional<LocksSeen>& locks) override;
-  Result<Joined> join(const Ticket& draft, const Decide& decide, GateLimit limit) override;
+  Result<Joined> join(const Ticket& draft, const Decide& decide, const Entry& entry) override;
   std::int64_t lease_changes() override;
   bool has_ended(TicketId lease) override;
   std::size_t waiting_at_most() override;

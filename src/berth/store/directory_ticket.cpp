@@ -31,6 +31,8 @@ namespace {
 constexpr mode_t kTicketMode = 01644;
 // How many names may be taken by others, in one go, before this is not chance.
 constexpr int kNames = 64;
+// An even number, which leaves the mark as it is.
+constexpr off_t kBytesOfAReturn = 2;
 // How far at most an id is raised past one that is ahead of the clock, in nanoseconds.
 constexpr std::uint64_t kRaise = 1 << 16;
 
@@ -188,7 +190,14 @@ void DirectoryTicket::left_gate() {
   if (ticket_.phase == TicketPhase::granted) earlier_rivals_.forget();
 }
 
+void DirectoryTicket::read_ahead() {
+  Ticket mine = ticket_;
+  if (mine.id.value == 0) mine.id.value = static_cast<std::uint64_t>(sys::since_boot().count());
+  earlier_rivals_.read_ahead(mine);
+}
+
 Result<void> DirectoryTicket::take_number(Ledger ledger) {
+  earlier_rivals_.ask(ticket_, sys::milliseconds_since_boot());
   while (!earlier_rivals_.unread().empty()) BERTH_DO(earlier_rivals_.read_on(ticket_, {.all = true}));
   earlier_rivals_.add_to(ledger);
   ticket_.fair_number = next_fair_number(ticket_.uid, ledger);
@@ -198,6 +207,7 @@ Result<void> DirectoryTicket::take_number(Ledger ledger) {
 FaultOr<Decided> DirectoryTicket::decide_on(Ledger leases, const Decide& decide) {
   leases.tickets.push_back(ticket_);
   for (;;) {
+    earlier_rivals_.ask(ticket_, sys::milliseconds_since_boot());
     Ledger ledger = leases;
     earlier_rivals_.add_to(ledger);
     std::ranges::sort(ledger.tickets, {}, &Ticket::id);
@@ -206,8 +216,13 @@ FaultOr<Decided> DirectoryTicket::decide_on(Ledger leases, const Decide& decide)
     if (!unread.empty()) ledger.first_unread = unread.front();
     const auto decision = decide(ledger, ticket_.id);
     const auto* read_on = decision ? std::get_if<ReadOn>(&*decision) : nullptr;
-    if (read_on == nullptr || ledger.unread == 0) return act(decision, ledger);
-    BERTH_DO(earlier_rivals_.read_on(ticket_, *read_on));
+    if (read_on != nullptr && ledger.unread > 0) {
+      BERTH_DO(earlier_rivals_.read_on(ticket_, *read_on));
+      continue;
+    }
+    // Time goes on, and changes who matters. What was decided by a ticket that nobody has asked in
+    // this gate does not count.
+    if (!earlier_rivals_.ask(ticket_, sys::milliseconds_since_boot())) return act(decision, ledger);
   }
 }
 
@@ -228,8 +243,8 @@ FaultOr<Decided> DirectoryTicket::decide_under_gate(const Decide& decide) {
         fmt::format(
             "somebody removed the ticket of this request from {}; only its owner and root can do that",
             directory_->choice.path));
-  BERTH_DO(earlier_rivals_.refresh(ticket_.id));
   BERTH_LET(auto scan, scan_leases(*directory_));
+  BERTH_DO(earlier_rivals_.refresh(ticket_, scan.ledger));
   return decide_on(std::move(scan.ledger), decide);
 }
 
@@ -331,6 +346,9 @@ Result<void> DirectoryTicket::become_waiting() {
   BERTH_DO(sys::write_start(file_.get(), text));
   if (::ftruncate(file_.get(), static_cast<off_t>(text.size())) != 0)
     return sys::fail_errno("writing the ticket");
+  // So a reader that has read the text before sees that it is another (Wait::let_go).
+  sys::unlock_bytes(file_.get(), kMarkBytes + unmarked_bytes_, kBytesOfAReturn);
+  unmarked_bytes_ += kBytesOfAReturn;
   return {};
 }
 
@@ -372,7 +390,7 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
   if (watch_) interrupt.also_by(watch_->descriptor());
   // A bell means that it may be this ticket's turn. Then it needs all tickets before it.
   const auto rung = [this] {
-    earlier_rivals_.read_ahead();
+    read_ahead();
     return Woken::rung;
   };
   for (;;) {

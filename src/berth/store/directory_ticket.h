@@ -40,6 +40,7 @@ class DirectoryTicket : public OwnTicket {
   void left_gate();
 
   const Ticket& ticket() const override { return ticket_; }
+  void read_ahead() override;
   using OwnTicket::decide;
   Result<Decided> decide(const Decide& decide, GateLimit limit) override;
   Result<void> wait_again(std::vector<std::string> candidates, GateLimit limit) override;

@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
+#include <utility>
 
+#include "berth/queue/queue_order.h"
 #include "berth/store/directory_scan.h"
-#include "berth/store/ticket_file.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
@@ -34,45 +37,95 @@ std::size_t most_to_keep_open() {
 
 }  // namespace
 
-Result<void> EarlierRivals::refresh(TicketId mine) {
+void EarlierRivals::note(std::vector<TicketId> ids, TicketId newest) {
+  unread_ = std::move(ids);
+  newest_ = newest;
+  is_listed_ = true;
+  std::erase_if(known_, [this](Known& rival) {
+    const auto place = std::ranges::lower_bound(unread_, rival.ticket.id);
+    rival.noted = place != unread_.end() && *place == rival.ticket.id;
+    if (rival.noted) unread_.erase(place);
+    return !rival.noted;
+  });
+}
+
+Result<void> EarlierRivals::refresh(const Ticket& mine, const Ledger& leases) {
   batch_ = kFirstBatch;
   front_batch_ = kFirstOfFront;
   is_listed_ = false;
-  read_anew_who_is_back();
+  granted_.clear();
+  for (const Ticket& lease : leases.tickets) granted_.insert(lease.id);
+  for (Known& rival : known_) rival.asked = false;
+  read_who_is_back(mine);
+  if (with_later_) return list_anew(mine.id);
   // Checks all rivals, not only the nearest: if that one is stopped and so passed over, others
   // behind it come and go.
-  std::erase_if(known_, [this](Known& rival) {
-    const Wait wait = rival.file ? wait_on(rival.file) : wait_of(directory_.queue.get(), rival.ticket.id);
-    rival.ticket.held_back = wait.held_back;
-    rival.away = !wait.goes_on;
-    return rival.away && !(rival.file && sys::is_byte_locked(rival.file.get(), kAliveByte).value_or(false));
-  });
-  if (!with_later_ && (knows_one() || unread_.empty())) return {};
+  ask(mine, 0);
+  if (!known_.empty() || unread_.empty()) return {};
   // Mostly all rivals before the nearest have gone. So one listing is cheaper than an attempt to
   // open each ticket.
-  return list_anew(mine);
+  return list_anew(mine.id);
 }
 
 // A ticket that is back may wait for other devices than before.
-void EarlierRivals::read_anew_who_is_back() {
-  std::erase_if(known_, [this](const Known& rival) {
-    if (!rival.away || !wait_on(rival.file).goes_on) return false;
-    unread_.insert(std::ranges::lower_bound(unread_, rival.ticket.id), rival.ticket.id);
+void EarlierRivals::read_who_is_back(const Ticket& mine) {
+  const auto now_ns = static_cast<std::uint64_t>(sys::since_boot().count());
+  std::erase_if(away_, [&](const Away& one) {
+    if (granted_.contains(one.id)) return false;
+    if (sys::identity_of(directory_.queue.get(), to_text(one.id)) == one.identity)
+      read(one.id, now_ns, mine, true);
     return true;
   });
 }
 
-bool EarlierRivals::knows_one() const {
-  return !std::ranges::all_of(known_, &Known::away);
+bool EarlierRivals::ask(const Ticket& mine, Moment now) {
+  if (std::ranges::all_of(known_, [](const Known& rival) { return rival.asked || !rival.noted; }))
+    return false;
+  const std::set<TicketId> matter = those_that_matter_to(mine, now);
+  std::vector<TicketId> changed;
+  bool has_asked = false;
+  std::erase_if(known_, [&](Known& rival) {
+    const TicketId id = rival.ticket.id;
+    if (!rival.noted || rival.asked || !matter.contains(id)) return false;
+    has_asked = rival.asked = true;
+    const Wait wait = rival.file ? wait_on(rival.file) : wait_of(directory_.queue.get(), id);
+    rival.ticket.held_back = wait.held_back;
+    if (!wait.goes_on && granted_.contains(id)) away_.push_back({id, rival.identity});
+    const bool has_changed = wait.goes_on && wait.let_go != rival.let_go;
+    if (has_changed) changed.push_back(id);
+    return !wait.goes_on || has_changed;
+  });
+  const auto now_ns = static_cast<std::uint64_t>(sys::since_boot().count());
+  for (const TicketId id : changed) read(id, now_ns, mine, true);
+  return has_asked;
+}
+
+std::set<TicketId> EarlierRivals::those_that_matter_to(const Ticket& mine, Moment now) const {
+  std::vector<const Ticket*> waiting;
+  for (const Known& rival : known_) waiting.push_back(&rival.ticket);
+  return those_that_matter(mine, waiting, now);
 }
 
 Result<void> EarlierRivals::list_anew(TicketId mine) {
   is_listed_ = true;
   BERTH_LET(const auto there, names_in_queue(directory_));
-  std::erase_if(unread_, [&](TicketId id) { return !std::ranges::binary_search(there.ids, id); });
+  const auto is_there = [&](TicketId id) { return std::ranges::binary_search(there.ids, id); };
+  std::erase_if(unread_, std::not_fn(is_there));
   if (!with_later_) return {};
-  std::ranges::copy_if(there.ids, std::back_inserter(unread_),
-                       [&](TicketId id) { return newest_ < id && id <= there.newest && id != mine; });
+  std::set<TicketId> read;
+  std::erase_if(known_, [&](Known& rival) {
+    const TicketId id = rival.ticket.id;
+    if (!is_there(id)) {
+      if (granted_.contains(id)) away_.push_back({id, rival.identity});
+      return true;
+    }
+    rival.noted = true;
+    read.insert(id);
+    return false;
+  });
+  std::ranges::copy_if(there.ids, std::back_inserter(unread_), [&](TicketId id) {
+    return newest_ < id && id <= there.newest && id != mine && !read.contains(id);
+  });
   newest_ = std::max(newest_, there.newest);
   return {};
 }
@@ -92,7 +145,7 @@ Result<void> EarlierRivals::read_on(const Ticket& mine, const ReadOn& wanted) {
 }
 
 void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine, bool all) {
-  sys::Descriptor opened;
+  OpenTicket opened;
   TicketFile file =
       read_ticket_file(directory_.queue.get(), to_text(id), TicketPhase::waiting, now_ns, &opened);
   if (const auto* dead = std::get_if<Dead>(&file)) {
@@ -102,38 +155,54 @@ void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine, 
   auto* rival = std::get_if<Ticket>(&file);
   if (rival == nullptr || (!all && !are_rivals(*rival, mine))) return;
   keep(std::move(*rival), std::move(opened));
+  known_.back().asked = true;
 }
 
-void EarlierRivals::keep(Ticket rival, sys::Descriptor opened) {
+void EarlierRivals::keep(Ticket rival, OpenTicket opened) {
   if (!most_open_) most_open_ = most_to_keep_open();
-  if (known_.size() >= *most_open_) opened = {};
-  known_.push_back({std::move(rival), std::move(opened)});
+  const auto open = std::ranges::count_if(known_, [](const Known& one) { return bool(one.file); });
+  if (std::cmp_greater_equal(open, *most_open_)) opened.file = {};
+  known_.push_back({std::move(rival), opened.identity, opened.wait.let_go, std::move(opened.file)});
 }
 
-void EarlierRivals::read_ahead() {
-  const auto now_ns = static_cast<std::uint64_t>(sys::since_boot().count());
-  std::erase_if(unread_, [&](TicketId id) {
-    sys::Descriptor opened;
-    TicketFile file =
-        read_ticket_file(directory_.queue.get(), to_text(id), TicketPhase::waiting, now_ns, &opened);
+void EarlierRivals::read_ahead(const Ticket& mine) {
+  const auto there = names_in_queue(directory_);
+  if (!there) return;
+  std::set<TicketId> read;
+  for (const Known& rival : known_) read.insert(rival.ticket.id);
+  const auto now = sys::since_boot();
+  for (const TicketId id : there->ids) {
+    const bool noted = std::ranges::binary_search(unread_, id);
+    const bool may_be_noted = with_later_ && newest_ < id && id != mine.id;
+    if (id <= newest_ahead_ || read.contains(id) || !(noted || may_be_noted)) continue;
+    OpenTicket opened;
+    TicketFile file = read_ticket_file(directory_.queue.get(), to_text(id), TicketPhase::waiting,
+                                       static_cast<std::uint64_t>(now.count()), &opened);
     auto* rival = std::get_if<Ticket>(&file);
-    if (rival != nullptr) keep(std::move(*rival), std::move(opened));
-    return rival != nullptr;
-  });
+    if (rival == nullptr) continue;
+    keep(std::move(*rival), std::move(opened));
+    known_.back().noted = noted;
+    if (noted) unread_.erase(std::ranges::lower_bound(unread_, id));
+  }
+  newest_ahead_ = std::max(newest_ahead_, there->newest);
+  // A listing without the gate may miss a name and have a later one. So what it has is not noted.
+  const auto matter =
+      those_that_matter_to(mine, std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  for (Known& rival : known_) {
+    if (!matter.contains(rival.ticket.id)) rival.file = {};
+  }
 }
 
 void EarlierRivals::add_to(Ledger& ledger) const {
   for (const Known& rival : known_) {
-    if (!rival.away) ledger.tickets.push_back(rival.ticket);
+    if (rival.noted) ledger.tickets.push_back(rival.ticket);
   }
 }
 
 bool EarlierRivals::has_far_one(TicketId mine) const {
   std::vector<TicketId> before = unread_;
   if (with_later_) {
-    for (const Known& rival : known_) {
-      if (!rival.away) before.push_back(rival.ticket.id);
-    }
+    for (const Known& rival : known_) before.push_back(rival.ticket.id);
     std::erase_if(before, [mine](TicketId id) { return mine < id; });
     std::ranges::sort(before);
   }
@@ -144,6 +213,8 @@ bool EarlierRivals::has_far_one(TicketId mine) const {
 void EarlierRivals::forget() {
   unread_ = {};
   known_ = std::vector<Known>();
+  away_ = {};
+  newest_ahead_ = {};
 }
 
 }  // namespace berth::store

@@ -47,6 +47,10 @@ class OwnTicket {
   /// The ticket as it is now: phase, id, and the devices once it is granted.
   virtual const Ticket& ticket() const = 0;
 
+  /// Reads, without the gate, what a decision needs to know of other tickets if it is to take
+  /// something. So the decision takes less time in the gate. It decides by what holds then.
+  virtual void read_ahead() {}
+
   /// Decides again, in one step during which nobody else decides in this store. REQUIRES: the
   /// ticket waits. Error: that of `decide`; `not_now` if others stayed in the gate for too long,
   /// with who and where; `failure` if the store broke. After an error the ticket has ended.
@@ -96,6 +100,12 @@ class OwnTicket {
   /// The ticket lives as long as any process has a copy of these descriptors. All are
   /// close-on-exec. Empty if the store keeps tickets alive in another way.
   virtual std::vector<int> descriptors() const = 0;
+};
+
+/// How a ticket joins.
+struct Entry {
+  GateLimit limit{};
+  bool reads_ahead = false;  ///< as by OwnTicket::read_ahead, before it joins
 };
 
 struct Joined {
@@ -150,8 +160,8 @@ class LeaseStore {
 
   /// Puts a ticket at the end of the queue and decides for it, in one step. Fills in id, phase,
   /// owner and times of `draft`. Error: as OwnTicket::decide.
-  virtual Result<Joined> join(const Ticket& draft, const Decide& decide, GateLimit limit) = 0;
-  Result<Joined> join(const Ticket& draft, const Decide& decide) { return join(draft, decide, std::nullopt); }
+  virtual Result<Joined> join(const Ticket& draft, const Decide& decide, const Entry& entry) = 0;
+  Result<Joined> join(const Ticket& draft, const Decide& decide) { return join(draft, decide, {}); }
 
   /// A number that changes when a ticket becomes a lease, and when the name of a lease is removed.
   /// 0: there has never been a lease.

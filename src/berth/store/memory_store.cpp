@@ -122,7 +122,7 @@ Result<Books> MemoryStore::look(Extent extent, const std::optional<LocksSeen>& l
   return books;
 }
 
-Result<Joined> MemoryStore::join(const Ticket& draft, const Decide& decide, GateLimit limit) {
+Result<Joined> MemoryStore::join(const Ticket& draft, const Decide& decide, const Entry& entry) {
   const TicketId id{++books_->last_id};
   Ticket ticket = draft;
   ticket.id = id;
@@ -130,7 +130,7 @@ Result<Joined> MemoryStore::join(const Ticket& draft, const Decide& decide, Gate
   ticket.devices.clear();
   books_->tickets.emplace(id, ticket);
   auto own = std::make_unique<MemoryTicket>(books_, id);
-  BERTH_LET(const auto outcome, own->decide(decide, limit));
+  BERTH_LET(const auto outcome, own->decide(decide, entry.limit));
   if (std::holds_alternative<Withdrawn>(outcome)) return Joined{nullptr, outcome};
   return Joined{std::move(own), outcome};
 }

@@ -30,7 +30,7 @@ class MemoryStore : public LeaseStore {
   using LeaseStore::look;
   LocksSeen see_locks() override;
   Result<Books> look(Extent extent, const std::optional<LocksSeen>& locks) override;
-  Result<Joined> join(const Ticket& draft, const Decide& decide, GateLimit limit) override;
+  Result<Joined> join(const Ticket& draft, const Decide& decide, const Entry& entry) override;
   std::int64_t lease_changes() override { return books_->lease_changes; }
   bool has_ended(TicketId lease) override { return !books_->tickets.contains(lease); }
   std::size_t waiting_at_most() override { return books_->tickets.size(); }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "berth/queue/ticket_codec.h"
@@ -27,16 +28,21 @@ Result<Ticket> read_text(int file) {
 }
 
 // A program that does not know the mark locks none of its bytes.
-bool is_marked(int file) {
+off_t bytes_let_go(int file) {
   const auto kept = sys::write_lock_from(file, kMarkBytes);
-  return kept && *kept && (std::max((*kept)->first, kMarkBytes) - kMarkBytes) % 2 == 1;
+  return kept && *kept ? std::max((*kept)->first, kMarkBytes) - kMarkBytes : 0;
+}
+
+bool is_marked(off_t let_go) {
+  return let_go % 2 == 1;
 }
 
 // Its bytes are one lock where they lie side by side: of a ticket that was never held back, `lock`
 // tells all.
 Wait wait_by(int file, const std::optional<sys::ByteRange>& lock) {
   if (!lock || lock->end <= kWaitingByte) return {};
-  return {true, lock->end <= kMarkBytes && is_marked(file)};
+  const off_t let_go = lock->end <= kMarkBytes ? bytes_let_go(file) : 0;
+  return {true, is_marked(let_go), let_go};
 }
 
 // Why a live ticket cannot count as what it says, or "".
@@ -50,7 +56,7 @@ std::string oddity(const Ticket& ticket, TicketPhase phase, TicketId named, bool
 }  // namespace
 
 TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns,
-                            sys::Descriptor* opened) {
+                            OpenTicket* opened) {
   auto file = sys::open_prepared(directory, name, O_RDONLY);
   struct stat status{};
   const int told =
@@ -63,14 +69,15 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
 
   const auto alive = sys::write_lock_on(file->get(), kAliveByte);
   if (!alive) return odd(alive.error().message);
+  // Before the text: a ticket that comes back writes its text first.
+  const Wait wait = phase == TicketPhase::waiting ? wait_by(file->get(), *alive) : Wait{};
   auto ticket = read_text(file->get());
   if (!*alive) return Dead{ticket ? std::optional(*ticket) : std::nullopt, status.st_uid};
   if (!ticket) return odd(ticket.error().message);
   if (id->value > now_ns + kFarFutureNs) return odd("its id lies in the future");
-  const Wait wait = phase == TicketPhase::waiting ? wait_by(file->get(), *alive) : Wait{};
   if (std::string reason = oddity(*ticket, phase, *id, wait.goes_on); !reason.empty()) return odd(reason);
   ticket->held_back = wait.held_back;
-  if (phase == TicketPhase::granted && ticket->yield_s) ticket->ending = is_marked(file->get());
+  if (phase == TicketPhase::granted && ticket->yield_s) ticket->ending = is_marked(bytes_let_go(file->get()));
   ticket->uid = status.st_uid;
   if (phase == TicketPhase::waiting && ticket->phase == TicketPhase::granted) {
     // In mid-grant: until the rename it waits, whatever its text says already.
@@ -80,7 +87,7 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
     ticket->granted_boot_ms.reset();
   }
   ticket->phase = phase;
-  if (opened != nullptr) *opened = std::move(*file);
+  if (opened != nullptr) *opened = {std::move(*file), sys::identity_of(status), wait};
   return *ticket;
 }
 

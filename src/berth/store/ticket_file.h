@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
 #include "berth/verdict/ledger.h"
 
 namespace berth::store {
@@ -31,17 +32,28 @@ struct Dead {
 };
 using TicketFile = std::variant<Gone, Dead, OddTicket, Ticket>;
 
-/// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot
-/// clock. Names of users are left empty. Never blocks, whatever another user has put there.
-/// `opened` gets the open file, for later questions.
-TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns,
-                            sys::Descriptor* opened = nullptr);
-
 /// What the locks say of a ticket in queue/. Cheaper than reading it.
 struct Wait {
   bool goes_on = false;
   bool held_back = false;
+  /// How many bytes of the mark are let go. They only grow. A ticket that comes back from leases/
+  /// lets go of more, so its text is as it was read while this number is the same.
+  off_t let_go = 0;
 };
+
+/// An open ticket that was read.
+struct OpenTicket {
+  sys::Descriptor file;
+  sys::FileIdentity identity;
+  Wait wait;  ///< of a ticket in queue/: as it was before the text was read
+};
+
+/// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot
+/// clock. Names of users are left empty. Never blocks, whatever another user has put there.
+/// `opened` gets the open file, for later questions.
+TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns,
+                            OpenTicket* opened = nullptr);
+
 Wait wait_of(int queue, TicketId id);
 Wait wait_on(const sys::Descriptor& ticket);
 

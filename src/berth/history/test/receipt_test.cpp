@@ -151,6 +151,15 @@ TEST_CASE("the runs of one machine stay in their order, also where its clock was
   CHECK(order == "b1 a1 a2 b2 a3 ");
 }
 
+TEST_CASE("a run that a wrong clock put into the future is one of the last, and hides no other run") {
+  const std::int64_t future_s = 9'000'000'000;
+  const auto read = merged({{run_of("a1", 3, 100), run_of("a2", 3, future_s), run_of("a3", 3, 120)},
+                            {run_of("b1", 3, 130), run_of("b2", 3, 140)}});
+  std::string order;
+  for (const Receipt& run : read) order += run.command + " ";
+  CHECK(order == "a1 b1 b2 a2 a3 ");
+}
+
 TEST_CASE("numbers and paths in its words make no other run, and a word that is neither does") {
   const auto shape = [](const char* command) { return shape_of(kAlice, command); };
   CHECK(shape("python train.py --lr=0.1 --seed 3") == shape("python train.py --lr=1e-3 --seed 44"));

@@ -134,6 +134,51 @@ std::vector<Ticket> any_queue() {
   return tickets;
 }
 
+TEST_CASE("to a ticket those matter that come first, or that keep others behind themselves") {
+  const Ticket long_one = waits(2000, kDay), me = waits(1000, kDay), quick = waits(500, 60);
+  const Ticket old = waits(300, std::nullopt), behind_old = waits(200, 60);
+  Ticket later = waits(400, kDay), yields = waits(100, 60);
+  yields.yield_s = 30;
+  const auto matter = [&] {
+    return those_that_matter(me, {&long_one, &me, &quick, &later, &old, &behind_old, &yields}, kNow);
+  };
+  CHECK(matter() == std::set{long_one.id, quick.id, old.id});
+  // Once one of them may come first by its longest wait, each decides who does.
+  later.longest_wait_s = 400;
+  CHECK(matter() == std::set{long_one.id, quick.id, later.id, old.id, behind_old.id, yields.id});
+}
+
+TEST_CASE("those that do not matter to a ticket change nothing for it, whether they leave or are held back") {
+  std::size_t without_matter = 0;
+  CHECK(rc::check([&] {
+    std::vector<Ticket> tickets = any_queue();
+    for (Ticket& one : tickets) {
+      if (one.phase != TicketPhase::waiting) continue;
+      if (*rc::gen::inRange(0, 8) == 0) one.expected_s.reset();
+      if (*rc::gen::inRange(0, 8) == 0) one.fair_number = *rc::gen::inRange(0, 3);
+      if (*rc::gen::inRange(0, 8) == 0) one.longest_wait_s = kDay;
+      one.held_back = *rc::gen::inRange(0, 6) == 0;
+    }
+    std::vector<const Ticket*> waiting;
+    for (const Ticket& one : tickets) {
+      if (one.phase == TicketPhase::waiting) waiting.push_back(&one);
+    }
+    Ticket me = *waiting[*rc::gen::inRange<std::size_t>(0, waiting.size())];
+    const std::set<TicketId> matter = those_that_matter(me, waiting, kNow);
+    std::vector<Ticket> then;
+    for (Ticket one : tickets) {
+      const bool changes = one.phase == TicketPhase::waiting && one.id != me.id && !matter.contains(one.id);
+      without_matter += changes ? 1 : 0;
+      if (changes && *rc::gen::arbitrary<bool>()) continue;
+      if (changes) one.held_back = *rc::gen::arbitrary<bool>();
+      then.push_back(std::move(one));
+    }
+    const Facts facts = site(*rc::gen::arbitrary<bool>());
+    RC_ASSERT(planned(tickets, me, facts) == planned(then, me, facts));
+  }));
+  CHECK(without_matter > 0);
+}
+
 TEST_CASE("if all are expected to last as long, each does what it does where nothing is expected") {
   CHECK(rc::check([] {
     std::vector<Ticket> tickets = any_queue();
@@ -212,9 +257,12 @@ TEST_CASE("in a long queue with too little free, who joins reads the nearest tic
   asker.first_unread = TicketId{1};
   asker.looks();
   CHECK(acquisition::is<Stay>(asker.decides()));
-  SUBCASE("nor those that came later") {
+  SUBCASE("nor those that came later, which do not stand before it") {
     asker.first_unread = TicketId{acquisition::kMe + 1};
     CHECK(acquisition::is<Stay>(asker.decides()));
+    asker.passes_the_gate();
+    asker.is_told_the_names();
+    CHECK(asker.state().standing.position == 2);
   }
   SUBCASE("and where something is free, all") {
     asker.leases.pop_back();

@@ -4,7 +4,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "berth/queue/ticket_codec.h"
@@ -41,22 +44,53 @@ std::vector<TicketId> known(const EarlierRivals& rivals) {
   return ids;
 }
 
+Moment now() {
+  return sys::milliseconds_since_boot();
+}
+
 struct Bench {
+  explicit Bench(bool with_later = false) : rivals(directory, with_later) {
+    mine.id = TicketId{static_cast<std::uint64_t>(sys::since_boot().count()) + 1'000'000'000};
+  }
+
   Lab lab;
   std::unique_ptr<DirectoryStore> store = lab.open();
   std::unique_ptr<OwnTicket> first = wait_for(*store, "GPU-a");
   LeaseDirectory directory = LeaseDirectory::make({lab.path, DirectoryOrigin::environment}).value();
-  EarlierRivals rivals{directory, false};
+  EarlierRivals rivals;
   Ticket mine = draft("GPU-a");
 
-  Bench() { mine.id = TicketId{static_cast<std::uint64_t>(sys::since_boot().count()) + 1'000'000'000}; }
   void notes() {
     auto names = names_in_queue(directory).value();
     rivals.note(std::move(names.ids), names.newest);
   }
+  void enters_the_gate() { REQUIRE(rivals.refresh(mine, scan_leases(directory)->ledger).has_value()); }
   void goes_through_the_gate() {
-    REQUIRE(rivals.refresh(mine.id).has_value());
+    enters_the_gate();
+    rivals.ask(mine, now());
     while (!rivals.unread().empty()) REQUIRE(rivals.read_on(mine, {.all = true}).has_value());
+  }
+};
+
+/// In which the request goes by response ratio: it came first, and takes a day.
+struct BenchByRatio : Bench {
+  BenchByRatio() : Bench(true) {
+    first.reset();
+    mine.id = TicketId{mine.id.value - 10'000'000'000};
+    mine.expected_s = 86'400;
+  }
+  /// Came so many seconds after that, and takes so long.
+  Ticket later(std::uint64_t seconds, std::int64_t expected_s) const {
+    Ticket ticket = draft("GPU-a");
+    ticket.id = TicketId{mine.id.value + seconds * 1'000'000'000};
+    ticket.joined_s = 1;
+    ticket.expected_s = expected_s;
+    return ticket;
+  }
+  Written waits(const Ticket& ticket) const {
+    Written written(lab, ticket.id);
+    written.write(encode_ticket(ticket));
+    return written;
   }
 };
 
@@ -69,7 +103,7 @@ TEST_CASE("whoever cannot be read ahead of the gate is read in it") {
   Written ticket(bench.lab, other.id);
   ticket.write(text.substr(0, text.size() / 2));  // in the middle of being written
   bench.notes();
-  bench.rivals.read_ahead();
+  bench.rivals.read_ahead(bench.mine);
   CHECK(known(bench.rivals) == std::vector{bench.first->ticket().id});
   ticket.write(text);
   bench.goes_through_the_gate();
@@ -102,7 +136,7 @@ TEST_CASE("whoever has left since it was read ahead of the gate is no rival in i
   Bench bench;
   const auto second = wait_for(*bench.store, "GPU-a");
   bench.notes();
-  bench.rivals.read_ahead();
+  bench.rivals.read_ahead(bench.mine);
   CHECK(known(bench.rivals).size() == 2);
   CHECK(bench.rivals.unread().empty());
   bench.first.reset();
@@ -113,7 +147,7 @@ TEST_CASE("whoever has left since it was read ahead of the gate is no rival in i
 TEST_CASE("whoever is held back since it was read ahead of the gate is so in it") {
   Bench bench;
   bench.notes();
-  bench.rivals.read_ahead();
+  bench.rivals.read_ahead(bench.mine);
   const auto told = bench.first->decide(
       [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{.held_back = true}); });
   REQUIRE(told.has_value());
@@ -122,6 +156,101 @@ TEST_CASE("whoever is held back since it was read ahead of the gate is so in it"
   bench.rivals.add_to(ledger);
   REQUIRE(ledger.tickets.size() == 1);
   CHECK(ledger.tickets[0].held_back);
+}
+
+TEST_CASE("whoever was granted and is back since it was read is read again, as its text is another") {
+  for (const bool ahead : {false, true}) {
+    Bench bench;
+    bench.notes();
+    if (ahead)
+      bench.rivals.read_ahead(bench.mine);
+    else
+      bench.goes_through_the_gate();
+    // All of it happens while the waiter is not in the gate, and so sees nothing of it.
+    REQUIRE(bench.first->decide([](const Ledger&, TicketId) -> Result<Decision> {
+      return Decision(Take{{"GPU-a"}, {{"GPU-a", true}}});
+    }));
+    REQUIRE(bench.first->wait_again({"GPU-b"}, std::nullopt));
+    bench.goes_through_the_gate();
+    Ledger seen;
+    bench.rivals.add_to(seen);
+    REQUIRE(seen.tickets.size() == 1);
+    CHECK(seen.tickets.front().candidates == std::vector<std::string>{"GPU-b"});
+    // To a program of before, which reads the mark alone, it is a ticket that is not held back.
+    CHECK_FALSE(seen.tickets.front().held_back);
+    CHECK(wait_of(bench.directory.queue.get(), bench.first->ticket().id).let_go % 2 == 0);
+    const auto held_back = bench.first->decide(
+        [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{.held_back = true}); });
+    REQUIRE(held_back.has_value());
+    CHECK(wait_of(bench.directory.queue.get(), bench.first->ticket().id).held_back);
+  }
+}
+
+TEST_CASE("what is seen without the gate counts as far as the gate shows it, and hides nobody") {
+  BenchByRatio bench;
+  bench.notes();
+  const Ticket second = bench.later(5, 60), third = bench.later(6, 60), gone = bench.later(7, 60);
+  const Written third_waits = bench.waits(third);
+  {
+    const Written gone_waits = bench.waits(gone);
+    bench.rivals.read_ahead(bench.mine);
+  }
+  CHECK(known(bench.rivals).empty());
+  std::filesystem::remove(bench.lab.file("queue/" + to_text(gone.id)));
+  // A listing without the gate may miss a name and have a later one.
+  const Written second_waits = bench.waits(second);
+  bench.goes_through_the_gate();
+  CHECK(known(bench.rivals) == std::vector{second.id, third.id});
+}
+
+TEST_CASE("by response ratio those are asked whose turn is first, and the others once it is") {
+  BenchByRatio bench;
+  bench.notes();
+  const Ticket quick = bench.later(5, 60), long_one = bench.later(6, 86'400);
+  {
+    const Written quick_waits = bench.waits(quick), long_waits = bench.waits(long_one);
+    bench.rivals.read_ahead(bench.mine);
+  }
+  // Both are dead, and their names are there.
+  bench.enters_the_gate();
+  CHECK(known(bench.rivals) == std::vector{quick.id, long_one.id});
+  const Moment joined_at = static_cast<Moment>(bench.mine.id.value / 1'000'000);
+  CHECK_FALSE(bench.rivals.ask(bench.mine, joined_at + 5'000));
+  CHECK(known(bench.rivals) == std::vector{quick.id, long_one.id});
+  CHECK(bench.rivals.ask(bench.mine, joined_at + 6'000));
+  CHECK(known(bench.rivals) == std::vector{long_one.id});
+  CHECK_FALSE(bench.rivals.ask(bench.mine, joined_at + 7'000));
+  bench.enters_the_gate();
+  CHECK(known(bench.rivals) == std::vector{long_one.id});
+}
+
+TEST_CASE("whoever comes to matter while a decision is made is asked, and the decision is made anew") {
+  Lab lab;
+  const auto store = lab.open();
+  Ticket slow = draft("GPU-a");
+  slow.expected_s = 86'400;
+  const auto joined =
+      store->join(slow, [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{}); });
+  REQUIRE(joined.has_value());
+  // Its age begins in a second.
+  Ticket quick = draft("GPU-a");
+  quick.id = TicketId{static_cast<std::uint64_t>(sys::since_boot().count()) + 1'000'000'000};
+  quick.joined_s = 1;
+  quick.expected_s = 60;
+  {
+    Written written(lab, quick.id);
+    written.write(encode_ticket(quick));
+    joined->own->read_ahead();
+  }
+  std::size_t others = 0;
+  const auto decided = joined->own->decide([&](const Ledger& ledger, TicketId) -> Result<Decision> {
+    others = ledger.tickets.size() - 1;
+    while (static_cast<std::uint64_t>(sys::since_boot().count()) < quick.id.value + 50'000'000)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return Decision(Stay{});
+  });
+  REQUIRE(decided.has_value());
+  CHECK(others == 0);
 }
 
 }  // namespace
