@@ -131,7 +131,7 @@ class Claim : public command::Command {
     if (!wish_.targets.empty()) kept.tell_others = teller(kept.lease);
     BERTH_LET(const auto times, supervise::sampling_times(lease_.request.request.clean));
     kept.sampling =
-        std::make_unique<supervise::RunSampling>(kept.lease, session.domain(), lease_.request.source, times);
+        std::make_unique<supervise::RunSampling>(kept.lease.ticket(), session.domain(), lease_.request.source, times);
     kept.clears_variables = !json_ && shell_ != supervise::ShellKind::other && *process_ == caller_;
     return kept;
   }
