@@ -116,8 +116,8 @@ class Lease {
   /// its receipt says of the work; `badly`: it failed. If a lease ends otherwise, its receipt says
   /// `by_others`.
   void release(Ending how = Ending::well);
-  /// What the lease had and used, as JSON (docs/schema/receipt.json), after `release`. Waits for it,
-  /// for five seconds at most. nullopt: there is none, or it was told before.
+  /// What the lease had and used, as JSON (docs/schema/receipt.json), after `release`. Waits for
+  /// it, for five seconds at most. nullopt: there is none, or it was told before.
   std::optional<std::string> receipt();
 
  private:

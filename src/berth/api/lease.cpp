@@ -58,8 +58,8 @@ struct Lease::Body {
   JobMask mask;
   std::vector<std::optional<std::size_t>> ordinals;
   std::vector<std::string> notes;
-  /// The process that keeps the receipt is at the other end. It sees from the end of our copies that
-  /// the lease has ended.
+  /// The process that keeps the receipt is at the other end. It sees from the end of our copies
+  /// that the lease has ended.
   sys::Descriptor keeper;
   bool is_released = false;
 };

@@ -18,9 +18,9 @@ inline constexpr const char* kReceiptKeeperName = "berth __receipt";
 /// runs there. It computes nothing and stays for ever, so it holds no lease.
 bool keeps_namespaces(pid_t pid);
 
-/// Whether this process is a runner of jobs, runs a task for one, sends a notice, looks at the
-/// GPUs for Berth, or leases for a library and keeps the receipt. Such a process and its descendants do not belong to the lease in which it was
-/// started, though they may descend from its holder.
+/// Whether this process is a runner of jobs, runs a task for one, sends a notice, looks at the GPUs
+/// for Berth, or leases for a library and keeps the receipt. Such a process and its descendants do
+/// not belong to the lease in which it was started, though they may descend from its holder.
 bool serves_berth(pid_t pid);
 
 /// What the command of this `berth run` or job has started and left behind, whatever it has closed:

@@ -88,7 +88,7 @@ std::optional<LeaseTold> read_lease() {
   auto* devices = std::get_if<Snapshot>(&*granted);
   auto* lease = std::get_if<leasing::LeaseGranted>(&*named);
   if (devices == nullptr || lease == nullptr) return std::nullopt;
-  // What the kernel says of its file.
+  // A record has not what the kernel says of the file.
   ticket->id = lease->id;
   ticket->uid = ::geteuid();
   ticket->devices = lease->uuids;
@@ -96,7 +96,7 @@ std::optional<LeaseTold> read_lease() {
                    std::move(lease->path)};
 }
 
-// What the host said of the end of the lease. It says nothing if it was killed.
+// As the host said. It says nothing if it was killed.
 Ending wait_for_end_of_lease(RunSampling& sampling, EnergyAtStart& energy) {
   std::string said;
   for (bool has_ended = false; !has_ended;) {

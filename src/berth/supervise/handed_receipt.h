@@ -15,8 +15,8 @@ namespace berth::supervise {
 class HandedReceipt {
  public:
   /// `host`: an end of a connection whose other end lives as long as the lease does. Over it the
-  /// host may say how the lease ended (to_text of Ending) before it ends the connection, and it gets
-  /// the receipt (docs/schema/receipt.json).
+  /// host may say how the lease ended (to_text of Ending) before it ends the connection, and it
+  /// gets the receipt (docs/schema/receipt.json).
   HandedReceipt(int host, source::SourceKind source, const std::optional<SamplingTimes>& times)
       : host_(host), source_(source), times_(times) {}
 
@@ -25,8 +25,8 @@ class HandedReceipt {
   void begin();
   /// Ends the process: the request waits, and shall cost no second process meanwhile.
   void end() { told_.close(); }
-  /// Tells the process which lease it is, and gives up our part of the lease. If the lease lies in a
-  /// run of the same program, nothing is kept: the receipt of that run has it.
+  /// Tells the process which lease it is, and gives up our part of the lease. If the lease lies in
+  /// a run of the same program, nothing is kept: the receipt of that run has it.
   void keep(const leasing::Domain& domain, leasing::HeldLease lease);
 
  private:

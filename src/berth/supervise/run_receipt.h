@@ -28,10 +28,10 @@ using ReadMachine = std::function<std::optional<Snapshot>()>;
 /// seconds is not known.
 ReadMachine read_at_end(source::SourceKind source);
 
-/// What a lease had and used, until now. `devices`: its devices, as they were granted. Asks the machine only
-/// if the command has lasted so long that the question is a small part of it, and only if the cards have told
-/// their energy at its start (`at_start`, energy_at_start.h). To be called while the lease is held: the
-/// counter of the card goes on for whoever gets it next.
+/// What a lease had and used, until now. `devices`: its devices, as they were granted. Asks the
+/// machine only if the command has lasted so long that the question is a small part of it, and only
+/// if the cards have told their energy at its start (`at_start`, energy_at_start.h). To be called
+/// while the lease is held: the counter of the card goes on for whoever gets it next.
 Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const CommandEnd& end,
                    const std::optional<RunSamples>& samples, const ReadMachine& at_start,
                    const ReadMachine& read);
