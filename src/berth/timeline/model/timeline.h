@@ -44,8 +44,8 @@ struct TimelineBar {
   /// go on, and nothing ends by it. nullopt: nobody knows.
   std::optional<std::int64_t> expected_s{};
   /// Of a lease of the whole device that is over, as the samples of the history tell: the most
-  /// memory in use on the device, and the mean use. They are of the steps that lie in the lease as a
-  /// whole, so a short lease has none.
+  /// memory in use on the device, and the mean use. They are of the steps that lie in the lease as
+  /// a whole, so a short lease has none.
   Reading<int> peak_mib{};
   Reading<int> use_percent{};
 
