@@ -296,3 +296,15 @@ def test_a_home_that_cannot_be_written_costs_only_the_line(host):
     """
     assert host.says(code) == ["well"]
     assert host.free() == 2
+
+
+def test_a_home_that_does_not_answer_holds_up_nobody(host):
+    state = host.machine.directory / "home/.local/state"
+    code = """
+    with berth.lease() as lease:
+        pass
+    say(lease.receipt["ending"])
+    """
+    env = {"LD_PRELOAD": host.machine.build / "slow_home.so", "SLOW_HOME": state}
+    assert host.says(code, env=env) == ["well"]
+    assert kept(host) == []
