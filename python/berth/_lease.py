@@ -170,8 +170,8 @@ class Lease(_berth.Entered):
     def __await__(self) -> Generator[Any, None, Lease]:
         return self._acquire_async().__await__()
 
-    async def __aexit__(self, *exception: object) -> None:
-        self._leave(*exception)
+    async def __aexit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        self._leave(kind)
 
     def _leave(self, kind: type[BaseException] | None = None, *_: object) -> None:
         # What is no Exception ends a program from outside, as Ctrl-C does.
