@@ -123,6 +123,17 @@ class Job:
             raise Error(said.decode(errors="replace").strip())
         return status
 
+    @property
+    def receipts(self) -> tuple[dict[str, Any], ...]:
+        """What its runs had and used, the oldest first, as `berth receipt --json` says it: one for each task, and for each
+        try of a task. None of a task that has not ended yet, or that ran on another host.
+        """
+        try:
+            return tuple(json.loads(_ask(["receipt", "--json", self.id]))["runs"])
+        except Error:
+            self._told()  # raises, where there is no such job
+            return ()
+
     def log(self) -> str:
         """What it has printed so far, its errors included. What is no UTF-8 is replaced."""
         return _ask(["log", self.id])

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Generator, Iterator
-    from typing import Any, TypeVar, Union, overload
+    from typing import Any, Literal, TypeVar, Union, overload
 
     from typing_extensions import Unpack
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
     Wait = Union[None, int, float, str]
+    Ending = Literal["well", "badly", "by_others"]
     OnWait = Callable[[_berth.Standing], object]
 else:
 
@@ -66,6 +67,8 @@ class Lease(_berth.Entered):
         self._set_environ = bool(set_environ)
         self._held: _berth.HeldLease | None = None
         self._released = False
+        self._ended: _berth.HeldLease | None = None  # as long as its receipt can still be asked for
+        self._receipt: dict[str, Any] | None = None
         self._layer: _environment.Layer | None = None
         self._pid = os.getpid()
 
@@ -110,9 +113,9 @@ class Lease(_berth.Entered):
             wait.cancel()
             held = held or wait.take_lease()
         if self._held is not None:
-            self.release()
+            self._end(True, "by_others")
         elif held is not None:
-            held.release()
+            held.release("by_others")
 
     def _acquire(self) -> Lease:
         if self._held is not None:
@@ -161,24 +164,26 @@ class Lease(_berth.Entered):
             return self
         except BaseException:
             if self._held is not None:
-                self.release()
+                self._end(True, "by_others")
             raise
 
     def __await__(self) -> Generator[Any, None, Lease]:
         return self._acquire_async().__await__()
 
-    async def __aexit__(self, *exception: object) -> None:
-        self._leave()
+    async def __aexit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        self._leave(kind)
 
-    def _leave(self) -> None:
+    def _leave(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        # What is no Exception ends a program from outside, as Ctrl-C does.
+        ending: Ending = "well" if kind is None else "badly" if issubclass(kind, Exception) else "by_others"
         # A fork that comes to the end of the block gives up its own part, not its parent's.
-        self._end(for_all=self._pid == os.getpid())
+        self._end(self._pid == os.getpid(), ending)
 
     def release(self) -> None:
         """Ends the lease now, for all processes that share it. Does nothing the second time."""
-        self._end(for_all=True)
+        self._end(True, "well")
 
-    def _end(self, for_all: bool) -> None:
+    def _end(self, for_all: bool, ending: Ending) -> None:
         # Each step may be done twice: a Ctrl-C between two of them is met by a second call.
         self._released = True
         _held.discard(self)
@@ -191,8 +196,27 @@ class Lease(_berth.Entered):
                 _environment.leave(self._layer)
                 self._layer = None
             if self._held is not None and for_all:
-                self._held.release()
+                self._held.release(ending)
+                self._ended = self._held
             self._held = None
+
+    @property
+    def receipt(self) -> dict[str, Any] | None:
+        """What the lease had and used, as `berth receipt --json` says it: wait, time, GPUs, energy, and of a lease that
+        lasted a minute also memory and use. To be asked for after the end of the lease, in the process that ended it.
+
+        None: there is no receipt, as of a lease in a `berth run` of this same program, whose receipt has it.
+        """
+        if not self._released:
+            raise Usage("the receipt is there when the lease has ended: call release(), or leave its `with`")
+        if self._ended is not None:
+            import json
+
+            text = self._ended.receipt()
+            self._ended = None
+            if text is not None:
+                (self._receipt,) = json.loads(text)["runs"]
+        return self._receipt
 
     # What it is -----------------------------------------------------------------------------------
 

@@ -88,11 +88,11 @@ nb::object enter(nb::object lease) {
 }
 
 // A Ctrl-C in the middle of the end would leave the rest of it undone.
-void leave(const nb::object& lease, const nb::args&) {
+void leave(const nb::object& lease, const nb::args& exception) {
   try {
-    lease.attr("_leave")();
+    lease.attr("_leave")(*exception);
   } catch (nb::python_error&) {
-    lease.attr("_leave")();
+    lease.attr("_leave")(*exception);
     throw;
   }
 }
@@ -109,6 +109,17 @@ void bind_signals(nb::module_& module) {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
       },
       "Lets handlers of signals that have come run now.");
+}
+
+// "well", "badly" or "by_others".
+void release(Lease& lease, const std::string& ending) {
+  Ending how{};
+  lease.release(read_value(ending, how) ? how : Ending::by_others);
+}
+
+std::optional<std::string> receipt_text(Lease& lease) {
+  const nb::gil_scoped_release unlocked;
+  return lease.receipt();
 }
 
 void bind_held(nb::module_& module) {
@@ -131,7 +142,8 @@ void bind_held(nb::module_& module) {
       .def_prop_ro(
           "notes", [](const Lease& it) { return as_tuple(it.notes()); },
           nb::sig("def notes(self) -> tuple[str, ...]"))
-      .def("release", &Lease::release);
+      .def("release", &release, nb::arg("ending"))
+      .def("receipt", &receipt_text);
 }
 
 }  // namespace

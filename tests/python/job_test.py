@@ -55,6 +55,20 @@ def test_a_job_that_waits_is_edited(host):
     assert host.says(code) == ["held", "waiting ['--count=2', '--time=3600s']", "never", "0 0"]
 
 
+def test_a_job_tells_the_receipts_of_its_runs(host):
+    code = """
+    job = berth.submit("exit {index}", array=range(2))
+    job.wait()
+    say([(each["job"], each["exit_status"]) for each in job.receipts])
+    say(berth.submit("true", at="2h").receipts)
+    try:
+        berth.Job("77").receipts
+    except berth.Error as error:
+        say("77" in str(error))
+    """
+    assert host.says(code) == ["[('1.0', 0), ('1.1', 1)]", "()", "True"]
+
+
 def test_only_some_statuses_make_a_job_run_again(host):
     code = """
     for status in (7, 9):

@@ -396,7 +396,7 @@ def test_the_program_gets_no_threads_handlers_children_or_driver(host):
         berth.lease(9)
     except berth.Impossible:
         say("refused", children())
-    say(self() == before, len(os.listdir("/proc/self/fd")) == files + 2)
+    say(self() == before, len(os.listdir("/proc/self/fd")) == files + 3)
     maps = open("/proc/self/maps").read()
     say("libnvidia-ml" in maps, "libcuda" in maps)
     """

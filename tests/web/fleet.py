@@ -431,6 +431,8 @@ class Fleet:
                 "whole": True,
                 "yields": False,
                 "expected_s": None,
+                "peak_mib": 31_744 if end == "over" else None,
+                "use_percent": 72 if end == "over" else None,
             }
 
         begun_s = span["from_s"] + chance.randrange(0, 6000)

@@ -214,6 +214,9 @@ export interface TimelineBar {
   yields: boolean;
   /// Of an open lease: about when it ends. An agent that does not know it does not tell it.
   expected_s?: number | null;
+  /// Of a lease of the whole GPU that is over; likewise.
+  peak_mib?: number | null;
+  use_percent?: number | null;
 }
 
 export interface TimelineRow {

@@ -16,6 +16,7 @@
 #include "berth/request/mask.h"
 #include "berth/request/request.h"
 #include "berth/verdict/ledger.h"
+#include "berth/verdict/outcomes.h"
 #include "berth/verdict/select.h"
 #include "berth/verdict/verdict.h"
 
@@ -111,8 +112,13 @@ class Lease {
   /// What the user should know about the answer, one sentence each.
   const std::vector<std::string>& notes() const;
 
-  /// Ends the lease now, for all processes that share it. Does nothing the second time.
-  void release();
+  /// Ends the lease now, for all processes that share it. Does nothing the second time. `how`: what
+  /// its receipt says of the work; `badly`: it failed. If a lease ends otherwise, its receipt says
+  /// `by_others`.
+  void release(Ending how = Ending::well);
+  /// What the lease had and used, as JSON (docs/schema/receipt.json), after `release`. Waits for
+  /// it, for five seconds at most. nullopt: there is none, or it was told before.
+  std::optional<std::string> receipt();
 
  private:
   friend class LeaseWait;

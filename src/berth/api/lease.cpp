@@ -1,7 +1,8 @@
 // The host's side of a lease. A helper process, `berth __lease`, waits in the queue for the host.
 // Waiting needs the signal of a timer, a probe of the driver and sleeping in locks, which a host
 // program must not be burdened with. The helper sends the descriptors that hold the lease, and
-// ends.
+// ends. The socket to it stays: its copies live as long as the lease, and a process that the helper
+// leaves keeps the receipt when they are gone.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include "berth/api/berth.h"
 #include "berth/api/findings.h"
@@ -20,6 +22,7 @@
 #include "berth/request/job_mask.h"
 #include "berth/store/handed_lease.h"
 #include "berth/sys/child.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/message.h"
 #include "berth/sys/system_error.h"
 
@@ -29,19 +32,22 @@ namespace {
 // A helper that was killed or has answered is gone long before; only a machine that stands still
 // takes longer.
 constexpr std::chrono::seconds kEndsWithin{5};
+// As long as the receipt's writer waits for the driver and the disk, and some more.
+constexpr std::chrono::seconds kReceiptWithin{5};
 
 }  // namespace
 
 struct Lease::Body {
   Body(leasing::LeaseGranted granted, const Request& request, const Snapshot& snapshot,
-       std::vector<sys::Descriptor> descriptors)
+       std::vector<sys::Descriptor> descriptors, sys::Descriptor receipt_keeper)
       : held({granted.directory, store::DirectoryOrigin::environment}, granted.id, std::move(descriptors)),
         id(to_text(granted.id)),
         path(std::move(granted.path)),
         devices(api::devices_among(granted.uuids, snapshot)),
         mask(job_mask(granted.uuids, snapshot)),
         ordinals(berth::ordinals(granted.uuids, snapshot, leasing::inherited_masks())),
-        notes(std::move(granted.notes)) {
+        notes(std::move(granted.notes)),
+        keeper(std::move(receipt_keeper)) {
     bound_job(mask, granted.uuids.size(), request);
   }
 
@@ -52,6 +58,10 @@ struct Lease::Body {
   JobMask mask;
   std::vector<std::optional<std::size_t>> ordinals;
   std::vector<std::string> notes;
+  /// The process that keeps the receipt is at the other end. It sees from the end of our copies
+  /// that the lease has ended.
+  sys::Descriptor keeper;
+  bool is_released = false;
 };
 
 Lease::Lease(std::unique_ptr<Body> body) : body_(std::move(body)) {}
@@ -83,8 +93,28 @@ const std::vector<std::optional<std::size_t>>& Lease::ordinals() const {
 const std::vector<std::string>& Lease::notes() const {
   return body_->notes;
 }
-void Lease::release() {
+void Lease::release(Ending how) {
   body_->held.release();
+  if (std::exchange(body_->is_released, true) || !body_->keeper) return;
+  (void)sys::send_message(body_->keeper.get(), to_text(how));
+  // For the forks too, which share this socket.
+  ::shutdown(body_->keeper.get(), SHUT_WR);
+}
+
+std::optional<std::string> Lease::receipt() {
+  if (!body_->is_released || !body_->keeper) return std::nullopt;
+  const auto until = std::chrono::steady_clock::now() + kReceiptWithin;
+  std::string text;
+  bool has_ended = false;
+  while (!has_ended && std::chrono::steady_clock::now() < until) {
+    pollfd ready{body_->keeper.get(), POLLIN, 0};
+    ::poll(&ready, 1, sys::poll_timeout(until));
+    const auto received = sys::receive_message(body_->keeper.get());
+    if (received) text += received->text;
+    has_ended = !received || received->ended;
+  }
+  body_->keeper.close();
+  return has_ended && !text.empty() ? std::optional(std::move(text)) : std::nullopt;
 }
 
 struct LeaseWait::Body {
@@ -188,8 +218,8 @@ Result<void> LeaseWait::Body::grant(leasing::LeaseGranted granted) {
   if (asks_memory_by_runs(request))
     request = with_memory(std::move(request),
                           granted.promise_bytes > 0 ? std::optional(granted.promise_bytes) : std::nullopt);
-  lease = Lease(std::make_unique<Lease::Body>(std::move(granted), request, snapshot, std::move(descriptors)));
-  socket.close();
+  lease = Lease(std::make_unique<Lease::Body>(std::move(granted), request, snapshot, std::move(descriptors),
+                                              std::move(socket)));
   return {};
 }
 

@@ -85,7 +85,7 @@ class Adopt : public command::Command {
     command::Output answer = answer_for(session.domain(), *lease);
     supervise::Kept kept{std::move(*lease), std::move(answer)};
     BERTH_LET(const auto times, supervise::sampling_times(false));
-    kept.sampling = std::make_unique<supervise::RunSampling>(kept.lease, session.domain(),
+    kept.sampling = std::make_unique<supervise::RunSampling>(kept.lease.ticket(), session.domain(),
                                                              options_.request.source, times);
     return kept;
   }

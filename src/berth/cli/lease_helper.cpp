@@ -1,7 +1,8 @@
 // `berth __lease` stands in the queue for a host program, which has it on a socket as its standard
 // input (src/berth/lease/lease_wire.h). The lease is the host's from the start: its ticket names
 // the host, and the descriptors go to the host with the grant. This process then ends, so that
-// nobody but the host and its forks holds the lease.
+// nobody but the host and its forks holds the lease. It leaves a process that keeps the receipt and
+// holds nothing of the lease (src/berth/supervise/handed_receipt.h).
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "berth/base/version.h"
 #include "berth/command/command.h"
@@ -20,6 +22,8 @@
 #include "berth/lease/lease_wire.h"
 #include "berth/lease/session.h"
 #include "berth/source/probe/protocol.h"
+#include "berth/supervise/handed_receipt.h"
+#include "berth/supervise/run_sampling.h"
 #include "berth/supervise/until_used.h"
 #include "berth/sys/message.h"
 #include "berth/sys/process_identity.h"
@@ -100,6 +104,9 @@ class LeaseHelper : public command::Command {
     BERTH_LET(auto ask, read_ask());
     BERTH_DO(end_with_host());
     take_variables(ask.variables);
+    BERTH_LET(const auto sampling, supervise::sampling_times(ask.request.clean));
+    receipt_ = supervise::HandedReceipt(kSocket, source::SourceKind::kAutomatic, sampling);
+    receipt_->begin();
     BERTH_LET(const auto session,
               leasing::Session::open(environment.access(source::SourceKind::kAutomatic),
                                      ask.ignore_mask ? MaskUse::ignore : MaskUse::inherit));
@@ -118,9 +125,13 @@ class LeaseHelper : public command::Command {
     }
     const leasing::OnWait on_wait{
         [this](const Standing& standing, const Snapshot& snapshot) { tell(standing, snapshot); }, true};
-    BERTH_LET(const auto acquired, session.acquire(ask.request, words, patience_of(ask), on_wait));
+    BERTH_LET(auto acquired, session.acquire(ask.request, words, patience_of(ask), on_wait));
     if (const auto* refusal = std::get_if<leasing::Refusal>(&acquired)) return refuse(*refusal);
-    return hand_over(session, std::get<leasing::HeldLease>(acquired));
+    auto& lease = std::get<leasing::HeldLease>(acquired);
+    BERTH_DO(hand_over(session, lease));
+    receipt_->keep(session.domain(), std::move(lease));
+    // The host waits for the end of this process, and the kernel frees its memory faster.
+    ::_exit(0);
   }
 
   static Patience patience_of(const leasing::LeaseAsk& ask) {
@@ -130,7 +141,8 @@ class LeaseHelper : public command::Command {
     return patience;
   }
 
-  void tell(const Standing& standing, const Snapshot& snapshot) const {
+  void tell(const Standing& standing, const Snapshot& snapshot) {
+    receipt_->end();
     // A fork of the host may still have the other end.
     if (::getppid() != host_) ::_exit(0);
     // A host that does not listen is not written to, until it does.
@@ -162,6 +174,7 @@ class LeaseHelper : public command::Command {
   }
 
   pid_t host_ = ::getppid();
+  std::optional<supervise::HandedReceipt> receipt_;
   std::string memory_told_;  ///< what --memory auto came to; "": it was not asked
 };
 

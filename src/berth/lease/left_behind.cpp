@@ -32,6 +32,11 @@ bool is_probe(pid_t pid, const std::string& command) {
   return command.find(" __probe ") != std::string::npos || sys::process_name(pid) == source::kProbeName;
 }
 
+// Likewise.
+bool is_receipt_keeper(pid_t pid, const std::string& command) {
+  return command.ends_with(" __lease") || sys::process_name(pid) == kReceiptKeeperName;
+}
+
 }  // namespace
 
 bool keeps_namespaces(pid_t pid) {
@@ -42,7 +47,8 @@ bool serves_berth(pid_t pid) {
   const std::string command = sys::process_command(pid);
   return command.find(" __jobs /") != std::string::npos || command.find(" __job /") != std::string::npos ||
          command.find(" __notify") != std::string::npos ||
-         command.find(" __sample --") != std::string::npos || is_probe(pid, command);
+         command.find(" __sample --") != std::string::npos || is_receipt_keeper(pid, command) ||
+         is_probe(pid, command);
 }
 
 std::vector<pid_t> left_below(pid_t holder) {

@@ -10,15 +10,17 @@ namespace berth::leasing {
 
 /// What `berth run` calls itself when its command has ended and something that it started goes on.
 inline constexpr const char* kLeftBehindName = "berth __left";
+/// What a process calls itself that keeps the receipt of a library's lease.
+inline constexpr const char* kReceiptKeeperName = "berth __receipt";
 
 /// Whether it only keeps the namespaces of a user's containers. Without root, the first podman of a
 /// user after a boot starts such a process, for all containers to come: below a lease if podman
 /// runs there. It computes nothing and stays for ever, so it holds no lease.
 bool keeps_namespaces(pid_t pid);
 
-/// Whether this process is a runner of jobs, runs a task for one, sends a notice, or looks at the
-/// GPUs for Berth. Such a process and its descendants do not belong to the lease in which it was
-/// started, though they may descend from its holder.
+/// Whether this process is a runner of jobs, runs a task for one, sends a notice, looks at the GPUs
+/// for Berth, or leases for a library and keeps the receipt. Such a process and its descendants do
+/// not belong to the lease in which it was started, though they may descend from its holder.
 bool serves_berth(pid_t pid);
 
 /// What the command of this `berth run` or job has started and left behind, whatever it has closed:

@@ -143,20 +143,13 @@ bool warn_or_end(LeaseClock& clock, const Kept& kept) {
   return true;
 }
 
-// As poll(2) wants it.
-int milliseconds_until(const std::optional<RunSampling::Time>& moment) {
-  if (!moment) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*moment - std::chrono::steady_clock::now());
-  return static_cast<int>(std::max(left, 0ms).count());
-}
-
 // Nobody but its user ends it before its time, and what ran in it ended by itself.
 void leave_receipt(const Kept& kept) {
   const auto lasted = sys::milliseconds_since_boot() - granted_at(kept.lease.ticket());
   const CommandEnd end{std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0)), {0, 0}};
   const auto nothing = [] { return std::optional<Snapshot>(); };
-  const Receipt receipt =
-      receipt_of(kept.lease, end, kept.sampling->samples(), nothing, read_at_end(kept.sampling->source()));
+  const Receipt receipt = receipt_of(kept.lease.ticket(), kept.lease.devices(), end, kept.sampling->samples(),
+                                     nothing, read_at_end(kept.sampling->source()));
   (void)ReceiptKeeping(receipt, "").trouble();
 }
 
@@ -164,7 +157,7 @@ void leave_receipt(const Kept& kept) {
 std::string wait_for_end(const Ends& ends, LeaseClock& clock, Kept& kept) {
   for (;;) {
     start_clock(ends, clock.left());
-    const int patience = kept.sampling ? milliseconds_until(kept.sampling->next()) : -1;
+    const int patience = kept.sampling ? sys::poll_timeout(kept.sampling->next()) : -1;
     std::array<pollfd, 3> ready{{{ends.process.get(), POLLIN, 0},  // -1 is passed over
                                  {ends.clock.get(), POLLIN, 0},
                                  {ends.signals.get(), POLLIN, 0}}};

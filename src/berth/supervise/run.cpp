@@ -192,7 +192,7 @@ class Run {
     PreemptionWatch watch(session, lease);
     ComplianceCheck check(lease.ticket(), options_.lease.request.source, options_.first_look,
                           !options_.shell);
-    RunSampling sampling(lease, session.domain(), options_.lease.request.source, sampling_);
+    RunSampling sampling(lease.ticket(), session.domain(), options_.lease.request.source, sampling_);
     sampling.go_on();
     // The counter of a card does not say which of its shares used the energy.
     EnergyAtStart energy(lease.ticket().shared ? std::vector<std::string>() : lease.ticket().devices,
@@ -224,8 +224,8 @@ class Run {
     const bool was_called = handle_release_call(*job, lease, end, [&] { return left_behind(others); });
     const bool was_asked = end.has_asked() || was_called;
     const Receipt receipt = receipt_of(
-        lease, {std::chrono::milliseconds(lasted), *ending, was_asked}, sampling.samples(),
-        [&] { return energy.told(); }, read_at_end(options_.lease.request.source));
+        lease.ticket(), lease.devices(), {std::chrono::milliseconds(lasted), *ending, was_asked},
+        sampling.samples(), [&] { return energy.told(); }, read_at_end(options_.lease.request.source));
     ReceiptKeeping keeping(receipt, named_receipt_file());
     if (options_.hooks.after_end) {
       // A program that hears of the end may ask for the receipt.

@@ -112,10 +112,9 @@ ReadMachine read_at_end(source::SourceKind kind) {
   };
 }
 
-Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
+Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const CommandEnd& end,
                    const std::optional<RunSamples>& samples, const ReadMachine& at_start,
                    const ReadMachine& read) {
-  const Ticket& ticket = lease.ticket();
   Receipt receipt;
   receipt.lease = ticket.id;
   if (const auto job = task_note_from_text(ticket.note)) receipt.job = to_text(job->task);
@@ -137,7 +136,7 @@ Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
   if (end.lasted >= kWorthAsking) before = at_start();
   if (can_tell(before)) later = read();
   if (later) receipt.driver = later->driver_version;
-  for (const Device* device : lease.devices()) {
+  for (const Device* device : devices) {
     DeviceReceipt& each =
         receipt.devices.emplace_back(DeviceReceipt{label(*device), device->uuid, device->name});
     each.total_bytes = device->memory.total_bytes;

@@ -5,12 +5,13 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "berth/history/model/receipt.h"
-#include "berth/lease/acquire.h"
 #include "berth/source/source.h"
 #include "berth/sys/detached_answer.h"
 #include "berth/sys/job_process.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::supervise {
 
@@ -28,11 +29,11 @@ using ReadMachine = std::function<std::optional<Snapshot>()>;
 /// seconds is not known.
 ReadMachine read_at_end(source::SourceKind source);
 
-/// What the lease had and used, until now. Asks the machine only if the command has lasted so long
-/// that the question is a small part of it, and only if the cards have told their energy at its
-/// start (`at_start`, energy_at_start.h). To be called while the lease is held: the counter of the
-/// card goes on for whoever gets it next.
-Receipt receipt_of(const leasing::HeldLease& lease, const CommandEnd& end,
+/// What a lease had and used, until now. `devices`: its devices, as they were granted. Asks the
+/// machine only if the command has lasted so long that the question is a small part of it, and only
+/// if the cards have told their energy at its start (`at_start`, energy_at_start.h). To be called
+/// while the lease is held: the counter of the card goes on for whoever gets it next.
+Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const CommandEnd& end,
                    const std::optional<RunSamples>& samples, const ReadMachine& at_start,
                    const ReadMachine& read);
 

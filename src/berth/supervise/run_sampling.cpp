@@ -1,6 +1,7 @@
 #include "berth/supervise/run_sampling.h"
 
 #include <array>
+#include <utility>
 
 #include "berth/base/units.h"
 #include "berth/lease/lease_wire.h"
@@ -47,16 +48,21 @@ Result<std::optional<SamplingTimes>> sampling_times(bool clean) {
   return SamplingTimes{every, clean ? 0ms : every * kFirstAfter};
 }
 
-RunSampling::RunSampling(const leasing::HeldLease& lease, const leasing::Domain& domain,
+std::string machine_directory(const leasing::Domain& domain) {
+  return (domain.around.empty() ? domain.store : domain.around.front().store)->path();
+}
+
+RunSampling::RunSampling(const Ticket& ticket, const leasing::Domain& domain, source::SourceKind source,
+                         std::optional<SamplingTimes> times)
+    : RunSampling(ticket, domain.path_of(ticket.id), machine_directory(domain), source, times) {}
+
+RunSampling::RunSampling(const Ticket& ticket, std::string path, std::string machine,
                          source::SourceKind source, std::optional<SamplingTimes> times)
-    : lease_{lease.ticket().id,
-             lease.ticket().shared,
-             domain.path_of(lease.ticket().id),
-             lease.ticket().devices,
-             0,
-             lease.ticket().job_pid,
-             lease.ticket().job_start_ticks},
-      machine_((domain.around.empty() ? domain.store : domain.around.front().store)->path()),
+    : lease_{ticket.id, ticket.shared, std::move(path), ticket.devices, 0,
+             // The process that asks for samples may not be the one that computes.
+             ticket.job_pid != 0 ? ticket.job_pid : ticket.pid,
+             ticket.job_pid != 0 ? ticket.job_start_ticks : ticket.pid_start_ticks},
+      machine_(std::move(machine)),
       source_(source) {
   if (!times) return;
   lease_.every_ms = times->every.count();

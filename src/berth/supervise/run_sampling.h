@@ -6,10 +6,10 @@
 
 #include "berth/base/error.h"
 #include "berth/history/model/run_samples.h"
-#include "berth/lease/acquire.h"
 #include "berth/lease/domain.h"
 #include "berth/source/source.h"
 #include "berth/sys/descriptor.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::supervise {
 
@@ -24,6 +24,9 @@ struct SamplingTimes {
 /// each second, and from the start on. nullopt: never. Error: `usage`.
 Result<std::optional<SamplingTimes>> sampling_times(bool clean);
 
+/// The path of the lease directory of the machine around this place.
+std::string machine_directory(const leasing::Domain& domain);
+
 /// Has a run sampled by the sampler of this user and machine (sampler.h), which it starts if there
 /// is none. It never waits for the sampler: what has been seen lies in memory that both have.
 /// Whatever fails, there are no samples.
@@ -32,7 +35,10 @@ class RunSampling {
   using Time = std::chrono::steady_clock::time_point;
 
   /// `domain`: in which the lease was granted.
-  RunSampling(const leasing::HeldLease& lease, const leasing::Domain& domain, source::SourceKind source,
+  RunSampling(const Ticket& ticket, const leasing::Domain& domain, source::SourceKind source,
+              std::optional<SamplingTimes> times);
+  /// `path`: the value of BERTH_LEASE; `machine`: as machine_directory.
+  RunSampling(const Ticket& ticket, std::string path, std::string machine, source::SourceKind source,
               std::optional<SamplingTimes> times);
   RunSampling(const RunSampling&) = delete;
   RunSampling& operator=(const RunSampling&) = delete;

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -78,6 +80,12 @@ std::chrono::nanoseconds wall_now() {
 }
 std::chrono::nanoseconds since_boot() {
   return read_clock(CLOCK_BOOTTIME);
+}
+
+int poll_timeout(const std::optional<std::chrono::steady_clock::time_point>& until) {
+  if (!until) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
 }
 
 std::int64_t milliseconds_since_boot() {

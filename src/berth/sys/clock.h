@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace berth::sys {
@@ -17,6 +18,9 @@ std::chrono::nanoseconds wall_now();
 /// this clock.
 std::chrono::nanoseconds since_boot();
 std::int64_t milliseconds_since_boot();
+
+/// For poll(2): the milliseconds until then, rounded up; nullopt: for ever.
+int poll_timeout(const std::optional<std::chrono::steady_clock::time_point>& until);
 
 /// When that clock began, in seconds since the epoch. Changes only if somebody sets the wall clock.
 std::int64_t booted_at_s();

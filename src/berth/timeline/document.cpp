@@ -17,11 +17,18 @@ Json id_or_null(const std::optional<TicketId>& id) {
 }
 
 Json bar_json(const TimelineBar& bar) {
-  return {{"kind", to_text(bar.kind)}, {"end", to_text(bar.end)},
-          {"from_s", bar.from_s},      {"until_s", bar.until_s},
-          {"user", bar.user},          {"what", bar.what},
-          {"id", id_or_null(bar.id)},  {"whole", bar.whole},
-          {"yields", bar.yields},      {"expected_s", nullable(bar.expected_s)}};
+  return {{"kind", to_text(bar.kind)},
+          {"end", to_text(bar.end)},
+          {"from_s", bar.from_s},
+          {"until_s", bar.until_s},
+          {"user", bar.user},
+          {"what", bar.what},
+          {"id", id_or_null(bar.id)},
+          {"whole", bar.whole},
+          {"yields", bar.yields},
+          {"expected_s", nullable(bar.expected_s)},
+          {"peak_mib", nullable(bar.peak_mib)},
+          {"use_percent", nullable(bar.use_percent)}};
 }
 
 Json timeline_row_json(const TimelineRow& row) {
@@ -58,7 +65,9 @@ TimelineBar bar_from(const JsonReader& json) {
                   .id = ticket_id_from_text(json.text("id")),
                   .whole = json.maybe_flag("whole").value_or(true),
                   .yields = json.flag("yields"),
-                  .expected_s = json.maybe_time("expected_s")};
+                  .expected_s = json.maybe_time("expected_s"),
+                  .peak_mib = json.reading<int>("peak_mib"),
+                  .use_percent = json.reading<int>("use_percent")};
   return bar;
 }
 

@@ -39,6 +39,10 @@ std::string models_of(const Receipt& receipt) {
 
 std::string ending_text(const Receipt& receipt) {
   if (receipt.signal) return fmt::format("killed by signal {}", *receipt.signal);
+  // A lease of a library: its program goes on, or its end was not seen.
+  if (!receipt.exit_status && receipt.ending == Ending::badly)
+    return "badly: the program says that it failed";
+  if (!receipt.exit_status && receipt.ending == Ending::by_others) return "with its program";
   if (receipt.exit_status.value_or(0) != 0) return fmt::format("exit status {}", *receipt.exit_status);
   return receipt.ending == Ending::by_others ? "well, after it was asked to" : "well";
 }

@@ -8,7 +8,7 @@ import { fleet, hostView, isOne, order } from "../fleet";
 import { isHostShown, isNarrowed, isShown, isWaiterShown } from "../narrowing";
 import { type DeviceView, deviceKey, type HostView } from "../state";
 import { useTimeline } from "../timelines";
-import { age, counted, moment } from "../words";
+import { age, counted, gib, moment } from "../words";
 import { useFold } from "./fold";
 
 const kMostRows = 16;
@@ -32,6 +32,8 @@ class Scale {
   }
 }
 
+const kMib = 2 ** 20;
+
 const kBarWords: Record<TimelineBar["kind"], string> = {
   lease: "",
   reservation: "reserved for ",
@@ -48,7 +50,13 @@ function wordsOf(bar: TimelineBar, now: number): string {
   const who = kBarWords[bar.kind] + (bar.user || (bar.kind === "unusable" ? "" : "somebody"));
   const from = bar.from_s < now || bar.kind === "reservation" ? ` from ${moment(bar.from_s, now)}` : "";
   const until = bar.end === "open" ? expectedOf(bar, now) : ` until ${moment(bar.until_s, now)}`;
-  return `${who}${bar.kind === "unusable" ? "" : from}${until}${bar.what ? `: ${bar.what}` : ""}`;
+  return `${who}${bar.kind === "unusable" ? "" : from}${until}${figuresOf(bar)}${bar.what ? `: ${bar.what}` : ""}`;
+}
+
+/// What a lease that is over used: ", at most 31.0 GiB, use 87 %".
+function figuresOf({ peak_mib, use_percent }: TimelineBar): string {
+  const memory = peak_mib == null ? "" : `, at most ${gib(peak_mib * kMib)} GiB in use`;
+  return memory + (use_percent == null ? "" : `, mean use ${use_percent} %`);
 }
 
 /// What a person should know first.

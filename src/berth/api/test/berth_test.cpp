@@ -270,6 +270,58 @@ TEST_CASE("cancelling a wait signals nobody who has got the pid of its helper") 
   CHECK(stranger.answers());
 }
 
+TEST_CASE("a lease that was released tells its receipt once") {
+  const SimulatedMachine machine;
+  auto held = lease(*request(2));
+  if (!held) FAIL(held.error().message);
+  CHECK(held->receipt() == std::nullopt);
+  held->release(Ending::badly);
+  held->release();
+  const auto told = held->receipt();
+  REQUIRE(told.has_value());
+  CHECK(told->contains(held->id()));
+  CHECK(told->contains("\"ending\": \"badly\""));
+  CHECK(held->receipt() == std::nullopt);
+  CHECK(machine.record().contains("\tending=badly\t"));
+}
+
+TEST_CASE("a lease inside of one of the same program leaves no receipt of its own") {
+  const SimulatedMachine machine;
+  auto outer = lease(*request(2));
+  if (!outer) FAIL(outer.error().message);
+  ::setenv("BERTH_LEASE", outer->path().c_str(), 1);
+  auto inner = lease(*request(1));
+  ::unsetenv("BERTH_LEASE");
+  if (!inner) FAIL(inner.error().message);
+  inner->release();
+  CHECK(inner->receipt() == std::nullopt);
+  outer->release();
+  CHECK(outer->receipt().has_value());
+}
+
+TEST_CASE("a host that is killed leaves a receipt, which does not say that all went well") {
+  const SimulatedMachine machine;
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t host = ::fork();
+  if (host == 0) {
+    const auto held = lease(*request(2));
+    const char has = held ? 'y' : 'n';
+    (void)!::write(ends[1], &has, 1);
+    for (;;) ::pause();
+  }
+  char has = '?';
+  REQUIRE(::read(ends[0], &has, 1) == 1);
+  CHECK(has == 'y');
+  ::kill(host, SIGKILL);
+  ::waitpid(host, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  while (!machine.record().ends_with('\n')) ::usleep(10'000);
+  CHECK(machine.record().contains("\tending=by_others\t"));
+  CHECK(lease(*request(2)).has_value());
+}
+
 TEST_CASE("a missing program is an error that says which") {
   const SimulatedMachine machine;
   ::setenv("BERTH_PROGRAM", "/no/such/berth", 1);

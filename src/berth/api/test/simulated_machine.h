@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <system_error>
 
 namespace berth {
 
@@ -19,6 +21,7 @@ class SimulatedMachine {
     std::ofstream(scenario) << "[[device]]\nmodel = \"H100\"\ncount = 2\n";
     std::ofstream(path_ + "/site.toml");
     ::setenv("BERTH_SITE_FILE", (path_ + "/site.toml").c_str(), 1);
+    ::setenv("XDG_STATE_HOME", (path_ + "/state").c_str(), 1);
     ::unsetenv("CUDA_VISIBLE_DEVICES");
     const auto here = std::filesystem::canonical("/proc/self/exe").parent_path();
     FILE* words = ::popen((here.string() + "/sim/berth-sim " + scenario + " -- env -0").c_str(), "r");
@@ -31,7 +34,23 @@ class SimulatedMachine {
       ::setenv(word.substr(0, word.find('=')).c_str(), word.substr(word.find('=') + 1).c_str(), 1);
     }
   }
-  ~SimulatedMachine() { std::filesystem::remove_all(path_); }
+  ~SimulatedMachine() {
+    // The receipt of a lease that has just ended may be written at this moment.
+    std::error_code fault;
+    do std::filesystem::remove_all(path_, fault);
+    while (fault == std::errc::directory_not_empty);
+  }
+
+  /// What is kept of the leases that have ended.
+  std::string record() const {
+    std::string text;
+    std::error_code none;
+    for (const auto& file : std::filesystem::directory_iterator(path_ + "/state/berth/receipts", none)) {
+      std::ifstream stream(file.path());
+      text.append(std::istreambuf_iterator<char>(stream), {});
+    }
+    return text;
+  }
 
  private:
   std::string path_;

@@ -104,7 +104,25 @@ class TimelineMaker {
                           .id = lease.id,
                           .whole = !lease.wish || lease.wish->whole,
                           .yields = lease.wish && lease.wish->yields});
+      if (lease.wish && lease.wish->whole) add_figures(row.bars.back(), place);
     }
+  }
+
+  // In a step at the edge of the lease, somebody else had the device too.
+  void add_figures(TimelineBar& bar, std::size_t place) const {
+    if (past_->step_s <= 0 || place >= past_->loads.size() || place >= past_->memories.size()) return;
+    const std::vector<Reading<int>>& loads = past_->loads[place];
+    const std::vector<Reading<int>>& memories = past_->memories[place];
+    std::int64_t sum = 0;
+    std::int64_t told = 0;
+    std::int64_t step_s = past_->from_s;
+    for (std::size_t i = 0; i < std::min(loads.size(), memories.size()); ++i, step_s += past_->step_s) {
+      if (step_s < bar.from_s || step_s + past_->step_s > bar.until_s) continue;
+      bar.peak_mib = std::max(bar.peak_mib, memories[i]);
+      sum += loads[i].value_or(0);
+      told += loads[i] ? 1 : 0;
+    }
+    if (told > 0) bar.use_percent = static_cast<int>(sum / told);
   }
 
   TimelineBar bar_of(const Ticket& lease, const Device& device) const {

@@ -43,6 +43,11 @@ struct TimelineBar {
   /// Of a lease that is `open`: about when it ends, as earlier runs of the same thing did. It may
   /// go on, and nothing ends by it. nullopt: nobody knows.
   std::optional<std::int64_t> expected_s{};
+  /// Of a lease of the whole device that is over, as the samples of the history tell: the most
+  /// memory in use on the device, and the mean use. They are of the steps that lie in the lease as
+  /// a whole, so a short lease has none.
+  Reading<int> peak_mib{};
+  Reading<int> use_percent{};
 
   bool operator==(const TimelineBar&) const = default;
 };

@@ -161,6 +161,8 @@ TEST_CASE("a document is read as it was written, and what is none is refused") {
   Timeline written = of_all_kinds();
   written.rows[1].loads[3] = std::nullopt;
   written.rows[1].bars[0].expected_s = kNoon + kHour;
+  written.rows[1].bars[0].peak_mib = 4711;
+  written.rows[1].bars[0].use_percent = 87;
   written.next->expected = true;
   // Users have numbers on one machine only.
   for (TimelineRow& row : written.rows)
@@ -172,11 +174,14 @@ TEST_CASE("a document is read as it was written, and what is none is refused") {
   // As the version before writes it: nothing is expected.
   std::string before = to_json(written, view::Layout::line);
   for (const std::string& key :
-       {fmt::format(",\"expected_s\":{}", kNoon + kHour), std::string(R"(,"expected":true)")}) {
+       {fmt::format(",\"expected_s\":{}", kNoon + kHour), std::string(R"(,"expected":true)"),
+        std::string(R"(,"peak_mib":4711)"), std::string(R"(,"use_percent":87)")}) {
     REQUIRE(before.contains(key));
     before.erase(before.find(key), key.size());
   }
   written.rows[1].bars[0].expected_s.reset();
+  written.rows[1].bars[0].peak_mib.reset();
+  written.rows[1].bars[0].use_percent.reset();
   written.next->expected = false;
   CHECK(from_json(before) == written);
   CHECK_FALSE(from_json("[").has_value());

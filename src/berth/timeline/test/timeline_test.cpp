@@ -163,6 +163,30 @@ TEST_CASE("the past has what is over, each lease once, and the loads of the hist
   CHECK(line.rows[2].loads.empty());
 }
 
+TEST_CASE("a whole lease that is over has the memory and use of the steps that were its own") {
+  RecordedLeases past{.from_s = kNow - 6 * kHour, .to_s = kNow, .devices = {uuid_of(0)}};
+  const auto lease_of = [&](std::uint64_t id, std::int64_t from_s, std::int64_t until_s, bool whole) {
+    past.leases.push_back({TicketId{id}, "eve", past.from_s + from_s, past.from_s + until_s, {0}});
+    past.leases.back().wish = RecordedWish{.whole = whole};
+  };
+  lease_of(1, 150, 1000, true);   // the steps of 300 and 600 are its own
+  lease_of(2, 1010, 1490, true);  // none is
+  lease_of(3, 1500, 2100, false);
+  lease_of(4, 2100, 2700, true);
+  past.step_s = 300;
+  past.loads = {{90, 10, 21, 90, 90, 50, 50, std::nullopt, std::nullopt}};
+  past.memories = {{9000, 100, 200, 9000, 9000, 50, 50, std::nullopt, std::nullopt}};
+  const Timeline line = made(report_of(1, {}), &past);
+  REQUIRE(line.rows[0].bars.size() == 4);
+  CHECK((line.rows[0].bars[0].peak_mib == 200 && line.rows[0].bars[0].use_percent == 15));
+  for (const std::size_t each : {1U, 2U, 3U})
+    CHECK((!line.rows[0].bars[each].peak_mib && !line.rows[0].bars[each].use_percent));
+  past.leases.front().wish.reset();  // as an older Berth has recorded it
+  CHECK_FALSE(made(report_of(1, {}), &past).rows[0].bars[0].peak_mib.has_value());
+  past.memories.clear();
+  CHECK_FALSE(made(report_of(1, {}), &past).rows[0].bars[0].use_percent.has_value());
+}
+
 TEST_CASE("without a history there is no past, and the rest is there") {
   const Timeline line = made(report_of(1, {granted(1, 0, {})}));
   CHECK(line.step_s == 0);
