@@ -90,8 +90,8 @@ struct Job {
   bool operator==(const Job&) const = default;
 };
 std::string encode_job(const Job& job);
-/// `read_typed`: for a job of version 1, whose request is options. Error: `failure`, as read_record;
-/// as `read_typed`.
+/// `read_typed`: for a job of version 1, whose request is options. Error: `failure`, as
+/// read_record, and as read_typed.
 Result<Job> decode_job(std::string_view text, const ReadTyped& read_typed);
 
 /// The indices of "1,4,7-9", each once, in order. Error: `usage`; also for too many.
