@@ -79,6 +79,12 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   job.requeue = true;
   job.rerun = true;
   job.tty = true;
+  job.slurm = true;
+  job.lines_of = "/a/commands";
+  job.output_limit = 1 << 20;
+  job.output_to = "/a/%j.out";
+  job.error_to = "/a/%j.err";
+  job.notify = {.targets = {"mail", "ntfy:https://n/x"}, .events = {"end", "fail"}};
   job.not_before_s = 1763809999;
   job.submitted_s = 1763809921;
   job.umask = 0;
@@ -117,6 +123,10 @@ TEST_CASE("events are read as they were appended, one after another") {
   TaskEvent late = ended(0);
   late.reason = "[started]\nwhole=1";
   late.figures = {0, 1, 100};
+  TaskEvent killed = event(TaskEventKind::ended);
+  killed.signal = 9;
+  TaskEvent cut = event(TaskEventKind::output_cut);
+  cut.cut_bytes = 4096;
   TaskEvent hold = event(TaskEventKind::cancelled);
   hold.holds = true;
   TaskEvent newer = event(TaskEventKind::cancelled);
@@ -139,6 +149,8 @@ TEST_CASE("events are read as they were appended, one after another") {
                                    started,
                                    event(TaskEventKind::cancelled),
                                    late,
+                                   killed,
+                                   cut,
                                    event(TaskEventKind::put_off),
                                    event(TaskEventKind::again),
                                    event(TaskEventKind::retried),

@@ -95,6 +95,7 @@ TEST_CASE("two requests are the same if the same options say them") {
 }
 
 TEST_CASE("the runner has a request as the command line would give it") {
+  CHECK(from_file(job_that_asks(stored({"--devices=0,1"}))).request.count == 2);
   const auto request = request_of(from_file(job_that_asks(
       stored({"--devices=0,1", "--ids=uuid", "--mask=ignore", "--source=nvml", "--note=x", "--time=1h"}))));
   REQUIRE(request);
@@ -149,6 +150,9 @@ TEST_CASE("a request that is cut off or malformed is refused") {
   CHECK(text.contains("[request]\ntime_s=7200\n"));
   CHECK_FALSE(decode_job(text.substr(0, text.size() - 4), no_options));
   text.replace(text.find("7200"), 4, "soon");
+  CHECK_FALSE(decode_job(text, no_options));
+  text = encode_job(job_that_asks(stored({"--free=20G"})));
+  text.replace(text.find(">="), 2, "??");
   CHECK_FALSE(decode_job(text, no_options));
 }
 
