@@ -1,9 +1,9 @@
-"""Deletes one statement after the other from the codecs, and one entry after the other from the table of readings, and
-asks whether the unit tests notice.
+"""Deletes one statement after the other from the codecs, and one entry after the other from the tables of readings and
+of what a request can say, and asks whether the unit tests notice.
 
 All deletions are compiled in at once, each behind a switch that the environment sets, so that a mutant costs a run of a
 test program and no compilation. What is deleted: statements that end with a semicolon, keys of JSON that is written, and
-rows and entries of the table. What is not: declarations and plain returns, without which nothing compiles.
+rows and entries of the tables. What is not: declarations and plain returns, without which nothing compiles.
 
 The tests that are about codecs judge first; what they let pass is judged by all tests of its rooms. One that never ends is
 counted apart. What changes nothing is named below with its reason, and must then survive.
@@ -27,6 +27,10 @@ from mutants import ROOT, TREE, build, configure, copy_tree
 # The codec, and the rooms whose tests must notice.
 CODECS = {
     "src/berth/device/device_readings.cpp": ("device", "request", "view"),
+    "src/berth/request/request_fields.cpp": ("request", "view"),
+    "src/berth/request/request_record.h": ("jobs", "lease"),
+    "src/berth/jobs/model/job_codec.cpp": ("jobs",),
+    "src/berth/jobs/model/stored_request_fields.h": ("jobs",),
     "src/berth/base/record.cpp": ("base", "device", "queue"),
     "src/berth/base/record_fields.h": ("device", "queue", "lease"),
     "src/berth/base/record_fields.cpp": ("device", "queue"),
@@ -41,16 +45,30 @@ CODECS = {
     "src/berth/view/json_reader.h": ("view",),
     "src/berth/view/version_text.cpp": ("view",),
 }
+# The tables: how each begins, what a row is, what is true of the whole one alone, and how a row of it may begin.
+TABLES = {
+    "device_readings.cpp": (
+        "constexpr std::array kReadings{",
+        "DeviceReading",
+        r"// A record has all of them.*?static_assert\(are_names_unique\(\)\);",
+    ),
+    "request_fields.cpp": (
+        "constexpr std::array kFields{",
+        "RequestField",
+        r"consteval bool says_one.*?static_assert\(is_table_whole\(\)\);",
+    ),
+}
 BUILD = TREE / "build" / "codecs"
 # The test files that are about codecs.
 FIRST = {
     "base": "*record_test*",
     "device": "*codec_test*,*record_fields_test*,*device_readings_test*",
-    "request": "*expression_test*,*filter_test*",
+    "request": "*expression_test*,*filter_test*,*request_fields_test*",
     "queue": "*ticket_codec_test*",
-    "view": "*host_report_test*,*readings_document_test*",
+    "view": "*host_report_test*,*readings_document_test*,*request_document_test*",
     "source": "*protocol_test*,*interrupted_test*,*probe_source_test*",
     "lease": "*lease_wire_test*",
+    "jobs": "*job_test*,*stored_request_test*",
 }
 # The others of this room ask the whole program.
 ALL = {room: "*" for room in FIRST} | {"lease": FIRST["lease"]}
@@ -107,6 +125,16 @@ EQUIVALENT = [
         "where a search begins, which goes all around",
     ),
     (
+        "src/berth/request/request_fields.cpp",
+        ".kind = K::truth",
+        "a row that says nothing of its kind is a flag",
+    ),
+    (
+        "src/berth/request/request_fields.cpp",
+        '.key = "yield"',
+        "each face of this row says itself what it calls it",
+    ),
+    (
         "src/berth/base/record.cpp",
         "if (backslash == std::string_view::npos) return text;",
         "a text without a backslash comes out the same: it saves a copy",
@@ -120,7 +148,11 @@ DECLARATION = re.compile(
 )
 ONE_LINE_BODY = re.compile(r"^(.*\) (?:const )?)\{ (?!return)(.*;) \}$")
 JSON_KEY = re.compile(r'^(\s*(?:return \{)?\{)("\w+")(, .*)$')
-ENTRY = re.compile(r"^(\s*)\.(\w+) = (.*?)(\},?|,)$")
+ENTRY = re.compile(r"^(\s*)\.(\w+) = (.*?)(\}\)?,?|,)$")
+# The compiler knows whether a row has them, where the table is whole.
+OF_COMPILER = {"request_fields.cpp": {"words", "looser", "mcp"}}
+# The first entry of a row may stand in the line that begins it.
+ROW_BEGIN = re.compile(r"^(\s*(?:DeviceReading|RequestField|filter_field\()\{)(?:(\.\w+ = .*))?$")
 
 
 @dataclasses.dataclass
@@ -156,31 +188,37 @@ class Sources:
 
     def switched(self, file: str, text: str) -> str:
         lines = text.splitlines()
-        if file.endswith("device_readings.cpp"):
-            lines = self._table(file, lines)
+        if (table := TABLES.get(file.rpartition("/")[2])) is not None:
+            lines = self._table(file, lines, *table)
         lines = self._statements(file, lines)
         return "\n".join(lines) + "\n"
 
-    def _table(self, file: str, lines: list[str]) -> list[str]:
+    def _table(self, file: str, lines: list[str], first_line: str, row: str, of_whole: str) -> list[str]:
         """The table as a list that is made at run time, from which rows and entries can be missing."""
-        begin = next(i for i, line in enumerate(lines) if line.startswith("constexpr std::array kReadings{"))
+        begin = next(i for i, line in enumerate(lines) if line.startswith(first_line))
         end = lines.index("};", begin)
-        rows = [i for i in range(begin, end) if "DeviceReading{.name" in lines[i]]
-        first = [self.add(file, row + 1, lines[row]) for row in rows][0]
-        out = [*lines[:begin], f"const auto kReadings = without({first}, std::vector<DeviceReading>{{"]
-        for number, line in enumerate(lines[begin + 1 : end], begin + 2):
-            if (entry := ENTRY.match(line)) and entry[2] not in ("name", "member"):
-                mutant = self.add(file, number, line)
+        rows = [i for i in range(begin + 1, end) if ROW_BEGIN.match(lines[i])]
+        first = [self.add(file, at + 1, lines[at]) for at in rows][0]
+        name = first_line.split()[-1].rstrip("{")
+        of_compiler = OF_COMPILER.get(file.rpartition("/")[2], set())
+        # What makes a row is run with switches in it.
+        before = [line.replace(f"constexpr {row} ", f"{row} ") for line in lines[:begin]]
+        out = [*before, f"const auto {name} = without({first}, std::vector<{row}>{{"]
+        for number, whole in enumerate(lines[begin + 1 : end], begin + 2):
+            begins = ROW_BEGIN.match(whole)
+            start, line = (begins[1], begins[2] or "") if begins else ("", whole)
+            if (entry := ENTRY.match(line)) and entry[2] not in {"name", "member"} | of_compiler:
+                mutant = self.add(file, number, whole)
                 value, rest_of_line = entry[3], entry[4]
                 if value.startswith("{"):
                     value, rest_of_line = value + "}", rest_of_line.removeprefix("}")
-                kind = f"decltype(DeviceReading::{entry[2]})"
-                line = f"{entry[1]}.{entry[2]} = kept({mutant}) ? {kind}({value}) : DeviceReading{{}}.{entry[2]}{rest_of_line}"
-            out.append(line)
-        rest = "\n".join(["});", *lines[end + 1 :]])
-        rest = re.sub(
-            r"// A record has all of them.*?static_assert\(are_names_unique\(\)\);", "", rest, flags=re.S
-        )
+                # What closes is of the value.
+                while value.count("(") > value.count(")"):
+                    value, rest_of_line = value + rest_of_line[0], rest_of_line[1:]
+                kind = f"decltype({row}::{entry[2]})"
+                line = f"{entry[1]}.{entry[2]} = kept({mutant}) ? {kind}({value}) : {row}{{}}.{entry[2]}{rest_of_line}"
+            out.append(start + line)
+        rest = re.sub(of_whole, "", "\n".join(["});", *lines[end + 1 :]]), flags=re.S)
         return out + rest.splitlines()
 
     def _statements(self, file: str, lines: list[str]) -> list[str]:

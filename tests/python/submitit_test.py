@@ -229,7 +229,7 @@ def test_a_multirun_of_hydra_is_one_array(submitit):
     assert done.status == 0, done.err
     job = ended(machine)
     assert (job["name"], job["tasks"]["done"]) == ("train", 3)
-    assert {"--yield=120s", "--note=x"} <= set(job["request"])
+    assert {"--yield=2m", "--note=x"} <= set(job["request"])
     told = [path.read_text() for path in sorted(machine.directory.glob("multirun/*/*/*/told"))]
     assert told == ["0.1 1.0", "0.01 1.1", "0.001 1.2"]
 

@@ -206,6 +206,17 @@ std::pair<std::string, std::string> bytes_side_by_side(std::uint64_t a, std::uin
   return {fmt::format("{} B", a), fmt::format("{} B", b)};
 }
 
+std::string bytes_as_typed(std::uint64_t bytes) {
+  constexpr std::uint64_t kStep = 1024;
+  constexpr std::string_view kSigns = "BKMGT";
+  std::size_t sign = 0;
+  while (bytes != 0 && bytes % kStep == 0 && sign + 1 < kSigns.size()) {
+    bytes /= kStep;
+    ++sign;
+  }
+  return fmt::format("{}{}", bytes, kSigns[sign]);
+}
+
 std::string time_for_people(std::int64_t seconds) {
   if (seconds > 0 && seconds % (24 * 60 * 60) == 0) return fmt::format("{}d", seconds / (24 * 60 * 60));
   if (seconds > 0 && seconds % (60 * 60) == 0) return fmt::format("{}h", seconds / (60 * 60));

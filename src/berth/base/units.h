@@ -46,6 +46,9 @@ Result<std::int64_t> seconds_from_text(std::string_view text, Unitless unitless 
 /// "11.2 GiB", "512 MiB": for people.
 std::string bytes_for_people(std::uint64_t bytes);
 
+/// "20G", "512M", "1000B": as bytes_from_text reads it, in the largest unit that says it exactly.
+std::string bytes_as_typed(std::uint64_t bytes);
+
 /// Two amounts for people, exact enough that different amounts read differently: 20 GiB less one
 /// byte is not shown as "20 GiB" beside 20 GiB.
 std::pair<std::string, std::string> bytes_side_by_side(std::uint64_t a, std::uint64_t b);

@@ -97,7 +97,7 @@ class Each : public command::Command {
                               "also run lines that have ended well before",
                               {},
                               command::raise_flag(again_)});
-    add_task_options(syntax, submission_, submission_.job.request);
+    add_task_options(syntax, submission_);
     return syntax;
   }
 

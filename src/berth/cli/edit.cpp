@@ -1,3 +1,5 @@
+#include <span>
+
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
@@ -33,7 +35,9 @@ class Edit : public command::Command {
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kEditAbout;
     add_wishes(syntax);
-    add_job_request(syntax, request_, given_);
+    const std::size_t before = syntax.options.size();
+    add_job_request(syntax, request_);
+    note_words(std::span(syntax.options).subspan(before), given_);
     return syntax;
   }
 

@@ -52,7 +52,7 @@ class Submit : public command::Command {
     syntax.arguments = "[--] COMMAND [ARG...]";
     syntax.about = kSubmitAbout;
     syntax.options_end_at_first_word = true;
-    jobs::add_submit_options(syntax, typed_, typed_.job.request);
+    jobs::add_submit_options(syntax, typed_);
     // The command line overrides the script. So its options are read first, before the script is
     // known.
     note_words(syntax.options, options_);

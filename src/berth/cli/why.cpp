@@ -95,7 +95,7 @@ class Why : public command::Command {
     BERTH_LET(const auto wait, jobs::wait_of(spool, job));
     command::Output output{.out = wait.told + "\n"};
     if (!wait.in_queue) return output;
-    BERTH_LET(const auto request, jobs::read_job_request(job.job.request));
+    BERTH_LET(const auto request, jobs::request_of(job.job.request));
     options_ = request.lease.request;
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto found, session.why(options_.request));

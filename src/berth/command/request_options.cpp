@@ -84,8 +84,7 @@ void add_request_options(Syntax& syntax, RequestOptions& options) {
 
 Result<void> settle(RequestOptions& options) {
   Request& request = options.request;
-  request.count =
-      options.count.value_or(request.devices.empty() ? 1U : static_cast<unsigned>(request.devices.size()));
+  request.count = options.count.value_or(usual_count(request));
   if (request.seed && request.order != Order::random) {
     return fail(ErrorCode::usage, "--seed only has a meaning with --order random");
   }

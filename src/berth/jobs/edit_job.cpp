@@ -55,8 +55,8 @@ std::vector<std::string> with_options(std::vector<std::string> request,
 Result<Job> with_request(command::Environment& environment, const JobSpool& spool, const NumberedJob& job,
                          const std::vector<std::string>& options) {
   Submission edited{.job = job.job, .request = {}};
-  edited.job.request = with_options(job.job.request, options);
-  BERTH_LET(edited.request, read_job_request(edited.job.request));
+  BERTH_LET(const auto request, stored_from_options(with_options(typed_options(job.job.request), options)));
+  BERTH_LET(edited.request, request_of(request));
   BERTH_DO(settle(edited));
   const unsigned count = edited.request.lease.request.request.count;
   if (edited.job.tenant != 0 && count > edited.job.tenant_gpus)
@@ -91,8 +91,7 @@ RivalJob rival_of(std::uint64_t number, const Job& job, const std::vector<TaskSt
 Result<EditFacts> facts_of(const JobSpool& spool, const NumberedJob& job) {
   EditFacts facts{.number = job.number, .index = job.index};
   BERTH_LET(facts.standings, spool.standings(job.number, job.job));
-  const auto request = read_job_request(job.job.request);
-  const bool is_far = request && request->far.hosts.anywhere;
+  const bool is_far = job.job.request.anywhere;
   BERTH_LET(const auto numbers, spool.numbers());
   for (const std::uint64_t number : numbers) {
     facts.newest = number;

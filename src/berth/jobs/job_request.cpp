@@ -1,16 +1,17 @@
 #include "berth/jobs/job_request.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
 #include "berth/base/units.h"
 
 namespace berth::jobs {
 
-void add_job_request(command::Syntax& syntax, JobRequest& request, std::vector<std::string>& given) {
+void add_job_request(command::Syntax& syntax, JobRequest& request) {
   supervise::LeaseOptions& options = request.lease;
-  const std::size_t before = syntax.options.size();
   add_request_options(syntax, options.request);
   syntax.options.push_back(supervise::time_option("time", "it takes at most so long (2h); then it is ended",
                                                   options.request.request));
@@ -18,7 +19,6 @@ void add_job_request(command::Syntax& syntax, JobRequest& request, std::vector<s
   syntax.options.push_back(supervise::lease_option("mps-percent", options.request.request));
   syntax.options.push_back(supervise::lease_option("yield", options.request.request));
   add_far_options(syntax, request.far, "on the first host that has the GPUs, through ssh");
-  note_words(std::span(syntax.options).subspan(before), given);
 }
 
 Result<void> settle(JobRequest& request) {
@@ -27,6 +27,9 @@ Result<void> settle(JobRequest& request) {
 }
 
 namespace {
+
+constexpr std::string_view kUuids = "uuid";
+constexpr std::string_view kIgnored = "ignore";
 
 std::string_view unit_of(RequestValue kind) {
   if (kind == RequestValue::time || kind == RequestValue::grace) return "s";
@@ -48,16 +51,60 @@ std::string with_unit(std::string word) {
 
 }  // namespace
 
-Result<JobRequest> read_job_request(const std::vector<std::string>& given) {
+StoredRequest stored_of(const JobRequest& request) {
+  const command::RequestOptions& options = request.lease.request;
+  const command::AnywhereOptions& hosts = request.far.hosts;
+  StoredRequest stored;
+  stored.request = options.request;
+  stored.says_count = options.count.has_value();
+  stored.note = request.lease.note;
+  if (options.uuids) stored.ids = kUuids;
+  if (options.mask == MaskUse::ignore) stored.mask = kIgnored;
+  if (options.source != source::SourceKind::kAutomatic) stored.source = source::to_text(options.source);
+  stored.anywhere = hosts.anywhere;
+  stored.hosts = hosts.hosts;
+  stored.only = hosts.only;
+  stored.without = hosts.without;
+  stored.folder = request.far.folder;
+  if (request.far.passed_variables != command::FarOptions().passed_variables)
+    stored.env = request.far.passed_variables;
+  stored.near = request.far.near;
+  return stored;
+}
+
+Result<JobRequest> request_of(const StoredRequest& stored) {
   JobRequest request;
-  command::Syntax syntax;
-  std::vector<std::string> again;
-  add_job_request(syntax, request, again);
-  std::vector<std::string> words;
-  for (const std::string& word : given) words.push_back(with_unit(word));
-  BERTH_DO(parse(syntax, "berth submit", std::move(words)));
+  command::RequestOptions& options = request.lease.request;
+  options.request = stored.request;
+  if (stored.says_count) options.count = stored.request.count;
+  request.lease.note = stored.note;
+  options.uuids = stored.ids == kUuids;
+  if (stored.mask == kIgnored) options.mask = MaskUse::ignore;
+  if (!stored.source.empty()) {
+    const auto source = source::source_kind_from_text(stored.source);
+    if (!source)
+      return fail(ErrorCode::failure,
+                  fmt::format("the job names the source {}, which this Berth does not know",
+                              printable(stored.source)));
+    options.source = *source;
+  }
+  request.far = {.hosts = {stored.anywhere, stored.hosts, stored.only, stored.without},
+                 .folder = stored.folder,
+                 .near = stored.near};
+  if (!stored.env.empty()) request.far.passed_variables = stored.env;
   BERTH_DO(settle(request));
   return request;
+}
+
+Result<StoredRequest> stored_from_options(const std::vector<std::string>& options) {
+  JobRequest request;
+  command::Syntax syntax;
+  add_job_request(syntax, request);
+  std::vector<std::string> words;
+  for (const std::string& word : options) words.push_back(with_unit(word));
+  BERTH_DO(parse(syntax, "berth submit", std::move(words)));
+  BERTH_DO(settle(request));
+  return stored_of(request);
 }
 
 }  // namespace berth::jobs

@@ -4,22 +4,27 @@
 #include <vector>
 
 #include "berth/hosts/anywhere.h"
+#include "berth/jobs/model/stored_request.h"
 #include "berth/supervise/lease_options.h"
 
 namespace berth::jobs {
 
-/// The request of a job: which GPUs, and of which hosts.
+/// What a job asks for, as the options of commands have it.
 struct JobRequest {
   supervise::LeaseOptions lease;
   command::FarOptions far;
 };
 
-/// Adds the options of `berth run` that a job keeps. Those that the user gives are also added to
-/// `given`, as words for read_job_request.
-void add_job_request(command::Syntax& syntax, JobRequest& request, std::vector<std::string>& given);
+/// Adds the options of `berth run` that a job keeps.
+void add_job_request(command::Syntax& syntax, JobRequest& request);
 
-/// The request of a job, settled. Error: `usage`, as on the command line.
-Result<JobRequest> read_job_request(const std::vector<std::string>& given);
+/// REQUIRES: settle.
+StoredRequest stored_of(const JobRequest& request);
+/// The other direction, settled. Error: `usage`; `failure` if a newer Berth has written it.
+Result<JobRequest> request_of(const StoredRequest& stored);
+/// Of such options as a user types them, or as an earlier Berth has stored them. Error: `usage`, as
+/// on the command line.
+Result<StoredRequest> stored_from_options(const std::vector<std::string>& options);
 
 /// Settles what depends on several options. Error: `usage`.
 Result<void> settle(JobRequest& request);

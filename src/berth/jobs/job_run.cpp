@@ -144,7 +144,7 @@ class TaskRun {
 
   Result<int> join(task_run::Join what) {
     if (::chdir(job_.folder.c_str()) != 0) return sys::fail_errno(fmt::format("going to {}", job_.folder));
-    BERTH_LET(JobRequest request, read_job_request(job_.request));
+    BERTH_LET(JobRequest request, request_of(job_.request));
     const bool is_far = request.far.hosts.anywhere;
     supervise::RunOptions options;
     options.lease = std::move(request.lease);
@@ -289,9 +289,8 @@ class TaskRun {
     less_than_in_shell_ = std::move(possible.less);
     takes_place_ = true;
     take(task_run::begin());
-    const auto request = read_job_request(job_.request);
     return {std::move(heir.command.command),
-            to_text(TaskNote{id_, job_.name, request ? request->lease.note : ""}),
+            to_text(TaskNote{id_, job_.name, job_.request.note}),
             std::move(heir.command.hooks.environment),
             {lock_.get()},
             std::move(possible.limits)};

@@ -20,7 +20,6 @@
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
-#include "berth/jobs/job_request.h"
 #include "berth/jobs/model/runner.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/notify.h"
@@ -41,6 +40,7 @@ using namespace std::chrono_literals;
 constexpr const char* kRunnerName = "berth __jobs";
 // A command holds its lease by files that are numbered from 100 on, one for each device.
 constexpr rlim_t kOpenFiles = 256;
+constexpr std::chrono::milliseconds kRunnerEndsWithin = 5s;
 constexpr std::string_view kTenantLeft = "the program that it was submitted for has ended";
 
 /// The process of a task that is in the queue or runs: a child of ours, or one that an earlier
@@ -123,9 +123,7 @@ class JobRunner {
                                : spool_.as_a_whole(number);
         if (whole) read.position = whole->position;
         read.standings = *std::move(standings);
-        if (const auto request = read.job->tenant != 0 ? read_job_request(read.job->request)
-                                                       : fail(ErrorCode::failure, "it is not asked for"))
-          read.gpus = request->lease.request.request.count;
+        read.gpus = read.job->request.request.count;
       }
     }
     tell(std::move(read));
@@ -338,6 +336,20 @@ Result<void> check_limits() {
                           kOpenFiles));
 }
 
+// A runner goes on while Berth is upgraded, and leaves jobs alone that it cannot read. What it has
+// started does not need it.
+void end_older_runner(const JobSpool& spool) {
+  const auto older = spool.older_runner();
+  if (!older || older->empty()) return;
+  for (const pid_t pid : *older) sys::ask_to_end(pid);
+  const auto until = std::chrono::steady_clock::now() + kRunnerEndsWithin;
+  while (std::chrono::steady_clock::now() < until) {
+    const auto left = spool.older_runner();
+    if (!left || left->empty()) return;
+    sleep_a_moment();
+  }
+}
+
 /// The runner itself: `ensure_runner` starts it in a session of its own.
 class Jobs : public command::Command {
  public:
@@ -376,6 +388,7 @@ Result<JobSpool> open_spool() {
 }
 
 Result<void> ensure_runner(const JobSpool& spool, TaskId news) {
+  end_older_runner(spool);
   BERTH_LET(const bool there, spool.has_runner());
   if (there) {
     spool.ring(news);

@@ -20,6 +20,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
+#include "berth/jobs/job_request.h"
 #include "berth/lease/left_behind.h"
 #include "berth/store/lease_directory.h"
 #include "berth/store/own_folder.h"
@@ -40,6 +41,8 @@ constexpr const char* kLeaving = "old";
 constexpr const char* kCounter = "numbers";
 constexpr const char* kTenants = "tenants";
 constexpr const char* kRunner = "runner";
+// A runner locks a byte for each version of a job file that it can read.
+constexpr off_t kVersionsOfRunner = 2;
 constexpr const char* kBell = "bell";
 constexpr const char* kScript = "script";
 // Others who submit hold it for some milliseconds, a slow disk's fsync included.
@@ -357,7 +360,7 @@ Result<std::optional<Job>> JobSpool::job_of_edit(std::uint64_t number, unsigned 
   const std::string name = edit == 0 ? file_of({number, {}}, "job") : edited_file(number, edit);
   BERTH_LET(const auto text, read_file(folder_.get(), name));
   if (!text) return std::nullopt;
-  auto job = decode_job(*text);
+  auto job = decode_job(*text, stored_from_options);
   if (!job) return std::unexpected(context(job.error(), fmt::format("{}/{}", path_, name)));
   return *std::move(job);
 }
@@ -611,14 +614,23 @@ std::string JobSpool::terminal_path(TaskId id) const {
 Result<sys::Descriptor> JobSpool::hold_as_runner() const {
   sys::Descriptor file(::openat(folder_.get(), kRunner, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return sys::fail_errno(fmt::format("opening {}/{}", path_, kRunner));
-  BERTH_LET(const bool held, sys::try_lock_bytes(file.get(), 0, 1));
+  BERTH_LET(const bool held, sys::try_lock_bytes(file.get(), 0, kVersionsOfRunner));
   return held ? std::move(file) : sys::Descriptor();
 }
 
 Result<bool> JobSpool::has_runner() const {
   BERTH_LET(const auto file, sys::open_prepared(folder_.get(), kRunner, O_RDONLY));
   if (!file) return false;
-  return sys::is_byte_locked(file.get(), 0);
+  return sys::is_byte_locked(file.get(), kVersionsOfRunner - 1);
+}
+
+Result<std::vector<pid_t>> JobSpool::older_runner() const {
+  BERTH_LET(const auto file, sys::open_prepared(folder_.get(), kRunner, O_RDONLY));
+  if (!file) return std::vector<pid_t>();
+  BERTH_LET(const auto lock, sys::write_lock_on(file.get(), 0));
+  if (!lock || lock->end >= kVersionsOfRunner) return std::vector<pid_t>();
+  const auto identity = sys::identity_of(folder_.get(), kRunner);
+  return identity ? sys::processes_that_lock(*identity, 0) : std::vector<pid_t>();
 }
 
 Result<sys::Descriptor> JobSpool::bell() const {

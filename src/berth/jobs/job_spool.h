@@ -123,7 +123,11 @@ class JobSpool {
 
   /// Takes the lock of the only runner. Empty: there is a runner already.
   Result<sys::Descriptor> hold_as_runner() const;
+  /// Whether there is a runner that can read all jobs of this Berth.
   Result<bool> has_runner() const;
+  /// The processes of a runner of an older Berth, which leaves jobs of this one alone; empty: there
+  /// is none.
+  Result<std::vector<pid_t>> older_runner() const;
   /// The descriptor from which the runner reads what `ring` writes. Error: `failure`.
   Result<sys::Descriptor> bell() const;
   /// Tells the runner, if there is one, which task has news; without an index, all tasks of the

@@ -53,6 +53,7 @@ std::string words_of_left(const JobSpool& spool, TaskId id, const TaskStanding& 
 void add_told(const JobSpool& spool, NumberedJob&& job, std::vector<TaskStanding> standings,
               bool arrays_as_one, std::vector<view::ListedTask>& tasks) {
   const std::vector<TaskId> ids = job.tasks();
+  const std::vector<std::string> request = typed_options(job.job.request);
   if (arrays_as_one && ids.size() > 1) {
     TaskStanding all = standing_of_all(standings);
     // A notice is about the job as a whole.
@@ -65,8 +66,13 @@ void add_told(const JobSpool& spool, NumberedJob&& job, std::vector<TaskStanding
       const std::string words = words_of_left(spool, ids[i], standings[i]);
       if (!words.empty()) left += (left.empty() ? "" : ", ") + words;
     }
-    tasks.push_back(
-        {{job.number, {}}, std::move(job.job), std::move(all), "", counts_of(standings), std::move(left)});
+    tasks.push_back({{job.number, {}},
+                     std::move(job.job),
+                     std::move(all),
+                     "",
+                     counts_of(standings),
+                     std::move(left),
+                     request});
     return;
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -77,6 +83,7 @@ void add_told(const JobSpool& spool, NumberedJob&& job, std::vector<TaskStanding
     task.standing = std::move(standings[i]);
     task.output_path = spool.output_path(ids[i]);
     task.left_behind = std::move(left);
+    task.request = request;
   }
 }
 

@@ -114,18 +114,18 @@ Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& e
 }  // namespace
 
 // Jobs are rivals of each other that ask for the same, at the same place and under the same masks.
-std::string rivals_of(const std::vector<std::string>& request, const std::vector<std::string>& environment) {
+std::string rivals_of(const StoredRequest& request, const std::vector<std::string>& environment) {
   std::set<std::string_view> telling = names_of_a_lease();
   telling.insert("BERTH_DIR");
   std::string text;
-  for (const std::string& word : request) text += word + "\n";
+  for (const std::string& option : typed_options(request)) text += option + "\n";
   for (const std::string& each : environment) {
     if (telling.contains(std::string_view(each).substr(0, each.find('=')))) text += each + "\n";
   }
   return text;
 }
 
-void add_task_options(command::Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
+void add_task_options(command::Syntax& syntax, Submission& submission) {
   Job& job = submission.job;
   syntax.options.push_back({kJobGroup,
                             'J',
@@ -187,11 +187,12 @@ void add_task_options(command::Syntax& syntax, Submission& submission, std::vect
          return {};
        }});
   add_notify_options(syntax, kJobGroup, job.notify);
-  add_job_request(syntax, submission.request, given);
+  add_job_request(syntax, submission.request);
 }
 
 Result<void> settle(Submission& submission) {
   BERTH_DO(settle(submission.request));
+  submission.job.request = stored_of(submission.request);
   BERTH_DO(check_array(submission.job));
   if (submission.request.far.hosts.anywhere) BERTH_DO(check_far(submission));
   if (submission.job.retries == 0 && (!submission.job.retry_on.empty() || submission.job.not_on_last_device))

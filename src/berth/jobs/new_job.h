@@ -19,11 +19,10 @@ struct Submission {
   JobRequest request;
 };
 
-/// Adds the options that say how to run each task of a job, including those of its request. The
-/// options of the request that the user gives are also added to `given`, as `add_job_request` does.
-void add_task_options(command::Syntax& syntax, Submission& submission, std::vector<std::string>& given);
+/// Adds the options that say how to run each task of a job, including those of its request.
+void add_task_options(command::Syntax& syntax, Submission& submission);
 
-/// Checks all options together. Error: `usage`.
+/// Checks all options together, and gives the job its request. Error: `usage`.
 Result<void> settle(Submission& submission);
 
 /// Refuses a job that this machine could never start, as `berth run` does. A job for other hosts
@@ -35,7 +34,7 @@ Result<void> check_possible_here(command::Environment& environment, const Submis
 Result<JobSpool> make_spool();
 
 /// Job::rivals of a job with this request and environment.
-std::string rivals_of(const std::vector<std::string>& request, const std::vector<std::string>& environment);
+std::string rivals_of(const StoredRequest& request, const std::vector<std::string>& environment);
 
 /// The environment of a job that is submitted here.
 std::vector<std::string> environment_of_job(const Job& job);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
-#include "berth/jobs/model/notice.h"
+#include "berth/base/error.h"
 
 namespace berth::jobs {
 
@@ -18,10 +20,38 @@ struct NoticeText {
   std::string used{};  ///< what the run had and used; "": not known
 };
 
+/// The program that sends a notice. It says too what follows the word of a channel.
+enum class NoticeProgram {
+  shell,     ///< a command follows
+  sendmail,  ///< an address, or nothing for the user's own mailbox
+  curl,      ///< a URL, which is a secret
+};
+
+/// A way to send a notice: a row of the table.
+struct NoticeChannel {
+  std::string_view word;  ///< "ntfy" of the target "ntfy:URL"
+  NoticeProgram program = NoticeProgram::curl;
+  std::string_view header{};                         ///< curl: of the request; {} stands for the event
+  std::string (*body)(const NoticeText&) = nullptr;  ///< curl: of the request
+};
+std::span<const NoticeChannel> notice_channels();
+/// What a target can be: "mail, mail:ADDRESS, ntfy:URL, …".
+std::string notice_forms();
+
+/// Where a notice goes.
+struct NoticeTarget {
+  const NoticeChannel* channel = nullptr;
+  std::string what;  ///< the command, the address or the URL
+};
+/// Reads one of notice_forms. Error: `usage`.
+Result<NoticeTarget> notice_target_from_text(std::string_view text);
+/// A target as others may read it.
+std::string told_target(std::string_view text);
+
 /// The mail, with its head.
 std::string notice_mail(const NoticeText& text, const std::string& address);
 
-/// What `curl -K -` reads, to send it. REQUIRES: the target is a URL.
+/// What `curl -K -` reads, to send it. REQUIRES: curl sends it.
 std::string notice_request(const NoticeTarget& target, const NoticeText& text);
 
 }  // namespace berth::jobs

@@ -56,10 +56,10 @@ std::string sendmail() {
 // Two hours in the queue are a bad way to learn that a program is missing.
 Result<void> check_target(std::string_view text) {
   BERTH_LET(const auto target, notice_target_from_text(text));
-  if (target.way == NoticeWay::mail && sendmail().empty())
+  const NoticeProgram program = target.channel->program;
+  if (program == NoticeProgram::sendmail && sendmail().empty())
     return fail(ErrorCode::usage, "there is no program sendmail on this machine, which sends mail");
-  const bool by_curl = target.way != NoticeWay::command && target.way != NoticeWay::mail;
-  if (by_curl && sys::cannot_start({"curl"}))
+  if (program == NoticeProgram::curl && sys::cannot_start({"curl"}))
     return fail(ErrorCode::usage, "there is no program curl on PATH, which sends to a URL");
   return {};
 }
@@ -72,16 +72,14 @@ struct Sending {
 };
 
 Sending sending_of(const NoticeTarget& target, const NoticeText& text) {
-  switch (target.way) {
-    case NoticeWay::command:
+  switch (target.channel->program) {
+    case NoticeProgram::shell:
       return {"/bin/sh", {"-c", target.what}, ""};
-    case NoticeWay::mail:
+    case NoticeProgram::sendmail:
       return {sendmail(),
               {"-t", "-oi"},
               notice_mail(text, target.what.empty() ? sys::user_name(::geteuid()) : target.what)};
-    case NoticeWay::ntfy:
-    case NoticeWay::slack:
-    case NoticeWay::json:
+    case NoticeProgram::curl:
       break;
   }
   // By its input: a command line is for all to see.
@@ -183,14 +181,9 @@ void send_of_job(const JobSpool& spool, const Job& job, const Notice& notice, st
 }  // namespace
 
 void add_notify_options(command::Syntax& syntax, std::string_view group, NoticeWish& wish) {
+  static const std::string targets = "tell when it ends: " + notice_forms();
   syntax.options.push_back(
-      {group,
-       0,
-       "notify",
-       "TARGET",
-       "tell when it ends: mail, mail:ADDRESS, ntfy:URL, slack:URL, json:URL, cmd:COMMAND",
-       {},
-       [&wish](std::string_view value) -> Result<void> {
+      {group, 0, "notify", "TARGET", targets, {}, [&wish](std::string_view value) -> Result<void> {
          BERTH_DO(check_target(value));
          wish.targets.emplace_back(value);
          return {};

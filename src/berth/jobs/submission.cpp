@@ -83,7 +83,7 @@ Result<std::int64_t> moment_from_text(std::string_view text) {
 
 }  // namespace
 
-void add_submit_options(command::Syntax& syntax, Submission& submission, std::vector<std::string>& given) {
+void add_submit_options(command::Syntax& syntax, Submission& submission) {
   Job& job = submission.job;
   syntax.options.push_back({kJobGroup,
                             'a',
@@ -133,12 +133,12 @@ void add_submit_options(command::Syntax& syntax, Submission& submission, std::ve
                             "give it a terminal, to which `berth attach JOB` connects yours",
                             {},
                             command::raise_flag(job.tty)});
-  add_task_options(syntax, submission, given);
+  add_task_options(syntax, submission);
 }
 
 Result<void> read_options(Submission& submission, const std::vector<std::string>& options) {
   command::Syntax syntax;
-  add_submit_options(syntax, submission, submission.job.request);
+  add_submit_options(syntax, submission);
   BERTH_DO(parse(syntax, "berth submit", options));
   return {};
 }

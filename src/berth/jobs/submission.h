@@ -9,9 +9,8 @@
 
 namespace berth::jobs {
 
-/// Adds the options of `berth submit`. The options of the request that the user gives are also
-/// added to `given`, as `add_job_request` does.
-void add_submit_options(command::Syntax& syntax, Submission& submission, std::vector<std::string>& given);
+/// Adds the options of `berth submit`.
+void add_submit_options(command::Syntax& syntax, Submission& submission);
 
 /// Reads options of `berth submit` into the submission. Error: `usage`.
 Result<void> read_options(Submission& submission, const std::vector<std::string>& options);

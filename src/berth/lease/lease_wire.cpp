@@ -4,7 +4,7 @@
 
 #include "berth/base/record_fields.h"
 #include "berth/device/snapshot_codec.h"
-#include "berth/request/request_fields.h"
+#include "berth/request/request_record.h"
 
 namespace berth::leasing {
 namespace {
@@ -27,29 +27,6 @@ void visit_ask(Ask& ask, Visit&& visit) {
   visit("ignore_mask", ask.ignore_mask);
   visit("variable", ask.variables);
   visit("beside", ask.beside);
-}
-
-// Conditions travel as text, and what cannot be read is refused.
-void visit_field(std::string_view key, const std::vector<Expression>& conditions, const FieldWriter& visit) {
-  for (const Expression& condition : conditions) visit(key, condition.text());
-}
-void visit_field(std::string_view key, std::vector<Expression>& conditions, FieldReader& field) {
-  if (field.key() != key) return;
-  auto condition = Expression::parse(field.value());
-  if (!condition) return field.refuse();
-  conditions.push_back(std::move(*condition));
-}
-template <class Value, class Visit>
-void visit_field(std::string_view key, Value& value, Visit& visit) {
-  visit(key, value);
-}
-
-template <class RequestType, class Visit>
-void visit_request(RequestType& request, Visit& visit) {
-  for (const RequestField& field : request_fields()) {
-    const std::string_view key = name_in(&RequestField::record, field);
-    if (!key.empty()) with_member(field, request, [&](auto& value) { visit_field(key, value, visit); });
-  }
 }
 
 template <class StandingType, class Visit>
@@ -177,7 +154,7 @@ std::string encode(const LeaseAsk& ask) {
   RecordWriter record(kAsk, kVersion);
   const FieldWriter field(record);
   visit_ask(ask, field);
-  visit_request(ask.request, field);
+  fields_of_request(ask.request, field);
   if (ask.request.admitted) {
     record.section("admitted");
     FieldWriter{record}("uuid", *ask.request.admitted);
@@ -193,7 +170,7 @@ Result<LeaseAsk> decode_ask(std::string_view text) {
       field("uuid", *ask.request.admitted);
     } else {
       visit_ask(ask, field);
-      visit_request(ask.request, field);
+      fields_of_request(ask.request, field);
     }
   }));
   return ask;

@@ -8,9 +8,9 @@
 
 #include "berth/lease/locks_of_originals.h"
 #include "berth/lease/site_file.h"
+#include "berth/lease/site_keys.h"
 #include "berth/request/selector.h"
 #include "berth/sys/process_identity.h"
-#include "berth/view/policy_words.h"
 
 namespace berth::leasing {
 namespace {
@@ -85,7 +85,7 @@ std::vector<Finding> examine_site_files(const Snapshot* snapshot) {
                       fmt::format("{}: {}",
                                   files->read.empty() ? "none, so the defaults hold"
                                                       : fmt::format("{}", fmt::join(files->read, " and ")),
-                                  view::policy_in_words(files->policy)),
+                                  site::policy_in_words(files->policy)),
                       ""});
   check_names(files->policy.limits.always, findings);
   for (const HourlyAllowances& each : files->policy.limits.hours) check_names(each.limits, findings);

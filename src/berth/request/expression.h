@@ -51,6 +51,8 @@ class Expression {
 
   /// `text`, quoted so that it stands for exactly this text as a value in an expression.
   static std::string quoted(std::string_view text);
+  /// The text that a quoted one stands for; a text without quotes as it is.
+  static std::string unquoted(std::string_view text);
 
   /// nullopt: the expression holds. Otherwise the first part that makes it fail. If a reading is
   /// absent, the comparison that needs it fails, and so does the opposite comparison.

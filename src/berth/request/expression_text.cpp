@@ -62,4 +62,15 @@ std::string Expression::quoted(std::string_view text) {
   return result + '"';
 }
 
+std::string Expression::unquoted(std::string_view text) {
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::string(text);
+  std::string result;
+  text = text.substr(1, text.size() - 2);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) ++i;
+    result += text[i];
+  }
+  return result;
+}
+
 }  // namespace berth

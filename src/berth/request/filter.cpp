@@ -47,4 +47,15 @@ Result<Expression> filter(std::string_view name, std::string_view value) {
   return Expression::parse(fmt::format("{}{}", found->comparison, *number));
 }
 
+std::string filter_value(std::string_view name, const Expression& condition) {
+  const auto found = std::ranges::find(kFilters, name, &Filter::name);
+  if (found == kFilters.end()) return "";
+  const std::string_view text = condition.text();
+  const std::string start = fmt::format("{} {} ", name, found->comparison.substr(found->name.size()));
+  if (!text.starts_with(start)) return "";
+  const std::string value = Expression::unquoted(text.substr(start.size()));
+  const auto again = filter(name, value);
+  return again && again->text() == text ? value : "";
+}
+
 }  // namespace berth

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "berth/request/expression.h"
@@ -11,5 +12,8 @@ namespace berth {
 /// (percent), power (W) and temp (°C), each at most this value. Error: `usage`, with what the value
 /// must be, or because there is no such filter.
 Result<Expression> filter(std::string_view name, std::string_view value);
+
+/// The value with which this filter gives this condition; "": it gives no such condition.
+std::string filter_value(std::string_view name, const Expression& condition);
 
 }  // namespace berth

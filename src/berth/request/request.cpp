@@ -96,6 +96,10 @@ ReadingSet Request::readings() const {
   return set;
 }
 
+unsigned usual_count(const Request& request) {
+  return request.devices.empty() ? 1U : static_cast<unsigned>(request.devices.size());
+}
+
 bool asks_memory_by_runs(const Request& request) {
   return request.promise_bytes == kMemoryByRuns;
 }

@@ -75,6 +75,9 @@ struct Request {
   ReadingSet readings() const;
 };
 
+/// How many devices are meant if the user does not say: as many as `--devices` names, or one.
+unsigned usual_count(const Request& request);
+
 /// `--memory auto`, in the place of the bytes that are promised: as much as earlier runs of the
 /// command had in use. Whoever knows the command settles it by `with_memory` before the request is
 /// made.

@@ -1,6 +1,7 @@
 #include "berth/verdict/limits.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -10,19 +11,22 @@
 namespace berth {
 namespace {
 
-template <class Number>
-using AllowanceField = std::optional<Number> Allowance::*;
+constexpr auto kLimits = std::to_array<LimitRow>({
+    {"gpus", &Allowance::gpus, &Limits::gpus, "GPUs", "GPU", " at the same time"},
+    {"lab_gpus", &Allowance::lab_gpus, &Limits::lab_gpus, "GPUs", "GPU",
+     " at the same time through the queue of the lab"},
+    {"waiting", &Allowance::waiting, &Limits::waiting, "requests", "request", " in the queue"},
+    {"time", &Allowance::time_s, &Limits::time_s, "", "leases of "},
+});
 
 std::string none_or(std::uint64_t count) {
   return count == 0 ? "none" : std::to_string(count);
 }
 
 /// A single limit, as the tables say it that hold now: of each name the last counts.
-template <class Number>
 class Found {
  public:
-  Found(const Asker& asker, AllowanceField<Number> field, std::string_view name)
-      : asker_(asker), field_(field), name_(name) {}
+  Found(const Asker& asker, const LimitRow& row) : asker_(asker), row_(row) {}
 
   void read(const Allowances& allowances, const std::string& when) {
     if (const auto own = allowances.of_users.find(asker_.user); own != allowances.of_users.end())
@@ -31,7 +35,7 @@ class Found {
       if (const auto found = allowances.of_groups.find(group); found != allowances.of_groups.end())
         note(of_groups_[group], found->second, "groups." + group, when);
     }
-    note(for_all_, allowances.each, name_, when);
+    note(for_all_, allowances.each, row_.key, when);
   }
 
   std::optional<Limit> limit() const {
@@ -46,22 +50,20 @@ class Found {
  private:
   void note(std::optional<Limit>& limit, const Allowance& allowance, std::string_view rule,
             const std::string& when) const {
-    if (const auto& most = allowance.*field_)
-      limit = Limit{static_cast<std::int64_t>(*most), fmt::format("limits.{}{}", rule, when)};
+    if (const auto& most = allowance.*row_.allowed)
+      limit = Limit{*most, fmt::format("limits.{}{}", rule, when)};
   }
 
   const Asker& asker_;
-  AllowanceField<Number> field_;
-  std::string_view name_;
+  const LimitRow& row_;
   std::optional<Limit> own_;
   std::map<std::string, std::optional<Limit>> of_groups_;
   std::optional<Limit> for_all_;
 };
 
-template <class Number>
 std::optional<Limit> find_limit(const SiteLimits& limits, const Asker& asker, WeekMinute now,
-                                AllowanceField<Number> field, std::string_view name) {
-  Found<Number> found(asker, field, name);
+                                const LimitRow& row) {
+  Found found(asker, row);
   found.read(limits.always, "");
   for (const HourlyAllowances& each : limits.hours) {
     if (each.when.include(now)) found.read(each.limits, " for " + each.when.text);
@@ -70,10 +72,9 @@ std::optional<Limit> find_limit(const SiteLimits& limits, const Asker& asker, We
 }
 
 Limits limits_at(const SiteLimits& limits, const Asker& asker, WeekMinute now) {
-  return {find_limit<unsigned>(limits, asker, now, &Allowance::gpus, "gpus"),
-          find_limit<unsigned>(limits, asker, now, &Allowance::lab_gpus, "lab_gpus"),
-          find_limit<unsigned>(limits, asker, now, &Allowance::waiting, "waiting"),
-          find_limit<std::int64_t>(limits, asker, now, &Allowance::time_s, "time")};
+  Limits found;
+  for (const LimitRow& row : kLimits) found.*row.found = find_limit(limits, asker, now, row);
+  return found;
 }
 
 void raise(std::optional<Limit>& best, const std::optional<Limit>& other) {
@@ -103,6 +104,15 @@ std::optional<std::string> over(const Limits& limits, unsigned held, const Reque
 
 }  // namespace
 
+std::span<const LimitRow> limit_rows() {
+  return kLimits;
+}
+
+std::string limit_in_words(const LimitRow& row, std::int64_t most) {
+  return row.counts.empty() ? fmt::format("{}{}", row.one, time_for_people(most))
+                            : fmt::format("{} {}{}", most, most == 1 ? row.one : row.counts, row.when);
+}
+
 std::string gpu_limit_in_words(const Limit& limit) {
   return fmt::format("{} at the same time ({} in the site file)",
                      counted(static_cast<std::size_t>(limit.most), "GPU"), limit.rule);
@@ -113,10 +123,7 @@ UserLimits limits_of(const SiteLimits& limits, const Asker& asker, WeekMinute no
   found.best = found.now;
   for (const WeekMinute point : turning_points(limits.hours)) {
     const Limits then = limits_at(limits, asker, point);
-    raise(found.best.gpus, then.gpus);
-    raise(found.best.lab_gpus, then.lab_gpus);
-    raise(found.best.waiting, then.waiting);
-    raise(found.best.time_s, then.time_s);
+    for (const LimitRow& row : kLimits) raise(found.best.*row.found, then.*row.found);
   }
   return found;
 }

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "berth/base/week_hours.h"
@@ -16,10 +18,10 @@ namespace berth {
 struct Allowance {
   /// GPUs at the same time. A share and a MIG instance count as one GPU each; leases inside a lease
   /// do not count.
-  std::optional<unsigned> gpus{};
-  std::optional<unsigned> lab_gpus{};    ///< as `gpus`, of all that was started through the lab queue
-  std::optional<unsigned> waiting{};     ///< requests in the queue at the same time
-  std::optional<std::int64_t> time_s{};  ///< of one lease
+  std::optional<std::int64_t> gpus{};
+  std::optional<std::int64_t> lab_gpus{};  ///< as `gpus`, of all that was started through the lab queue
+  std::optional<std::int64_t> waiting{};   ///< requests in the queue at the same time
+  std::optional<std::int64_t> time_s{};    ///< of one lease
 
   bool operator==(const Allowance&) const = default;
 };
@@ -78,6 +80,20 @@ struct Limits {
 
   bool operator==(const Limits&) const = default;
 };
+
+/// The table of the limits that a user can have. The site file, the limits that hold now and the
+/// words of `berth doctor` are made from it. Code of its own says what the limit forbids.
+struct LimitRow {
+  std::string_view key;  ///< in [limits] of the site file
+  std::optional<std::int64_t> Allowance::* allowed;
+  std::optional<Limit> Limits::* found;
+  std::string_view counts{};  ///< "GPUs"; "": it is a time
+  std::string_view one{};     ///< "GPU"; of a time: what comes before it
+  std::string_view when{};    ///< what comes after the number
+};
+std::span<const LimitRow> limit_rows();
+/// "2 GPUs at the same time", "leases of 4h".
+std::string limit_in_words(const LimitRow& row, std::int64_t most);
 
 /// The limits of one user.
 struct UserLimits {

@@ -44,9 +44,9 @@ std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& s
 }
 
 // As it was asked for; nullopt: without a limit, or what another host tells is none.
-std::optional<std::int64_t> time_limit_s(const Job& job) {
+std::optional<std::int64_t> time_limit_s(const ListedTask& task) {
   constexpr std::string_view kTime = "--time=";
-  for (const std::string_view word : job.request) {
+  for (const std::string_view word : task.request) {
     if (!word.starts_with(kTime)) continue;
     const auto seconds = seconds_from_text(word.substr(kTime.size()), Unitless::is_base);
     if (seconds) return *seconds;
@@ -126,7 +126,7 @@ Json task_json(const ListedTask& task) {
   add("words", task.job.words);
   add("command", command_of(task));
   add("folder", task.job.folder);
-  add("request", task.job.request);
+  add("request", task.request);
   add("submitted_s", task.job.submitted_s);
   add("started_s", nullable(standing.started_s));
   add("ended_s", nullable(standing.ended_s));
@@ -175,7 +175,7 @@ ListedTask task_from(const JsonReader& json) {
   job.name = json.text("name");
   job.words = json.texts("words");
   job.folder = json.text("folder");
-  job.request = json.texts("request");
+  task.request = json.texts("request");
   job.submitted_s = json.time("submitted_s");
   job.after = json.numbers<std::uint64_t>("after");
   job.after_ok = json.numbers<std::uint64_t>("after_ok");
@@ -253,7 +253,7 @@ OtherTasks others_among(const std::vector<ListedTask>& tasks) {
   OtherTasks others;
   for (const ListedTask& task : tasks) {
     const TaskStanding& standing = task.standing;
-    if (standing.in_queue) others.in_queue.emplace(task.host, task.job.request);
+    if (standing.in_queue) others.in_queue.emplace(task.host, task.request);
     if (standing.in_queue && standing.passes_to)
       others.heirs.emplace(std::pair(task.host, *standing.passes_to), task.id);
     std::size_t at_work = standing.in_queue || standing.phase == TaskPhase::running ? 1 : 0;
@@ -281,7 +281,7 @@ std::string waits_for(const ListedTask& task, const OtherTasks& others, const St
   const auto at_work = others.at_work.find({task.host, task.id.job});
   if (job.at_once != 0 && at_work != others.at_work.end() && at_work->second >= job.at_once)
     return fmt::format("of its tasks {} run at the same time at most, as you asked", job.at_once);
-  return others.in_queue.contains({task.host, job.request})
+  return others.in_queue.contains({task.host, task.request})
              ? "another job of yours asks for the same, and one at a time stands in the queue"
              : "";
 }
@@ -401,7 +401,7 @@ Row job_row(const ListedTask& task, const Style& style) {
   add(clock_time(task.job.submitted_s, style));
   add(time_or_none(standing.started_s, style));
   add(time_or_none(standing.ended_s, style));
-  const auto limit_s = is_over(standing) ? std::nullopt : time_limit_s(task.job);
+  const auto limit_s = is_over(standing) ? std::nullopt : time_limit_s(task);
   add(lasted(standing, style) + (limit_s ? " of " + duration_for_people(*limit_s) : ""));
   add(standing.devices.empty() ? std::string(kUnknown) : label_list(standing.devices));
   add(ending_of(standing));

@@ -15,11 +15,12 @@ namespace berth::view {
 /// A task as users see it, or a whole array in one.
 struct ListedTask {
   TaskId id;
-  Job job;
+  Job job;  ///< of a job of another host: without its request
   TaskStanding standing;
   std::string output_path;             ///< of the file with its output; "" for an array
   std::optional<TaskCounts> counts{};  ///< of an array
   std::string left_behind{};           ///< processes, in words, that still have the GPUs of one that is over
+  std::vector<std::string> request{};  ///< as options: "--count=2"
   std::string host{};                  ///< the host on which it was submitted; "": this one
   std::string command{};               ///< as another host tells it; "": that of the job
 };

@@ -161,7 +161,7 @@ class Planner {
 
 bool may_run_instead(const Job& job) {
   // How much memory it gets depends on its own earlier runs.
-  const bool by_runs = std::ranges::find(job.request, "--memory=auto") != job.request.end();
+  const bool by_runs = asks_memory_by_runs(job.request.request);
   return !by_runs && job.tenant == 0 && !job.tty && job.at_once == 0 && !job.not_on_last_device &&
          !job.singleton && job.after.empty() && job.after_ok.empty() && job.after_fail.empty() &&
          !job.not_before_s;

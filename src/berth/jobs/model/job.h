@@ -10,6 +10,7 @@
 
 #include "berth/base/error.h"
 #include "berth/jobs/model/notice.h"
+#include "berth/jobs/model/stored_request.h"
 
 namespace berth {
 
@@ -45,10 +46,10 @@ inline constexpr std::size_t kMostTasks = 100'000;
 /// A command that was submitted, to be run when it is its turn to have the GPUs that it asks for.
 /// It never changes.
 struct Job {
-  std::string name;                  ///< "": it has none
-  std::vector<std::string> request;  ///< as options of `berth run`: "--count=2"
-  std::vector<std::string> words;    ///< the words of the command; never empty
-  std::string folder;                ///< the folder in which it was submitted and runs
+  std::string name;  ///< "": it has none
+  StoredRequest request;
+  std::vector<std::string> words;  ///< the words of the command; never empty
+  std::string folder;              ///< the folder in which it was submitted and runs
   std::string
       rivals;  ///< a user's jobs with the same text have the same request: one of them waits in the queue
   std::string array;                ///< its indices: "0-99", "1,4,7-9"; "": it is no such array
@@ -89,8 +90,9 @@ struct Job {
   bool operator==(const Job&) const = default;
 };
 std::string encode_job(const Job& job);
-/// Error: `failure`, as read_record.
-Result<Job> decode_job(std::string_view text);
+/// `read_typed`: for a job of version 1, whose request is options. Error: `failure`, as
+/// read_record, and as read_typed.
+Result<Job> decode_job(std::string_view text, const ReadTyped& read_typed);
 
 /// The indices of "1,4,7-9", each once, in order. Error: `usage`; also for too many.
 Result<std::vector<unsigned>> indices_from_text(std::string_view text);

@@ -10,13 +10,18 @@
 
 #include "berth/base/record_fields.h"
 #include "berth/jobs/model/job.h"
+#include "berth/jobs/model/stored_request_fields.h"
 
 namespace berth {
 namespace {
 
 constexpr std::string_view kJobKind = "berth-job";
 constexpr std::string_view kEventKind = "berth-task-event";
-constexpr unsigned kJobVersion = 1;
+constexpr unsigned kJobVersion = 2;
+/// The request is options in it, which are parsed as those of a command line.
+constexpr unsigned kVersionOfOptions = 1;
+constexpr unsigned kEventVersion = 1;
+constexpr std::string_view kRequest = "request";
 
 constexpr std::array<std::string_view, 14> kEventKinds{
     "taken",      "started",  "ended",    "cancelled", "put_off", "again",  "retried",
@@ -42,7 +47,6 @@ template <class JobType, class Fields>
 void fields_of_job(JobType& job, Fields& field) {
   field("name", job.name);
   field.time("submitted_at", job.submitted_s);
-  field("request", job.request);
   field("word", job.words);
   field("folder", job.folder);
   field("rivals", job.rivals);
@@ -105,8 +109,8 @@ std::optional<TaskEvent> event_from_text(std::string_view piece) {
   TaskEvent event;
   bool known = false;
   bool whole = false;
-  const std::string text = fmt::format("{} {}\n{}end\n", kEventKind, kJobVersion, piece);
-  const auto read = read_fields(text, kEventKind, kJobVersion, [&](FieldReader& field) {
+  const std::string text = fmt::format("{} {}\n{}end\n", kEventKind, kEventVersion, piece);
+  const auto read = read_fields(text, kEventKind, kEventVersion, [&](FieldReader& field) {
     if (field.begins()) {
       const auto* const kind = std::ranges::find(kEventKinds, field.section());
       known = kind != kEventKinds.end();
@@ -129,20 +133,34 @@ std::string encode_job(const Job& job) {
   RecordWriter record(kJobKind, kJobVersion);
   FieldWriter field(record);
   fields_of_job(job, field);
+  record.section(kRequest);
+  fields_of_stored(job.request, field);
   return std::move(record).finish();
 }
 
-Result<Job> decode_job(std::string_view text) {
+Result<Job> decode_job(std::string_view text, const ReadTyped& read_typed) {
+  const bool has_options = text.starts_with(fmt::format("{} {}\n", kJobKind, kVersionOfOptions));
   Job job;
-  BERTH_DO(read_fields(text, kJobKind, kJobVersion, [&job](FieldReader& field) {
-    if (field.section().empty()) fields_of_job(job, field);
-  }));
+  std::vector<std::string> options;
+  BERTH_DO(
+      read_fields(text, kJobKind, has_options ? kVersionOfOptions : kJobVersion, [&](FieldReader& field) {
+        if (field.section().empty()) {
+          fields_of_job(job, field);
+          field(kRequest, options);
+        }
+        if (field.section() == kRequest && !field.begins()) fields_of_stored(job.request, field);
+      }));
   if (job.words.empty()) return fail(ErrorCode::failure, "it has no command");
+  Request& request = job.request.request;
+  if (!job.request.says_count) request.count = usual_count(request);
+  if (has_options) {
+    BERTH_LET(job.request, read_typed(options));
+  }
   return job;
 }
 
 std::string encode_event(const TaskEvent& event) {
-  RecordWriter record(kEventKind, kJobVersion);
+  RecordWriter record(kEventKind, kEventVersion);
   record.take();
   record.section(to_text(event.kind));
   FieldWriter field(record);

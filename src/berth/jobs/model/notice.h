@@ -4,8 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/base/error.h"
-
 namespace berth {
 
 /// The events that a user can be told of.
@@ -20,25 +18,9 @@ enum class NoticeEvent {
 std::string_view to_text(NoticeEvent event);
 bool is_notice_event(std::string_view text);
 
-/// How a notice is sent.
-enum class NoticeWay { command, mail, ntfy, slack, json };
-
-/// The target of a notice.
-struct NoticeTarget {
-  NoticeWay way = NoticeWay::command;
-  std::string what;  ///< the command, the address ("": the user's own mailbox), or the URL
-
-  bool operator==(const NoticeTarget&) const = default;
-};
-/// Reads "cmd:COMMAND", "mail", "mail:ADDRESS", "ntfy:URL", "slack:URL" or "json:URL". Error:
-/// `usage`.
-Result<NoticeTarget> notice_target_from_text(std::string_view text);
-/// A target as others may read it: the URL of a webhook is a secret.
-std::string told_target(std::string_view text);
-
 /// The events that a user wants to be told of, and the targets.
 struct NoticeWish {
-  std::vector<std::string> targets;  ///< as notice_target_from_text reads them
+  std::vector<std::string> targets;  ///< as jobs::notice_target_from_text reads them
   std::vector<std::string> events;   ///< as to_text gives them; none: all but the start
 
   bool wants(NoticeEvent event) const;

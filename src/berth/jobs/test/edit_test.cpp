@@ -161,7 +161,7 @@ TEST_CASE("only what nothing else keeps from its start takes a place") {
   job.tty = true;
   CHECK(!may_run_instead(job));
   job = {};
-  job.request = {"--memory=auto"};
+  job.request.request.promise_bytes = kMemoryByRuns;
   CHECK(!may_run_instead(job));
 }
 

@@ -52,10 +52,16 @@ TEST_CASE("a task is named by its job, and by its index where it has one") {
     CHECK_MESSAGE(!task_id_from_text(text), text);
 }
 
+Result<StoredRequest> no_options(const std::vector<std::string>&) {
+  return fail(ErrorCode::usage, "no options are expected");
+}
+
 TEST_CASE("a job is read as it was written, whatever is in its words") {
   Job job;
   job.name = "a\nname";
-  job.request = {"--count=2", "--where=name~A100 and free>=20G"};
+  job.request.says_count = true;
+  job.request.request.count = 2;
+  job.request.note = "for the\npaper";
   job.words = {"sh", "-c", "echo \"$X\"\nexit 3\r\\", "", "=", "[section]", "end"};
   job.folder = "/home/a b\nc";
   job.rivals = "x\ny";
@@ -73,6 +79,12 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   job.requeue = true;
   job.rerun = true;
   job.tty = true;
+  job.slurm = true;
+  job.lines_of = "/a/commands";
+  job.output_limit = 1 << 20;
+  job.output_to = "/a/%j.out";
+  job.error_to = "/a/%j.err";
+  job.notify = {.targets = {"mail", "ntfy:https://n/x"}, .events = {"end", "fail"}};
   job.not_before_s = 1763809999;
   job.submitted_s = 1763809921;
   job.umask = 0;
@@ -81,9 +93,8 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   job.tenant = 9;
   job.tenant_gpus = 2;
   job.tenant_grace_s = 60;
-  CHECK(decode_job(encode_job(job)) == job);
-  CHECK(!decode_job("berth-job 1\nname=x\nend\n"));
-  CHECK(!decode_job("berth-job 2\nword=x\nend\n"));
+  CHECK(decode_job(encode_job(job), no_options) == job);
+  CHECK(!decode_job("berth-job 2\nname=x\nend\n", no_options));
 }
 
 TEST_CASE(
@@ -98,7 +109,7 @@ TEST_CASE(
   // As an older one sees it.
   later.replace(later.find("tty=1"), 3, "xyz");
   job.tty = false;
-  CHECK(decode_job(later) == job);
+  CHECK(decode_job(later, no_options) == job);
 }
 
 TEST_CASE("events are read as they were appended, one after another") {
@@ -112,6 +123,10 @@ TEST_CASE("events are read as they were appended, one after another") {
   TaskEvent late = ended(0);
   late.reason = "[started]\nwhole=1";
   late.figures = {0, 1, 100};
+  TaskEvent killed = event(TaskEventKind::ended);
+  killed.signal = 9;
+  TaskEvent cut = event(TaskEventKind::output_cut);
+  cut.cut_bytes = 4096;
   TaskEvent hold = event(TaskEventKind::cancelled);
   hold.holds = true;
   TaskEvent newer = event(TaskEventKind::cancelled);
@@ -134,6 +149,8 @@ TEST_CASE("events are read as they were appended, one after another") {
                                    started,
                                    event(TaskEventKind::cancelled),
                                    late,
+                                   killed,
+                                   cut,
                                    event(TaskEventKind::put_off),
                                    event(TaskEventKind::again),
                                    event(TaskEventKind::retried),

@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 
 #include "berth/jobs/model/noticed_end.h"
+#include "berth/jobs/notice.h"
 
 namespace berth::notice_test {
 namespace {
+
+using namespace berth::jobs;
 
 TaskStanding ended_as(TaskPhase phase, int exit_status = 0) {
   TaskStanding task;
@@ -16,16 +19,43 @@ TaskStanding ended_as(TaskPhase phase, int exit_status = 0) {
 
 }  // namespace
 
-TEST_CASE("where a notice goes is one of five ways") {
-  CHECK(notice_target_from_text("mail").value() == NoticeTarget{NoticeWay::mail, ""});
-  CHECK(notice_target_from_text("mail:ada@example.org").value() ==
-        NoticeTarget{NoticeWay::mail, "ada@example.org"});
-  CHECK(notice_target_from_text("ntfy:https://ntfy.sh/ada").value() ==
-        NoticeTarget{NoticeWay::ntfy, "https://ntfy.sh/ada"});
-  CHECK(notice_target_from_text("cmd:echo a:b").value() == NoticeTarget{NoticeWay::command, "echo a:b"});
+TEST_CASE("a target is the word of a channel and what follows it") {
+  const auto read = [](std::string_view text) {
+    const auto target = notice_target_from_text(text);
+    if (!target) FAIL(text);
+    return std::pair(std::string(target->channel->word), target->what);
+  };
+  CHECK(read("mail") == std::pair<std::string, std::string>("mail", ""));
+  CHECK(read("mail:ada@example.org") == std::pair<std::string, std::string>("mail", "ada@example.org"));
+  CHECK(read("ntfy:https://ntfy.sh/ada") ==
+        std::pair<std::string, std::string>("ntfy", "https://ntfy.sh/ada"));
+  CHECK(read("cmd:echo a:b") == std::pair<std::string, std::string>("cmd", "echo a:b"));
   for (const char* text : {"", "cmd:", "cmd", "https://x", "slack:x", "json:https://", "json:http://a\"b",
                            "ntfy:file:///etc/passwd", "mail:-oQ", "mail:a,b", "mail:a\nBcc: b"})
     CHECK_MESSAGE(!notice_target_from_text(text), text);
+  CHECK(notice_forms() == "mail, mail:ADDRESS, ntfy:URL, slack:URL, json:URL, cmd:COMMAND");
+  CHECK(notice_target_from_text("pager:1").error().message.contains("ntfy:URL"));
+}
+
+TEST_CASE("each channel of curl sends what its row says") {
+  const NoticeText text{"fail", "12", "train", "job 12 (train)", "failed: \"3\"", "3", "gpu1", "2 Wh"};
+  const auto request = [&](std::string_view target) {
+    return notice_request(*notice_target_from_text(target), text);
+  };
+  CHECK(request("ntfy:https://n/x") ==
+        "url = \"https://n/x\"\ndata-raw = \"job 12 (train) on gpu1: failed: \\\"3\\\"; 2 Wh\"\n"
+        "header = \"Title: berth: fail\"\n");
+  CHECK(request("slack:https://n/x").contains("{\\\"text\\\":\\\"job 12"));
+  for (const NoticeChannel& channel : notice_channels()) {
+    if (channel.program != NoticeProgram::curl || channel.word == "ntfy") continue;
+    CHECK(request(std::string(channel.word) + ":https://n/x")
+              .ends_with("header = \"Content-Type: application/json\"\n"));
+  }
+  const std::string json = request("json:https://n/x");
+  for (const char* part :
+       {"berth-notice", "\\\"version\\\":1", "\\\"event\\\":\\\"fail", "\\\"job\\\":\\\"12",
+        "\\\"name\\\":\\\"train", "\\\"host\\\":\\\"gpu1", "\\\"exit_status\\\":3"})
+    CHECK_MESSAGE(json.contains(part), part);
 }
 
 TEST_CASE("the URL of a webhook is told nobody") {

@@ -55,7 +55,7 @@ class Life {
     take(next(job, id, wrote(TaskEventKind::taken), std::move(state), event));
     return *this;
   }
-  Life& granted() { return is(Granted{{"0"}}); }
+  Life& granted() { return is(task_run::Granted{{"0"}}); }
   Life& ends_with(int status, int signal = 0) {
     return is(CommandEnded{status, signal, false, 0, standing()});
   }
@@ -145,7 +145,7 @@ TEST_CASE("a task is taken, then its start is written, and then its command begi
 }
 
 TEST_CASE("that a task starts is on the disk before its command begins") {
-  const Step step = next({}, kTask, {}, {Queued{}}, Granted{{"0"}});
+  const Step step = next({}, kTask, {}, {Queued{}}, task_run::Granted{{"0"}});
   const auto* written = std::get_if<WriteAndLook>(&step.actions.back());
   REQUIRE(written);
   CHECK(written->durable);

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "berth/request/test/said.h"
 
@@ -43,6 +45,45 @@ TEST_CASE("within a face each name stands for one row") {
       if (!name.empty()) CHECK_MESSAGE(names.insert(name).second, name);
     }
   }
+}
+
+// Files of jobs outlive the Berth that has written them.
+TEST_CASE("the keys of a request in a record stay as they are, and so do the headings of the options") {
+  using P = RequestPart;
+  std::vector<std::pair<std::string_view, P>> keys;
+  for (const RequestField& field : request_fields()) {
+    const std::string_view name = name_in(&RequestField::record, field);
+    if (!name.empty()) keys.emplace_back(name, field.part);
+  }
+  CHECK(keys == decltype(keys){{"count", P::which},
+                               {"condition", P::which},
+                               {"device", P::which},
+                               {"exclude", P::which},
+                               {"allowed_processes", P::which},
+                               {"clean", P::which},
+                               {"promise_bytes", P::which},
+                               {"shared", P::which},
+                               {"order", P::how},
+                               {"seed", P::how},
+                               {"time_s", P::lease},
+                               {"mps_percent", P::lease},
+                               {"yield_s", P::lease}});
+}
+
+TEST_CASE("memory by earlier runs is a share too, and no memory at all is refused") {
+  const RequestField& memory = *find_request_field("memory");
+  Request request;
+  CHECK_FALSE(set_field(memory, "0", request));
+  CHECK_FALSE(request.shared);
+  REQUIRE(set_field(memory, "auto", request));
+  CHECK(request.shared);
+  CHECK(asks_memory_by_runs(request));
+}
+
+TEST_CASE("a time limit and a grace have bounds") {
+  Request request;
+  CHECK_FALSE(set_field(*find_request_field("time"), "366d", request));
+  CHECK_FALSE(set_field(*find_request_field("yield"), "2h", request));
 }
 
 TEST_CASE("a share is on a device that others may share, and a grace that is not said is the usual one") {

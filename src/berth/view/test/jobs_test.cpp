@@ -14,7 +14,7 @@ ListedTask a_task() {
   task.job.name = "sweep";
   task.job.words = {"python", "train.py"};
   task.job.folder = "/home/ada";
-  task.job.request = {"--count=2"};
+  task.request = {"--count=2"};
   task.job.submitted_s = 1'700'000'000;
   task.job.after = {3, 4};
   task.job.after_ok = {5};
@@ -104,7 +104,7 @@ TEST_CASE("how long a job ran is shown, and of one that runs how long it has") {
 
 TEST_CASE("a time limit is shown until the job is over") {
   ListedTask task = a_task();
-  task.job.request = {"--count=2", "--time=2h"};
+  task.request = {"--count=2", "--time=2h"};
   task.standing = {};
   const auto table = [&](std::int64_t now_s) {
     return jobs_table(std::vector{task}, Style{.width = 200, .now_s = now_s});
@@ -117,9 +117,9 @@ TEST_CASE("a time limit is shown until the job is over") {
   CHECK_FALSE(table(1'700'000'260).contains(" of "));
   // Of another host, or of an older Berth.
   task.standing.phase = TaskPhase::waiting;
-  task.job.request = {"--time=7200"};
+  task.request = {"--time=7200"};
   CHECK(table(1'700'000'200).contains(" of 2 h "));
-  task.job.request = {"--time=soon"};
+  task.request = {"--time=soon"};
   CHECK_FALSE(table(1'700'000'200).contains(" of "));
 }
 
