@@ -9,7 +9,7 @@ from desks import busy, place_of
 from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
 from simulated_machine import DEADLINE_S
-from store_test import Passage, began, done, joined, lab, note, order, wipe  # noqa: F401
+from store_test import done, joined, lab, note, order  # noqa: F401
 
 __all__ = ["lab"]
 
@@ -19,10 +19,10 @@ USER = 4242
 FULL = "your limit in the lab is 1 GPU at the same time (limits.lab_gpus in the site file), and you have 1"
 
 
-def limit(lab, gpus, desks=None):  # noqa: F811
+def limit(lab, gpus):  # noqa: F811
     """The site file of the desks, whose agents start anew with it."""
     (lab.hosts[0].machine.directory / "site.toml").write_text(f"[limits]\nlab_gpus = {gpus}\n")
-    for desk in desks or lab.desks:
+    for desk in lab.desks:
         desk.agent.terminate()
         desk.agent.wait(timeout=DEADLINE_S)
         desk.start_agent()
@@ -68,69 +68,6 @@ def test_who_has_what_he_may_have_waits_beside_free_gpus_and_is_told_why(lab):  
     assert waits.returncode == 0, err
     assert f"this request waits, because {FULL}" in err
     assert order(lab) == ["first", "second"]
-
-
-def test_requests_over_the_limit_keep_nobody_else_waiting(lab):  # noqa: F811
-    if os.geteuid() != 0:
-        pytest.skip("needs root: acts as other users")
-    limit(lab, 1)
-    kept = [place_of(lab.desks[0], "0" * 32, uid=USER)]
-    heard(kept[0][1], "open gpu1")
-    for i in (1, 2):
-        kept.append(place_of(lab.desks[0], f"{i:032x}", uid=USER))
-        assert kept[i][1].readline().startswith("limit your limit in the lab is 1 GPU")
-    kept[0][0].sendall(b"joined gpu1\n")
-    other = place_of(lab.desks[1], "ab" * 16)
-    heard(other[1], "open gpu1")
-    kept[0][0].close()
-    kept[0][1].close()
-    heard(kept[1][1], "open gpu1")
-    for asker, says in [*kept[1:], other]:
-        asker.close()
-        says.close()
-
-
-def test_two_desks_that_start_at_the_same_time_do_not_start_too_many(lab):  # noqa: F811
-    if os.geteuid() != 0:
-        pytest.skip("needs root: acts as other users")
-    passage = Passage(lab.etcd)
-    first, second = lab.desks
-    second.stores = [passage.url]
-    limit(lab, 1)
-    late, late_says = place_of(second, "ab" * 16, host="gpu2", uid=USER)
-    heard(late_says, "open gpu2")
-    # From here on its agent does not hear what the other one does.
-    passage.is_deaf = True
-    early, early_says = place_of(first, "cd" * 16, uid=USER)
-    assert early_says.readline().startswith("limit ")
-    early.sendall(b"start gpu1\n")
-    heard(early_says, "yes gpu1")
-    late.sendall(b"joined gpu2\nstart gpu2\n")
-    heard(late_says, f"limit {FULL}")
-    passage.is_deaf = False
-    assert [json.loads(value)["host"] for value, _ in lab.etcd.keys("start").values()] == ["gpu1"]
-    # It lets the host go, and may have it again when the other one has ended.
-    late.sendall(b"closed gpu2\n")
-    early.close()
-    early_says.close()
-    heard(late_says, "open gpu2")
-    late.sendall(b"joined gpu2\nstart gpu2\n")
-    heard(late_says, "yes gpu2")
-    late.close()
-    late_says.close()
-    passage.close()
-
-
-def test_what_runs_counts_after_the_store_was_wiped_and_the_agent_has_started_again(lab):  # noqa: F811
-    limit(lab, 1)
-    runs = began(lab)
-    limit(lab, 1, lab.desks[:1])
-    wipe(lab)
-    eventually(lambda: len(lab.etcd.keys("start")) == 1)
-    answer = lab.anywhere("--no-wait", "--", "true", env=lab.desks[1].env())
-    assert (answer.returncode, FULL in answer.stderr) == (75, True)
-    runs.terminate()
-    eventually(lambda: lab.etcd.keys("start") == {})
 
 
 def test_one_that_stands_on_a_host_lets_it_go_while_its_user_may_start_nothing(lab):  # noqa: F811

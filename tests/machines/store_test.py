@@ -2,14 +2,11 @@
 
 import contextlib
 import json
-import os
 import shutil
 import signal
 import socket
-import subprocess
 import threading
 import urllib.error
-from base64 import b64encode
 
 import pytest
 from desks import busy, lab_with, place_of
@@ -28,12 +25,9 @@ class Passage:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.is_deaf = self.is_cut = False
-        self.holds = None  # a put of what has these words, the first
         self.loses_answers_to = (
             None  # the answer to what has these words, and all after it on that connection
         )
-        self.held = b""
-        self.held_for = None  # the way on which it came
         self.watches = self.whole_reads = 0
         self.open = []
         self.start(self.admit)
@@ -64,10 +58,7 @@ class Passage:
                 is_part = b"min_mod_revision" in piece or b'"range_end"' not in piece
                 self.whole_reads += b"/kv/range" in piece and not is_part
                 is_lost = is_lost or bool(self.loses_answers_to) and self.loses_answers_to in piece
-                if self.holds and not self.held and self.holds in piece and b"request_put" in piece:
-                    self.held, self.held_for = piece, far
-                else:
-                    far.sendall(piece)
+                far.sendall(piece)
         for end in (near, far):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -78,16 +69,6 @@ class Passage:
                 if not is_lost():
                     near.sendall(piece)
             near.shutdown(socket.SHUT_RDWR)
-
-    def let_go(self):
-        """What was held goes to etcd after all, and nobody hears the answer."""
-        with socket.create_connection(("127.0.0.1", self.etcd.port)) as far:
-            far.sendall(self.held)
-            far.recv(65536)
-
-    def go_on(self):
-        """What was held goes on to etcd after all."""
-        self.held_for.sendall(self.held)
 
     def cut(self):
         self.is_cut = True
@@ -174,13 +155,6 @@ def test_the_place_of_one_that_is_killed_goes_at_once_and_the_next_starts(lab):
     assert order(lab) == ["second"]
 
 
-def test_no_place_hangs_on_a_lease_and_presence_does(lab):
-    busy(lab.hosts[0])
-    lab.desks[0].waits(*note(lab, "one"), hosts="gpu1")
-    assert [lease for _, lease in lab.etcd.keys("ticket").values()] == [None]
-    assert all(lease for _, lease in lab.etcd.keys("alive").values())
-
-
 @pytest.mark.parametrize("fault", ["killed", "stopped"])
 def test_a_store_that_is_killed_or_stopped_costs_no_place(lab, fault):
     holder = busy(lab.hosts[0])
@@ -246,40 +220,6 @@ def test_a_wiped_store_starts_nothing_twice(lab):
     holder.terminate()
     done(*jobs)
     assert sorted(order(lab)) == ["0", "1", "2", "3"]
-
-
-def test_a_store_that_is_wiped_while_a_command_runs_gives_it_no_place_again(lab):
-    runs = began(lab)
-    wipe(lab)
-    job = lab.desks[0].waits("--", "true", hosts="gpu1,gpu2")
-    # The round that has put this one there has looked at the other one, too.
-    assert len(lab.etcd.keys("ticket")) <= 1
-    done(job)
-    eventually(lambda: lab.etcd.keys("ticket") == {})
-    # Its start is known again, until it ends.
-    eventually(lambda: len(lab.etcd.keys("start")) == 1)
-    runs.terminate()
-    eventually(lambda: lab.etcd.keys("start") == {})
-
-
-def test_a_store_that_is_set_back_gives_a_command_that_runs_no_place_again(lab):
-    runs = began(lab)
-    ((name, (start, _)),) = lab.etcd.keys("start").items()
-    # As it was before the start: the agent sees another store, and the ticket again.
-    wipe(lab)
-    ticket = {
-        "home": "desk1",
-        "uid": os.geteuid(),
-        "lane": 1,
-        "gpus": 1,
-        "hosts": ["gpu1"],
-        "joined": ["gpu1"],
-    }
-    lab.etcd.ask("kv/put", key=f"/berth/1/ticket/{name}", value=json.dumps(ticket))
-    eventually(lambda: lab.etcd.keys("start").keys() == {name} and lab.etcd.keys("ticket") == {})
-    assert json.loads(lab.etcd.keys("start")[name][0]) == json.loads(start)
-    runs.terminate()
-    eventually(lambda: lab.etcd.keys("start") == {})
 
 
 def test_an_agent_that_starts_again_knows_what_runs(lab):
@@ -369,27 +309,7 @@ def test_what_was_missed_while_the_store_was_out_of_reach_is_read_again(lab, pas
     assert order(lab) == ["second"]
 
 
-def test_a_ticket_that_is_written_late_does_not_stay(lab, passage):
-    busy(lab.hosts[0])
-    # The agent removes what was left before it started, once. What comes later is another matter.
-    left = {"home": "desk1", "uid": 0, "lane": 1, "hosts": ["gpu2"], "joined": []}
-    lab.etcd.ask("kv/put", key="/berth/1/ticket/desk1-" + "cd" * 16, value=json.dumps(left))
-    eventually(lambda: lab.etcd.keys("ticket") == {}, 60)
-    passage.holds = b64encode(b"/berth/1/ticket")
-    job = lab.desks[0].start("--", "true", hosts="gpu1")
-    eventually(lambda: passage.held)
-    eventually(lambda: "problem" in lab.run("store", "status", env=lab.desks[0].env()).stdout)
-    job.kill()
-    job.wait(timeout=DEADLINE_S)
-    passage.holds = None
-    eventually(lambda: lab.run("store", "status", env=lab.desks[0].env()).returncode == 0)
-    passage.let_go()
-    assert len(lab.etcd.keys("ticket")) == 1
-    eventually(lambda: lab.etcd.keys("ticket") == {}, 60)
-
-
-@pytest.mark.parametrize("then", ["asks for another", "waits"])
-def test_a_host_that_is_lost_before_the_answer_costs_the_request_no_other(lab, passage, then):
+def test_a_host_that_is_lost_before_the_answer_costs_the_request_no_other(lab, passage):
     asker, says = place_of(lab.desks[0], "ab" * 16, "gpu1,gpu2")
     assert "open gpu1\n" in iter(says.readline, "")
     asker.sendall(b"joined gpu1\njoined gpu2\n")
@@ -397,59 +317,13 @@ def test_a_host_that_is_lost_before_the_answer_costs_the_request_no_other(lab, p
     passage.loses_answers_to = b"request_delete_range"
     asker.sendall(b"start gpu1\n")
     eventually(lambda: len(lab.etcd.keys("start")) == 1)
-    if then == "asks for another":
-        asker.sendall(b"left gpu1\nstart gpu2\n")
-    else:
-        asker.sendall(b"left gpu1\n")
-    passage.loses_answers_to = None
-    if then == "waits":
-        eventually(lambda: joined(lab) == [1])
-        asker.sendall(b"start gpu2\n")
-    words = next(line for line in iter(says.readline, "") if line.startswith(("yes", "no")))
-    assert words == "yes gpu2\n"
-    assert [json.loads(text)["host"] for text, _ in lab.etcd.keys("start").values()] == ["gpu2"]
-    asker.close()
-    says.close()
-    eventually(lambda: lab.etcd.keys("start") == {})
-
-
-@pytest.mark.parametrize("word", ["left", "closed"])
-def test_a_host_that_is_lost_with_the_yes_costs_the_request_no_other(lab, word):
-    """Left for good, or let go until it is opened again."""
-    asker, says = place_of(lab.desks[0], "ab" * 16, "gpu1,gpu2")
-    assert "open gpu1\n" in iter(says.readline, "")
-    asker.sendall(b"joined gpu1\njoined gpu2\nstart gpu1\n")
-    assert "yes gpu1\n" in iter(says.readline, "")
-    asker.sendall(f"{word} gpu1\n".encode())
-    eventually(lambda: joined(lab) == [1] and lab.etcd.keys("start") == {})
-    if word == "closed":
-        assert "open gpu1\n" in iter(says.readline, "")
-    asker.sendall(b"start gpu2\n")
-    assert "yes gpu2\n" in iter(says.readline, "")
-    assert [json.loads(text)["host"] for text, _ in lab.etcd.keys("start").values()] == ["gpu2"]
-    asker.close()
-    says.close()
-    eventually(lambda: lab.etcd.keys("start") == {})
-
-
-def test_a_host_that_is_lost_while_its_start_is_being_written_costs_the_request_no_other(lab, passage):
-    asker, says = place_of(lab.desks[0], "ab" * 16, "gpu1,gpu2")
-    assert "open gpu1\n" in iter(says.readline, "")
-    asker.sendall(b"joined gpu1\njoined gpu2\n")
-    eventually(lambda: joined(lab) == [2])
-    passage.holds = b64encode(b"/berth/1/start/")
-    asker.sendall(b"start gpu1\n")
-    eventually(lambda: passage.held)
     asker.sendall(b"left gpu1\nstart gpu2\n")
-    # Whoever has come later is answered: these words were heard.
-    other, answers = place_of(lab.desks[0], "no mark")
-    assert answers.readline().startswith("no ")
-    passage.go_on()
+    passage.loses_answers_to = None
     words = next(line for line in iter(says.readline, "") if line.startswith(("yes", "no")))
     assert words == "yes gpu2\n"
     assert [json.loads(text)["host"] for text, _ in lab.etcd.keys("start").values()] == ["gpu2"]
-    for each in (asker, says, other, answers):
-        each.close()
+    asker.close()
+    says.close()
     eventually(lambda: lab.etcd.keys("start") == {})
 
 
@@ -463,68 +337,6 @@ def test_all_of_the_line_is_read_once_and_not_at_each_change(lab, passage):
         eventually(lambda: len(lab.etcd.keys("ticket")) == 1)
         lab.etcd.ask("kv/put", key="/other", value="of somebody else")
     assert (passage.whole_reads, passage.watches) == (reads, watches)
-
-
-def test_a_request_may_not_name_more_hosts_than_a_ticket_holds(lab):
-    asker, says = place_of(lab.desks[0], "ef" * 16, ",".join(f"gpu{i}" for i in range(257)))
-    assert says.readline() == "no a request may name 256 hosts at most; name fewer with --hosts or --host\n"
-    assert lab.etcd.keys("ticket") == {}
-    asker.close()
-
-
-@pytest.mark.parametrize("order", ["fair", "fifo"])
-def test_in_the_fair_order_one_users_many_requests_keep_no_other_waiting(lab, order):
-    if os.geteuid() != 0:
-        pytest.skip("needs root: acts as other users")
-    desk = lab.desks[0]
-    (lab.hosts[0].machine.directory / "site.toml").write_text(f'order = "{order}"\n')
-    desk.agent.terminate()
-    desk.agent.wait(timeout=DEADLINE_S)
-    desk.start_agent()
-    kept = []
-    for i in range(10):
-        asker, says = place_of(desk, f"{i:032x}")
-        kept += [asker, says]
-        if i < 8:  # as many of one kind as a host has in its own line
-            assert "open gpu1\n" in iter(says.readline, "")
-            asker.sendall(b"joined gpu1\n")
-    eventually(lambda: joined(lab) == [0] * 2 + [1] * 8)
-    asker, says = place_of(desk, "ab" * 16, uid=4242)
-    if order == "fair":
-        # Before all but the first of theirs.
-        assert [says.readline() for _ in range(3)] == ["open gpu1\n", "answer gpu1\n", "place 1\n"]
-    else:
-        assert says.readline() == "place 10\n"
-    for each in (*kept, asker, says):
-        each.close()
-
-
-def test_two_with_the_same_ticket_have_one_start(lab):
-    desk = lab.desks[0]
-    first, first_says = place_of(desk, "ab" * 16)
-    eventually(lambda: len(lab.etcd.keys("ticket")) == 1)
-    second, second_says = place_of(desk, "ab" * 16)
-    assert second_says.readline().startswith("no ")
-    first.sendall(b"start gpu1\n")
-    assert "yes gpu1\n" in iter(first_says.readline, "")
-    assert lab.etcd.keys("ticket") == {}
-    assert len(lab.etcd.keys("start")) == 1
-    first.close()
-    first_says.close()
-    eventually(lambda: lab.etcd.keys("start") == {})
-    second.close()
-
-
-def test_a_start_that_is_there_is_no_others(lab):
-    desk = lab.desks[0]
-    mark = "cd" * 16
-    begun = {"key": f"/berth/1/start/desk1-{mark}", "value": "gpu1 1"}
-    lab.etcd.ask("kv/put", **begun)
-    asker, says = place_of(desk, mark)
-    asker.sendall(b"start gpu1\n")
-    assert says.readline() == "no this request was started already\n"
-    assert len(lab.etcd.keys("start")) == 1
-    asker.close()
 
 
 def test_a_wait_ends_in_time_also_if_the_store_says_nothing(lab):
@@ -565,34 +377,6 @@ def test_without_an_agent_one_that_does_not_want_to_wait_does_not(lab):
     assert "is `berth serve --store URL` running here?" in answer.stderr
 
 
-# Requests that say nothing
-
-
-def test_many_connections_that_say_nothing_hold_up_nobody(lab):
-    # Of several lanes, and more than a window of each: with a time for each of them it would not
-    # start in time.
-    silent = [place_of(lab.desks[0], f"{number:032x}", lane=number % 3 + 1) for number in range(40)]
-    eventually(lambda: len(lab.etcd.keys("ticket")) == 40)
-    answer = lab.anywhere("--", "echo", "done", hosts="gpu1", env=lab.desks[1].env())
-    assert (answer.returncode, answer.stdout) == (0, "done\n"), answer.stderr
-    for asker, _ in silent:
-        asker.close()
-
-
-def test_one_that_answers_is_waited_for(lab):
-    asker, lines = place_of(lab.desks[0], "ab" * 16)
-    assert any(line == "answer gpu1\n" for line in iter(lines.readline, ""))
-    asker.sendall(b"here gpu1\n")
-    job = lab.desks[1].start("--", "echo", "done", hosts="gpu1")
-    # Longer than an answer is waited for.
-    with pytest.raises(subprocess.TimeoutExpired):
-        job.wait(timeout=8)
-    asker.sendall(b"joined gpu1\n")
-    out, err = job.communicate(timeout=PATIENCE_S)
-    assert (job.returncode, out) == (0, "done\n"), err
-    asker.close()
-
-
 def test_a_stopped_one_is_passed_and_starts_when_it_goes_on(lab):
     holder = busy(lab.hosts[0])
     stopped = [lab.desks[0].waits("--", "true", hosts="gpu1") for _ in range(9)]
@@ -608,11 +392,7 @@ def test_a_stopped_one_is_passed_and_starts_when_it_goes_on(lab):
 
 
 GARBAGE = {
-    "nothing": "",
-    "null": "null",
-    "lists": "[[]]",
     "cut": "{",
-    "types": '{"home":1,"uid":"x","lane":[],"hosts":{},"joined":7}',
     "words": '{"home":"h","uid":-1,"lane":-8,"hosts":["-o"],"joined":["\\u202e"]}',
     "deep": "[" * 100_000,
     "long": '{"hosts":["' + "x" * 500_000 + '"]}',

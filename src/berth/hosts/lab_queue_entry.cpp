@@ -86,6 +86,8 @@ void LabQueueEntry::left(const std::string& host) {
 }
 
 void LabQueueEntry::let_go(const std::string& host) {
+  // An agent of an older version ends the place of who closes a host that was left.
+  if (std::ranges::find(hosts_, host) == hosts_.end()) return;
   joined_.erase(host);
   if (start_on_ == host) start_on_.clear();
   let_go_.insert(host);

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/text_match.h"
 #include "berth/net/keep_going.h"
 
 namespace berth::lab_queue {
@@ -20,19 +19,11 @@ constexpr std::size_t kMostOfUser = 1024;
 /// Where there is no room for one more connection.
 constexpr auto kBetweenTries = 100ms;
 
-void close(const Connection& connection) {
-  boost::system::error_code ignored;
-  (void)connection->socket.close(ignored);
-}
-
 }  // namespace
 
-std::vector<std::string> split_words(std::string_view text, char between) {
-  std::vector<std::string> words;
-  for (const std::string_view part : parts_at(text, between)) {
-    if (!part.empty()) words.emplace_back(part);
-  }
-  return words;
+void LabConnections::close(const Connection& connection) {
+  boost::system::error_code ignored;
+  (void)connection->socket.close(ignored);
 }
 
 Result<void> LabConnections::admit_at(const std::string& socket) {
@@ -43,7 +34,7 @@ Result<void> LabConnections::admit_at(const std::string& socket) {
 
 net::Task<> LabConnections::admit(std::shared_ptr<LabConnections> self) {
   while (true) {
-    const Connection connection = std::make_shared<LabConnection>(self->loop_);
+    const Connection connection = std::make_shared<Held>(self->loop_);
     const auto [error] = co_await self->listener_.acceptor->async_accept(connection->socket, net::kAwait);
     if (error) {
       net::Timer pause(self->loop_);
@@ -56,9 +47,11 @@ net::Task<> LabConnections::admit(std::shared_ptr<LabConnections> self) {
         0)
       continue;
     const auto of_user = std::ranges::count_if(
-        self->connections_, [&](const Connection& each) { return each->who.uid == connection->who.uid; });
+        self->connections_, [&](const auto& each) { return each.second->who.uid == connection->who.uid; });
     if (static_cast<std::size_t>(of_user) >= kMostOfUser) continue;
-    self->connections_.push_back(connection);
+    connection->id = ++self->last_;
+    self->connections_.emplace(connection->id, connection);
+    self->tell_(store_agent::Came{connection->id, connection->who.pid, connection->who.uid});
     asio::co_spawn(self->loop_, attend(self, connection), asio::detached);
   }
 }
@@ -69,14 +62,17 @@ net::Task<> LabConnections::attend(std::shared_ptr<LabConnections> self, Connect
     auto buffer = asio::dynamic_buffer(input, kLongestWords);
     const auto [error, size] = co_await asio::async_read_until(connection->socket, buffer, '\n', net::kAwait);
     if (error) break;
-    const std::vector<std::string> words = split_words(std::string_view(input).substr(0, size - 1), ' ');
+    const store_agent::Said said{connection->id, input.substr(0, size - 1)};
     input.erase(0, size);
-    self->hear_(connection, words);
+    self->tell_(said);
   }
-  self->dismiss(connection);
+  self->dismiss(connection->id);
 }
 
-void LabConnections::send(const Connection& connection, std::string_view words) {
+void LabConnections::send(store_agent::ClientId id, std::string_view words) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  const Connection& connection = found->second;
   connection->to_send += fmt::format("{}\n", words);
   if (connection->to_send.size() > kLongestWords) return close(connection);
   if (!std::exchange(connection->is_sending, true))
@@ -94,10 +90,13 @@ net::Task<> LabConnections::send_all(Connection connection) {
   if (connection->is_gone) close(connection);
 }
 
-void LabConnections::dismiss(const Connection& connection) {
-  if (std::exchange(connection->is_gone, true)) return;
-  std::erase(connections_, connection);
-  left_(connection);
+void LabConnections::dismiss(store_agent::ClientId id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  const Connection connection = found->second;
+  connection->is_gone = true;
+  connections_.erase(found);
+  tell_(store_agent::Ended{id});
   if (!connection->is_sending) close(connection);
 }
 

@@ -14,10 +14,6 @@ std::optional<std::string> name_in(std::string_view folder, std::string_view key
 
 }  // namespace
 
-std::string key_of(std::string_view folder, std::string_view name) {
-  return std::string(folder) + std::string(name);
-}
-
 void LabMirror::put(const StoredValue& value) {
   keys_[value.key] = {value.created, value.changed};
   if (value.key == kMarkOfStore) {
@@ -81,25 +77,6 @@ void LabMirror::made_here(const StoreChange& change, std::uint64_t revision) {
     remove(key);
     removed_here_.insert_or_assign(key, revision);
   }
-}
-
-LabMirror::Revisions LabMirror::revisions(std::string_view key) const {
-  const auto known = keys_.find(key);
-  return known == keys_.end() ? Revisions{} : known->second;
-}
-
-GpusByUser LabMirror::gpus_by_user() const {
-  GpusByUser has;
-  for (const auto& [id, start] : starts_) has.in_all[start.uid] += start.gpus;
-  has.firmly = has.in_all;
-  return has;
-}
-
-std::vector<Numbered> LabMirror::fair_numbers() const {
-  std::vector<Numbered> fair_numbers = queue_.fair_numbers();
-  for (const auto& [id, start] : starts_)
-    if (start.fair_number) fair_numbers.push_back({start.uid, start.gpus, *start.fair_number, true});
-  return fair_numbers;
 }
 
 // Keys that were not changed since then are known. If all changed keys are known too, every key is

@@ -1,6 +1,7 @@
 #include "berth/lab_queue/lab_store.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "berth/base/base64.h"
 #include "berth/base/printable.h"
@@ -116,10 +117,7 @@ std::string store_change_json(const StoreChange& change) {
   }
   for (const std::string& key : change.removed)
     success.push_back({{"request_delete_range", request_of_range(key)}});
-  view::Json failure = view::Json::array();
-  for (const std::string& key : change.otherwise_read)
-    failure.push_back({{"request_range", request_of_range(key)}});
-  return on_one_line({{"compare", compare}, {"success", success}, {"failure", failure}});
+  return on_one_line({{"compare", compare}, {"success", success}});
 }
 
 std::string lease_grant_json(std::int64_t ttl_s) {
@@ -161,14 +159,6 @@ Result<ChangeAnswer> read_change_answer(std::string_view json) {
   const auto made = answer.find("succeeded");
   change.made = made != answer.end() && made->is_boolean() && made->get<bool>();
   change.revision = revision_of(answer);
-  const auto parts = answer.find("responses");
-  if (change.made || parts == answer.end() || !parts->is_array()) return change;
-  for (const view::Json& part : *parts) {
-    const auto range = part.is_object() ? part.find("response_range") : part.end();
-    if (!part.is_object() || range == part.end() || !range->is_object()) continue;
-    BERTH_LET(auto values, values_of(*range));
-    std::ranges::move(values, std::back_inserter(change.read));
-  }
   return change;
 }
 
@@ -292,6 +282,17 @@ std::string lab_start_json(const LabStart& start) {
   view::Json json{{"host", start.host}, {"pid", start.pid}, {"uid", start.uid}, {"gpus", start.gpus}};
   put_fair_number(json, start.fair_number);
   return on_one_line(json);
+}
+
+StoreChange store_change_of(const LabChange& change) {
+  struct ToText {
+    std::string operator()(const LabTicket& ticket) const { return lab_ticket_json(ticket); }
+    std::string operator()(const LabStart& start) const { return lab_start_json(start); }
+    std::string operator()(const std::string& text) const { return text; }
+  };
+  StoreChange stored{.conditions = change.conditions, .removed = change.removed};
+  for (const auto& [key, value] : change.puts) stored.puts.push_back({key, std::visit(ToText{}, value)});
+  return stored;
 }
 
 LabStart read_lab_start(std::string_view text) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/lab_queue/model/lab_copy.h"
 
 // The messages to and from etcd, over the JSON gateway of its third version. There, keys and values
 // are base64, 64-bit numbers are texts, and a zero is left out. Pure.
@@ -22,27 +22,15 @@ struct StoredValue {
   bool operator==(const StoredValue&) const = default;
 };
 
-/// A condition on a key for a change to be made: that it is the one that was made at this revision,
-/// or that it was not changed since.
-struct StoreCondition {
-  enum class Of { created, changed };
-
-  std::string key;
-  std::uint64_t revision = 0;  ///< 0: the key does not exist
-  Of of = Of::created;
-};
-
-/// A transaction, all or nothing: what to put and remove if every condition holds, and what to read
-/// if one does not.
+/// A transaction, all or nothing: what to put and remove if every condition holds.
 struct StoreChange {
   struct Put {
     std::string key, value;
     std::string lease{};  ///< the id of its lease, "" for none
   };
-  std::vector<StoreCondition> conditions;
-  std::vector<Put> puts;
-  std::vector<std::string> removed;
-  std::vector<std::string> otherwise_read;
+  std::vector<StoreCondition> conditions{};
+  std::vector<Put> puts{};
+  std::vector<std::string> removed{};
 };
 
 std::string one_key_json(std::string_view key);
@@ -55,6 +43,8 @@ std::string page_json(std::string_view prefix, std::string_view from, std::size_
 std::string changed_since_json(std::string_view prefix, std::uint64_t revision);
 /// For a watch: what changes there from this revision on.
 std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revision);
+/// The same change with its values as they are in the store.
+StoreChange store_change_of(const LabChange& change);
 std::string store_change_json(const StoreChange& change);
 /// Asks etcd to forget what was before the revision.
 std::string store_compaction_json(std::uint64_t revision);
@@ -83,8 +73,7 @@ struct StoreNews {
 Result<StoreNews> read_store_news(std::string_view json);
 struct ChangeAnswer {
   bool made = false;
-  std::uint64_t revision = 0;       ///< of the store, including the change
-  std::vector<StoredValue> read{};  ///< if the change was not made
+  std::uint64_t revision = 0;  ///< of the store, including the change
 };
 Result<ChangeAnswer> read_change_answer(std::string_view json);
 struct StoreLease {
