@@ -14,6 +14,7 @@
 
 #include "berth/lease/earlier_runs.h"
 #include "berth/lease/exclusions.h"
+#include "berth/queue/gate_decision.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"

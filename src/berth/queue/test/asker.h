@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "berth/queue/acquisition.h"
+#include "berth/queue/gate_decision.h"
 #include "berth/verdict/test/machine.h"
 
 /// A request under way, to whom a test tells what happens.
