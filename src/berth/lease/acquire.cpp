@@ -72,12 +72,16 @@ class Acquirer {
     for (;;) {
       BERTH_LET(auto done, std::visit([this](const auto& each) { return perform(each); }, action));
       if (auto* acquired = std::get_if<Acquired>(&done)) return std::move(*acquired);
-      action = after(std::get<What>(std::move(done)));
+      if (auto* next = std::get_if<Action>(&done))
+        action = std::move(*next);
+      else
+        action = after(std::get<What>(std::move(done)));
     }
   }
 
  private:
-  using Done = Result<std::variant<What, Acquired>>;
+  // Action: the step was told what came of it already, and has said what is next.
+  using Done = Result<std::variant<What, Action, Acquired>>;
 
   Action after(What what) {
     Step step = next(std::move(state_), {now(), std::move(what)});
@@ -200,13 +204,19 @@ class Acquirer {
     tell();
     if (sleep.ends_session) source_.close();
     sys::give_back_memory();
+    std::optional<Action> other;
     const auto sleep_on = [&] {
-      const bool same = after(look_up(sleep)) == Action(sleep);
-      if (same && on_wait_.at_each_tick) tell();
-      return same;
+      Action action = after(look_up(sleep));
+      if (action != Action(sleep)) {
+        other = std::move(action);
+        return false;
+      }
+      if (on_wait_.at_each_tick) tell();
+      return true;
     };
     BERTH_LET(const auto woken, own_->sleep_behind(sleep.rival, sleep.period, sleep_on,
                                                    {sleep.uuids, sleep.leases, sleep.bell}));
+    if (other) return *std::move(other);
     if (woken == Woken::tick) return look_up(sleep);
     return woken;
   }
