@@ -6,13 +6,15 @@
 #include <string>
 #include <variant>
 
+#include "berth/queue/driver_session.h"
 #include "berth/queue/gate_answer.h"
 #include "berth/queue/plan.h"
 #include "berth/queue/queue_order.h"
 #include "berth/queue/standing.h"
 #include "berth/verdict/noted_leases.h"
 
-// What a request knows on its way to a lease (acquisition.h).
+// What a request knows on its way to a lease (acquisition.h). Times are since it began, by a clock
+// that nobody can set.
 namespace berth {
 
 /// How long to stand in the queue.
@@ -26,76 +28,156 @@ struct Patience {
 
 namespace acquisition {
 
-/// Another tool may take a lock and give it back at once, to test it. That is no reason to refuse.
-inline constexpr int kAttempts = 5;
+/// What the last look saw.
+struct LastLook {
+  Facts facts;
+  Ledger ledger;      ///< as of the last decision, if its users have been named since
+  NotedLeases noted;  ///< before the driver was asked for `facts`
+};
+
+/// What the last decision found.
+struct LastDecision {
+  Plan plan = Blocked{};
+  std::set<TicketId> passed_over;
+  Moment at = 0;  ///< of the boot clock
+};
+
+// Whether it is in the queue.
+
+/// It has not joined.
+struct Outside {};
+struct InQueue {
+  std::chrono::milliseconds since;
+  bool far_back = false;  ///< many tickets are before it
+  /// A rival that could have started at the last tick, and to which it yields.
+  std::optional<TicketId> kept_waiting{};
+};
+/// Its time is up. A ticket behind a rival has looked last when it joined, perhaps hours ago. So it
+/// looks once more before it gives up.
+struct LooksLast {
+  std::chrono::milliseconds since;  ///< in the queue
+};
+using QueueStage = std::variant<Outside, InQueue, LooksLast>;
+
+/// How it has tried to get what is free, since something happened last.
+struct Tries {
+  int attempt = 1;
+  bool ask_for_locks = false;
+  std::set<std::string> refused{};  ///< UUIDs that seemed free but could not be locked
+};
+
+/// What the next sleep until a release is.
+enum class NextSleep {
+  first_pause,  ///< a moment, after an event that the look after it may not explain
+  pause,        ///< a quiet moment
+  whole,        ///< nothing had happened for such a moment before the last look
+};
+struct Quiet {
+  NextSleep next = NextSleep::pause;
+  bool pausing = false;  ///< the last sleep is or was a moment only
+};
+
+/// How it listens to those who ring it. Anybody may ring.
+struct Listening {
+  int looks = 0;                       ///< still to come after a ring, each after a moment
+  std::chrono::milliseconds pause{0};  ///< grows if it is rung without need
+  std::chrono::milliseconds deaf_until{0};
+  /// The event that woke it may have given another request its turn. So it is to ring that one.
+  bool may_free_others = false;
+};
+
+// What it is doing: which answer it expects.
+
+struct Beginning {};
+struct Looking {};
+/// In the gate, or on the way there.
+struct Deciding {
+  GateFor gate_for = GateFor::devices;
+  GateAnswer answer = GateAnswer::wait;
+  Ledger ledger{};  ///< as it was in the gate
+};
+/// Before another try to take what is free, or to reach the driver before it has joined.
+struct Pausing {};
+struct NamingUsers {
+  Ledger ledger;          ///< with the tickets of the users
+  bool gives_up = false;  ///< the names are for the refusal
+};
+struct ReadingQueue {};
+struct Ringing {
+  Ledger queue;  ///< all waiting tickets
+  Moment read_at = 0;
+  std::set<TicketId> unheard;  ///< those that are stopped: not to be rung
+  std::set<TicketId> rung{};
+};
+struct AsleepBehind {};
+struct AsleepUntilReleased {};
+/// The devices of the plan are its own.
+struct Taking {};
+/// It has been refused, or has failed.
+struct Ended {};
+using Doing = std::variant<Beginning, Looking, Deciding, Pausing, NamingUsers, ReadingQueue, Ringing,
+                           AsleepBehind, AsleepUntilReleased, Taking, Ended>;
 
 /// A request under way.
 struct State {
   Request request;
   Patience patience;
-
-  Facts facts;        ///< of the last look
-  Ledger ledger;      ///< of the last look, or of a later decision
-  NotedLeases noted;  ///< before the driver was asked for `facts`
-  Ledger judged;      ///< of the last decision
-  Moment judged_at = 0;
-  Plan plan = Blocked{};
-  std::set<TicketId> passed_over;
-  Standing standing;
-
-  std::optional<std::chrono::milliseconds> joined_at;
-  int attempt = 1;
-  bool ask_for_locks = false;
-  std::set<std::string> refused;  ///< UUIDs that seemed free but could not be locked, until something happens
-  GateFor gate_for = GateFor::devices;
-  GateAnswer answer = GateAnswer::wait;  ///< of the last decision
-  std::optional<TicketId>
-      kept_waiting{};  ///< a rival that could have started at the last tick, and to which it yields
-  bool gives_up = false;
-  bool looked_last = false;  ///< the time is up, and the reasons for the refusal have just been read
-  bool far_back = false;
-  /// Set: the driver does not work for it, or no device that it waits for does; since when. The
-  /// reason is in `standing`.
-  std::optional<std::chrono::milliseconds> hindered_since{};
-  std::optional<std::chrono::milliseconds>
-      session_since{};                      ///< the first answer of the driver as it is loaded
-  bool session_is_old = false;              ///< at the last answer: the driver may be another by now
-  bool wants_new_session = false;           ///< a device could be granted, if a driver loaded anew agrees
-  bool settled = false;                     ///< nothing had happened for a moment before the last look
-  bool is_pausing = false;                  ///< asleep for that moment only
-  int looks_after_ring = 0;                 ///< how many are still to come, each after such a moment
-  std::chrono::milliseconds ring_pause{0};  ///< grows if it is rung without need, since anybody may ring
-  std::chrono::milliseconds deaf_until{0};
-  bool may_free_others = false;  ///< the event that woke it may have given another request its turn
-  Ledger queue;                  ///< all waiting tickets, as they were read last
-  Moment queue_read_at = 0;
-  std::set<TicketId> rung;     ///< those of `queue` that it has rung
-  std::set<TicketId> unheard;  ///< those that are stopped: not to be rung
-  std::chrono::milliseconds pause{0};
+  LastLook look{};
+  LastDecision decision{};
+  Standing standing{};  ///< what is told of it; with its ticket, and why the driver fails
+  QueueStage stage{};
+  Tries tries{};
+  DriverSession session{};
+  Quiet quiet{};
+  Listening listening{};
+  Doing doing{};
 };
 
 inline const Behind* behind(const State& state) {
-  return std::get_if<Behind>(&state.plan);
-}
-
-inline bool is_last_attempt(const State& state) {
-  return state.attempt >= kAttempts;
+  return std::get_if<Behind>(&state.decision.plan);
 }
 
 /// By its own conditions or limits.
 inline bool is_held_back(const State& state) {
-  const auto* blocked = std::get_if<Blocked>(&state.plan);
+  const auto* blocked = std::get_if<Blocked>(&state.decision.plan);
   return blocked != nullptr && blocked->held_back;
+}
+
+inline bool has_joined(const State& state) {
+  return !std::holds_alternative<Outside>(state.stage);
+}
+
+inline bool is_far_back(const State& state) {
+  const auto* in_queue = std::get_if<InQueue>(&state.stage);
+  return in_queue != nullptr && in_queue->far_back;
+}
+
+/// By a driver that fails.
+inline bool is_hindered(const State& state) {
+  return std::holds_alternative<Failing>(state.session);
 }
 
 /// A device that is reserved may be lent until then to a request that gives it back in time, or be
 /// given to a later request whose turn is first.
 inline bool lets_others_pass(const State& state) {
-  return state.facts.policy.queue.lets_others_pass();
+  return state.look.facts.policy.queue.lets_others_pass();
 }
 
 inline bool may_go_past(const State& state) {
   return berth::may_go_past(state.standing.ticket);
+}
+
+/// Another tool may take a lock and give it back at once, to test it. That is no reason to refuse.
+inline constexpr int kAttempts = 5;
+
+inline bool is_last_attempt(const State& state) {
+  return state.tries.attempt >= kAttempts;
+}
+
+/// The request was told an answer that does not belong to what it is doing.
+inline Error not_asked_for() {
+  return {ErrorCode::failure,
+          "a request got an answer that it had not asked for: this is a fault of Berth, please report it"};
 }
 
 }  // namespace acquisition

@@ -42,7 +42,7 @@ TEST_CASE("what can never be satisfied is refused with the verdicts of that look
   asker.leases = {lease(1, uuid_of(0))};
   Request request;
   request.count = 2;
-  State state = begin(request, patient());
+  State state = begun(request, patient());
   Step step = next(state, {0ms, Looked{asker.facts, books(asker.leases), {}}});
   CHECK(step.action == Action(AskNames{{0}}));
   step = next(step.state, {0ms, Named{{{0, "bob"}}}});
@@ -169,7 +169,7 @@ TEST_CASE("a share is locked in part, with what is promised and what the device 
   share.shared = true;
   share.promise_bytes = 10 * kGiB;
   share.order = Order::index;
-  State state = next(begin(share, {}), {0ms, Looked{machine(2), {}, {{}, 1}}}).state;
+  State state = next(begun(share, {}), {0ms, Looked{machine(2), {}, {{}, 1}}}).state;
   Ledger ledger = books({waiter(kMe)});
   ledger.tickets[0].shared = true;
   CHECK(decide(state, {ledger, TicketId{kMe}, {}, 1}).decision ==
@@ -228,7 +228,7 @@ TEST_CASE("the first in line asks for locks where devices are free and too few")
   Asker asker(patient());
   Request two;
   two.count = 2;
-  State state = begin(two, patient());
+  State state = begun(two, patient());
   const Ledger leased = books({lease(1, uuid_of(0))});
   state = next(state, {0ms, Looked{machine(2), leased, {leased, 1}}}).state;
   Ledger ledger = leased;
@@ -465,7 +465,10 @@ TEST_CASE("a first that its own conditions hold back says so as long as they do"
   for (Device& device : asker.facts.snapshot.devices) device.temperature_c = 30;
   asker.looks();
   CHECK(std::get<Stay>(*asker.decides()).held_back == true);
+  asker.tell(LeftGate{Stayed{}});
+  asker.goes_on();
   asker.leases = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+  asker.tell(Woken::tick);
   asker.looks();
   CHECK(std::get<Stay>(*asker.decides()).held_back == false);
 }
@@ -570,7 +573,7 @@ TEST_CASE("what has no event is looked for: memory that comes back soon, reading
     Request cool;
     cool.conditions = {condition("temperature < 20C")};
     Asker other(patient());
-    State state = begin(cool, patient());
+    State state = begun(cool, patient());
     CHECK(state.request.conditions.size() == 1);
     const Ledger leased = books(asker.leases);
     state = next(state, {0ms, Looked{asker.facts, leased, {leased, 1}}}).state;
@@ -578,7 +581,7 @@ TEST_CASE("what has no event is looked for: memory that comes back soon, reading
     ledger.tickets.push_back(waiter(kMe));
     state = decide(state, {ledger, TicketId{kMe}, {}, 1}).state;
     state = next(state, {0ms, LeftGate{Stayed{}}}).state;
-    state.settled = true;
+    state.quiet.next = NextSleep::whole;
     const Step step = next(state, {0ms, Named{}});
     REQUIRE(is<SleepUntilReleased>(step.action));
     CHECK(std::get<SleepUntilReleased>(step.action).period == 2s);
