@@ -157,6 +157,11 @@ inline Asker behind_one(Patience patience = patient()) {
   return asker;
 }
 
+inline SleepBehind without_session(SleepBehind sleep) {
+  sleep.ends_session = true;
+  return sleep;
+}
+
 template <class T>
 bool is(const Action& action) {
   return std::holds_alternative<T>(action);
