@@ -96,6 +96,21 @@ def test_a_wait_that_runs_out_ends_with_124_and_the_reasons(one, ahead):
     assert holding.ends() == 0
 
 
+def test_a_wait_that_runs_out_behind_somebody_has_the_reasons_of_its_end(in_order):
+    machine = in_order("2xH100")
+    holding = [holder(machine, "--devices", str(index)) for index in range(2)]
+    pair = waiter(machine, "-n", "2")
+    late = waiter(machine, "--wait", "3s").signal(signal.SIGSTOP)
+    holding[1].ends()
+    pair.says("1 of 2 free")
+    late.signal(signal.SIGCONT)
+    assert late.process.wait(DEADLINE_S) == 124
+    said = late.err.rest()
+    assert "GPU 0  leased" in said and "GPU 1  leased" not in said
+    holding[0].ends()
+    pair.starts()
+
+
 def test_the_first_line_says_for_what_it_waits_and_how_not_to(one):
     holder(one)
     job = Job(one, "--note", "sweep")

@@ -14,6 +14,7 @@
 
 #include "berth/lease/earlier_runs.h"
 #include "berth/lease/exclusions.h"
+#include "berth/queue/gate_decision.h"
 #include "berth/queue/queue_order.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
@@ -74,12 +75,16 @@ class Acquirer {
     for (;;) {
       BERTH_LET(auto done, std::visit([this](const auto& each) { return perform(each); }, action));
       if (auto* acquired = std::get_if<Acquired>(&done)) return std::move(*acquired);
-      action = after(std::get<What>(std::move(done)));
+      if (auto* next = std::get_if<Action>(&done))
+        action = std::move(*next);
+      else
+        action = after(std::get<What>(std::move(done)));
     }
   }
 
  private:
-  using Done = Result<std::variant<What, Acquired>>;
+  // Action: the step was told what came of it already, and has said what is next.
+  using Done = Result<std::variant<What, Action, Acquired>>;
 
   Action after(What what) {
     Step step = next(std::move(state_), {now(), std::move(what)});
@@ -122,7 +127,7 @@ class Acquirer {
   Done perform(const Join& wanted) {
     if (own_) own_->release();
     candidates_ = wanted.candidates;
-    const auto draining = draining_leases(state_.facts, state_.ledger, *options_.processes);
+    const auto draining = draining_leases(state_.look.facts, state_.look.ledger, *options_.processes);
     const Ticket mine = draft(wanted.candidates);
     auto entered =
         store_.join(mine, decision(), {limit_at_gate(state_.patience, now()), may_need_all_tickets(mine)});
@@ -142,7 +147,7 @@ class Acquirer {
 
   // In these orders no ticket can be left out if enough is free for this one.
   bool may_need_all_tickets(const Ticket& mine) const {
-    return may_go_past(mine) && is_enough_free(mine, state_.ledger, state_.facts, state_.request);
+    return may_go_past(mine) && is_enough_free(mine, state_.look.ledger, state_.look.facts, state_.request);
   }
 
   template <class T>
@@ -176,7 +181,7 @@ class Acquirer {
   }
 
   Done perform(const Pause& pause) {
-    if (state_.hindered_since) tell();
+    if (is_hindered(state_)) tell();
     std::this_thread::sleep_for(pause.period);
     return Paused{};
   }
@@ -195,9 +200,10 @@ class Acquirer {
   }
 
   Done perform(const Ring& wanted) {
+    const Ledger& queue = std::get<Ringing>(state_.doing).queue;
     Rang rang;
     for (const TicketId id : wanted.tickets) {
-      const Ticket* ticket = find_ticket(state_.queue, id);
+      const Ticket* ticket = find_ticket(queue, id);
       if (ticket != nullptr && is_stopped(*ticket, *options_.processes)) rang.stopped.insert(id);
       // A stopped request notices it when it goes on; nobody else would tell it.
       store_.ring(id);
@@ -210,13 +216,19 @@ class Acquirer {
     tell();
     if (sleep.ends_session) source_.close();
     sys::give_back_memory();
+    std::optional<Action> other;
     const auto sleep_on = [&] {
-      const bool same = after(look_up(sleep)) == Action(sleep);
-      if (same && on_wait_.at_each_tick) tell();
-      return same;
+      Action action = after(look_up(sleep));
+      if (action != Action(sleep)) {
+        other = std::move(action);
+        return false;
+      }
+      if (on_wait_.at_each_tick) tell();
+      return true;
     };
     BERTH_LET(const auto woken, own_->sleep_behind(sleep.rival, sleep.period, sleep_on,
                                                    {sleep.uuids, sleep.leases, sleep.bell}));
+    if (other) return *std::move(other);
     if (woken == Woken::tick) return look_up(sleep);
     return woken;
   }
@@ -224,7 +236,7 @@ class Acquirer {
   Ticked look_up(const SleepBehind& sleep) const {
     Ticked tick{{}, own_->is_far_back(), has_lease_changed()};
     for (const TicketId id : sleep.watched) {
-      const Ticket* ticket = find_ticket(state_.ledger, id);
+      const Ticket* ticket = find_ticket(state_.look.ledger, id);
       const bool passes =
           store_.is_held_back(id) || (ticket != nullptr && is_stopped(*ticket, *options_.processes));
       if (passes) tick.passed_over.insert(id);
@@ -235,7 +247,7 @@ class Acquirer {
   // If its holder was killed, nothing but its lock tells it.
   bool has_lease_changed() const {
     if (store_.lease_changes() != changes_) return true;
-    return may_be_given_away() && std::ranges::any_of(state_.ledger.tickets, [&](const Ticket& ticket) {
+    return may_be_given_away() && std::ranges::any_of(state_.look.ledger.tickets, [&](const Ticket& ticket) {
              return ticket.phase == TicketPhase::granted && store_.has_ended(ticket.id);
            });
   }
@@ -265,7 +277,7 @@ class Acquirer {
       if (lost) return begin_again(*lost);
     }
     source_.close();
-    std::vector<std::string> notes = std::get<Granted>(state_.plan).choice.notes;
+    std::vector<std::string> notes = std::get<Granted>(state_.decision.plan).choice.notes;
     for (const auto* more : {&beside.for_lease.notes(), &beside.until_used.notes()})
       notes.insert(notes.end(), more->begin(), more->end());
     return Acquired(HeldLease(std::move(own_), world(), std::move(notes), std::move(beside)));
@@ -275,7 +287,7 @@ class Acquirer {
   /// because no others remain, are not tried: nobody waits for a judgement alone.
   const Device* try_what_is_doubtful() {
     if (!on_wait_.try_device || options_.within) return nullptr;
-    const Facts& facts = state_.facts;
+    const Facts& facts = state_.look.facts;
     for (const std::string& uuid : own_->ticket().devices) {
       const Device* device = find_device(facts.snapshot, uuid);
       if (device == nullptr || !facts.bad_runs.contains(uuid) || facts.passed_over.contains(uuid)) continue;
@@ -315,7 +327,7 @@ class Acquirer {
       BERTH_LET(auto taken, used_by_outsider());
       if (taken) return taken;
     }
-    return beside.for_lease.take(rows, own_->ticket().devices, state_.facts.snapshot, state_.ledger,
+    return beside.for_lease.take(rows, own_->ticket().devices, state_.look.facts.snapshot, state_.look.ledger,
                                  own_->ticket().id);
   }
 
@@ -342,7 +354,7 @@ class Acquirer {
     own_.reset();
     state_.patience.is_requeued = true;
     state_ = begin(std::move(state_.request), state_.patience);
-    state_.refused.insert(lost);
+    state_.tries.refused.insert(lost);
     return What(Begun{});
   }
 
@@ -356,8 +368,8 @@ class Acquirer {
   Done perform(const Fail& failed) { return std::unexpected(failed.error); }
 
   World world() {
-    world_.facts = std::move(state_.facts);
-    world_.ledger = std::move(state_.ledger);
+    world_.facts = std::move(state_.look.facts);
+    world_.ledger = std::move(state_.look.ledger);
     return std::move(world_);
   }
 
@@ -366,7 +378,7 @@ class Acquirer {
   }
 
   void tell() const {
-    if (on_wait_.call) on_wait_.call(state_.standing, state_.facts.snapshot);
+    if (on_wait_.call) on_wait_.call(state_.standing, state_.look.facts.snapshot);
   }
 
   // Each process is looked at once a decision.
@@ -394,7 +406,7 @@ class Acquirer {
   // The stopped tickets that could have what is free.
   std::set<TicketId> stopped_in_the_way(const Ledger& ledger, const std::set<TicketId>& known,
                                         std::map<TicketId, bool>& looked_at) const {
-    const auto* behind = std::get_if<Behind>(&state_.plan);
+    const auto* behind = std::get_if<Behind>(&state_.decision.plan);
     if (behind == nullptr) return {};
     std::set<TicketId> stopped;
     for (const TicketId id : behind->in_the_way) {

@@ -9,10 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "berth/queue/acquisition_state.h"
 #include "berth/queue/decision.h"
-#include "berth/queue/gate_answer.h"
-#include "berth/queue/plan.h"
-#include "berth/queue/standing.h"
 #include "berth/verdict/noted_leases.h"
 
 // How a request gets its lease, as a pure step: what has happened goes in, and what to do next
@@ -24,66 +22,8 @@
 // the facts were read, the request looks again and keeps its place in the queue.
 namespace berth {
 
-/// How long to stand in the queue.
-struct Patience {
-  bool wait = false;                               ///< false: now or not at all
-  std::optional<std::chrono::milliseconds> limit;  ///< from the request's begin on; nullopt: for ever
-  bool is_requeued = false;  ///< it had a lease and gave way, or had a place: so it may wait for any time
-  std::chrono::milliseconds tick{5000};       ///< how often to look for changes that no event tells of
-  std::chrono::milliseconds far_tick{30000};  ///< the same for a request with many before it
-};
-
-/// How long a request may wait for others to leave the gate. `now`: the time since the request
-/// began. nullopt: for ever.
-std::optional<std::chrono::milliseconds> limit_at_gate(const Patience& patience,
-                                                       std::chrono::milliseconds now);
-
 namespace acquisition {
 
-/// A request under way.
-struct State {
-  Request request;
-  Patience patience;
-
-  Facts facts;        ///< of the last look
-  Ledger ledger;      ///< of the last look, or of a later decision
-  NotedLeases noted;  ///< before the driver was asked for `facts`
-  Ledger judged;      ///< of the last decision
-  Moment judged_at = 0;
-  Plan plan = Blocked{};
-  std::set<TicketId> passed_over;
-  Standing standing;
-
-  std::optional<std::chrono::milliseconds> joined_at;
-  int attempt = 1;
-  bool ask_for_locks = false;
-  std::set<std::string> refused;  ///< UUIDs that seemed free but could not be locked, until something happens
-  GateFor gate_for = GateFor::devices;
-  GateAnswer answer = GateAnswer::wait;  ///< of the last decision
-  std::optional<TicketId>
-      kept_waiting{};  ///< a rival that could have started at the last tick, and to which it yields
-  bool gives_up = false;
-  bool looked_last = false;  ///< the time is up, and the reasons for the refusal have just been read
-  bool far_back = false;
-  /// Set: the driver does not work for it, or no device that it waits for does; since when. The
-  /// reason is in `standing`.
-  std::optional<std::chrono::milliseconds> hindered_since{};
-  std::optional<std::chrono::milliseconds>
-      session_since{};                      ///< the first answer of the driver as it is loaded
-  bool session_is_old = false;              ///< at the last answer: the driver may be another by now
-  bool wants_new_session = false;           ///< a device could be granted, if a driver loaded anew agrees
-  bool settled = false;                     ///< nothing had happened for a moment before the last look
-  bool is_pausing = false;                  ///< asleep for that moment only
-  int looks_after_ring = 0;                 ///< how many are still to come, each after such a moment
-  std::chrono::milliseconds ring_pause{0};  ///< grows if it is rung without need, since anybody may ring
-  std::chrono::milliseconds deaf_until{0};
-  bool may_free_others = false;  ///< the event that woke it may have given another request its turn
-  Ledger queue;                  ///< all waiting tickets, as they were read last
-  Moment queue_read_at = 0;
-  std::set<TicketId> rung;     ///< those of `queue` that it has rung
-  std::set<TicketId> unheard;  ///< those that are stopped: not to be rung
-  std::chrono::milliseconds pause{0};
-};
 State begin(Request request, Patience patience);
 
 // What has happened.
@@ -223,25 +163,6 @@ struct Step {
   Action action;
 };
 Step next(State state, Event event);
-
-// Inside the gate, while others have to wait.
-
-struct InGate {
-  Ledger ledger;
-  TicketId me;
-  /// The rivals right before me that are stopped, up to the first that is not. This is read inside
-  /// the gate, because a rival that goes on after an earlier look has its place back.
-  std::set<TicketId> stopped;
-  std::int64_t lease_changes = 0;  ///< as in NotedLeases
-  Moment boot = 0;
-};
-struct Judgement {
-  State state;
-  Result<Decision> decision;
-};
-/// What to do with the ticket `me`. May be called again with another ledger; the last answer
-/// counts.
-Judgement decide(State state, InGate gate);
 
 }  // namespace acquisition
 }  // namespace berth

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "berth/queue/acquisition.h"
+#include "berth/queue/gate_decision.h"
 #include "berth/verdict/test/machine.h"
 
 /// A request under way, to whom a test tells what happens.
@@ -30,6 +31,11 @@ inline Ledger books(std::vector<Ticket> tickets) {
   return ledger;
 }
 
+/// A request that is about to look.
+inline State begun(Request request, Patience patience) {
+  return next(begin(std::move(request), patience), {milliseconds(0), Begun{}}).state;
+}
+
 // A request for one of two GPUs, which others hold or wait for, and whatever the shell would tell
 // it.
 class Asker {
@@ -44,6 +50,7 @@ class Asker {
   Facts facts = machine(2);
   std::vector<Ticket> leases;
   std::vector<Ticket> earlier;  ///< who waits before me
+  std::vector<Ticket> later;
   std::set<TicketId> stopped;
   std::vector<Ticket> ended;
   std::size_t unread = 0;
@@ -109,6 +116,7 @@ class Asker {
     Ledger ledger = books(leases);
     ledger.tickets.insert(ledger.tickets.end(), earlier.begin(), earlier.end());
     ledger.tickets.push_back(mine);
+    ledger.tickets.insert(ledger.tickets.end(), later.begin(), later.end());
     ledger.ended = ended;
     ledger.unread = unread;
     ledger.first_unread = first_unread;
@@ -147,6 +155,11 @@ inline Asker behind_one(Patience patience = patient()) {
   Asker asker(patience);
   asker.earlier = {waiter(5)};
   return asker;
+}
+
+inline SleepBehind without_session(SleepBehind sleep) {
+  sleep.ends_session = true;
+  return sleep;
 }
 
 template <class T>

@@ -41,13 +41,13 @@ std::vector<TicketId> ids(std::initializer_list<std::uint64_t> values) {
 TEST_CASE("who ends before the reservation begins starts at once on what it leaves until then") {
   Asker asker = one_free_and_kept(3000);
   CHECK(asker.goes_on() == Action(Grant{}));
-  CHECK(std::get<Granted>(asker.state().plan).choice.uuids == std::vector{uuid_of(1)});
+  CHECK(std::get<Granted>(asker.state().decision.plan).choice.uuids == std::vector{uuid_of(1)});
 }
 
 TEST_CASE("who takes longer sleeps, and can be rung") {
   Asker asker = one_free_and_kept(4000);
   CHECK(asker.goes_on() == Action(SleepBehind{TicketId{5}, 5s, {TicketId{5}}, {}, {}, true}));
-  CHECK(std::get<Behind>(asker.state().plan).in_the_way == ids({5}));
+  CHECK(std::get<Behind>(asker.state().decision.plan).in_the_way == ids({5}));
 }
 
 TEST_CASE("without backfill nobody starts in front of an earlier rival, and nobody rings") {
@@ -72,7 +72,7 @@ TEST_CASE("where those who came first of all take what is free, nobody else is r
   asker.unread = 900;
   asker.first_unread = TicketId{3};
   CHECK(asker.goes_on() == Action(SleepBehind{TicketId{6}, 5s, {TicketId{6}}, {}, {}, true}));
-  CHECK(std::get<Behind>(asker.state().plan).in_the_way == ids({2}));
+  CHECK(std::get<Behind>(asker.state().decision.plan).in_the_way == ids({2}));
 }
 
 TEST_CASE("nobody sleeps behind one of the first where nearer ones may wait") {
@@ -224,7 +224,7 @@ TEST_CASE("who is rung for nothing again and again listens less and less often")
   asker.goes_on();
   REQUIRE(is<SleepBehind>(asker.action));
   CHECK(std::get<SleepBehind>(asker.action).bell);
-  CHECK(asker.state().ring_pause == 0ms);
+  CHECK(asker.state().listening.pause == 0ms);
 }
 
 TEST_CASE("when the one before it leaves, what was kept for that one is looked at anew") {

@@ -266,14 +266,12 @@ TEST_CASE("in a long queue with too little free, who joins reads the nearest tic
   }
   SUBCASE("and where something is free, all") {
     asker.leases.pop_back();
-    asker.looks();
     const auto decision = asker.decides();
     REQUIRE(acquisition::is<ReadOn>(decision));
     CHECK(std::get<ReadOn>(*decision) == ReadOn{.all = true, .front = false});
   }
   SUBCASE("and where those between were not read, these") {
     asker.earlier = {};
-    asker.looks();
     CHECK(acquisition::is<ReadOn>(asker.decides()));
   }
 }

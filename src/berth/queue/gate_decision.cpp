@@ -1,0 +1,167 @@
+#include "berth/queue/gate_decision.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/verdict/device_memory.h"
+#include "berth/verdict/limits.h"
+
+namespace berth {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Other requests decide within a moment each. A request that may not wait still gives a crowd of
+// them this time.
+constexpr std::chrono::milliseconds kGateMoment = 2s;
+
+}  // namespace
+
+std::optional<std::chrono::milliseconds> limit_at_gate(const Patience& patience,
+                                                       std::chrono::milliseconds now) {
+  if (!patience.wait) return kGateMoment;
+  if (!patience.limit) return std::nullopt;
+  return std::max(*patience.limit - now, kGateMoment);
+}
+
+namespace acquisition {
+
+bool are_all_unread_later(const State& state, const Ledger& ledger) {
+  const Ticket& mine = state.standing.ticket;
+  return mine.expected_s && !mine.yield_s && mine.id < ledger.first_unread;
+}
+
+namespace {
+
+// A new request counts together with the requests of its user that wait.
+bool is_counted_in_queue(const State& state) {
+  return !has_joined(state) && state.patience.wait && !state.patience.is_requeued &&
+         state.look.facts.limits && state.look.facts.limits->now.waiting;
+}
+
+// True if the tickets that were not read could change the answer. They cannot in three cases: too
+// few devices are free, whatever waits; the tickets before all of them leave too little; or the
+// rival to sleep behind is nearer than they are, and watches every device for which this ticket
+// waits.
+bool depends_on_unread(const State& state, const Ledger& ledger) {
+  if (ledger.unread == 0) return false;
+  if (is_counted_in_queue(state) || state.standing.ticket.fair_number) return true;
+  if (const auto* blocked = std::get_if<Blocked>(&state.decision.plan))
+    return blocked->held_back || !are_all_unread_later(state, ledger);
+  const Behind* me = behind(state);
+  if (me == nullptr) return true;
+  const bool is_nearer_unread = me->rival < ledger.first_unread && !are_all_unread_later(state, ledger);
+  return is_nearer_unread || !me->unguarded.empty() || (!me->in_the_way.empty() && !me->front_suffices);
+}
+
+// A ticket that knows its rival reads the first tickets of the queue, which mostly take what is
+// free.
+ReadOn read_on(const State& state, const Ledger& ledger) {
+  const Behind* me = behind(state);
+  const bool front =
+      me != nullptr && ledger.first_unread < me->rival && me->unguarded.empty() && !may_go_past(state);
+  return {lets_others_pass(state) || is_counted_in_queue(state), front};
+}
+
+// If a device is free and yet cannot be had, somebody without a ticket may have locked it. The
+// kernel takes some milliseconds to say who, so it is asked only if there is such a device and the
+// user will be told of it.
+bool hides_a_lock(State& state, const Ledger& ledger) {
+  if (state.tries.ask_for_locks) return false;
+  if (state.patience.wait && behind(state) != nullptr) return false;
+  const auto verdicts = judge(state.request, ledger, state.look.facts);
+  if (!verdicts || std::ranges::none_of(*verdicts, &Verdict::free)) return false;
+  state.tries.ask_for_locks = true;
+  return true;
+}
+
+Take take_choice(const Choice& choice, const State& state) {
+  Take take{choice.uuids, {}, state.decision.at};
+  for (const std::string& uuid : choice.uuids) {
+    const Device* device = find_device(state.look.facts.snapshot, uuid);
+    take.locks.push_back({uuid, !state.request.shared, state.request.promise_bytes, 0});
+    if (device != nullptr && state.request.shared)
+      take.locks.back().lendable_bytes = lendable_memory(*device).value_or(~std::uint64_t{0});
+    if (device != nullptr && device->mig) take.locks.push_back({device->mig->parent_uuid, false});
+  }
+  return take;
+}
+
+Result<Decision> within_limit_of_queue(Decision decision, const State& state, const Ledger& ledger) {
+  if (!std::holds_alternative<Stay>(decision) || !is_counted_in_queue(state)) return decision;
+  const auto over = over_waiting_limit(*state.look.facts.limits, ledger);
+  if (!over) return decision;
+  return fail(ErrorCode::not_now, fmt::format("{}: ask again when one of them has started", *over));
+}
+
+Found found_by_plan(const State& state) {
+  if (std::holds_alternative<Granted>(state.decision.plan)) return Found::granted;
+  if (behind(state) != nullptr) return Found::behind;
+  return is_held_back(state) ? Found::held_back : Found::blocked;
+}
+
+// The facts may be older than a lease that has come or gone since.
+FactsAre facts_in_gate(State& state, const Ledger& ledger, std::int64_t lease_changes) {
+  if (const auto* granted = std::get_if<Granted>(&state.decision.plan)) {
+    // The driver may have been replaced while this ticket slept. No command starts on devices that
+    // an old session has seen.
+    if (std::holds_alternative<LoadedLongAgo>(state.session)) state.session = ToLoadAnew{};
+    if (std::holds_alternative<ToLoadAnew>(state.session)) return FactsAre::of_an_old_session;
+    const bool is_old =
+        may_have_ended_on(granted->choice, state.look.noted, NotedLeases{ledger, lease_changes});
+    return is_old ? FactsAre::older_than_a_lease : FactsAre::current;
+  }
+  if (!same_leases(ledger, state.look.ledger)) return FactsAre::older_than_a_lease;
+  return hides_a_lock(state, ledger) ? FactsAre::silent_about_a_lock : FactsAre::current;
+}
+
+Decision decide_by(State& state, Deciding& deciding, std::int64_t lease_changes) {
+  if (depends_on_unread(state, deciding.ledger)) return read_on(state, deciding.ledger);
+  if (deciding.gate_for != GateFor::devices) return Stay{};
+  const FactsAre facts = facts_in_gate(state, deciding.ledger, lease_changes);
+  const Means means{state.patience.wait, is_last_attempt(state)};
+  deciding.answer = answer_in_gate(found_by_plan(state), facts, means);
+  switch (deciding.answer) {
+    case GateAnswer::take:
+      return take_choice(std::get<Granted>(state.decision.plan).choice, state);
+    case GateAnswer::withdraw:
+      return Withdraw{};
+    case GateAnswer::wait:
+      return Stay{false};
+    case GateAnswer::wait_held_back:
+      return Stay{true};
+    case GateAnswer::look_again:
+      break;
+  }
+  return Stay{};
+}
+
+Result<Decision> decide_in(Deciding& deciding, State& state, const InGate& gate) {
+  LastDecision& last = state.decision;
+  if (is_hindered(state)) {
+    last.plan = Blocked{{}, true};
+    deciding.answer = GateAnswer::wait_held_back;
+    return Stay{true};
+  }
+  const Ledger& ledger = deciding.ledger;
+  BERTH_LET(last.plan, plan(ledger, state.look.facts, state.request, gate.me, last.passed_over, gate.boot));
+  if (const Ticket* mine = find_ticket(ledger, gate.me)) state.standing.ticket = *mine;
+  return within_limit_of_queue(decide_by(state, deciding, gate.lease_changes), state, ledger);
+}
+
+}  // namespace
+
+Judgement decide(State state, InGate gate) {
+  auto* deciding = std::get_if<Deciding>(&state.doing);
+  if (deciding == nullptr) return {std::move(state), std::unexpected(not_asked_for())};
+  deciding->ledger = std::move(gate.ledger);
+  state.decision.at = gate.boot;
+  state.decision.passed_over = std::move(gate.stopped);
+  Result<Decision> decision = decide_in(*deciding, state, gate);
+  return {std::move(state), std::move(decision)};
+}
+
+}  // namespace acquisition
+}  // namespace berth
