@@ -45,7 +45,8 @@ CODECS = {
     "src/berth/view/json_reader.h": ("view",),
     "src/berth/view/version_text.cpp": ("view",),
 }
-# The tables: how each begins, what a row is, what is true of the whole one alone, and how a row of it may begin.
+# The tables: how each begins, what a row is, what is true of the whole one alone, and how a row of
+# it may begin.
 TABLES = {
     "device_readings.cpp": (
         "constexpr std::array kReadings{",

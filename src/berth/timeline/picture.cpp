@@ -373,7 +373,7 @@ std::string hours_of(const TimelineScale& scale, const Style& style) {
   return text;
 }
 
-/// What the shapes mean, in lines of at most `width` columns if they are that wide.
+/// The meaning of each shape, in lines of at most `width` columns.
 std::vector<view::Row> legend(bool ascii, std::size_t width) {
   const std::array<std::pair<Shape, std::string_view>, 6> meanings{{{Shape::limit, "to its limit"},
                                                                     {Shape::expected, "expected"},

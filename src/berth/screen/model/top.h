@@ -78,10 +78,10 @@ struct TopView {
   /// Of the graphs; 0: none. nullopt: nobody has asked for any. Then they are of two minutes, and
   /// there where they hide nobody who has a GPU or waits for one.
   std::optional<std::int64_t> graph_span_s{};
-  std::optional<TopLog> log{};      ///< what a job has printed, instead of all else
-  TopItem at{};                     ///< the thing of the line under the cursor
-  std::size_t line = 0;             ///< and its place: if the thing is gone, the cursor stays there
-  std::size_t first = 0;            ///< the first of all lines that is on the screen
+  std::optional<TopLog> log{};  ///< what a job has printed, instead of all else
+  TopItem at{};                 ///< the thing of the line under the cursor
+  std::size_t line = 0;         ///< and its place: if the thing is gone, the cursor stays there
+  std::size_t first = 0;        ///< the first of all lines that is on the screen
   std::optional<TopQuestion> question{};
   std::string said{};  ///< the result of the last key; "": nothing to say
 };
