@@ -45,7 +45,7 @@ TEST_CASE("a host looks, picks, and is told why") {
 
 TEST_CASE("a lease by the memory of earlier runs is a whole device where none are known") {
   const SimulatedMachine machine;
-  ::setenv("XDG_STATE_HOME", "/nowhere", 1);
+  ::setenv("XDG_STATE_HOME", "/dev/null/nowhere", 1);
   Request wanted;
   wanted.shared = true;
   wanted.promise_bytes = kMemoryByRuns;
