@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import pathlib
 import signal
 import struct
 import subprocess
@@ -10,7 +9,7 @@ import sys
 
 from jobs import DEADLINE_S, eventually
 from storm import processes
-from submitted import fill, job, log, spool, submit, told
+from submitted import as_version_1, fill, job, log, spool, submit, told
 
 # struct flock: type, whence, start, length, pid.
 OFD_GET_LOCK, OFD_SET_LOCK = 36, 37
@@ -27,14 +26,6 @@ def held(machine, *options) -> str:
     edit(machine, number, "--hold", "--yes")
     eventually(lambda: not processes(machine)["run"] or not job(machine, number)["in_line"])
     return number
-
-
-def as_version_1(file: pathlib.Path, *options: str) -> None:
-    """As the Berth before wrote it, which had the request as options."""
-    head, _, _ = file.read_text().partition("[request]\n")
-    assert head.startswith("berth-job 2\n")
-    requests = "".join(f"request={option}\n" for option in options)
-    file.write_text("berth-job 1\n" + head.partition("\n")[2] + requests + "end\n")
 
 
 def test_the_file_of_a_job_has_its_request_as_a_record(make_machine):
