@@ -52,7 +52,7 @@ def test_a_job_that_waits_is_edited(host):
     job.cancel()
     say(other.wait(), mends.wait())
     """
-    assert host.says(code) == ["held", "waiting ['--count=2', '--time=3600s']", "never", "0 0"]
+    assert host.says(code) == ["held", "waiting ['--count=2', '--time=1h']", "never", "0 0"]
 
 
 def test_a_job_tells_the_receipts_of_its_runs(host):
