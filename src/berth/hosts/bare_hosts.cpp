@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "berth/sys/child.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
 
@@ -83,9 +84,9 @@ void listen_to(std::vector<Result<BareCall>>& calls) {
       polled.push_back({call->descriptor(), POLLIN, 0});
       open.push_back(&*call);
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    if (open.empty() || left <= 0ms) return;
-    if (::poll(polled.data(), polled.size(), static_cast<int>(left.count())) <= 0) continue;
+    const int left_ms = sys::poll_timeout(until);
+    if (open.empty() || left_ms == 0) return;
+    if (::poll(polled.data(), polled.size(), left_ms) <= 0) continue;
     for (std::size_t i = 0; i < open.size(); ++i)
       if (polled[i].revents != 0) open[i]->read_some();
   }

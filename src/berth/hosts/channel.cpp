@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "berth/base/printable.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/pseudo_terminal.h"
 #include "berth/sys/quiet_write.h"
@@ -294,12 +295,7 @@ bool Channel::read_into(sys::Descriptor& from, std::string& text) {
 namespace {
 
 void poll_until(std::vector<pollfd>& polled, Deadline until) {
-  int timeout_ms = -1;
-  if (until) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - std::chrono::steady_clock::now());
-    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
-  }
-  if (::poll(polled.data(), polled.size(), timeout_ms) >= 0) return;
+  if (::poll(polled.data(), polled.size(), sys::poll_timeout(until)) >= 0) return;
   for (pollfd& each : polled) each.revents = 0;
 }
 

@@ -18,6 +18,7 @@
 #include "berth/command/environment.h"
 #include "berth/hosts/wire.h"
 #include "berth/lease/lease_wire.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
@@ -176,10 +177,10 @@ void EnvoyLink::begin() {
 Result<void> EnvoyLink::say(std::string_view record) const {
   const auto until = std::chrono::steady_clock::now() + kPatienceForReader;
   while (!record.empty()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    const int left_ms = sys::poll_timeout(until);
     pollfd room{STDOUT_FILENO, POLLOUT, 0};
-    if (left <= 0ms) return fail(ErrorCode::timed_out, "the caller does not listen");
-    if (::poll(&room, 1, static_cast<int>(left.count())) <= 0) continue;
+    if (left_ms == 0) return fail(ErrorCode::timed_out, "the caller does not listen");
+    if (::poll(&room, 1, left_ms) <= 0) continue;
     // So much goes without waiting where there is any room.
     BERTH_DO(command::write_all(STDOUT_FILENO, record.substr(0, PIPE_BUF)));
     record.remove_prefix(std::min<std::size_t>(record.size(), PIPE_BUF));
@@ -204,10 +205,10 @@ Result<std::optional<std::string>> EnvoyLink::hear(std::optional<std::chrono::mi
       return record;
     }
     if (heard_.size() > kLongestAsk) return fail(ErrorCode::usage, "what the caller asks is too long");
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    if (patience && left <= 0ms) return fail(ErrorCode::timed_out, "the caller says nothing");
+    const int left_ms = patience ? sys::poll_timeout(until) : -1;
+    if (left_ms == 0) return fail(ErrorCode::timed_out, "the caller says nothing");
     pollfd ready{STDIN_FILENO, POLLIN, 0};
-    if (::poll(&ready, 1, patience ? static_cast<int>(left.count()) : -1) <= 0) continue;
+    if (::poll(&ready, 1, left_ms) <= 0) continue;
     const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) return std::nullopt;

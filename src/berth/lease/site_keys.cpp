@@ -54,21 +54,24 @@ Result<void> read_assumed_time(Page& page, std::string_view key, const toml::nod
   return {};
 }
 
+// A word that `FromText` knows.
+template <auto FromText>
+auto word_of(Page& page, std::string_view key, const toml::node& node) -> decltype(FromText(key)) {
+  BERTH_LET(const auto text, text_of(page, node, key));
+  auto word = FromText(text);
+  if (!word) return wrong(page, node, fmt::format("{} {}", key, word.error().message));
+  return word;
+}
+
 Result<void> read_order(Page& page, std::string_view key, const toml::node& node) {
   BERTH_DO(is_for_all(page, key, node));
-  BERTH_LET(const auto text, text_of(page, node, key));
-  const auto order = queue_order_from_text(text);
-  if (!order) return wrong(page, node, fmt::format("{} {}", key, order.error().message));
-  page.policy.queue.order = *order;
+  BERTH_LET(page.policy.queue.order, word_of<queue_order_from_text>(page, key, node));
   return {};
 }
 
 Result<void> read_expect(Page& page, std::string_view key, const toml::node& node) {
   BERTH_DO(is_for_all(page, key, node));
-  BERTH_LET(const auto text, text_of(page, node, key));
-  const auto expect = expect_from_text(text);
-  if (!expect) return wrong(page, node, fmt::format("{} {}", key, expect.error().message));
-  page.policy.queue.expect = *expect;
+  BERTH_LET(page.policy.queue.expect, word_of<expect_from_text>(page, key, node));
   return {};
 }
 
@@ -111,10 +114,7 @@ Result<void> read_commands(Page& page, std::string_view key, const toml::node& n
 
 // No rule: a connection is kept by the user's own ssh.
 Result<void> read_connection(Page& page, std::string_view key, const toml::node& node) {
-  BERTH_LET(const auto text, text_of(page, node, key));
-  const auto connection = connection_from_text(text);
-  if (!connection) return wrong(page, node, fmt::format("{} {}", key, connection.error().message));
-  page.policy.connection = *connection;
+  BERTH_LET(page.policy.connection, word_of<connection_from_text>(page, key, node));
   return {};
 }
 

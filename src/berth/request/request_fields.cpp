@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "berth/base/units.h"
@@ -349,10 +350,8 @@ std::span<const RequestField> request_fields() {
 }
 
 const RequestField* find_request_field(std::string_view name) {
-  for (const RequestField& field : kFields) {
-    if (field.name == name) return &field;
-  }
-  return nullptr;
+  const auto* const found = std::ranges::find(kFields, name, &RequestField::name);
+  return found == kFields.end() ? nullptr : found;
 }
 
 std::string_view name_in(RequestFace RequestField::* face, const RequestField& field) {

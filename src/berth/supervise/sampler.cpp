@@ -29,6 +29,7 @@
 #include "berth/lease/lease_wire.h"
 #include "berth/store/memory_store.h"
 #include "berth/sys/child.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/limits.h"
 #include "berth/sys/message.h"
@@ -134,8 +135,7 @@ class Sampler {
   void wait() {
     std::vector<pollfd> ready{{STDIN_FILENO, POLLIN, 0}};
     for (const auto& run : runs_) ready.push_back({run->connection.get(), POLLIN, 0});
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_look_ - SamplerClock::now());
-    const int came = ::poll(ready.data(), ready.size(), static_cast<int>(std::max(left, 0ms).count()));
+    const int came = ::poll(ready.data(), ready.size(), sys::poll_timeout(next_look_));
     // Of a thousand runs, hardly one says something between two looks.
     for (std::size_t i = 0; i < runs_.size(); ++i) runs_[i]->may_say = came < 0 || ready[i + 1].revents != 0;
   }
