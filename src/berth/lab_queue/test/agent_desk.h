@@ -1,0 +1,335 @@
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "berth/lab_queue/lab_mirror.h"
+#include "berth/lab_queue/lab_store.h"
+#include "berth/lab_queue/model/lab_words.h"
+#include "berth/lab_queue/model/store_agent.h"
+
+// An agent, its requests and its etcd, without a process.
+namespace berth::store_agent_test {
+
+using namespace store_agent;
+using store_agent::Moment;
+using namespace std::chrono_literals;
+using lab_queue::key_of;
+using lab_queue::kLabAlive;
+using lab_queue::kLabStarts;
+using lab_queue::kLabTickets;
+using lab_queue::kLabUsers;
+using lab_queue::LabMirror;
+using lab_queue::StoreChange;
+using lab_queue::StoreCondition;
+using lab_queue::StoredRange;
+using lab_queue::StoredValue;
+using Words = std::vector<std::string>;
+
+inline constexpr std::uint32_t kAlice = 1000;
+inline constexpr std::uint32_t kBob = 1001;
+
+/// What etcd has, and how it makes changes.
+class Etcd {
+ public:
+  bool make(const StoreChange& change) {
+    for (const StoreCondition& each : change.conditions) {
+      const auto found = keys_.find(each.key);
+      const std::uint64_t there =
+          found == keys_.end()
+              ? 0
+              : (each.of == StoreCondition::Of::created ? found->second.created : found->second.changed);
+      if (there != each.revision) return false;
+    }
+    ++revision;
+    if (before) before(change);
+    for (const std::string& key : change.removed) keys_.erase(key);
+    for (const StoreChange::Put& each : change.puts) {
+      const auto [found, is_new] = keys_.try_emplace(each.key);
+      found->second = {each.key, each.value, is_new ? revision : found->second.created, revision};
+      if (!each.lease.empty()) leased.insert(each.key);
+    }
+    return true;
+  }
+  void put(std::string_view folder, const std::string& name, const std::string& value) {
+    StoreChange change;
+    change.puts.push_back({key_of(folder, name), value});
+    make(change);
+  }
+  void remove(std::string_view folder, const std::string& name) {
+    StoreChange change;
+    change.removed = {key_of(folder, name)};
+    make(change);
+  }
+  /// Whoever has a copy sees that it is another store.
+  void wipe() {
+    keys_.clear();
+    ++revision;
+  }
+  StoredRange all() const {
+    StoredRange range;
+    for (const auto& [key, value] : keys_) range.values.push_back(value);
+    range.revision = revision;
+    range.count = range.values.size();
+    return range;
+  }
+
+  LabMirror as_known() const {
+    LabMirror mirror;
+    mirror.read(all());
+    return mirror;
+  }
+  std::optional<LabTicket> ticket(const std::string& id) const { return as_known().queue().find(id); }
+  /// "": it has none.
+  std::string start(const std::string& id) const {
+    const LabMirror known = as_known();
+    const LabStart* start = known.start_of(id);
+    return start == nullptr ? "" : start->host;
+  }
+  std::size_t tickets() const { return as_known().queue().size(); }
+  std::size_t starts() const { return as_known().starts().size(); }
+
+  std::uint64_t revision = 1;
+  std::set<std::string> leased{};
+  std::map<std::string, StoredValue> keys_{};
+  std::function<void(const StoreChange&)> before{};  ///< what is checked of a change that is made
+};
+
+/// How etcd answers.
+enum class Way {
+  answers,
+  is_silent,      ///< and makes nothing
+  loses_answers,  ///< and makes what it is asked
+  holds,          ///< makes no change and says nothing until it goes on
+};
+
+/// A machine with an agent, and the requests on it. `says` is what they are told: "1: open gpu1".
+class Desk {
+ public:
+  explicit Desk(
+      Etcd& etcd, const std::function<void(Settings&)>& is_so = [](Settings&) {})
+      : etcd_(etcd), is_so_(is_so) {
+    restart();
+  }
+
+  /// The agent is killed and started. Its clients have lost it.
+  void restart() {
+    Settings settings{.name = "desk1", .machine = "machine1"};
+    is_so_(settings);
+    name = settings.name;
+    state = begin(settings, now);
+    mirror = LabMirror();
+    question.reset();
+    happen(Woke{});
+    settle();
+  }
+
+  ClientId comes(std::uint32_t uid = kAlice) {
+    const ClientId id = ++last_;
+    is(Came{id, pid_of(id), uid});
+    return id;
+  }
+  /// A process that comes back.
+  ClientId comes_as(ClientId earlier, std::uint32_t uid = kAlice) {
+    const ClientId id = ++last_;
+    pids_[id] = pid_of(earlier);
+    is(Came{id, pid_of(id), uid});
+    return id;
+  }
+  /// With a place for these hosts.
+  ClientId waits(const std::string& hosts, std::uint32_t uid = kAlice) {
+    const ClientId id = comes(uid);
+    says(id, fmt::format("wait {} 1 {} 1", mark_of(id), hosts));
+    return id;
+  }
+  /// It stands in the queue of each of these hosts.
+  ClientId stands(const std::string& hosts, std::uint32_t uid = kAlice) {
+    const ClientId id = waits(hosts, uid);
+    for (const NamedHost& each : std::vector(state.clients.at(id).place->hosts))
+      says(id, "joined " + each.name);
+    return id;
+  }
+  static std::string mark_of(ClientId id) { return fmt::format("{:032x}", id); }
+  std::string id_of(ClientId id) const { return berth::id_of(name, mark_of(id)); }
+  std::int64_t pid_of(ClientId id) {
+    return pids_.try_emplace(id, 100 + static_cast<std::int64_t>(id)).first->second;
+  }
+
+  Words says(ClientId id, const std::string& line) { return is(Said{id, line}); }
+  Words ends(ClientId id) { return is(Ended{id}); }
+  Words is(const What& what) {
+    did.clear();
+    happen(what);
+    settle();
+    return did;
+  }
+  Words passes(Moment time) {
+    did.clear();
+    const Moment end = now + time;
+    settle();
+    while (!question && rests_until < end) {
+      now = std::max(now, rests_until);
+      happen(Woke{});
+      settle();
+    }
+    now = end;
+    settle();
+    return did;
+  }
+  /// What was held goes on.
+  Words goes_on() {
+    did.clear();
+    way = Way::answers;
+    settle();
+    return did;
+  }
+  /// A change that etcd has not answered is made after all.
+  void makes_late() {
+    const auto change = std::exchange(late, std::nullopt);
+    if (change && now < late_until_) etcd_.make(*change);
+  }
+  /// Nothing comes from the watch, and etcd's answers do not tell.
+  bool is_deaf = false;
+
+  Way way = Way::answers;
+  State state{};
+  Moment now = 1000s;
+  std::string name{};
+  Words did{};
+  std::vector<LabStanding> shown{};
+  LabMirror mirror{};
+  Moment rests_until{};
+  std::optional<Action> question{};
+  std::optional<StoreChange> late{};
+  std::size_t reads = 0;
+  WeekMinute hour{};
+  bool knows_names = true;
+  std::function<void(const Action&)> check = [](const Action&) {};
+
+ private:
+  void happen(const What& what) {
+    if (mirror.is_whole() && !is_deaf && mirror.revision() != etcd_.revision) {
+      mirror.read(etcd_.all());
+      has_news_ = true;
+    }
+    const store_agent::Given given{
+        .now = now, .hour = hour, .store = mirror, .is_unread = !mirror.is_whole(), .url = "http://etcd"};
+    std::vector<Action> actions = next(state, given, what);
+    for (const Action& each : actions) {
+      check(each);
+      std::visit([this](const auto& action) { perform(action); }, each);
+    }
+    for (const AskLimits& each : std::exchange(names_asked_, {}))
+      if (knows_names) happen(LimitsKnown{each.client, {each.uid, each.uid == kBob ? "bob" : "alice", {}}});
+  }
+
+  void settle() {
+    for (int round = 0; round < 1000 && (question || has_news_); ++round) {
+      if (way == Way::holds && question && std::holds_alternative<Change>(*question)) return;
+      if (question) {
+        const Action asked = *std::exchange(question, std::nullopt);
+        happen(std::visit([this](const auto& each) { return answer(each); }, asked));
+      }
+      if (!question && std::exchange(has_news_, false)) happen(News{});
+    }
+    REQUIRE(!question);
+  }
+
+  What answer(const Appear&) {
+    if (way == Way::is_silent) return NotAnswered{"no answer"};
+    StoreChange change;
+    change.puts.push_back({key_of(kLabAlive, name), "1.0", "lease"});
+    etcd_.make(change);
+    mirror.made_here(change, etcd_.revision);
+    if (way == Way::loses_answers) return NotAnswered{"no answer"};
+    return IsPresent{now + 10s};
+  }
+  What answer(const Change& asked) {
+    const StoreChange change = store_change_of(asked.change);
+    if (way == Way::is_silent) {
+      if (!change.conditions.empty()) late = change;
+      late_until_ = now + 10s;
+      return NotAnswered{"no answer"};
+    }
+    const bool made = etcd_.make(change);
+    is_torn_ = is_torn_ || !made;
+    if (way == Way::loses_answers) {
+      is_torn_ = true;
+      return NotAnswered{"no answer"};
+    }
+    if (made) mirror.made_here(change, etcd_.revision);
+    return Changed{made};
+  }
+  What answer(const Read& asked) {
+    if (mirror.is_whole() && !is_torn_ && !asked.in_any_case) return IsRead{true};
+    if (way != Way::answers) return NotAnswered{"no answer"};
+    if (!mirror.is_whole() || is_torn_) ++reads;
+    is_torn_ = false;
+    mirror.read(etcd_.all());
+    return IsRead{true};
+  }
+  template <class Other>
+  What answer(const Other&) {
+    FAIL("it asks nothing");
+    return Woke{};
+  }
+
+  void perform(const Tell& what) { did.push_back(fmt::format("{}: {}", what.client, what.line)); }
+  void perform(const Dismiss& what) { did.push_back(fmt::format("ends {}", what.client)); }
+  void perform(const AskLimits& what) { names_asked_.push_back(what); }
+  void perform(const Appear& what) { ask(what); }
+  void perform(const Change& what) { ask(what); }
+  void perform(const Read& what) { ask(what); }
+  void perform(const Forget&) { mirror.forget(); }
+  void perform(const AskAnother&) { did.emplace_back("asks another"); }
+  void perform(const Log& what) { did.push_back("log: " + what.line); }
+  void perform(const Show& what) { shown = what.standing; }
+  void perform(const Rest& what) { rests_until = what.until; }
+
+  void ask(Action action) {
+    REQUIRE(!question);
+    question = std::move(action);
+  }
+
+  Etcd& etcd_;
+  std::function<void(Settings&)> is_so_;
+  ClientId last_ = 0;
+  std::map<ClientId, std::int64_t> pids_{};
+  std::vector<AskLimits> names_asked_{};
+  Moment late_until_{};
+  bool is_torn_ = false;
+  bool has_news_ = false;
+};
+
+inline void at_desk2(Settings& settings) {
+  settings.name = "desk2";
+}
+inline void fairly(Settings& settings) {
+  settings.order = QueueOrder::fair;
+}
+inline void with_one_gpu_each(Settings& settings) {
+  settings.limits.always.each.lab_gpus = 1;
+}
+
+inline bool is_told(const Words& did, const std::string& line) {
+  return std::ranges::find(did, line) != did.end();
+}
+inline std::string ticket_of(const std::string& home, const std::string& hosts, std::uint32_t uid = kBob) {
+  return lab_queue::lab_ticket_json(
+      {.id = "", .order = 0, .home = home, .uid = uid, .lane = 1, .hosts = {hosts}, .joined = {}});
+}
+inline std::string start_of(const std::string& host, std::int64_t pid, std::uint32_t uid = kBob) {
+  return lab_queue::lab_start_json({.host = host, .pid = pid, .uid = uid, .gpus = 1});
+}
+
+}  // namespace berth::store_agent_test
