@@ -156,6 +156,8 @@ def test_a_command_that_runs_does_not_hang_on_a_kept_connection(kept):
 def test_a_start_does_not_notice_that_a_kept_connection_ends(kept):
     kept.look("gpu1")
     (kept.gpu1.folder / "hold").touch()
+    # Else the job may start and end there before gpu1 is called.
+    (kept.gpu2.folder / "after").write_text(str(kept.gpu1.folder / "holds"))
     job = kept.machines.start_anywhere("--", "echo", "done", hosts="gpu1,gpu2")
     eventually((kept.gpu1.folder / "holds").exists, PATIENCE_S)
     kept.kill_masters()
