@@ -126,7 +126,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
       std::visit([this](auto& each) { perform(std::move(each)); }, action);
   }
 
-  void perform(store_agent::Tell what) { connections_->send(what.client, what.line); }
+  void perform(const store_agent::Tell& what) { connections_->send(what.client, what.line); }
   void perform(store_agent::Dismiss what) { connections_->dismiss(what.client); }
   void perform(store_agent::AskLimits what) {
     asio::co_spawn(loop_, ask_limits(shared_from_this(), what), asio::detached);
@@ -136,7 +136,7 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   void perform(store_agent::Read what) { is_to_ask(what); }
   void perform(store_agent::Forget) { store_->forget(); }
   void perform(store_agent::AskAnother) { store_->use_next_member(); }
-  void perform(store_agent::Log what) { log_(what.line); }
+  void perform(const store_agent::Log& what) { log_(what.line); }
   void perform(store_agent::Show what) { show_(std::move(what.standing)); }
   void perform(store_agent::Rest what) {
     rests_until_ = Instant(std::chrono::duration_cast<Instant::duration>(what.until));

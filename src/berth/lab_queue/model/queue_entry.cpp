@@ -1,7 +1,6 @@
 #include "berth/lab_queue/model/queue_entry.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace berth::store_agent {
 namespace {
@@ -40,7 +39,7 @@ NamedHost* QueueEntry::host(std::string_view name) {
 }
 
 void QueueEntry::lets_go(NamedHost& host, OnHost how) {
-  host.how = std::move(how);
+  host.how = how;
   host.is_let_go = true;
   const auto* asks = std::get_if<Asks>(&stage);
   const auto* runs = std::get_if<Runs>(&stage);
