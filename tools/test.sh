@@ -92,8 +92,9 @@ run_part_release() {
   program_tests program-release release -m "not package and not python and not lasting"
 }
 
-# The longest random histories take minutes of it. The release build goes through these.
-unit_tests_debug() { RC_PARAMS=max_size=50 unit_tests debug; }
+# Most of it goes to random histories: fewer and shorter ones here. The release build goes through
+# all of them.
+unit_tests_debug() { RC_PARAMS="max_size=50 max_success=50" unit_tests debug; }
 program_tests_debug() {
   program_tests program-debug debug -m "not package and not python and not release_only and not lasting"
 }
@@ -196,7 +197,11 @@ run_part_whole() {
   run_part_python
   run_part_package
   while [[ ! -e build/results/build-debug.count ]] && kill -0 "$beside" 2>/dev/null; do sleep 1; done
-  if grep -qx 'passed 1' build/results/build-debug.count; then program_tests_debug; fi
+  # Half of what a sanitized command costs is the search for leaks at its end. Here berth-serve,
+  # which lives long, and the unit tests are searched; the part debug searches every command.
+  if grep -qx 'passed 1' build/results/build-debug.count; then
+    ASAN_OPTIONS=include_if_exists=$PWD/tests/sanitizers/%b program_tests_debug
+  fi
   wait "$beside"
 }
 
