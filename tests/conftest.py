@@ -25,6 +25,8 @@ for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
 @pytest.fixture(scope="session")
 def site(tmp_path_factory) -> pathlib.Path:
     """The documents as `./dev docs` builds them: a broken link, a missing anchor or a page in no menu is an error."""
+    if "BERTH_SITE" in os.environ:  # ./dev test has built it
+        return pathlib.Path(os.environ["BERTH_SITE"])
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent

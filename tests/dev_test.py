@@ -1,6 +1,7 @@
 """./dev itself, before it has installed or built anything."""
 
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -44,3 +45,26 @@ def test_a_step_that_is_silent_ends_with_all_that_it_has_started(tmp_path):
     assert heard(1, tmp_path / "log", "bash", "-c", begun) != 0
     assert (tmp_path / "log").read_text().startswith("\nnothing was heard for 1 s\n")
     assert not pathlib.Path("/proc", (tmp_path / "begun").read_text().strip()).exists()
+
+
+def test_a_model_is_searched_anew_if_it_has_changed(tmp_path):
+    """Where there is no Spin, a run that would search says so."""
+    model, tools = tmp_path / "model", tmp_path / "tools"
+    shutil.copytree(ROOT / "tests/model", model)
+    tools.mkdir()
+    for name in ("cmp", "dirname", "sha256sum"):
+        (tools / name).symlink_to(shutil.which(name))
+
+    def answer():
+        words = [model / "run", "--changed"]
+        done = subprocess.run(words, env={"PATH": tools}, capture_output=True, text=True, timeout=DEADLINE_S)
+        return done.returncode, "spin is not installed" in done.stderr
+
+    files = [path.name for path in sorted(model.glob("*.pml"))] + ["run", "table.sh"]
+    sums = subprocess.run(["sha256sum", "--", *files], cwd=model, capture_output=True, check=True).stdout
+    (model / "checked").write_bytes(sums)
+    assert answer() == (0, False)
+    (model / "world.pml").write_text((model / "world.pml").read_text() + "\n")
+    assert answer() == (1, True)
+    (model / "checked").unlink()
+    assert answer() == (1, True)

@@ -1,10 +1,11 @@
 # shellcheck shell=bash disable=SC2154 # what cross.sh sets
 # What people install.
 
-# make_packages PRESET PYTHON: the tarball and the Debian package for this machine.
+# make_packages PRESET: the tarball and the Debian package for this machine, with the site that
+# build_site has left.
 make_packages() {
   local preset=$1
-  build "$preset" && build_site "$2" && rm -rf dist && (cd "build/$preset" && cpack) && ls -l dist
+  build "$preset" && rm -rf dist && (cd "build/$preset" && cpack) && ls -l dist
 }
 
 # What a type checker reads of the extension is what it says of itself. All extensions say the same,
@@ -44,7 +45,8 @@ cmd_package() {
   setup_to_package
   mkdir -p "$cross"
   once tools 'packaging/cross/tools.txt tests/requirements.txt' cross-tools cross_tools
-  quietly package-native make_packages package "$cross/tools/bin/python"
+  quietly package-site build_site "$cross/tools/bin/python"
+  quietly package-native make_packages package
   cross_compile
   quietly package-stub write_stub
   for machine in "${cross_machines[@]}"; do

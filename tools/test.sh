@@ -79,14 +79,22 @@ program_tests() {
   [[ -f build/results/$name.xml ]] || printf 'failed 1\n' >"build/results/$name.count"
 }
 
+# The documents as a site, made once for all that looks at it.
+make_site() {
+  if [[ ! -e build/results/site.count ]]; then check site build_site .venv/bin/python || return 0; fi
+  export BERTH_SITE=$PWD/build/docs
+}
+
 run_part_release() {
   check build-release build release all unit_tests || return 0
+  make_site
   unit_tests release
   program_tests program-release release -m "not package and not python and not lasting"
 }
 
-# The longest random histories take minutes of it. The release build goes through these.
-unit_tests_debug() { RC_PARAMS=max_size=50 unit_tests debug; }
+# Most of it goes to random histories: fewer and shorter ones here. The release build goes through
+# all of them.
+unit_tests_debug() { RC_PARAMS="max_size=50 max_success=50" unit_tests debug; }
 program_tests_debug() {
   program_tests program-debug debug -m "not package and not python and not release_only and not lasting"
 }
@@ -124,7 +132,7 @@ tests_under_tsan() {
 # Not a part of the whole: it compiles each source that an example of docs/adding.md changes.
 run_part_adding() { suite=tests/adding program_tests program-adding release; }
 
-run_part_model() { check model tests/model/run --quick || true; }
+run_part_model() { check model tests/model/run "${1:---quick}" || true; }
 
 run_part_text() {
   check lint-format lint_format || true
@@ -139,14 +147,16 @@ run_part_lint() {
 }
 
 run_part_package() {
-  check package make_packages release .venv/bin/python || return 0
+  make_site
+  check package make_packages release || return 0
   program_tests program-package release -m "package and not wheels and not containers"
 }
 
 # The recipes for containers, by Debian's engines. Not a part of the whole: these take 300 MB.
 run_part_containers() {
   setup_packages docker.io docker-compose podman crun catatonit uidmap slirp4netns debootstrap
-  check package make_packages release .venv/bin/python || return 0
+  make_site
+  check package make_packages release || return 0
   [[ -e build/containers/base.tar ]] || check container-base make_container_base || return 0
   program_tests program-containers release -m containers
 }
@@ -182,26 +192,31 @@ run_part_whole() {
   check build-release build release || return 0
   compute_beside &
   local beside=$!
+  make_site
   program_tests program-release release -m "release_only and not package and not python"
   run_part_python
   run_part_package
   while [[ ! -e build/results/build-debug.count ]] && kill -0 "$beside" 2>/dev/null; do sleep 1; done
-  if grep -qx 'passed 1' build/results/build-debug.count; then program_tests_debug; fi
+  # Half of what a sanitized command costs is the search for leaks at its end. Here berth-serve,
+  # which lives long, and the unit tests are searched; the part debug searches every command.
+  if grep -qx 'passed 1' build/results/build-debug.count; then
+    ASAN_OPTIONS=include_if_exists=$PWD/tests/sanitizers/%b program_tests_debug
+  fi
   wait "$beside"
 }
 
 compute_beside() {
-  local part
   renice -n 5 -p "$BASHPID" >/dev/null
   if check build-debug build debug all unit_tests; then unit_tests_debug; fi
-  # The model keeps one core busy.
-  for part in model text; do "run_part_$part" & done
+  # Nothing that is compiled goes into the model. It keeps one core busy.
+  run_part_model --changed &
+  run_part_text
   wait
 }
 
 cmd_test() {
   local parts=("$@") part
-  if [[ ${1-} == --all ]]; then parts=(whole release tsan lint); fi
+  if [[ ${1-} == --all ]]; then parts=(whole release model tsan lint); fi
   for part in "${parts[@]}"; do
     declare -F "run_part_$part" >/dev/null || die "no such part: $part"
   done

@@ -74,11 +74,12 @@ endfunction()
 add_custom_target(unit_tests)
 
 # The unit tests of a room, and of its model: ROOM/test/*_test.cpp, one program a room. What is under test is compiled as the
-# preset says. The tests' own code does without what only costs time there: the optimizer in the release build, UBSan
-# in the debug build. A dozen tests are compiled as one source, in a third of the time that they take one by one: most of
-# it goes to the same templates of the library. So each test has its scenes in a namespace of its own, named as its file.
+# preset says. The tests' own code does without what only costs time there: the optimizer in the release build, the
+# sanitizers and line numbers in the debug build. A dozen tests are compiled as one source, in a third of the time that
+# they take one by one: most of it goes to the same templates of the library. So each test has its scenes in a namespace
+# of its own, named as its file.
 function(berth_compile_test target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0> $<$<CONFIG:Debug>:-fno-sanitize=undefined>)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0> "$<$<CONFIG:Debug>:-fno-sanitize=all;-g0>")
   set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 12 POSITION_INDEPENDENT_CODE OFF)
 endfunction()
 
