@@ -67,7 +67,7 @@ Result<ProbeLink> ProbeLink::start(const ProbeOptions& options) {
   SocketPair control;
   SocketPair text;
   if (!control.make() || !text.make()) return sys::fail_errno("making a socket to the probe");
-  // What a driver prints beside its answers goes.
+  // Messages that a driver prints beside its answers go.
   auto child = make_child(options, {control.theirs.get(), text.theirs.get(), -1});
   if (!child) return std::unexpected(context(child.error(), "starting the probe"));
   ProbeLink link(std::move(*child), std::move(control.ours), std::move(text.ours));

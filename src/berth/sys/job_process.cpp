@@ -184,7 +184,7 @@ NotStarted not_started(const std::string& program, int error) {
   return {missing ? kNotFound : kNotExecutable, system_error(error, program).message};
 }
 
-// What the child needs, and the errno of a start that failed.
+// All that the child needs, and the errno of a start that failed.
 struct CommandStart {
   const JobCommand& command;
   const ExecArguments& arguments;
