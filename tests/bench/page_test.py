@@ -77,6 +77,14 @@ def test_what_explains_a_shortfall_appears_only_with_it():
     assert cause not in markdown.words_on(table([1.9], [60.0], [1.0]))
 
 
+def test_what_the_locks_of_the_kernel_cost_is_said_where_they_cost_something():
+    (cause,) = (each.text for each in remarks.REMARKS if each.when is remarks.waits_for_locks)
+    for leased_ms, said in (2.2, False), (8.0, True):
+        picks = table([2.0], [60.0], [1.0])
+        picks.figures.append(Figure("berth pick, GPUs were leased before", FLOOR, values=[leased_ms]))
+        assert (cause in markdown.words_on(picks)) == said
+
+
 def test_a_shortfall_without_a_cause_is_not_hidden():
     unknown = "No cause of that is known yet."
     assert unknown in markdown.words_on(table([2.2], [60.0], [1.0], key="new"))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from results import FLOOR, LIMIT, OURS, Table
 
 NEAR_LIMIT = 2.0
+NEAR_UNLEASED = 1.15  # what a pick may take where GPUs were leased before
 SSH_FACTOR = 1.3  # what a start on another machine is held to
 README_BEGIN = "<!-- ./dev bench writes this table, from docs/benchmarks.md. -->"
 README_END = "<!-- end of the table -->"
@@ -71,6 +72,11 @@ def behind_best(table: Table) -> bool:
     return table.lead is not None and table.lead <= 1
 
 
+def waits_for_locks(table: Table) -> bool:
+    ours, leased = table.first(OURS), table.named("berth pick, GPUs were leased before")
+    return bool(ours and leased and leased.median > NEAR_UNLEASED * ours.median)
+
+
 def ours_is_zero(table: Table) -> bool:
     ours = table.first(OURS)
     return ours is not None and ours.median == 0
@@ -94,6 +100,14 @@ REMARKS = [
         "The rest of the difference is the probe: a second process, because a driver may hang or crash. `berth` forks"
         " it as soon as it knows its command, so the two work at once. The tests in tests/counts count the"
         " instructions of both.",
+    ),
+    Remark(
+        "pick",
+        waits_for_locks,
+        "If a GPU was leased before and is free now, Berth also asks the kernel whether somebody has locked it without"
+        " a ticket. Linux lists its locks only after an RCU grace period, about 10 ms, and nothing that a user may do"
+        " shortens it. Berth waits for it while the driver answers. On an H200, whose driver takes longer than that,"
+        " it costs nothing.",
     ),
     Remark(
         "start*",
@@ -230,6 +244,13 @@ REMARKS = [
         behind_best,
         "Slurm plans a start for every job in line. Berth plans a start only for the first job and for jobs that"
         " compete for other GPUs, because each job's own process decides, in one pass.",
+    ),
+    Remark(
+        "again-*",
+        far,
+        "The limit knows every run time and orders by response ratio. This is Berth without any time limit, in the order"
+        " in which requests came. If the site file says `expect`, Berth orders by response ratio and earlier runs, as"
+        " the row of that name shows.",
     ),
     Remark(
         "submit",

@@ -22,8 +22,8 @@ VALGRIND_PATIENCE_S = 4 * DEADLINE_S
 BOUNDS = {
     "instructions of berth": 440_000,
     "instructions of the probe": 570_000,
-    "system calls of berth": 42,
-    "system calls of the probe": 222,
+    "system calls of berth": 40,
+    "system calls of the probe": 223,
     "driver calls": 75,
 }
 

@@ -63,13 +63,14 @@ Result<sys::Child> make_child(const ProbeOptions& options, const std::array<int,
 
 }  // namespace
 
-Result<ProbeLink> ProbeLink::start(const ProbeOptions& options, sys::Descriptor life) {
+Result<ProbeLink> ProbeLink::start(const ProbeOptions& options) {
   SocketPair control;
   SocketPair text;
   if (!control.make() || !text.make()) return sys::fail_errno("making a socket to the probe");
-  auto child = make_child(options, {control.theirs.get(), text.theirs.get(), life.get()});
+  // Messages that a driver prints beside its answers go.
+  auto child = make_child(options, {control.theirs.get(), text.theirs.get(), -1});
   if (!child) return std::unexpected(context(child.error(), "starting the probe"));
-  ProbeLink link(std::move(*child), std::move(control.ours), std::move(text.ours), std::move(life));
+  ProbeLink link(std::move(*child), std::move(control.ours), std::move(text.ours));
   link.progress_deadline_ = options.progress_deadline;
   link.topology_deadline_ = options.topology_deadline;
   link.look_up_every(std::min(options.progress_deadline, options.topology_deadline) / kLooksPerDeadline);

@@ -14,8 +14,8 @@ namespace berth::source {
 /// A running probe and the sockets to it.
 class ProbeLink {
  public:
-  /// `life` becomes the probe's standard error. Error: `failure` if the probe cannot be started.
-  static Result<ProbeLink> start(const ProbeOptions& options, sys::Descriptor life);
+  /// Error: `failure` if the probe cannot be started.
+  static Result<ProbeLink> start(const ProbeOptions& options);
 
   enum class Outcome {
     whole,   ///< the answer is complete
@@ -32,9 +32,9 @@ class ProbeLink {
   const std::string& answer() const { return answer_; }
   /// The time since which nothing has come, in seconds since the epoch.
   std::int64_t silent_since_s() const { return last_sign_wall_s_; }
-  /// For `silent`: gives away our copy of the probe's standard error; the probe then has the only
-  /// copy left.
-  sys::Descriptor take_life() { return std::move(life_); }
+  /// A socket on which the probe only writes. Of what is sent there, the probe takes nothing, and
+  /// the kernel throws it away when the probe ends.
+  int unread_by_probe() const { return text_.get(); }
   pid_t pid() const { return child_.pid(); }
   /// Ends the probe, and waits this long for its end. No more questions afterwards.
   void end(std::chrono::milliseconds patience);
@@ -42,11 +42,8 @@ class ProbeLink {
   std::optional<sys::Ending> ending();
 
  private:
-  ProbeLink(sys::Child child, sys::Descriptor control, sys::Descriptor text, sys::Descriptor life)
-      : child_(std::move(child)),
-        control_(std::move(control)),
-        text_(std::move(text)),
-        life_(std::move(life)) {}
+  ProbeLink(sys::Child child, sys::Descriptor control, sys::Descriptor text)
+      : child_(std::move(child)), control_(std::move(control)), text_(std::move(text)) {}
   void look_up_every(std::chrono::microseconds period);
   bool take_text();
   Outcome stopped_or_silent();
@@ -56,7 +53,6 @@ class ProbeLink {
   sys::Child child_;
   sys::Descriptor control_;  ///< requests go out; a byte comes in if there is something to read
   sys::Descriptor text_;     ///< the answer comes in
-  sys::Descriptor life_;
   std::string answer_;
   std::chrono::milliseconds progress_deadline_{};
   std::chrono::milliseconds topology_deadline_{};

@@ -56,7 +56,7 @@ class ProbeSource::Body {
     if (remembered_) return {};
     ProbeOptions options = options_;
     options.is_forked = is_forked;
-    BERTH_LET(auto link, ProbeLink::start(options, stuck_.make_life()));
+    BERTH_LET(auto link, ProbeLink::start(options));
     link_.emplace(std::move(link));
     used_ = false;
     return {};
@@ -193,7 +193,7 @@ class ProbeSource::Body {
       remembered_->stale_reason =
           fmt::format("driver not responding since {} (process {} hangs in it)", since, link_->pid());
     }
-    stuck_.remember(link_->take_life(), *remembered_);
+    stuck_.remember(link_->unread_by_probe(), *remembered_);
     hanging_ = std::move(link_);
     link_.reset();
   }

@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include <array>
 
 #include "berth/device/snapshot_codec.h"
 #include "berth/source/private_file.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
+#include "berth/sys/message.h"
 
 namespace berth::source {
 namespace {
@@ -35,21 +39,14 @@ std::optional<Snapshot> StuckProbe::remembered() const {
   return known ? std::optional(std::move(*known)) : std::nullopt;
 }
 
-sys::Descriptor StuckProbe::make_life() const {
-  if (directory_.empty()) return {};
-  return sys::Descriptor(open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-}
-
-void StuckProbe::remember(const sys::Descriptor& life, const Snapshot& known) const {
-  if (!life) return;
-  // The lock belongs to the open file, which the probe has inherited.
-  if (flock(life.get(), LOCK_EX | LOCK_NB) != 0) return;
-  const std::string text = encode_snapshot(known);
-  // Whatever the driver has printed there goes.
-  if (ftruncate(life.get(), 0) != 0) return;
-  if (pwrite(life.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) return;
-  const std::string self = "/proc/self/fd/" + std::to_string(life.get());
-  linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path().c_str(), AT_SYMLINK_FOLLOW);
+void StuckProbe::remember(int socket, const Snapshot& known) const {
+  if (directory_.empty()) return;
+  const sys::Descriptor file(open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!file || flock(file.get(), LOCK_EX | LOCK_NB) != 0) return;
+  if (!sys::write_start(file.get(), encode_snapshot(known))) return;
+  // A byte, because a stream sends no file without one.
+  if (!sys::send_message(socket, "\n", std::array{file.get()})) return;
+  (void)sys::give_name(file.get(), AT_FDCWD, path());
 }
 
 void StuckProbe::forget() const {

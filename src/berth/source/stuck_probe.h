@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "berth/device/snapshot.h"
-#include "berth/sys/descriptor.h"
 
 namespace berth::source {
 
 /// Remembers, for all processes of this user, that a probe of the user hangs in the driver. It is
-/// one file in the state directory, which gets its name when it is needed. The probe holds the
-/// file's lock through its standard error, so the lock ends when the probe ends, in whatever way.
+/// one file in the state directory, and it is locked as long as the probe lives. A probe that hangs
+/// can take nothing. So the open file, with its lock, is sent to a socket of the probe, where
+/// nobody reads: the kernel keeps it there, and closes it when the probe ends, in whatever way.
 class StuckProbe {
  public:
   /// `source`: says which probe, if a user has several; each may hang by itself.
@@ -26,12 +26,10 @@ class StuckProbe {
   /// probe hangs.
   std::optional<Snapshot> remembered() const;
 
-  /// A file without a name, to be the standard error of a new probe. Empty if the directory cannot
-  /// have one.
-  sys::Descriptor make_life() const;
-  /// Gives the file its name, because the probe that has `life` hangs; writes what is known into
-  /// the file.
-  void remember(const sys::Descriptor& life, const Snapshot& known) const;
+  /// Makes the file, with what is known. `socket`: a stream to the probe that hangs, which the
+  /// probe does not read. If the probe has ended, or the directory cannot have a file, nothing is
+  /// remembered.
+  void remember(int socket, const Snapshot& known) const;
   void forget() const;
 
  private:

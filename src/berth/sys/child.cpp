@@ -1,11 +1,7 @@
-// A child is made by clone(2) and not by posix_spawn(3), which asks for each of 64 signals in turn
-// what its handler is: a third of the time that a start takes. The handlers matter because the
-// child borrows the parent's memory until the new program runs, and none of them may run in it.
 #include "berth/sys/child.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,16 +13,10 @@
 #include <cstring>
 #include <mutex>
 
+#include "berth/sys/borrowing_child.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/signals_blocked.h"
 #include "berth/sys/system_error.h"
-
-#ifdef __SANITIZE_THREAD__
-// TSan's clone() takes the child for a fork, though it borrows our memory, and watches this thread
-// no more.
-extern "C" int __clone(int (*)(void*), void*, int, void*, ...) noexcept;
-#define clone __clone
-#endif
 
 namespace berth::sys {
 namespace {
@@ -41,10 +31,6 @@ struct Start {
   bool controls_terminal;
   int error_number = 0;
 };
-
-/// The child runs on a stack of its own, which a sanitizer would take for a violation of its
-/// parent's.
-#define BERTH_BORROWED_MEMORY [[gnu::no_sanitize_address, gnu::no_sanitize_thread]]
 
 /// A copy of `wanted` above the standard three, which are about to be overwritten.
 BERTH_BORROWED_MEMORY int out_of_the_way(int wanted) {
@@ -158,12 +144,11 @@ Result<Child> Child::spawn(const Command& command) {
               .output = command.output,
               .error = command.error,
               .controls_terminal = command.controls_terminal};
-  alignas(16) std::array<char, 32 << 10> stack;
   pid_t pid = -1;
   int clone_error = 0;
   {
     const SignalsBlocked blocked;
-    pid = clone(begin, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+    pid = start_borrowing(begin, &start, arguments.size());
     clone_error = errno;
   }
   if (pid < 0) return std::unexpected(system_error(clone_error, "making a child process"));

@@ -9,15 +9,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <ranges>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "berth/sys/borrowing_child.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
@@ -117,29 +119,61 @@ std::optional<timespec> time_left(std::chrono::steady_clock::time_point until) {
   return timespec{left.count() / 1000, (left.count() % 1000) * 1'000'000};
 }
 
-// In the child.
-bool take_terminal(int terminal) {
+// A variable without its value.
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+// The words and the environment of a command, as exec wants them.
+class ExecArguments {
+ public:
+  // REQUIRES: the command outlives this.
+  explicit ExecArguments(const JobCommand& command) {
+    for (const std::string& word : command.words) words_.push_back(const_cast<char*>(word.c_str()));
+    words_.push_back(nullptr);
+    std::unordered_set<std::string_view> not_ours;
+    added_.reserve(command.environment.size());
+    // The last value of a name is the one that counts.
+    for (const auto& [name, value] : command.environment | std::views::reverse) {
+      if (not_ours.insert(name).second) add(added_.emplace_back(fmt::format("{}={}", name, value)).data());
+    }
+    not_ours.insert(command.unset.begin(), command.unset.end());
+    for (char** each = environ; *each != nullptr; ++each) {
+      if (!not_ours.contains(name_of(*each))) add(*each);
+    }
+    add(nullptr);
+  }
+
+  char* const* words() const { return words_.data(); }
+  char* const* variables() const { return variables_.data(); }
+  std::size_t count() const { return words_.size(); }
+
+ private:
+  void add(char* variable) { variables_.push_back(variable); }
+
+  std::vector<char*> words_;
+  std::vector<std::string> added_;
+  std::vector<char*> variables_;
+};
+
+// In the child, which borrows the memory of this process: here nothing is allocated.
+BERTH_BORROWED_MEMORY bool take_terminal(int terminal) {
   // The keys of that terminal send signals to the command then, and not to us.
   if (::setsid() < 0 || ::ioctl(terminal, TIOCSCTTY, 0) != 0) return false;
   return ::dup2(terminal, STDIN_FILENO) >= 0 && ::dup2(terminal, STDOUT_FILENO) >= 0 &&
          ::dup2(terminal, STDERR_FILENO) >= 0;
 }
 
-// In the child. Gives the errno of a failed exec.
-int replace_by(const JobCommand& command) {
+// In the child, as above. Gives the errno of a failed exec.
+BERTH_BORROWED_MEMORY int replace_by(const JobCommand& command, const ExecArguments& arguments) {
   if (command.terminal >= 0 && !take_terminal(command.terminal)) return errno;
   for (const int descriptor : command.inherited) {
     if (::fcntl(descriptor, F_DUPFD, kFirstInherited) >= 0) continue;
     return errno == EINVAL ? EMFILE : errno;  // the limit lies below that number
   }
-  for (const std::string& name : command.unset) ::unsetenv(name.c_str());
-  for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
-  std::vector<char*> words;
-  for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
   // Last: a low limit on open files would keep the copies of descriptors away.
   set_limits(command.limits);
-  ::execvp(words.front(), words.data());
+  ::execvpe(*arguments.words(), arguments.words(), arguments.variables());
   return errno;
 }
 
@@ -150,13 +184,22 @@ NotStarted not_started(const std::string& program, int error) {
   return {missing ? kNotFound : kNotExecutable, system_error(error, program).message};
 }
 
-[[noreturn]] void be_the_command(const JobCommand& command, pid_t parent, const sigset_t& mask, int report) {
+// All that the child needs, and the errno of a start that failed.
+struct CommandStart {
+  const JobCommand& command;
+  const ExecArguments& arguments;
+  pid_t parent;
+  const sigset_t& mask;
+  int error = 0;
+};
+
+BERTH_BORROWED_MEMORY int be_the_command(void* argument) {
+  CommandStart& start = *static_cast<CommandStart*>(argument);
   // If this process is killed, the job ends too.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(kNotExecutable);
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-  const int error = replace_by(command);
-  [[maybe_unused]] const ssize_t told = ::write(report, &error, sizeof error);
+  if (::getppid() != start.parent) ::_exit(kNotExecutable);
+  ::sigprocmask(SIG_SETMASK, &start.mask, nullptr);
+  start.error = replace_by(start.command, start.arguments);
   ::_exit(kNotExecutable);
 }
 
@@ -208,7 +251,7 @@ std::optional<NotStarted> cannot_inherit(std::size_t descriptors) {
 }
 
 NotStarted exec_job(const JobCommand& command) {
-  return not_started(command.words.front(), replace_by(command));
+  return not_started(command.words.front(), replace_by(command, ExecArguments(command)));
 }
 
 HeldTermination::HeldTermination() {
@@ -224,24 +267,16 @@ HeldTermination::~HeldTermination() {
 
 std::expected<JobProcess, NotStarted> JobProcess::start(const JobCommand& command,
                                                         const HeldTermination& held) {
-  std::array<int, 2> ends{};
-  const std::string& program = command.words.front();
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::unexpected(not_started(program, errno));
-  const Descriptor heard(ends[0]);
-  Descriptor told(ends[1]);
+  const ExecArguments arguments(command);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const sigset_t mask = hold_signals();
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child == 0) be_the_command(command, parent, held.mask_before(), told.get());
-  const int fork_error = errno;
-  told.close();
-  int error = 0;
-  // The command's exec closes its end, and this then reads nothing.
-  if (child > 0 && ::read(heard.get(), &error, sizeof error) <= 0) return JobProcess(child, mask);
+  CommandStart start{command, arguments, ::getpid(), held.mask_before()};
+  const pid_t child = start_borrowing(be_the_command, &start, arguments.count());
+  const int error = child > 0 ? start.error : errno;
+  if (error == 0) return JobProcess(child, mask);
   if (child > 0) ::waitpid(child, nullptr, 0);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-  return std::unexpected(not_started(program, child > 0 ? error : fork_error));
+  return std::unexpected(not_started(command.words.front(), error));
 }
 
 JobProcess::JobProcess(JobProcess&& other) noexcept

@@ -22,8 +22,9 @@ constexpr auto kShort = std::chrono::milliseconds(50);
 
 /// Reads one request, as far as a shell needs to.
 const std::string kTakeRequest = "while read -r line; do [ \"$line\" = end ] && break; done; ";
-/// Stays until its input ends, as a probe that hangs for a while would.
-const std::string kHang = "exec cat >/dev/null";
+/// Stays until its input ends, as a probe that hangs for a while would. The socket of its answers
+/// stays open, as that of a probe does.
+const std::string kHang = "exec cat 3>&1 >/dev/null";
 
 std::string print(const std::string& text) {
   std::string escaped;
