@@ -19,7 +19,7 @@ class LabMirror : public LabCopy {
   void read(const StoredRange& all);
   void hear(const StoreNews& news);
   /// Adds a change that this agent has made, before the watch tells it.
-  void made_here(const StoreChange& change, std::uint64_t revision);
+  void made_here(const LabChange& change, std::uint64_t revision);
 
   /// Whether it has what the store has: `since` are the keys that were changed after `revision()`,
   /// without their values, with the number of all keys.

@@ -100,7 +100,7 @@ std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revi
   return on_one_line({{"create_request", wanted}});
 }
 
-std::string store_change_json(const StoreChange& change) {
+std::string store_change_json(const LabChange& change) {
   view::Json compare = view::Json::array();
   for (const StoreCondition& each : change.conditions) {
     const bool of_making = each.of == StoreCondition::Of::created;
@@ -110,8 +110,8 @@ std::string store_change_json(const StoreChange& change) {
                        {of_making ? "create_revision" : "mod_revision", std::to_string(each.revision)}});
   }
   view::Json success = view::Json::array();
-  for (const StoreChange::Put& each : change.puts) {
-    view::Json put{{"key", in_base64(each.key)}, {"value", in_base64(each.value)}};
+  for (const LabChange::Put& each : change.puts) {
+    view::Json put{{"key", in_base64(each.key)}, {"value", in_base64(stored_text(each))}};
     if (!each.lease.empty()) put["lease"] = each.lease;
     success.push_back({{"request_put", put}});
   }
@@ -284,15 +284,10 @@ std::string lab_start_json(const LabStart& start) {
   return on_one_line(json);
 }
 
-StoreChange store_change_of(const LabChange& change) {
-  struct ToText {
-    std::string operator()(const LabTicket& ticket) const { return lab_ticket_json(ticket); }
-    std::string operator()(const LabStart& start) const { return lab_start_json(start); }
-    std::string operator()(const std::string& text) const { return text; }
-  };
-  StoreChange stored{.conditions = change.conditions, .removed = change.removed};
-  for (const auto& [key, value] : change.puts) stored.puts.push_back({key, std::visit(ToText{}, value)});
-  return stored;
+std::string stored_text(const LabChange::Put& put) {
+  if (const auto* ticket = std::get_if<LabTicket>(&put.value)) return lab_ticket_json(*ticket);
+  if (const auto* start = std::get_if<LabStart>(&put.value)) return lab_start_json(*start);
+  return std::get<std::string>(put.value);
 }
 
 LabStart read_lab_start(std::string_view text) {

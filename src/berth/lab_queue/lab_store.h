@@ -22,17 +22,6 @@ struct StoredValue {
   bool operator==(const StoredValue&) const = default;
 };
 
-/// A transaction, all or nothing: what to put and remove if every condition holds.
-struct StoreChange {
-  struct Put {
-    std::string key, value;
-    std::string lease{};  ///< the id of its lease, "" for none
-  };
-  std::vector<StoreCondition> conditions{};
-  std::vector<Put> puts{};
-  std::vector<std::string> removed{};
-};
-
 std::string one_key_json(std::string_view key);
 /// Asks for a page of the keys, in their order: from `from` on, at most `most`, as they were at
 /// `revision` (0: as they are).
@@ -43,9 +32,7 @@ std::string page_json(std::string_view prefix, std::string_view from, std::size_
 std::string changed_since_json(std::string_view prefix, std::uint64_t revision);
 /// For a watch: what changes there from this revision on.
 std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revision);
-/// The same change with its values as they are in the store.
-StoreChange store_change_of(const LabChange& change);
-std::string store_change_json(const StoreChange& change);
+std::string store_change_json(const LabChange& change);
 /// Asks etcd to forget what was before the revision.
 std::string store_compaction_json(std::uint64_t revision);
 /// Why etcd has not forgotten it. "": it has, or had before.
@@ -94,6 +81,8 @@ bool asks_for_user(std::string_view json);
 /// Whether etcd says at a log-in that it has no passwords: it lets everybody in.
 bool asks_nobody_for_password(std::string_view json);
 
+/// The value as it is in the store.
+std::string stored_text(const LabChange::Put& put);
 /// The value of a ticket's key. Its id and order are the key's.
 std::string lab_ticket_json(const LabTicket& ticket);
 /// nullopt: it is no ticket.

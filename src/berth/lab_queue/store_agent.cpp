@@ -71,8 +71,8 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   static net::Task<> rounds(std::shared_ptr<Body> self) {
     while (true) {
       if (self->question_) {
-        const Question question = *std::exchange(self->question_, std::nullopt);
-        const auto answer = co_await self->ask(question);
+        Question question = *std::exchange(self->question_, std::nullopt);
+        const auto answer = co_await self->ask(std::move(question));
         self->happen(answer ? *answer : store_agent::What(store_agent::NotAnswered{answer.error().message}));
         continue;
       }
@@ -86,12 +86,11 @@ class StoreAgent::Body : public std::enable_shared_from_this<Body> {
   net::Task<Result<store_agent::What>> ask(Question question) {
     if (const auto* appear = std::get_if<store_agent::Appear>(&question)) {
       if (appear->anew) heartbeat_->is_lost();
-      BERTH_CO_DO(co_await heartbeat_->keep());
-      co_return store_agent::IsPresent{heartbeat_->renewal().time_since_epoch()};
+      BERTH_CO_LET(const auto renewal, co_await heartbeat_->renew());
+      co_return store_agent::IsPresent{renewal.time_since_epoch()};
     }
-    if (const auto* wanted = std::get_if<store_agent::Change>(&question)) {
-      StoreChange change = store_change_of(wanted->change);
-      BERTH_CO_LET(const auto done, co_await store_->change(std::move(change)));
+    if (auto* wanted = std::get_if<store_agent::Change>(&question)) {
+      BERTH_CO_LET(const auto done, co_await store_->change(std::move(wanted->change)));
       co_return store_agent::Changed{done.made};
     }
     const bool in_any_case = std::get<store_agent::Read>(question).in_any_case;

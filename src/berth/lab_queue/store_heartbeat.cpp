@@ -19,30 +19,30 @@ constexpr auto kRenewal = 10s;
 
 }  // namespace
 
-net::Task<Result<void>> StoreHeartbeat::keep() {
+net::Task<Result<StoreHeartbeat::Instant>> StoreHeartbeat::renew() {
   const Instant now = std::chrono::steady_clock::now();
-  if (is_there() && now < renewal_) co_return Result<void>();
-  if (is_there()) {
+  if (!lease_.empty()) {
     std::string path = "/v3/lease/keepalive";
     std::string body = lease_renewal_json(lease_);
     BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
     const auto renewed = read_renewed_lease(answer);
-    renewal_ = now + kRenewal;
     if (renewed) store_->is_at(renewed->revision);
     if (renewed) compaction_.is_at(renewed->revision, now);
-    if (renewed && renewed->ttl_s > 0) co_return co_await let_forget(now);
+    if (renewed && renewed->ttl_s > 0) {
+      BERTH_CO_DO(co_await let_forget(now));
+      co_return now + kRenewal;
+    }
     lease_.clear();
   }
   std::string path = "/v3/lease/grant";
   std::string body = lease_grant_json(std::chrono::seconds(kPresence).count());
   BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
   BERTH_CO_LET(const auto granted, read_granted_lease(answer));
-  StoreChange presence;
+  LabChange presence;
   presence.puts.push_back({key_of(kLabAlive, name_), std::string(version()), granted.id});
   BERTH_CO_DO(co_await store_->change(std::move(presence)));
   lease_ = granted.id;
-  renewal_ = now + kRenewal;
-  co_return Result<void>();
+  co_return now + kRenewal;
 }
 
 /// The past revisions that etcd keeps would fill its space.

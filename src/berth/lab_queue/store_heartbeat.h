@@ -23,12 +23,10 @@ class StoreHeartbeat {
                  std::function<void(const std::string&)> log)
       : store_(std::move(store)), name_(std::move(name)), log_(std::move(log)) {}
 
-  /// Renews it if that is due. Error: `failure`; the store has not answered.
-  net::Task<Result<void>> keep();
+  /// When it is to be renewed again. Error: `failure`; the store has not answered.
+  net::Task<Result<Instant>> renew();
   /// The store has none of ours any more.
   void is_lost() { lease_.clear(); }
-  bool is_there() const { return !lease_.empty(); }
-  Instant renewal() const { return renewal_; }
 
  private:
   net::Task<Result<void>> let_forget(Instant now);
@@ -36,10 +34,9 @@ class StoreHeartbeat {
   std::shared_ptr<StoreReading> store_;
   std::string name_;
   std::function<void(const std::string&)> log_;
-  std::string lease_;
+  std::string lease_;  ///< "": the store has none of ours
   Compaction compaction_;
   std::string forgetting_fault_;  ///< as it was logged; "": it does forget
-  Instant renewal_{};
 };
 
 }  // namespace berth::lab_queue

@@ -40,16 +40,16 @@ void StoreReading::start() {
 net::Task<Result<std::string>> StoreReading::ask(std::string path, std::string body,
                                                  std::chrono::milliseconds patience) {
   auto answer = co_await client_.ask(path, body, patience);
-  if (!answer) is_in_doubt_ = true;
+  if (!answer) doubt(Doubt::reached_late);
   co_return answer;
 }
 
-net::Task<Result<ChangeAnswer>> StoreReading::change(StoreChange wanted) {
+net::Task<Result<ChangeAnswer>> StoreReading::change(LabChange wanted) {
   std::string path = "/v3/kv/txn";
   std::string body = store_change_json(wanted);
   BERTH_CO_LET(const auto answer, co_await ask(std::move(path), std::move(body)));
   auto read = read_change_answer(answer);
-  if (read && !read->made) is_torn_ = true;
+  if (read && !read->made) doubt(Doubt::torn);
   if (read && read->made) mirror_.made_here(wanted, read->revision);
   co_return read;
 }
@@ -65,7 +65,7 @@ net::Task<Result<StoreReading::Found>> StoreReading::find_store() {
   BERTH_CO_LET(const auto found, co_await read(body));
   if (!found.values.empty()) co_return Found{found.values.front().value, found.revision};
   BERTH_CO_LET(auto mark, sys::random_word());
-  StoreChange first;
+  LabChange first;
   first.conditions = {{std::string(kMarkOfStore), 0}};
   first.puts.push_back({std::string(kMarkOfStore), std::move(mark)});
   BERTH_CO_DO(co_await change(std::move(first)));
@@ -76,20 +76,18 @@ net::Task<Result<StoreReading::Found>> StoreReading::find_store() {
 void StoreReading::is_at(std::uint64_t revision) {
   // If a change is new in the store, the watch may still report it. If it was new at the last look
   // already, the watch has missed it.
-  has_missed_ = has_missed_ || expected_ > mirror_.revision();
+  if (expected_ > mirror_.revision()) doubt(Doubt::missed_change);
   expected_ = revision;
 }
 
 net::Task<Result<bool>> StoreReading::be_current(bool ask) {
   if (!pages_.values.empty()) co_return co_await read_page();
-  const bool is_doubtful = is_in_doubt_ || is_torn_ || has_missed_ || !mirror_.is_whole();
-  if (!ask && !is_doubtful) co_return true;
+  if (!ask && doubt_ == Doubt::none && mirror_.is_whole()) co_return true;
   BERTH_CO_LET(const auto found, co_await find_store());
   const bool is_known =
       mirror_.is_whole() && found.mark == mirror_.mark() && found.revision >= mirror_.revision();
-  if (!is_known || is_torn_) co_return co_await read_page();
-  is_in_doubt_ = false;
-  if (std::exchange(has_missed_, false)) co_return co_await look_for_missed();
+  if (!is_known || doubt_ == Doubt::torn) co_return co_await read_page();
+  if (std::exchange(doubt_, Doubt::none) == Doubt::missed_change) co_return co_await look_for_missed();
   co_return true;
 }
 
@@ -126,7 +124,7 @@ net::Task<Result<bool>> StoreReading::read_page() {
     co_return false;
   }
   mirror_.read(std::exchange(pages_, {}));
-  is_torn_ = is_in_doubt_ = has_missed_ = false;
+  doubt_ = Doubt::none;
   expected_ = 0;
   begin_watch_anew();
   co_return true;
@@ -165,7 +163,7 @@ net::Task<> StoreReading::watch(std::shared_ptr<StoreReading> self) {
     const Error end = co_await self->watched_->follow(path, body, kWatchPatience, std::move(heard));
     self->watched_.reset();
     if (std::exchange(self->is_watch_to_begin_anew_, false)) continue;
-    self->is_in_doubt_ = true;
+    self->doubt(Doubt::reached_late);
     self->rung_();
     net::Timer pause(self->loop_);
     pause.expires_after(kBetweenWatches);
@@ -183,13 +181,14 @@ void StoreReading::hear(std::string_view text) {
     done = end + 1;
     // Without its right to read, as after an end of etcd, it says so and ends.
     if (!news) return watched_->hang_up();
-    is_torn_ = is_torn_ || news->has_ended;
+    if (news->has_ended) doubt(Doubt::torn);
     mirror_.hear(*news);
     is_news = is_news || !news->changes.empty();
   }
   input_.erase(0, done);
-  if (is_torn_ || input_.size() > kLongestNews) watched_->hang_up();
-  if (is_news || is_torn_) rung_();
+  const bool is_torn = doubt_ == Doubt::torn;
+  if (is_torn || input_.size() > kLongestNews) watched_->hang_up();
+  if (is_news || is_torn) rung_();
 }
 
 }  // namespace berth::lab_queue

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -35,7 +36,7 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   const LabMirror& now() const { return mirror_; }
   /// A change that was made is in now() at once. If a change could not be made, its conditions no
   /// longer hold: then all keys are read again.
-  net::Task<Result<ChangeAnswer>> change(StoreChange wanted);
+  net::Task<Result<ChangeAnswer>> change(LabChange wanted);
   net::Task<Result<std::string>> ask(std::string path, std::string body,
                                      std::chrono::milliseconds patience = kStorePatience);
   /// Tells the newest revision of the store, which a silent watch may not know.
@@ -48,12 +49,20 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   const http::Peer& member() const { return client_.member(); }
 
  private:
+  /// Of what the mirror has. Each is worse than the one before.
+  enum class Doubt {
+    none,
+    reached_late,   ///< the store, or its watch, was not reached for a moment
+    missed_change,  ///< the watch has not told what it should have
+    torn,           ///< all keys have to be read again
+  };
   /// Asks which store it is, and for its newest revision.
   struct Found {
     std::string mark;
     std::uint64_t revision = 0;
   };
 
+  void doubt(Doubt doubt) { doubt_ = std::max(doubt_, doubt); }
   static net::Task<> watch(std::shared_ptr<StoreReading> self);
   void hear(std::string_view text);
   void begin_watch_anew();
@@ -67,10 +76,8 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   std::shared_ptr<net::ClientSharing> sharing_;
   StoreClient client_;
   LabMirror mirror_;
-  bool is_torn_ = false;        ///< all keys have to be read again
-  bool is_in_doubt_ = false;    ///< the store, or its watch, was not reached for a moment
+  Doubt doubt_ = Doubt::none;
   StoredRange pages_;           ///< the pages that were read so far
-  bool has_missed_ = false;     ///< the watch has not told what it should have
   std::uint64_t expected_ = 0;  ///< the newest revision of the store that was told last
   std::unique_ptr<net::Client> watched_;
   bool is_watch_to_begin_anew_ = false;  ///< the end of the watch is expected

@@ -39,7 +39,7 @@ Version version_of(std::string_view text) {
 
 /// Whether it would be made is asked before etcd looks at the condition, which cannot hold.
 std::string impossible_write(std::string_view key) {
-  StoreChange change;
+  LabChange change;
   change.conditions = {{std::string(key), ~std::uint64_t{0} >> 2U}};
   change.puts.push_back({std::string(key), ""});
   return store_change_json(change);

@@ -29,14 +29,11 @@ LabChange put_ticket(const QueueEntry& place, std::uint64_t order) {
 
 LabChange put_start(const QueueEntry& place, const LabStart& start, std::uint64_t order,
                     const LabCopy& store) {
-  LabChange put{.conditions = {{ticket_key(place), order}, {start_key(place), 0}},
-                .puts = {{start_key(place), start}},
-                .removed = {ticket_key(place)}};
+  LabChange put = put_start_again(place, start, order, place.kept.most.has_value());
   if (!place.kept.most) return put;
   // An agent on another machine may start one of the same user at this moment.
   const std::uint64_t seen = store.revisions(user_key(place)).changed;
   put.conditions.push_back({user_key(place), seen, StoreCondition::Of::changed});
-  put.puts.push_back({user_key(place), place.kept.id});
   return put;
 }
 

@@ -34,11 +34,12 @@ struct StoreCondition {
   bool operator==(const StoreCondition&) const = default;
 };
 
-/// A change of the queue, all or nothing: what to put and remove if every condition holds.
+/// A change of the store, all or nothing: what to put and remove if every condition holds.
 struct LabChange {
   struct Put {
     std::string key;
     std::variant<LabTicket, LabStart, std::string> value;
+    std::string lease{};  ///< the id of its lease of etcd, "" for none
   };
 
   std::vector<StoreCondition> conditions{};

@@ -102,6 +102,11 @@ struct QueueEntry {
   bool has_lost(const LabStart& start, std::int64_t pid) const;
   /// Whether it is to let this host go.
   bool is_closing(std::string_view host) const;
+
+  /// Whether it is known which limits apply. A request that runs needs none.
+  bool is_ready() const;
+  /// When it is told that the name service is late. nullopt: it is not, or that was told.
+  std::optional<Moment> names_late() const;
 };
 
 /// How long the lab queue waits for requests that may join a host and do not: somebody has stopped

@@ -57,8 +57,6 @@ struct Registers {
 struct Reads {};
 /// To write a request as it should be.
 struct Settles {
-  std::deque<ClientId> rest{};  ///< those that come next
-  ClientId now = 0;
   /// The host on which a start is written, or given back.
   struct Puts {};
   struct Starts {
@@ -67,7 +65,11 @@ struct Settles {
   struct TakesBack {
     std::string host;
   };
-  std::variant<Puts, Starts, TakesBack> what{};
+  using Purpose = std::variant<Puts, Starts, TakesBack>;
+
+  std::deque<ClientId> rest{};  ///< those that come next
+  ClientId now = 0;
+  Purpose purpose{};
 };
 using Round = std::variant<Rests, Appears, Removes, Registers, Reads, Settles>;
 

@@ -29,8 +29,8 @@ using lab_queue::kLabAlive;
 using lab_queue::kLabStarts;
 using lab_queue::kLabTickets;
 using lab_queue::kLabUsers;
+using lab_queue::LabChange;
 using lab_queue::LabMirror;
-using lab_queue::StoreChange;
 using lab_queue::StoreCondition;
 using lab_queue::StoredRange;
 using lab_queue::StoredValue;
@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kBob = 1001;
 /// What etcd has, and how it makes changes.
 class Etcd {
  public:
-  bool make(const StoreChange& change) {
+  bool make(const LabChange& change) {
     for (const StoreCondition& each : change.conditions) {
       const auto found = keys_.find(each.key);
       const std::uint64_t there =
@@ -54,20 +54,20 @@ class Etcd {
     ++revision;
     if (before) before(change);
     for (const std::string& key : change.removed) keys_.erase(key);
-    for (const StoreChange::Put& each : change.puts) {
+    for (const LabChange::Put& each : change.puts) {
       const auto [found, is_new] = keys_.try_emplace(each.key);
-      found->second = {each.key, each.value, is_new ? revision : found->second.created, revision};
+      found->second = {each.key, stored_text(each), is_new ? revision : found->second.created, revision};
       if (!each.lease.empty()) leased.insert(each.key);
     }
     return true;
   }
   void put(std::string_view folder, const std::string& name, const std::string& value) {
-    StoreChange change;
+    LabChange change;
     change.puts.push_back({key_of(folder, name), value});
     make(change);
   }
   void remove(std::string_view folder, const std::string& name) {
-    StoreChange change;
+    LabChange change;
     change.removed = {key_of(folder, name)};
     make(change);
   }
@@ -102,7 +102,7 @@ class Etcd {
   std::uint64_t revision = 1;
   std::set<std::string> leased{};
   std::map<std::string, StoredValue> keys_{};
-  std::function<void(const StoreChange&)> before{};  ///< what is checked of a change that is made
+  std::function<void(const LabChange&)> before{};  ///< what is checked of a change that is made
 };
 
 /// How etcd answers.
@@ -210,7 +210,7 @@ class Desk {
   LabMirror mirror{};
   Moment rests_until{};
   std::optional<Action> question{};
-  std::optional<StoreChange> late{};
+  std::optional<LabChange> late{};
   std::size_t reads = 0;
   WeekMinute hour{};
   bool knows_names = true;
@@ -247,7 +247,7 @@ class Desk {
 
   What answer(const Appear&) {
     if (way == Way::is_silent) return NotAnswered{"no answer"};
-    StoreChange change;
+    LabChange change;
     change.puts.push_back({key_of(kLabAlive, name), "1.0", "lease"});
     etcd_.make(change);
     mirror.made_here(change, etcd_.revision);
@@ -255,7 +255,7 @@ class Desk {
     return IsPresent{now + 10s};
   }
   What answer(const Change& asked) {
-    const StoreChange change = store_change_of(asked.change);
+    const LabChange& change = asked.change;
     if (way == Way::is_silent) {
       if (!change.conditions.empty()) late = change;
       late_until_ = now + 10s;

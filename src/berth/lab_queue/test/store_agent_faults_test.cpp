@@ -38,7 +38,7 @@ TEST_CASE("a ticket that is written late, after its request has ended, does not 
   const ClientId one = desk.waits("gpu1");
   desk.ends(one);
   desk.passes(3s);
-  StoreChange ticket;
+  LabChange ticket;
   ticket.conditions = {{key_of(kLabTickets, desk.id_of(one)), 0}};
   ticket.puts.push_back({key_of(kLabTickets, desk.id_of(one)), ticket_of("desk1", "gpu1", kAlice)});
   desk.way = Way::answers;

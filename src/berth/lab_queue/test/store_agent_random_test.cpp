@@ -15,7 +15,7 @@ namespace {
 class AnyLab {
  public:
   void go() {
-    etcd_.before = [this](const StoreChange& change) { look_at(change); };
+    etcd_.before = [this](const LabChange& change) { look_at(change); };
     const int kind = below(4);
     Desk desk(etcd_, [kind](Settings& settings) {
       if (kind == 1) fairly(settings);
@@ -217,16 +217,17 @@ class AnyLab {
   }
 
   /// Each change as it is made: before it, etcd has what it had.
-  void look_at(const StoreChange& change) {
-    for (const StoreChange::Put& each : change.puts) {
+  void look_at(const LabChange& change) {
+    for (const LabChange::Put& each : change.puts) {
       if (const auto id = name_in(kLabStarts, each.key)) {
         if (id->find("desk1-") != 0) continue;
         RC_ASSERT(!etcd_.keys_.contains(each.key));
-        claims_[*id] = lab_queue::read_lab_start(each.value).host;
-        look_at_number(*id, lab_queue::read_lab_start(each.value).fair_number);
+        const LabStart start = lab_queue::read_lab_start(stored_text(each));
+        claims_[*id] = start.host;
+        look_at_number(*id, start.fair_number);
       }
       if (const auto id = name_in(kLabTickets, each.key)) {
-        const auto ticket = lab_queue::read_lab_ticket(*id, {each.key, each.value, 1, 1});
+        const auto ticket = lab_queue::read_lab_ticket(*id, {each.key, stored_text(each), 1, 1});
         if (id->find("desk1-") != 0 || !ticket) continue;
         // No place beside a start.
         const std::string start = key_of(kLabStarts, *id);
@@ -238,7 +239,7 @@ class AnyLab {
     for (const std::string& key : change.removed) look_at_removal(key, change);
   }
 
-  void look_at_removal(const std::string& key, const StoreChange& change) {
+  void look_at_removal(const std::string& key, const LabChange& change) {
     const auto ticket = name_in(kLabTickets, key);
     const auto start = name_in(kLabStarts, key);
     // What is removed without a condition is nobody's who lives.
