@@ -45,7 +45,7 @@ void LabMirror::read(const StoredRange& all) {
   is_current_at(all.revision);
 }
 
-void LabMirror::hear(const StoreNews& news) {
+void LabMirror::hear(const EtcdNews& news) {
   if (!is_whole()) return;
   for (const auto& [value, removed] : news.changes) {
     // A watch that began before all keys were read also reports older changes.

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 
 Client* AgentDeeds::client(ClientId id) const {
   const auto found = state.clients.find(id);
@@ -48,4 +48,4 @@ void AgentDeeds::forget(ClientId id, bool with_place) {
   state.again = true;
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "berth/lab_queue/model/store_agent.h"
+#include "berth/lab_queue/model/lab_agent.h"
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 
 /// The facts of a step, and the deeds so far: what any rule of the agent does with a client.
 struct AgentDeeds {
@@ -33,4 +33,4 @@ struct AgentDeeds {
   void forget(ClientId id, bool with_place);
 };
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

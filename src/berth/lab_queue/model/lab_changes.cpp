@@ -1,12 +1,12 @@
 #include "berth/lab_queue/model/lab_changes.h"
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 namespace {
 
 using lab_queue::key_of;
 using lab_queue::LabChange;
+using lab_queue::LabCondition;
 using lab_queue::LabCopy;
-using lab_queue::StoreCondition;
 
 std::string ticket_key(const QueueEntry& place) {
   return key_of(lab_queue::kLabTickets, place.kept.id);
@@ -33,7 +33,7 @@ LabChange put_start(const QueueEntry& place, const LabStart& start, std::uint64_
   if (!place.kept.most) return put;
   // An agent on another machine may start one of the same user at this moment.
   const std::uint64_t seen = store.revisions(user_key(place)).changed;
-  put.conditions.push_back({user_key(place), seen, StoreCondition::Of::changed});
+  put.conditions.push_back({user_key(place), seen, LabCondition::Of::changed});
   return put;
 }
 
@@ -56,4 +56,4 @@ LabChange remove_all(const std::string& id) {
   return {.removed = {key_of(lab_queue::kLabTickets, id), key_of(lab_queue::kLabStarts, id)}};
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

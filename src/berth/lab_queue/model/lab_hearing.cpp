@@ -7,7 +7,7 @@
 #include "berth/lab_queue/model/lab_telling.h"
 #include "berth/lab_queue/model/lab_words.h"
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 namespace {
 
 /// A rule for each kind of words.
@@ -96,4 +96,4 @@ void hear(AgentDeeds& deeds, ClientId id, std::string_view line) {
   std::visit([&](const auto& words) { HearingRules(deeds, id).hear(words); }, words_in(line));
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

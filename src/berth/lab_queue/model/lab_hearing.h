@@ -4,10 +4,10 @@
 
 #include "berth/lab_queue/model/agent_deeds.h"
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 
 /// Takes a line of a client, which asks for something or answers. REQUIRES: the client has not
 /// ended.
 void hear(AgentDeeds& deeds, ClientId id, std::string_view line);
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

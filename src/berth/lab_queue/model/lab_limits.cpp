@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <variant>
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 namespace {
 
 /// nullopt: it is not known which apply, or none do.
@@ -34,4 +34,4 @@ std::optional<std::string> why_over(const QueueEntry& place, const Settings& set
   return over_lab_limit(*limits, place.kept.gpus, held, taken - std::min(taken, held));
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

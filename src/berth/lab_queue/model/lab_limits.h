@@ -7,7 +7,7 @@
 #include "berth/lab_queue/model/agent_deeds.h"
 
 // What the limits of a user over the lab say of a request at this hour.
-namespace berth::store_agent {
+namespace berth::lab_agent {
 
 /// Says in the ticket of this client what its user may have, and ends a request that may never
 /// start.
@@ -18,4 +18,4 @@ void limit(AgentDeeds& deeds, ClientId id);
 std::optional<std::string> why_over(const QueueEntry& place, const Settings& settings, const Given& given,
                                     const GpusByUser& has, std::uint64_t taken);
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

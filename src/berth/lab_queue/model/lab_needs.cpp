@@ -6,7 +6,7 @@
 #include "berth/lab_queue/model/lab_changes.h"
 #include "berth/lab_queue/model/lab_limits.h"
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 namespace {
 
 Need yes(QueueEntry& place, const std::string& host) {
@@ -112,4 +112,4 @@ Need need_after(QueueEntry& place, const Settles::Purpose& made) {
   return Nothing{};
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

@@ -3,12 +3,12 @@
 #include <string>
 #include <variant>
 
+#include "berth/lab_queue/model/lab_agent.h"
 #include "berth/lab_queue/model/lab_copy.h"
-#include "berth/lab_queue/model/store_agent.h"
 
 // What a request needs, so that the store has it as it should be and the request knows: its place,
 // its one start, and the end of a start that it has lost.
-namespace berth::store_agent {
+namespace berth::lab_agent {
 
 /// All is as it should be, or comes with a later round.
 struct Nothing {};
@@ -37,4 +37,4 @@ Need need_of(Client& one, const Settings& settings, const Given& given);
 /// After this was made for it.
 Need need_after(QueueEntry& place, const Settles::Purpose& made);
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

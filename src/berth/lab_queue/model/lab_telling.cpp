@@ -10,7 +10,7 @@
 #include "berth/lab_queue/model/lab_limits.h"
 #include "berth/lab_queue/model/lab_words.h"
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 namespace {
 
 using namespace std::chrono_literals;
@@ -164,4 +164,4 @@ Moment next_show(const Board& board, Moment now) {
   return *board.shown_at + (board.has_news ? kBetweenShows : kWithoutNews);
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

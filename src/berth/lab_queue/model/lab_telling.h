@@ -5,7 +5,7 @@
 #include "berth/lab_queue/model/agent_deeds.h"
 
 // What clients are told: requests, of their way through the queue; people who look, of all of it.
-namespace berth::store_agent {
+namespace berth::lab_agent {
 
 /// Tells each request which hosts it may join, or which limit holds it back, and its position.
 void tell_openings(AgentDeeds& deeds);
@@ -22,4 +22,4 @@ void report(AgentDeeds& deeds);
 /// When the queue is shown to people who did not ask for it.
 Moment next_show(const Board& board, Moment now);
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

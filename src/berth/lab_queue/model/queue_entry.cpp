@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 namespace {
 
 using namespace std::chrono_literals;
@@ -104,4 +104,4 @@ std::optional<Moment> JoinPatience::next(const QueueEntry& place) const {
   return next;
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

@@ -13,8 +13,8 @@
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/verdict/limits.h"
 
-// The place of one request in the lab queue, as the agent of its machine (store_agent.h) knows it.
-namespace berth::store_agent {
+// The place of one request in the lab queue, as the agent of its machine (lab_agent.h) knows it.
+namespace berth::lab_agent {
 
 /// Of a clock that nobody can set.
 using Moment = std::chrono::nanoseconds;
@@ -133,4 +133,4 @@ class JoinPatience {
   ByUser late_{};
 };
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

@@ -13,16 +13,16 @@
 #include <utility>
 #include <vector>
 
+#include "berth/lab_queue/etcd_messages.h"
 #include "berth/lab_queue/lab_mirror.h"
-#include "berth/lab_queue/lab_store.h"
+#include "berth/lab_queue/model/lab_agent.h"
 #include "berth/lab_queue/model/lab_words.h"
-#include "berth/lab_queue/model/store_agent.h"
 
 // An agent, its requests and its etcd, without a process.
-namespace berth::store_agent_test {
+namespace berth::lab_agent_test {
 
-using namespace store_agent;
-using store_agent::Moment;
+using namespace lab_agent;
+using lab_agent::Moment;
 using namespace std::chrono_literals;
 using lab_queue::key_of;
 using lab_queue::kLabAlive;
@@ -30,8 +30,8 @@ using lab_queue::kLabStarts;
 using lab_queue::kLabTickets;
 using lab_queue::kLabUsers;
 using lab_queue::LabChange;
+using lab_queue::LabCondition;
 using lab_queue::LabMirror;
-using lab_queue::StoreCondition;
 using lab_queue::StoredRange;
 using lab_queue::StoredValue;
 using Words = std::vector<std::string>;
@@ -43,12 +43,12 @@ inline constexpr std::uint32_t kBob = 1001;
 class Etcd {
  public:
   bool make(const LabChange& change) {
-    for (const StoreCondition& each : change.conditions) {
+    for (const LabCondition& each : change.conditions) {
       const auto found = keys_.find(each.key);
       const std::uint64_t there =
           found == keys_.end()
               ? 0
-              : (each.of == StoreCondition::Of::created ? found->second.created : found->second.changed);
+              : (each.of == LabCondition::Of::created ? found->second.created : found->second.changed);
       if (there != each.revision) return false;
     }
     ++revision;
@@ -222,7 +222,7 @@ class Desk {
       mirror.read(etcd_.all());
       has_news_ = true;
     }
-    const store_agent::Given given{
+    const lab_agent::Given given{
         .now = now, .hour = hour, .store = mirror, .is_unread = !mirror.is_whole(), .url = "http://etcd"};
     std::vector<Action> actions = next(state, given, what);
     for (const Action& each : actions) {
@@ -332,4 +332,4 @@ inline std::string start_of(const std::string& host, std::int64_t pid, std::uint
   return lab_queue::lab_start_json({.host = host, .pid = pid, .uid = uid, .gpus = 1});
 }
 
-}  // namespace berth::store_agent_test
+}  // namespace berth::lab_agent_test

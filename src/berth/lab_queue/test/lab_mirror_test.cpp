@@ -21,8 +21,8 @@ std::string start_of(std::int64_t pid, std::uint32_t uid = 1000, unsigned gpus =
   return lab_start_json({.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .fair_number = pid});
 }
 
-StoreNews news_of(std::vector<StoreNews::Change> changes) {
-  StoreNews news;
+EtcdNews news_of(std::vector<EtcdNews::Change> changes) {
+  EtcdNews news;
   news.changes = std::move(changes);
   return news;
 }
@@ -119,8 +119,8 @@ TEST_CASE("what is told late takes nothing back") {
 TEST_CASE("a mirror that was told late, and makes changes of its own, has in the end what the store has") {
   CHECK(rc::check([](const std::vector<std::uint8_t>& acts) {
     std::map<std::string, StoredValue> store;
-    std::vector<StoreNews::Change> history;  // what the watch tells, in its order
-    std::vector<bool> was_known;             // by made_here, of each of them
+    std::vector<EtcdNews::Change> history;  // what the watch tells, in its order
+    std::vector<bool> was_known;            // by made_here, of each of them
     std::uint64_t revision = 1;
     LabMirror mirror;
     std::size_t told = 0;

@@ -1,4 +1,4 @@
-#include "berth/lab_queue/model/store_agent.h"
+#include "berth/lab_queue/model/lab_agent.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@
 #include "berth/lab_queue/model/lab_needs.h"
 #include "berth/lab_queue/model/lab_telling.h"
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 namespace {
 
 using namespace std::chrono_literals;
@@ -284,4 +284,4 @@ std::vector<Action> next(State& state, const Given& given, const What& what) {
   return RoundRules(state, given).step(what);
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

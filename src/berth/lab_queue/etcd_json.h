@@ -23,7 +23,7 @@ std::uint64_t number_at(const view::Json& object, std::string_view key);
 
 /// The answer as an object. Error: `failure`, where it is no answer of etcd, or with the error that
 /// it tells.
-Result<view::Json> store_answer(std::string_view json);
+Result<view::Json> etcd_answer(std::string_view json);
 std::unexpected<Error> is_not_etcd();
 /// The error that the answer tells. "": it tells none.
 std::string error_told(std::string_view json);

@@ -1,10 +1,10 @@
-#include "berth/lab_queue/model/store_agent.h"
+#include "berth/lab_queue/model/lab_agent.h"
 
 #include <doctest/doctest.h>
 
 #include "berth/lab_queue/test/agent_desk.h"
 
-namespace berth::store_agent_test::store_agent_faults_test {
+namespace berth::lab_agent_test::lab_agent_faults_test {
 
 // --- a store that fails
 
@@ -129,4 +129,4 @@ TEST_CASE("an answer that the shell has lost is taken for none, and asked for ag
   CHECK(is_told(desk.passes(2s), "1: yes gpu1"));
 }
 
-}  // namespace berth::store_agent_test::store_agent_faults_test
+}  // namespace berth::lab_agent_test::lab_agent_faults_test

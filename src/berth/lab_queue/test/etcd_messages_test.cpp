@@ -1,9 +1,9 @@
-#include "berth/lab_queue/lab_store.h"
+#include "berth/lab_queue/etcd_messages.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-namespace berth::lab_queue::lab_store_test {
+namespace berth::lab_queue::etcd_messages_test {
 namespace {
 
 TEST_CASE("a question to etcd has keys in base64 and numbers as texts") {
@@ -13,13 +13,12 @@ TEST_CASE("a question to etcd has keys in base64 and numbers as texts") {
         R"({"key":"L2JlcnRoLzEvYQ==","range_end":"L2JlcnRoLzEw","limit":"9","revision":"7"})");
   CHECK(lease_grant_json(30) == R"({"TTL":"30"})");
   CHECK(lease_renewal_json("7587862094320000011") == R"({"ID":"7587862094320000011"})");
-  CHECK(
-      store_change_json({.conditions = {{"a", 8, StoreCondition::Of::changed}}, .puts = {}, .removed = {}}) ==
-      R"({"compare":[{"key":"YQ==","target":"MOD","result":"EQUAL","mod_revision":"8"}],)"
-      R"("success":[]})");
-  CHECK(store_change_json({.conditions = {{"a", 0}, {"ab", 9'007'199'254'740'993}},
-                           .puts = {{"k", "v", "12"}},
-                           .removed = {"abc"}}) ==
+  CHECK(etcd_change_json({.conditions = {{"a", 8, LabCondition::Of::changed}}, .puts = {}, .removed = {}}) ==
+        R"({"compare":[{"key":"YQ==","target":"MOD","result":"EQUAL","mod_revision":"8"}],)"
+        R"("success":[]})");
+  CHECK(etcd_change_json({.conditions = {{"a", 0}, {"ab", 9'007'199'254'740'993}},
+                          .puts = {{"k", "v", "12"}},
+                          .removed = {"abc"}}) ==
         R"({"compare":[{"key":"YQ==","target":"CREATE","result":"EQUAL","create_revision":"0"},)"
         R"({"key":"YWI=","target":"CREATE","result":"EQUAL","create_revision":"9007199254740993"}],)"
         R"("success":[{"request_put":{"key":"aw==","value":"dg==","lease":"12"}},)"
@@ -48,17 +47,17 @@ TEST_CASE("what etcd answers is read") {
   REQUIRE(renewed);
   CHECK(renewed->id == "12");
   CHECK(renewed->revision == 7);
-  CHECK(read_store_version(R"({"etcdserver":"3.4.23","etcdcluster":"3.4.0"})") == "3.4.23");
+  CHECK(read_etcd_version(R"({"etcdserver":"3.4.23","etcdcluster":"3.4.0"})") == "3.4.23");
 }
 
 TEST_CASE("a line of a watch is read") {
   CHECK(changes_with_prefix_json("/berth/1/", 12) ==
         R"({"create_request":{"key":"L2JlcnRoLzEv","range_end":"L2JlcnRoLzEw","start_revision":"12"}})");
-  const auto begun = read_store_news(R"({"result":{"header":{"revision":"7"},"created":true}})");
+  const auto begun = read_etcd_news(R"({"result":{"header":{"revision":"7"},"created":true}})");
   REQUIRE(begun);
   CHECK(begun->changes.empty());
   CHECK(!begun->has_ended);
-  const auto news = read_store_news(
+  const auto news = read_etcd_news(
       R"({"result":{"header":{},"events":[{"kv":{"key":"YQ==","create_revision":"3","mod_revision":"9",)"
       R"("value":"AAEC"}},{"type":"DELETE","kv":{"key":"YQ==","mod_revision":"10"}}]}})");
   REQUIRE(news);
@@ -67,12 +66,12 @@ TEST_CASE("a line of a watch is read") {
   CHECK(!news->changes[0].removed);
   CHECK(news->changes[1].value == StoredValue{"a", "", 0, 10});
   CHECK(news->changes[1].removed);
-  CHECK(read_store_news(R"({"result":{"canceled":true,"compact_revision":"5"}})")->has_ended);
+  CHECK(read_etcd_news(R"({"result":{"canceled":true,"compact_revision":"5"}})")->has_ended);
   for (const char* none :
        {"", "{}", R"({"result":7})", R"({"result":{"events":7}})", R"({"result":{"events":[7]}})",
         R"({"result":{"events":[{"kv":{"key":"YQ==","mod_revision":"1"}}]}})"})
-    CHECK_FALSE(read_store_news(none));
-  CHECK(read_store_news(R"({"error":{"code":7,"message":"permission denied"}})").error().message ==
+    CHECK_FALSE(read_etcd_news(none));
+  CHECK(read_etcd_news(R"({"error":{"code":7,"message":"permission denied"}})").error().message ==
         "etcd says: permission denied");
 }
 
@@ -112,7 +111,7 @@ TEST_CASE("an answer that is none is an error") {
 }
 
 TEST_CASE("what another agent has let etcd forget is forgotten") {
-  CHECK(store_compaction_json(7) == R"({"revision":"7"})");
+  CHECK(etcd_compaction_json(7) == R"({"revision":"7"})");
   CHECK(forgetting_fault(R"({"header":{"revision":"9"}})").empty());
   CHECK(forgetting_fault(R"({"error":"etcdserver: mvcc: required revision has been compacted","code":11})")
             .empty());
@@ -124,11 +123,11 @@ TEST_CASE("what another agent has let etcd forget is forgotten") {
 }
 
 TEST_CASE("a token is one word, and what refuses one says so") {
-  CHECK(store_login_json("berth", "a \"b\"") == R"({"name":"berth","password":"a \"b\""})");
-  CHECK(read_store_login(R"({"header":{},"token":"abc.12"})") == "abc.12");
+  CHECK(etcd_login_json("berth", "a \"b\"") == R"({"name":"berth","password":"a \"b\""})");
+  CHECK(read_etcd_login(R"({"header":{},"token":"abc.12"})") == "abc.12");
   for (const char* none : {"", "{}", R"({"token":""})", R"({"token":"a\r\nHost: b"})", R"({"token":7})"})
-    CHECK_FALSE(read_store_login(none));
-  const auto wrong = read_store_login(R"({"error":"etcdserver: authentication failed","code":3})");
+    CHECK_FALSE(read_etcd_login(none));
+  const auto wrong = read_etcd_login(R"({"error":"etcdserver: authentication failed","code":3})");
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message == "etcd says: etcdserver: authentication failed");
   CHECK(refuses_token(R"({"error":"etcdserver: invalid auth token","code":16})"));
@@ -192,4 +191,4 @@ TEST_CASE("a start is read as it was written, and what is none names no host") {
 }
 
 }  // namespace
-}  // namespace berth::lab_queue::lab_store_test
+}  // namespace berth::lab_queue::etcd_messages_test

@@ -1,4 +1,4 @@
-#include "berth/lab_queue/store_json.h"
+#include "berth/lab_queue/etcd_json.h"
 
 #include <charconv>
 
@@ -55,7 +55,7 @@ std::unexpected<Error> is_not_etcd() {
   return fail(ErrorCode::failure, "what it answers is not etcd's");
 }
 
-Result<view::Json> store_answer(std::string_view json) {
+Result<view::Json> etcd_answer(std::string_view json) {
   if (view::shape_of(json).levels > kDeepestOfStore) return is_not_etcd();
   view::Json parsed = view::Json::parse(json, nullptr, false);
   if (!parsed.is_object()) return is_not_etcd();
@@ -65,7 +65,7 @@ Result<view::Json> store_answer(std::string_view json) {
 }
 
 std::string error_told(std::string_view json) {
-  const auto answer = store_answer(json);
+  const auto answer = etcd_answer(json);
   return answer ? "" : answer.error().message;
 }
 

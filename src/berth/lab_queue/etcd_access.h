@@ -13,7 +13,7 @@
 namespace berth::lab_queue {
 
 /// Where the store of the lab is, and where the requests on this machine reach its agent.
-struct StoreAccess {
+struct EtcdAccess {
   std::vector<http::Peer> members;  ///< of one etcd; the agent may ask any of them
   std::string socket;
   std::string name;                     ///< of this machine in the store
@@ -22,11 +22,11 @@ struct StoreAccess {
   QueueOrder order = QueueOrder::fifo;  ///< of those who ask on this machine, as its site file says
   SiteLimits limits{};                  ///< of those who ask on this machine, as its site file says
 
-  bool operator==(const StoreAccess&) const = default;
+  bool operator==(const EtcdAccess&) const = default;
 };
 
 /// nullopt: the settings name no store. Error: `usage`, with what is wrong and what to do.
-Result<std::optional<StoreAccess>> store_access(const http::StoreSettings& settings,
-                                                const std::string& hostname);
+Result<std::optional<EtcdAccess>> etcd_access(const http::StoreSettings& settings,
+                                              const std::string& hostname);
 
 }  // namespace berth::lab_queue

@@ -32,9 +32,9 @@ std::string page_json(std::string_view prefix, std::string_view from, std::size_
 std::string changed_since_json(std::string_view prefix, std::uint64_t revision);
 /// For a watch: what changes there from this revision on.
 std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revision);
-std::string store_change_json(const LabChange& change);
+std::string etcd_change_json(const LabChange& change);
 /// Asks etcd to forget what was before the revision.
-std::string store_compaction_json(std::uint64_t revision);
+std::string etcd_compaction_json(std::uint64_t revision);
 /// Why etcd has not forgotten it. "": it has, or had before.
 std::string forgetting_fault(std::string_view json);
 std::string lease_grant_json(std::int64_t ttl_s);
@@ -49,7 +49,7 @@ struct StoredRange {
 };
 Result<StoredRange> read_stored(std::string_view json);
 /// One line of a watch.
-struct StoreNews {
+struct EtcdNews {
   struct Change {
     StoredValue value;  ///< if it was removed, only key and revision
     bool removed = false;
@@ -57,23 +57,23 @@ struct StoreNews {
   std::vector<Change> changes{};
   bool has_ended = false;  ///< etcd has ended the watch, because it no longer has changes from so far back
 };
-Result<StoreNews> read_store_news(std::string_view json);
+Result<EtcdNews> read_etcd_news(std::string_view json);
 struct ChangeAnswer {
   bool made = false;
   std::uint64_t revision = 0;  ///< of the store, including the change
 };
 Result<ChangeAnswer> read_change_answer(std::string_view json);
-struct StoreLease {
+struct EtcdLease {
   std::string id;
   std::int64_t ttl_s = 0;      ///< 0: the lease has ended
   std::uint64_t revision = 0;  ///< of the whole store when the lease was renewed
 };
-Result<StoreLease> read_granted_lease(std::string_view json);
-Result<StoreLease> read_renewed_lease(std::string_view json);
-Result<std::string> read_store_version(std::string_view json);
-std::string store_login_json(std::string_view user, std::string_view password);
+Result<EtcdLease> read_granted_lease(std::string_view json);
+Result<EtcdLease> read_renewed_lease(std::string_view json);
+Result<std::string> read_etcd_version(std::string_view json);
+std::string etcd_login_json(std::string_view user, std::string_view password);
 /// The token. Error: `failure`, in etcd's words.
-Result<std::string> read_store_login(std::string_view json);
+Result<std::string> read_etcd_login(std::string_view json);
 /// Whether etcd says that the token of the question is not valid, or no longer valid.
 bool refuses_token(std::string_view json);
 /// Whether etcd says that who asks has to be a user of it.

@@ -1,5 +1,5 @@
 // As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
-#include "berth/lab_queue/store_heartbeat.h"
+#include "berth/lab_queue/etcd_heartbeat.h"
 
 #include <utility>
 
@@ -7,7 +7,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/version.h"
-#include "berth/lab_queue/lab_store.h"
+#include "berth/lab_queue/etcd_messages.h"
 
 namespace berth::lab_queue {
 namespace {
@@ -19,7 +19,7 @@ constexpr auto kRenewal = 10s;
 
 }  // namespace
 
-net::Task<Result<StoreHeartbeat::Instant>> StoreHeartbeat::renew() {
+net::Task<Result<EtcdHeartbeat::Instant>> EtcdHeartbeat::renew() {
   const Instant now = std::chrono::steady_clock::now();
   if (!lease_.empty()) {
     std::string path = "/v3/lease/keepalive";
@@ -46,11 +46,11 @@ net::Task<Result<StoreHeartbeat::Instant>> StoreHeartbeat::renew() {
 }
 
 /// The past revisions that etcd keeps would fill its space.
-net::Task<Result<void>> StoreHeartbeat::let_forget(Instant now) {
+net::Task<Result<void>> EtcdHeartbeat::let_forget(Instant now) {
   const auto revision = compaction_.due(now);
   if (!revision) co_return Result<void>();
   std::string path = "/v3/kv/compaction";
-  std::string body = store_compaction_json(*revision);
+  std::string body = etcd_compaction_json(*revision);
   BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
   // Each agent says so, and the first one is obeyed.
   const std::string fault = forgetting_fault(answer);

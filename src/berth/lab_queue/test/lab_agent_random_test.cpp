@@ -1,11 +1,11 @@
-#include "berth/lab_queue/model/store_agent.h"
+#include "berth/lab_queue/model/lab_agent.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
 #include "berth/lab_queue/test/agent_desk.h"
 
-namespace berth::store_agent_test::store_agent_random_test {
+namespace berth::lab_agent_test::lab_agent_random_test {
 
 namespace {
 
@@ -342,4 +342,4 @@ TEST_CASE(
   CHECK(rc::check("any lab", [] { AnyLab().go(); }));
 }
 
-}  // namespace berth::store_agent_test::store_agent_random_test
+}  // namespace berth::lab_agent_test::lab_agent_random_test

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "berth/base/error.h"
+#include "berth/lab_queue/etcd_access.h"
+#include "berth/lab_queue/etcd_client.h"
+#include "berth/lab_queue/etcd_messages.h"
 #include "berth/lab_queue/lab_mirror.h"
-#include "berth/lab_queue/lab_store.h"
-#include "berth/lab_queue/store_access.h"
-#include "berth/lab_queue/store_client.h"
 #include "berth/net/client.h"
 
 namespace berth::lab_queue {
@@ -19,10 +19,10 @@ namespace berth::lab_queue {
 /// Knows what is in the store: it has read all keys once, and a watch of etcd tells it each change.
 /// A watch can stop reporting without an error. So this also asks, now and then, whether it has
 /// missed a change.
-class StoreReading : public std::enable_shared_from_this<StoreReading> {
+class EtcdReading : public std::enable_shared_from_this<EtcdReading> {
  public:
   /// `rung` is called when there is news.
-  StoreReading(asio::io_context& loop, const StoreAccess& access, std::function<void()> rung);
+  EtcdReading(asio::io_context& loop, const EtcdAccess& access, std::function<void()> rung);
 
   /// Starts, for as long as the loop runs. To be called once.
   void start();
@@ -38,7 +38,7 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   /// longer hold: then all keys are read again.
   net::Task<Result<ChangeAnswer>> change(LabChange wanted);
   net::Task<Result<std::string>> ask(std::string path, std::string body,
-                                     std::chrono::milliseconds patience = kStorePatience);
+                                     std::chrono::milliseconds patience = kEtcdPatience);
   /// Tells the newest revision of the store, which a silent watch may not know.
   void is_at(std::uint64_t revision);
 
@@ -63,10 +63,10 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   };
 
   void doubt(Doubt doubt) { doubt_ = std::max(doubt_, doubt); }
-  static net::Task<> watch(std::shared_ptr<StoreReading> self);
+  static net::Task<> watch(std::shared_ptr<EtcdReading> self);
   void hear(std::string_view text);
   void begin_watch_anew();
-  net::Task<Result<StoredRange>> read(std::string body, std::chrono::milliseconds patience = kStorePatience);
+  net::Task<Result<StoredRange>> read(std::string body, std::chrono::milliseconds patience = kEtcdPatience);
   net::Task<Result<Found>> find_store();
   net::Task<Result<bool>> read_page();
   net::Task<Result<bool>> look_for_missed();
@@ -74,7 +74,7 @@ class StoreReading : public std::enable_shared_from_this<StoreReading> {
   asio::io_context& loop_;
   std::function<void()> rung_;
   std::shared_ptr<net::ClientSharing> sharing_;
-  StoreClient client_;
+  EtcdClient client_;
   LabMirror mirror_;
   Doubt doubt_ = Doubt::none;
   StoredRange pages_;           ///< the pages that were read so far

@@ -1,8 +1,8 @@
-#include "berth/lab_queue/store_visit.h"
+#include "berth/lab_queue/etcd_visit.h"
 
 #include <doctest/doctest.h>
 
-namespace berth::lab_queue::store_visit_test {
+namespace berth::lab_queue::etcd_visit_test {
 namespace {
 
 TEST_CASE("a version of etcd that is too old, or that loses data, is a fault") {
@@ -15,4 +15,4 @@ TEST_CASE("a version of etcd that is too old, or that loses data, is a fault") {
 }
 
 }  // namespace
-}  // namespace berth::lab_queue::store_visit_test
+}  // namespace berth::lab_queue::etcd_visit_test

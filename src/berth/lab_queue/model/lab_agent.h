@@ -20,13 +20,13 @@
 
 // The agent's part in the queue of a lab (docs/store-protocol.md), as a pure step: what requests
 // and the store say goes in, and what to do comes out. The shell
-// (src/berth/lab_queue/store_agent.cpp) does that and passes the answers back in.
+// (src/berth/lab_queue/lab_agent.cpp) does that and passes the answers back in.
 //
 // The agent asks the store one thing at a time, in rounds: it shows that it is there, removes the
 // places of requests that have ended, brings its copy up to date, writes each request that is not
 // in the store as it should be, and tells the requests what has become of them. The copy may be a
 // moment old, so each change has a condition.
-namespace berth::store_agent {
+namespace berth::lab_agent {
 
 using ClientId = std::uint64_t;
 
@@ -218,4 +218,4 @@ using Action =
 /// there.
 std::vector<Action> next(State& state, const Given& given, const What& what);
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

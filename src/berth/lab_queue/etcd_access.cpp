@@ -1,4 +1,4 @@
-#include "berth/lab_queue/store_access.h"
+#include "berth/lab_queue/etcd_access.h"
 
 #include <sys/un.h>
 
@@ -28,13 +28,13 @@ Result<http::Peer> member_of_store(const std::string& url, const http::StoreSett
 
 }  // namespace
 
-Result<std::optional<StoreAccess>> store_access(const http::StoreSettings& settings,
-                                                const std::string& hostname) {
+Result<std::optional<EtcdAccess>> etcd_access(const http::StoreSettings& settings,
+                                              const std::string& hostname) {
   if (settings.urls.empty()) {
     if (settings == http::StoreSettings{}) return std::nullopt;
     return fail(ErrorCode::usage, "which store? --store-socket and the like need --store URL");
   }
-  StoreAccess access;
+  EtcdAccess access;
   for (const std::string& url : settings.urls) {
     BERTH_LET(auto member, member_of_store(url, settings));
     access.members.push_back(std::move(member));

@@ -1,10 +1,10 @@
-#include "berth/lab_queue/model/store_agent.h"
+#include "berth/lab_queue/model/lab_agent.h"
 
 #include <doctest/doctest.h>
 
 #include "berth/lab_queue/test/agent_desk.h"
 
-namespace berth::store_agent_test::store_agent_test {
+namespace berth::lab_agent_test::lab_agent_test {
 
 // --- a place, a start, an end
 
@@ -395,4 +395,4 @@ TEST_CASE("one whose command runs comes back with its start, and gets no place")
   CHECK(etcd.starts() == 0);
 }
 
-}  // namespace berth::store_agent_test::store_agent_test
+}  // namespace berth::lab_agent_test::lab_agent_test

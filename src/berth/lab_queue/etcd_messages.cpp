@@ -1,11 +1,11 @@
-#include "berth/lab_queue/lab_store.h"
+#include "berth/lab_queue/etcd_messages.h"
 
 #include <algorithm>
 #include <variant>
 
 #include "berth/base/base64.h"
 #include "berth/base/printable.h"
-#include "berth/lab_queue/store_json.h"
+#include "berth/lab_queue/etcd_json.h"
 #include "berth/view/json_reader.h"
 
 namespace berth::lab_queue {
@@ -46,17 +46,17 @@ std::uint64_t revision_of(const view::Json& answer) {
   return number_at(answer.at("header"), "revision");
 }
 
-Result<StoreNews::Change> change_of(const view::Json& event) {
+Result<EtcdNews::Change> change_of(const view::Json& event) {
   const auto pair = event.is_object() ? event.find("kv") : event.end();
   if (!event.is_object() || pair == event.end()) return is_not_etcd();
   BERTH_LET(auto value, stored_value_of(*pair));
   const bool removed = text_at(event, "type") == "DELETE";
   if (value.changed == 0 || (value.created == 0 && !removed)) return is_not_etcd();
-  return StoreNews::Change{std::move(value), removed};
+  return EtcdNews::Change{std::move(value), removed};
 }
 
-Result<StoreLease> lease_in(const view::Json& object) {
-  StoreLease lease{text_at(object, "ID"), static_cast<std::int64_t>(number_at(object, "TTL")), 0};
+Result<EtcdLease> lease_in(const view::Json& object) {
+  EtcdLease lease{text_at(object, "ID"), static_cast<std::int64_t>(number_at(object, "TTL")), 0};
   if (lease.id.empty() || lease.id == "0") return fail(ErrorCode::failure, "it answers with no lease");
   return lease;
 }
@@ -100,10 +100,10 @@ std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revi
   return on_one_line({{"create_request", wanted}});
 }
 
-std::string store_change_json(const LabChange& change) {
+std::string etcd_change_json(const LabChange& change) {
   view::Json compare = view::Json::array();
-  for (const StoreCondition& each : change.conditions) {
-    const bool of_making = each.of == StoreCondition::Of::created;
+  for (const LabCondition& each : change.conditions) {
+    const bool of_making = each.of == LabCondition::Of::created;
     compare.push_back({{"key", in_base64(each.key)},
                        {"target", of_making ? "CREATE" : "MOD"},
                        {"result", "EQUAL"},
@@ -129,17 +129,17 @@ std::string lease_renewal_json(std::string_view lease) {
 }
 
 Result<StoredRange> read_stored(std::string_view json) {
-  BERTH_LET(const auto answer, store_answer(json));
+  BERTH_LET(const auto answer, etcd_answer(json));
   BERTH_DO(has_header(answer));
   BERTH_LET(auto values, values_of(answer));
   return StoredRange{std::move(values), revision_of(answer), number_at(answer, "count")};
 }
 
-Result<StoreNews> read_store_news(std::string_view json) {
-  BERTH_LET(const auto answer, store_answer(json));
+Result<EtcdNews> read_etcd_news(std::string_view json) {
+  BERTH_LET(const auto answer, etcd_answer(json));
   const auto result = answer.find("result");
   if (result == answer.end() || !result->is_object()) return is_not_etcd();
-  StoreNews news;
+  EtcdNews news;
   const auto ended = result->find("canceled");
   news.has_ended = ended != result->end() && *ended == true;
   const auto events = result->find("events");
@@ -153,7 +153,7 @@ Result<StoreNews> read_store_news(std::string_view json) {
 }
 
 Result<ChangeAnswer> read_change_answer(std::string_view json) {
-  BERTH_LET(const auto answer, store_answer(json));
+  BERTH_LET(const auto answer, etcd_answer(json));
   BERTH_DO(has_header(answer));
   ChangeAnswer change;
   const auto made = answer.find("succeeded");
@@ -162,13 +162,13 @@ Result<ChangeAnswer> read_change_answer(std::string_view json) {
   return change;
 }
 
-Result<StoreLease> read_granted_lease(std::string_view json) {
-  BERTH_LET(const auto answer, store_answer(json));
+Result<EtcdLease> read_granted_lease(std::string_view json) {
+  BERTH_LET(const auto answer, etcd_answer(json));
   return lease_in(answer);
 }
 
-Result<StoreLease> read_renewed_lease(std::string_view json) {
-  BERTH_LET(const auto answer, store_answer(json));
+Result<EtcdLease> read_renewed_lease(std::string_view json) {
+  BERTH_LET(const auto answer, etcd_answer(json));
   const auto result = answer.find("result");
   if (result == answer.end() || !result->is_object()) return is_not_etcd();
   BERTH_LET(auto lease, lease_in(*result));
@@ -176,12 +176,12 @@ Result<StoreLease> read_renewed_lease(std::string_view json) {
   return lease;
 }
 
-Result<std::string> read_store_version(std::string_view json) {
-  BERTH_LET(const auto answer, store_answer(json));
+Result<std::string> read_etcd_version(std::string_view json) {
+  BERTH_LET(const auto answer, etcd_answer(json));
   return printable(text_at(answer, "etcdserver"));
 }
 
-std::string store_compaction_json(std::uint64_t revision) {
+std::string etcd_compaction_json(std::uint64_t revision) {
   return on_one_line({{"revision", std::to_string(revision)}});
 }
 
@@ -190,12 +190,12 @@ std::string forgetting_fault(std::string_view json) {
   return fault.contains("has been compacted") ? "" : fault;
 }
 
-std::string store_login_json(std::string_view user, std::string_view password) {
+std::string etcd_login_json(std::string_view user, std::string_view password) {
   return on_one_line({{"name", user}, {"password", password}});
 }
 
-Result<std::string> read_store_login(std::string_view json) {
-  BERTH_LET(const auto answer, store_answer(json));
+Result<std::string> read_etcd_login(std::string_view json) {
+  BERTH_LET(const auto answer, etcd_answer(json));
   const std::string token = text_at(answer, "token");
   // It becomes a line of a request.
   const bool is_word = !token.empty() && token.size() <= kLongestStoreToken &&

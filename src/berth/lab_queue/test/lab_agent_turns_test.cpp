@@ -1,10 +1,10 @@
-#include "berth/lab_queue/model/store_agent.h"
+#include "berth/lab_queue/model/lab_agent.h"
 
 #include <doctest/doctest.h>
 
 #include "berth/lab_queue/test/agent_desk.h"
 
-namespace berth::store_agent_test::store_agent_turns_test {
+namespace berth::lab_agent_test::lab_agent_turns_test {
 
 // --- turns and limits
 
@@ -237,4 +237,4 @@ TEST_CASE("where the queue is shown, it is shown anew a second after news at the
   CHECK(desk.shown.empty());
 }
 
-}  // namespace berth::store_agent_test::store_agent_turns_test
+}  // namespace berth::lab_agent_test::lab_agent_turns_test

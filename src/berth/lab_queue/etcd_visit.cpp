@@ -1,5 +1,5 @@
 // As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
-#include "berth/lab_queue/store_visit.h"
+#include "berth/lab_queue/etcd_visit.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "berth/lab_queue/etcd_client.h"
 #include "berth/lab_queue/lab_mirror.h"
-#include "berth/lab_queue/store_client.h"
 #include "berth/net/keep_going.h"
 
 namespace berth::lab_queue {
@@ -42,7 +42,7 @@ std::string impossible_write(std::string_view key) {
   LabChange change;
   change.conditions = {{std::string(key), ~std::uint64_t{0} >> 2U}};
   change.puts.push_back({std::string(key), ""});
-  return store_change_json(change);
+  return etcd_change_json(change);
 }
 
 /// "": it is an answer of etcd to a question for a key, without an error.
@@ -54,7 +54,7 @@ std::string reading_fault(const Result<std::string>& answer) {
 
 class Look {
  public:
-  explicit Look(const StoreAccess& access) : access_(access) {}
+  explicit Look(const EtcdAccess& access) : access_(access) {}
 
   std::vector<view::Finding> take() {
     std::exception_ptr fault;
@@ -77,7 +77,7 @@ class Look {
     for (view::Finding& each : findings_)
       if (each.check != "version" && each.level == Level::fail)
         each = {Level::warn, each.check, each.found, "start it; until then the agents ask the other members"};
-    const StoreAccess where = only_member(*first);
+    const EtcdAccess where = only_member(*first);
     co_await ask_as_nobody(where);
     if (!wants_user_ || !access_.user.empty()) co_await try_rights(where);
   }
@@ -96,25 +96,25 @@ class Look {
 
   /// A member that has lost the others still says its version, but reads no key.
   net::Task<Result<std::string>> version_of_member(std::size_t which) {
-    const StoreAccess access = only_member(which);
+    const EtcdAccess access = only_member(which);
     net::Client plain(loop_, sharing_, access.members.front());
     const std::string path = "/version";
     const std::string nothing;
-    BERTH_CO_LET(const auto told, co_await plain.get(path, nothing, kStorePatience));
-    BERTH_CO_LET(const auto version, read_store_version(told.body));
+    BERTH_CO_LET(const auto told, co_await plain.get(path, nothing, kEtcdPatience));
+    BERTH_CO_LET(const auto version, read_etcd_version(told.body));
     BERTH_CO_DO(co_await read_mark(access));
     co_return version;
   }
 
-  net::Task<Result<std::string>> read_mark(const StoreAccess& access) {
-    StoreClient client(loop_, sharing_, access);
+  net::Task<Result<std::string>> read_mark(const EtcdAccess& access) {
+    EtcdClient client(loop_, sharing_, access);
     const std::string path = "/v3/kv/range";
     const std::string body = one_key_json(kMarkOfStore);
     co_return co_await client.ask(path, body);
   }
 
-  net::Task<void> ask_as_nobody(const StoreAccess& where) {
-    StoreAccess nobody = where;
+  net::Task<void> ask_as_nobody(const EtcdAccess& where) {
+    EtcdAccess nobody = where;
     nobody.user.clear();
     nobody.members.front().certificate.clear();
     nobody.members.front().key.clear();
@@ -128,13 +128,13 @@ class Look {
            "name them: --store-user NAME --store-password-file FILE, here and for each agent");
   }
 
-  net::Task<void> try_rights(const StoreAccess& where) {
+  net::Task<void> try_rights(const EtcdAccess& where) {
     const std::string who = access_.user.empty() ? "the agents" : fmt::format("the user {}", access_.user);
     const auto read = co_await read_mark(where);
     std::string fault = reading_fault(read);
     std::string what = "read";
     if (fault.empty()) {
-      StoreClient client(loop_, sharing_, where);
+      EtcdClient client(loop_, sharing_, where);
       const std::string path = "/v3/kv/txn";
       const std::string body = impossible_write(kMarkOfStore);
       const auto written = co_await client.ask(path, body);
@@ -152,8 +152,8 @@ class Look {
                : "ask etcd what ails it: `etcdctl endpoint status`, `etcdctl alarm list`");
   }
 
-  StoreAccess only_member(std::size_t which) const {
-    StoreAccess access = access_;
+  EtcdAccess only_member(std::size_t which) const {
+    EtcdAccess access = access_;
     access.members = {access_.members[which]};
     return access;
   }
@@ -162,7 +162,7 @@ class Look {
     findings_.push_back({level, std::move(check), std::move(found), std::move(remedy)});
   }
 
-  const StoreAccess& access_;
+  const EtcdAccess& access_;
   asio::io_context loop_{1};
   std::shared_ptr<net::ClientSharing> sharing_ = net::client_sharing(loop_);
   std::vector<view::Finding> findings_{};
@@ -179,7 +179,7 @@ std::string version_fault(std::string_view text) {
   return "";
 }
 
-std::vector<view::Finding> look_at_store(const StoreAccess& access) {
+std::vector<view::Finding> look_at_store(const EtcdAccess& access) {
   return Look(access).take();
 }
 

@@ -1,5 +1,5 @@
 // As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
-#include "berth/lab_queue/store_reading.h"
+#include "berth/lab_queue/etcd_reading.h"
 
 #include <algorithm>
 #include <chrono>
@@ -26,27 +26,27 @@ constexpr std::size_t kLongestNews = 64U << 20U;
 
 }  // namespace
 
-StoreReading::StoreReading(asio::io_context& loop, const StoreAccess& access, std::function<void()> rung)
+EtcdReading::EtcdReading(asio::io_context& loop, const EtcdAccess& access, std::function<void()> rung)
     : loop_(loop),
       rung_(std::move(rung)),
       sharing_(net::client_sharing(loop)),
       client_(loop, sharing_, access),
       need_(loop) {}
 
-void StoreReading::start() {
+void EtcdReading::start() {
   net::keep_going(loop_, shared_from_this(), watch);
 }
 
-net::Task<Result<std::string>> StoreReading::ask(std::string path, std::string body,
-                                                 std::chrono::milliseconds patience) {
+net::Task<Result<std::string>> EtcdReading::ask(std::string path, std::string body,
+                                                std::chrono::milliseconds patience) {
   auto answer = co_await client_.ask(path, body, patience);
   if (!answer) doubt(Doubt::reached_late);
   co_return answer;
 }
 
-net::Task<Result<ChangeAnswer>> StoreReading::change(LabChange wanted) {
+net::Task<Result<ChangeAnswer>> EtcdReading::change(LabChange wanted) {
   std::string path = "/v3/kv/txn";
-  std::string body = store_change_json(wanted);
+  std::string body = etcd_change_json(wanted);
   BERTH_CO_LET(const auto answer, co_await ask(std::move(path), std::move(body)));
   auto read = read_change_answer(answer);
   if (read && !read->made) doubt(Doubt::torn);
@@ -54,13 +54,13 @@ net::Task<Result<ChangeAnswer>> StoreReading::change(LabChange wanted) {
   co_return read;
 }
 
-net::Task<Result<StoredRange>> StoreReading::read(std::string body, std::chrono::milliseconds patience) {
+net::Task<Result<StoredRange>> EtcdReading::read(std::string body, std::chrono::milliseconds patience) {
   std::string path = "/v3/kv/range";
   BERTH_CO_LET(const auto answer, co_await ask(std::move(path), std::move(body), patience));
   co_return read_stored(answer);
 }
 
-net::Task<Result<StoreReading::Found>> StoreReading::find_store() {
+net::Task<Result<EtcdReading::Found>> EtcdReading::find_store() {
   const std::string body = one_key_json(kMarkOfStore);
   BERTH_CO_LET(const auto found, co_await read(body));
   if (!found.values.empty()) co_return Found{found.values.front().value, found.revision};
@@ -73,14 +73,14 @@ net::Task<Result<StoreReading::Found>> StoreReading::find_store() {
   co_return Found{};
 }
 
-void StoreReading::is_at(std::uint64_t revision) {
+void EtcdReading::is_at(std::uint64_t revision) {
   // If a change is new in the store, the watch may still report it. If it was new at the last look
   // already, the watch has missed it.
   if (expected_ > mirror_.revision()) doubt(Doubt::missed_change);
   expected_ = revision;
 }
 
-net::Task<Result<bool>> StoreReading::be_current(bool ask) {
+net::Task<Result<bool>> EtcdReading::be_current(bool ask) {
   if (!pages_.values.empty()) co_return co_await read_page();
   if (!ask && doubt_ == Doubt::none && mirror_.is_whole()) co_return true;
   BERTH_CO_LET(const auto found, co_await find_store());
@@ -93,7 +93,7 @@ net::Task<Result<bool>> StoreReading::be_current(bool ask) {
 
 /// The store has changed, and the watch has not reported it. Perhaps only a key of another program
 /// has changed.
-net::Task<Result<bool>> StoreReading::look_for_missed() {
+net::Task<Result<bool>> EtcdReading::look_for_missed() {
   const std::string body = changed_since_json(kAllOfLab, mirror_.revision());
   BERTH_CO_LET(const auto found, co_await read(body));
   if (!mirror_.agrees(found)) co_return co_await read_page();
@@ -103,7 +103,7 @@ net::Task<Result<bool>> StoreReading::look_for_missed() {
 
 // All keys in one answer would be many MB. Many agents may read at once, for example after the
 // store was down. So after each page, an agent waits for four times as long as the page took.
-net::Task<Result<bool>> StoreReading::read_page() {
+net::Task<Result<bool>> EtcdReading::read_page() {
   const bool is_first = pages_.values.empty();
   const std::string from = is_first ? std::string(kAllOfLab) : pages_.values.back().key + '\0';
   const std::string body = page_json(kAllOfLab, from, kKeysOfPage, is_first ? 0 : pages_.revision);
@@ -130,17 +130,17 @@ net::Task<Result<bool>> StoreReading::read_page() {
   co_return true;
 }
 
-void StoreReading::forget() {
+void EtcdReading::forget() {
   if (!mirror_.is_whole()) return;
   mirror_.forget();
   begin_watch_anew();
 }
 
-void StoreReading::use_next_member() {
+void EtcdReading::use_next_member() {
   client_.use_next_member();
 }
 
-void StoreReading::begin_watch_anew() {
+void EtcdReading::begin_watch_anew() {
   if (watched_) {
     is_watch_to_begin_anew_ = true;
     watched_->hang_up();
@@ -148,7 +148,7 @@ void StoreReading::begin_watch_anew() {
   need_.cancel();
 }
 
-net::Task<> StoreReading::watch(std::shared_ptr<StoreReading> self) {
+net::Task<> EtcdReading::watch(std::shared_ptr<EtcdReading> self) {
   while (true) {
     if (!self->mirror_.is_whole()) {
       self->need_.expires_after(kLongAsleep);
@@ -171,13 +171,13 @@ net::Task<> StoreReading::watch(std::shared_ptr<StoreReading> self) {
   }
 }
 
-void StoreReading::hear(std::string_view text) {
+void EtcdReading::hear(std::string_view text) {
   const std::size_t known = input_.size();
   input_ += text;
   bool is_news = false;
   std::size_t done = 0;
   for (std::size_t end = input_.find('\n', known); end != std::string::npos; end = input_.find('\n', done)) {
-    const auto news = read_store_news(std::string_view(input_).substr(done, end - done));
+    const auto news = read_etcd_news(std::string_view(input_).substr(done, end - done));
     done = end + 1;
     // Without its right to read, as after an end of etcd, it says so and ends.
     if (!news) return watched_->hang_up();

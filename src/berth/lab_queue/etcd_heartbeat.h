@@ -7,20 +7,20 @@
 
 #include "berth/base/error.h"
 #include "berth/lab_queue/compaction.h"
-#include "berth/lab_queue/store_reading.h"
+#include "berth/lab_queue/etcd_reading.h"
 
 namespace berth::lab_queue {
 
 /// That this machine is there, which the store has under a lease of etcd that is renewed; nothing
 /// else is under a lease. With each renewal the agent learns how far the store has come, and when
 /// it may forget.
-class StoreHeartbeat {
+class EtcdHeartbeat {
  public:
   using Instant = std::chrono::steady_clock::time_point;
 
   /// `name`: of this machine in the store. `log`: a line for the admin.
-  StoreHeartbeat(std::shared_ptr<StoreReading> store, std::string name,
-                 std::function<void(const std::string&)> log)
+  EtcdHeartbeat(std::shared_ptr<EtcdReading> store, std::string name,
+                std::function<void(const std::string&)> log)
       : store_(std::move(store)), name_(std::move(name)), log_(std::move(log)) {}
 
   /// When it is to be renewed again. Error: `failure`; the store has not answered.
@@ -31,7 +31,7 @@ class StoreHeartbeat {
  private:
   net::Task<Result<void>> let_forget(Instant now);
 
-  std::shared_ptr<StoreReading> store_;
+  std::shared_ptr<EtcdReading> store_;
   std::string name_;
   std::function<void(const std::string&)> log_;
   std::string lease_;  ///< "": the store has none of ours
