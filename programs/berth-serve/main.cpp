@@ -14,8 +14,8 @@
 #include "berth/history/default_path.h"
 #include "berth/history/history.h"
 #include "berth/hub/hub.h"
-#include "berth/lab_queue/store_access.h"
-#include "berth/lab_queue/store_agent.h"
+#include "berth/lab_queue/etcd_access.h"
+#include "berth/lab_queue/lab_agent.h"
 #include "berth/lease/blind_spots.h"
 #include "berth/lease/site_file.h"
 #include "berth/net/http_server.h"
@@ -42,7 +42,7 @@ constexpr std::chrono::seconds kFinishing{2};  // for the last of the history to
 struct Wanted {
   http::Settings settings;
   std::vector<hub::Agent> agents;  ///< of a hub
-  std::optional<lab_queue::StoreAccess> store{};
+  std::optional<lab_queue::EtcdAccess> store{};
 
   /// A hub looks at its own machine only if this machine is one of its agents.
   bool looks_here() const {
@@ -59,7 +59,7 @@ void log_line(const std::string& text) {
 /// Gives the lab queue the site's rules: who comes first, as in the queue of this machine, and what
 /// a user may have of the lab. If the site file is broken, the lab queue is first come, first
 /// served.
-void apply_site_file(lab_queue::StoreAccess& access) {
+void apply_site_file(lab_queue::EtcdAccess& access) {
   const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
   if (!files)
     return log_line(fmt::format("first come, first served and without limits in the queue of the lab: {}",
@@ -88,7 +88,7 @@ Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
   }
   BERTH_DO(cli::read_serve_file(config_file, syntax));
   BERTH_DO(http::check(settings));
-  BERTH_LET(wanted.store, lab_queue::store_access(settings.store, default_name_in_store(settings)));
+  BERTH_LET(wanted.store, lab_queue::etcd_access(settings.store, default_name_in_store(settings)));
   if (wanted.store) apply_site_file(*wanted.store);
   if (settings.hub.is_hub) {
     BERTH_LET(auto agents, hub::read_agents(settings.hub));
@@ -149,9 +149,9 @@ class Program {
     BERTH_DO(apply(wanted));
     store_ = wanted.store;
     if (is_hub_ && store_)
-      store_agent_.show_queue_to(
+      lab_agent_.show_queue_to(
           [this](std::vector<LabStanding> line) { hub_.take_lab_queue(std::move(line)); });
-    if (store_) BERTH_DO(store_agent_.start(*store_));
+    if (store_) BERTH_DO(lab_agent_.start(*store_));
     for (const std::string& address : server_.addresses())
       command::write_error(fmt::format("berth: serving {}\n", address));
     server_.run([this] { read_again(); });
@@ -239,8 +239,8 @@ class Program {
   net::HttpServer server_{{.files = files(), .services = services(), .log = log_line}};
   hub::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }, log_line,
                 serve::history_services(history_, agent::own_hostname())};
-  std::optional<lab_queue::StoreAccess> store_;
-  lab_queue::StoreAgent store_agent_{server_.loop(), log_line};
+  std::optional<lab_queue::EtcdAccess> store_;
+  lab_queue::LabAgent lab_agent_{server_.loop(), log_line};
   std::optional<agent::Watcher> watcher_;
 };
 

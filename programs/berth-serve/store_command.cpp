@@ -7,7 +7,7 @@
 #include "berth/cli/serve_options.h"
 #include "berth/cli/store_options.h"
 #include "berth/command/environment.h"
-#include "berth/lab_queue/store_visit.h"
+#include "berth/lab_queue/etcd_visit.h"
 #include "berth/sys/file.h"
 #include "berth/view/json.h"
 
@@ -23,14 +23,14 @@ Result<http::StoreSettings> store_of_file(const std::string& path) {
   return settings.store;
 }
 
-Result<lab_queue::StoreAccess> place_of(const cli::StoreOptions& options) {
+Result<lab_queue::EtcdAccess> place_of(const cli::StoreOptions& options) {
   http::StoreSettings store = options.store;
   if (!options.config_file.empty()) {
     if (store != http::StoreSettings{})
       return fail(ErrorCode::usage, "--config says where the store is: leave out --store and the like");
     BERTH_LET(store, store_of_file(options.config_file));
   }
-  BERTH_LET(const auto access, lab_queue::store_access(store, sys::host_name()));
+  BERTH_LET(const auto access, lab_queue::etcd_access(store, sys::host_name()));
   if (!access)
     return fail(ErrorCode::usage,
                 "which store? Name it with --store URL, or name the file of an agent with --config");

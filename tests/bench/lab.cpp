@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/lab_queue/store_agent.h"
+#include "berth/lab_queue/lab_agent.h"
 
 namespace {
 
@@ -96,14 +96,14 @@ int main(int count, char** words) {
   }
 
   asio::io_context loop;
-  std::vector<std::unique_ptr<berth::lab_queue::StoreAgent>> started;
+  std::vector<std::unique_ptr<berth::lab_queue::LabAgent>> started;
   for (std::size_t i = 0; i < agents; ++i) {
     berth::http::StoreSettings settings;
     settings.urls = {url};
     settings.name = fmt::format("desk{}", first + i);
     settings.socket = fmt::format("{}/{}.sock", folder, first + i);
-    auto access = berth::lab_queue::store_access(settings, settings.name);
-    started.push_back(std::make_unique<berth::lab_queue::StoreAgent>(
+    auto access = berth::lab_queue::etcd_access(settings, settings.name);
+    started.push_back(std::make_unique<berth::lab_queue::LabAgent>(
         loop, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }));
     if (!access || !started.back()->start(**std::move(access))) return 1;
   }

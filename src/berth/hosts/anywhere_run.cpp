@@ -12,7 +12,6 @@
 #include <chrono>
 #include <csignal>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -60,9 +59,17 @@ Result<std::string> folder_as_called() {
   return folder;
 }
 
-std::vector<std::string> names_of(const std::vector<LabHost>& hosts) {
+/// A host that may start the command.
+struct FarHost {
+  LabHost as_named;
+  std::optional<Channel> channel{};  ///< none: it is not connected
+  Snapshot snapshot{};               ///< when it granted
+  leasing::LeaseGranted grant{};     ///< the last
+};
+
+std::vector<std::string> names_of(const std::vector<FarHost>& hosts) {
   std::vector<std::string> names;
-  for (const LabHost& host : hosts) names.push_back(host.name);
+  for (const FarHost& host : hosts) names.push_back(host.as_named.name);
   return names;
 }
 
@@ -81,7 +88,7 @@ struct LabQueueAccess {
 
 class Caller {
  public:
-  Caller(const AnywhereRun& options, std::vector<LabHost> hosts, std::string token, LabQueueAccess lab)
+  Caller(const AnywhereRun& options, std::vector<FarHost> hosts, std::string token, LabQueueAccess lab)
       : options_(options),
         request_(options.run.lease.request.request),
         hosts_(std::move(hosts)),
@@ -89,9 +96,6 @@ class Caller {
         ssh_(ssh_alone()),
         terminal_(::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1),
         report_(view::request_in_words(request_), names_of(hosts_), options.run.quiet),
-        snapshots_(hosts_.size()),
-        grants_(hosts_.size()),
-        channels_(hosts_.size()),
         lab_queue_(std::move(lab)) {}
 
   Result<int> go() {
@@ -168,9 +172,10 @@ class Caller {
   }
 
   void perform(caller::Connect&& what) {
-    auto channel = Channel::open(hosts_[what.host], ssh_, terminal_);
+    FarHost& host = hosts_[what.host];
+    auto channel = Channel::open(host.as_named, ssh_, terminal_);
     if (channel)
-      channels_[what.host] = std::make_unique<Channel>(*std::move(channel));
+      host.channel.emplace(*std::move(channel));
     else
       answers_.emplace_back(caller::Lost{what.host, channel.error()});
   }
@@ -178,7 +183,7 @@ class Caller {
   void perform(caller::AskToRun&& what) { send(what.host, question_); }
   void perform(caller::SayJoin&& what) { send(what.host, encode(CallerWord::join)); }
   void perform(caller::Disconnect&& what) {
-    channels_[what.host].reset();
+    hosts_[what.host].channel.reset();
     report_.forget(what.host);
   }
 
@@ -216,7 +221,7 @@ class Caller {
     report_.end();
     tell_what_it_has(what.host);
     if (entry_) entry_->runs_on(name_in_lab(what.host));
-    FarCommand command(*channels_[what.host], *signals_, token_, terminal_, options_.run.hooks.look,
+    FarCommand command(*hosts_[what.host].channel, *signals_, token_, terminal_, options_.run.hooks.look,
                        entry_ ? &*entry_ : nullptr);
     const auto ending = command.serve();
     if (!ending) return (void)answers_.emplace_back(caller::Lost{what.host, ending.error()});
@@ -226,8 +231,8 @@ class Caller {
   void perform(caller::EndCancelled&& what) {
     report_.end();
     command::print_message(
-        fmt::format("this request was cancelled on {}, so it ends on all hosts", hosts_[what.host].name));
-    channels_.clear();
+        fmt::format("this request was cancelled on {}, so it ends on all hosts", name_of(what.host)));
+    hang_up();
     sys::end_like({0, SIGTERM});
   }
   void perform(caller::Fail&& what) {
@@ -238,7 +243,10 @@ class Caller {
   void perform(caller::Sleep&& what) { sleep_ = what; }
 
   void send(std::size_t host, std::string_view text) {
-    if (channels_[host]) channels_[host]->send(text);
+    if (auto& channel = hosts_[host].channel) channel->send(text);
+  }
+  void hang_up() {
+    for (FarHost& host : hosts_) host.channel.reset();
   }
 
   // --- what has come
@@ -247,12 +255,15 @@ class Caller {
     std::vector<pollfd> others;
     if (signals_) others.push_back({signals_->descriptor(), POLLIN, 0});
     if (entry_) entry_->add_to(others);
-    wait_on(channels_, others, next_deadline(until));
+    std::vector<Channel*> connected;
+    for (FarHost& host : hosts_)
+      if (host.channel) connected.push_back(&*host.channel);
+    wait_on(connected, others, next_deadline(until));
     handle_signals();
     if (entry_)
       for (caller::What& what : entry_->poll())
         if (!ending_) happen(std::move(what));
-    for (std::size_t host = 0; host < channels_.size(); ++host) hear(host);
+    for (std::size_t host = 0; host < hosts_.size(); ++host) hear(host);
     // Once a host was told yes, nobody waits any more.
     if (!signals_) report_.tell();
   }
@@ -266,16 +277,16 @@ class Caller {
   }
 
   void hear(std::size_t host) {
-    while (!ending_ && channels_[host]) {
-      auto message = channels_[host]->next_message();
+    std::optional<Channel>& channel = hosts_[host].channel;
+    while (!ending_ && channel) {
+      auto message = channel->next_message();
       if (!message) break;
       if (!*message)
         happen(caller::Lost{host, message->error()});
       else
         hear(host, **message);
     }
-    if (!ending_ && channels_[host] && channels_[host]->has_ended())
-      happen(caller::Lost{host, channels_[host]->why_ended()});
+    if (!ending_ && channel && channel->has_ended()) happen(caller::Lost{host, channel->why_ended()});
   }
 
   void hear(std::size_t host, const EnvoyMessage& message) {
@@ -296,9 +307,9 @@ class Caller {
       report_.show(host, *standing);
       happen(caller::Waits{host});
     } else if (const auto* snapshot = std::get_if<Snapshot>(&message)) {
-      snapshots_[host] = *snapshot;
+      hosts_[host].snapshot = *snapshot;
     } else if (const auto* granted = std::get_if<leasing::LeaseGranted>(&message)) {
-      grants_[host] = *granted;
+      hosts_[host].grant = *granted;
       happen(caller::Grants{host});
     } else if (const auto* refused = std::get_if<leasing::LeaseRefused>(&message)) {
       happen(caller::Lost{host, refused->error});
@@ -311,12 +322,12 @@ class Caller {
     if (!signal || signal->number == SIGWINCH || signal->number == SIGCONT) return;
     if (signal->number == SIGTSTP) return sys::stop_as_by_terminal();
     report_.end();
-    channels_.clear();
+    hang_up();
     sys::end_like({0, signal->number});
   }
 
   void end(const sys::JobEnding& ending) {
-    channels_.clear();
+    hang_up();
     const supervise::RunHooks& hooks = options_.run.hooks;
     if (hooks.after_end) hooks.after_end(ending, std::nullopt);
     if (hooks.at_last) hooks.at_last();
@@ -324,12 +335,13 @@ class Caller {
     ending_ = ending.exit_status;
   }
 
-  std::string name_in_lab(std::size_t host) const { return caller::name_in_lab(hosts_[host].name); }
+  const std::string& name_of(std::size_t host) const { return hosts_[host].as_named.name; }
+  std::string name_in_lab(std::size_t host) const { return caller::name_in_lab(name_of(host)); }
 
   std::vector<std::string> labels_at(std::size_t host) const {
     std::vector<std::string> labels;
-    for (const std::string& uuid : grants_[host].uuids) {
-      const Device* device = find_device(snapshots_[host], uuid);
+    for (const std::string& uuid : hosts_[host].grant.uuids) {
+      const Device* device = find_device(hosts_[host].snapshot, uuid);
       labels.push_back(device != nullptr ? label(*device) : printable(uuid));
     }
     return labels;
@@ -337,35 +349,33 @@ class Caller {
 
   std::vector<std::string> devices_at(std::size_t host) const {
     std::vector<std::string> devices = labels_at(host);
-    for (std::string& device : devices) device = fmt::format("{}:{}", hosts_[host].name, device);
+    for (std::string& device : devices) device = fmt::format("{}:{}", name_of(host), device);
     return devices;
   }
 
   void tell_what_it_has(std::size_t host) const {
-    for (const std::string& note : grants_[host].notes)
-      command::print_message(fmt::format("{}: {}", hosts_[host].name, note));
+    const leasing::LeaseGranted& grant = hosts_[host].grant;
+    for (const std::string& note : grant.notes)
+      command::print_message(fmt::format("{}: {}", name_of(host), note));
     const supervise::RunOptions& run = options_.run;
     if (!run.verbose && (run.quiet || ::isatty(STDERR_FILENO) != 1)) return;
     const std::string labels = fmt::format("{}", fmt::join(labels_at(host), ","));
-    command::print_message(fmt::format("{}: GPU {} (lease {})", hosts_[host].name, labels,
-                                       short_name(Ledger{}, grants_[host].id)));
+    command::print_message(
+        fmt::format("{}: GPU {} (lease {})", name_of(host), labels, short_name(Ledger{}, grant.id)));
   }
 
   const AnywhereRun& options_;
   const Request& request_;
-  std::vector<LabHost> hosts_;
+  std::vector<FarHost> hosts_;
   std::string token_;
   SshProgram ssh_;
   bool terminal_;  ///< the command gets one
   HostQueuesReport report_;
-  std::vector<Snapshot> snapshots_;            ///< of each host, when it granted
-  std::vector<leasing::LeaseGranted> grants_;  ///< of each host, the last
   std::string question_, question_for_offer_;
   std::optional<caller::Moment> wait_{};  ///< for each place in the lab queue; nullopt: no limit is said
   caller::State state_{};
   std::deque<caller::What> answers_{};
   std::optional<caller::Sleep> sleep_{};
-  Channels channels_;
   std::optional<SignalReader> signals_{};
   LabQueueAccess lab_queue_;
   std::optional<LabQueueEntry> entry_{};
@@ -381,7 +391,9 @@ Result<int> run_anywhere(const AnywhereRun& asked) {
   auto settled = leasing::settle_memory(request, fmt::format("{}", fmt::join(options.run.command, " ")));
   request = std::move(settled.request);
   if (!settled.told.empty() && !options.run.quiet) command::print_message(settled.told);
-  BERTH_LET(auto hosts, hosts_meant(options.far.hosts));
+  BERTH_LET(const auto meant, hosts_meant(options.far.hosts));
+  std::vector<FarHost> hosts;
+  for (const LabHost& each : meant) hosts.push_back({each});
   BERTH_LET(auto token, secret_mark());
   BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
   LabQueueAccess lab{site.policy.store_socket,

@@ -1,6 +1,8 @@
 #include "berth/hosts/ask_hosts.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "berth/hosts/channel.h"
 #include "berth/hosts/model/unfit_host.h"
@@ -8,7 +10,10 @@
 namespace berth::hosts {
 namespace {
 
-using Answers = std::vector<std::optional<Result<EnvoyMessage>>>;
+struct AskedHost {
+  std::optional<Channel> channel{};  ///< none: it is settled
+  std::optional<Result<EnvoyMessage>> answer{};
+};
 
 /// All of one question, to each host.
 class Round {
@@ -20,60 +25,56 @@ class Round {
   void open(const SshProgram& ssh, const std::vector<LabHost>& hosts) {
     for (const LabHost& host : hosts) {
       auto channel = Channel::open(host, ssh, false);
-      answers_.emplace_back();
-      if (!channel) answers_.back() = std::unexpected(channel.error());
-      channels_.push_back(channel ? std::make_unique<Channel>(*std::move(channel)) : nullptr);
+      AskedHost& asked = asked_.emplace_back();
+      if (channel)
+        asked.channel.emplace(*std::move(channel));
+      else
+        asked.answer = std::unexpected(channel.error());
     }
   }
 
-  Answers listen() {
+  std::vector<AskedHost> listen() {
     std::vector<pollfd> nothing_else;
-    while (std::ranges::any_of(channels_, [](const auto& channel) { return bool(channel); })) {
-      wait_on(channels_, nothing_else, next_deadline());
-      for (std::size_t i = 0; i < channels_.size(); ++i)
-        if (channels_[i]) hear(i);
+    while (true) {
+      std::vector<Channel*> connected;
+      for (AskedHost& asked : asked_)
+        if (asked.channel) connected.push_back(&*asked.channel);
+      if (connected.empty()) return std::move(asked_);
+      wait_on(connected, nothing_else, next_deadline(connected));
+      for (AskedHost& asked : asked_)
+        if (asked.channel) hear(asked);
     }
-    return std::move(answers_);
   }
 
  private:
-  std::chrono::steady_clock::time_point next_deadline() const {
+  static std::chrono::steady_clock::time_point next_deadline(const std::vector<Channel*>& channels) {
     auto next = std::chrono::steady_clock::time_point::max();
-    for (const auto& channel : channels_)
-      if (channel) next = std::min(next, channel->opened_at() + patience_with(channel->has_greeted()));
+    for (const Channel* channel : channels)
+      next = std::min(next, channel->opened_at() + patience_with(channel->has_greeted()));
     return next;
   }
 
-  void hear(std::size_t i) {
-    Channel& channel = *channels_[i];
+  void hear(AskedHost& asked) const {
+    Channel& channel = *asked.channel;
     while (auto message = channel.next_message())
-      if (!take(channel, std::move(*message), i)) return settle(i);
+      if (auto answer = take(channel, std::move(*message))) return settle(asked, *std::move(answer));
     // Nothing that is asked here changes anything there, so it can be asked again.
     if (channel.has_ended() && channel.is_shared() && channel.connect_alone()) return;
-    if (channel.has_ended()) {
-      answers_[i] = std::unexpected(channel.why_ended());
-      settle(i);
-    } else if (std::chrono::steady_clock::now() >=
-               channel.opened_at() + patience_with(channel.has_greeted())) {
-      answers_[i] = std::unexpected(why_silent(channel.host().name, channel.has_greeted()));
-      settle(i);
-    }
+    if (channel.has_ended())
+      settle(asked, std::unexpected(channel.why_ended()));
+    else if (std::chrono::steady_clock::now() >= channel.opened_at() + patience_with(channel.has_greeted()))
+      settle(asked, std::unexpected(why_silent(channel.host().name, channel.has_greeted())));
   }
 
-  // True: it goes on.
-  bool take(Channel& channel, Result<EnvoyMessage> message, std::size_t i) {
+  // nullopt: it goes on.
+  std::optional<Result<EnvoyMessage>> take(Channel& channel, Result<EnvoyMessage> message) const {
     const auto* hello = message ? std::get_if<EnvoyHello>(&*message) : nullptr;
-    if (hello == nullptr) {
-      answers_[i] = as_answer(std::move(message));
-      return false;
-    }
+    if (hello == nullptr) return as_answer(std::move(message));
     // The report of a machine is checked when it is read, whatever version wrote it.
-    if (const auto known = check_version(hello->version); !known && !is_look_) {
-      answers_[i] = std::unexpected(known.error());
-      return false;
-    }
+    if (const auto known = check_version(hello->version); !known && !is_look_)
+      return std::unexpected(known.error());
     channel.send(question_);
-    return true;
+    return std::nullopt;
   }
 
   static Result<EnvoyMessage> as_answer(Result<EnvoyMessage> message) {
@@ -84,16 +85,16 @@ class Round {
     return message;
   }
 
-  void settle(std::size_t i) {
-    channels_[i]->let_go();
+  static void settle(AskedHost& asked, Result<EnvoyMessage> answer) {
+    asked.answer = std::move(answer);
+    asked.channel->let_go();
     // It ends by itself while the others are listened to.
-    channels_[i].reset();
+    asked.channel.reset();
   }
 
   bool is_look_;
   std::string question_;
-  Channels channels_;
-  Answers answers_;
+  std::vector<AskedHost> asked_{};
 };
 
 }  // namespace
@@ -103,7 +104,7 @@ std::vector<Result<EnvoyMessage>> ask_hosts(const SshProgram& ssh, const std::ve
   Round round(ask, request);
   round.open(ssh, hosts);
   std::vector<Result<EnvoyMessage>> answers;
-  for (auto& each : round.listen()) answers.push_back(*std::move(each));
+  for (AskedHost& each : round.listen()) answers.push_back(*std::move(each.answer));
   return answers;
 }
 

@@ -301,22 +301,20 @@ void poll_until(std::vector<pollfd>& polled, Deadline until) {
 
 }  // namespace
 
-void wait_on(const Channels& channels, std::vector<pollfd>& others, Deadline until) {
+void wait_on(const std::vector<Channel*>& channels, std::vector<pollfd>& others, Deadline until) {
   std::vector<pollfd> polled = others;
   std::vector<std::size_t> ends;  // where in `polled` those of each channel end
-  for (const auto& channel : channels) {
-    if (channel) channel->add_to(polled, true);
-    if (channel && channel->next_try())
-      until = std::min(until.value_or(*channel->next_try()), *channel->next_try());
+  for (const Channel* channel : channels) {
+    channel->add_to(polled, true);
+    if (const Deadline next = channel->next_try()) until = std::min(until.value_or(*next), *next);
     ends.push_back(polled.size());
   }
   poll_until(polled, until);
   std::size_t begin = others.size();
   std::copy_n(polled.begin(), begin, others.begin());
   for (std::size_t i = 0; i < channels.size(); begin = ends[i++])
-    if (channels[i]) channels[i]->attend(std::span(polled).subspan(begin, ends[i] - begin));
-  for (const auto& channel : channels)
-    if (channel) channel->try_again();
+    channels[i]->attend(std::span(polled).subspan(begin, ends[i] - begin));
+  for (Channel* channel : channels) channel->try_again();
 }
 
 void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool wants_output) {

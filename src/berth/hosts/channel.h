@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -113,12 +112,9 @@ class Channel {
   std::chrono::steady_clock::time_point opened_at_ = std::chrono::steady_clock::now();
 };
 
-using Channels = std::vector<std::unique_ptr<Channel>>;
-
 /// Waits until something has come on a channel or on one of `others`, or until `until`, and lets
-/// the channels read and write. `others` get what poll found. A place among the channels may be
-/// empty.
-void wait_on(const Channels& channels, std::vector<pollfd>& others, Deadline until);
+/// the channels read and write. `others` get what poll found.
+void wait_on(const std::vector<Channel*>& channels, std::vector<pollfd>& others, Deadline until);
 /// The same for one channel, whose output may be unwanted for now.
 void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool wants_output);
 

@@ -15,14 +15,14 @@ namespace berth::hosts {
 class HostQueuesReport {
  public:
   /// `hosts`: their names. `quiet`: it tells nothing.
-  HostQueuesReport(std::string request_words, std::vector<std::string> hosts, bool quiet);
+  HostQueuesReport(std::string request_words, const std::vector<std::string>& hosts, bool quiet);
 
   /// The request stands like this on this host.
-  void show(std::size_t host, Standing standing) { untold_[host].standing = std::move(standing); }
+  void show(std::size_t host, Standing standing) { hosts_[host].standing = std::move(standing); }
   /// What was not told yet of how it stands there does not hold any more.
-  void forget(std::size_t host) { untold_[host].standing.reset(); }
+  void forget(std::size_t host) { hosts_[host].standing.reset(); }
   /// The request no longer waits on this host.
-  void drop(std::size_t host, std::string why) { untold_[host].why_out = std::move(why); }
+  void drop(std::size_t host, std::string why) { hosts_[host].why_out = std::move(why); }
   /// Tells what was not told yet, if it is time.
   void tell();
   /// When it is. nullopt: since a while.
@@ -31,20 +31,21 @@ class HostQueuesReport {
   void end();
 
  private:
-  struct Untold {
+  struct AtHost {
+    std::string name;
+    std::string stands{};  ///< how it stands there, as told last; "": it does not wait there
+    // What was not told yet.
     std::optional<Standing> standing{};
     std::optional<std::string> why_out{};
   };
 
-  void tell_standing(std::size_t host, const Standing& standing);
-  void tell_out(std::size_t host, const std::string& why);
+  void tell_standing(AtHost& host, const Standing& standing);
+  void tell_out(AtHost& host, const std::string& why);
   void begin();
   std::string all_lines() const;
 
   std::string request_words_;
-  std::vector<std::string> hosts_;
-  std::vector<std::string> stands_;  ///< how it stands on each host, as told last; "": it does not wait there
-  std::vector<Untold> untold_;       ///< of each host
+  std::vector<AtHost> hosts_{};
   std::chrono::steady_clock::time_point first_ = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   bool quiet_;
   bool terminal_;

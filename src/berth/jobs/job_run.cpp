@@ -54,6 +54,38 @@ TaskEvent taken_by_us() {
   return event;
 }
 
+/// A task that may take the place of another in the queue, with what its command needs.
+struct Heir {
+  TaskId id;
+  Job job;
+  unsigned edit = 0;
+  sys::Descriptor lock, output;
+  std::vector<std::string> variables;
+  supervise::RunOptions command;
+};
+
+/// `rivals`: as of the other task. nullopt: it cannot take the place now.
+std::optional<Heir> heir_of(const JobSpool& spool, TaskId id, const std::string& rivals) {
+  auto found = [&]() -> Result<Heir> {
+    Heir heir;
+    heir.id = id;
+    BERTH_LET(heir.lock, spool.hold(id));
+    BERTH_LET(const auto whole, spool.as_a_whole(id.job));
+    heir.edit = whole.edit;
+    BERTH_LET(const auto job, spool.job(id.job));
+    BERTH_LET(const auto standing, spool.standing(id));
+    const bool may = heir.lock && job && job->rivals == rivals && may_run_instead(*job) &&
+                     standing.phase == TaskPhase::waiting && !standing.on_hold;
+    if (!may) return fail(ErrorCode::not_now, "it cannot take the place");
+    heir.job = *job;
+    BERTH_LET(heir.variables, spool.environment(id.job));
+    BERTH_LET(heir.output, spool.output(id));
+    BERTH_DO(fill_in_command(heir.command, spool, id, heir.job, false));
+    return heir;
+  }();
+  return found ? std::optional(*std::move(found)) : std::nullopt;
+}
+
 class TaskRun {
  public:
   TaskRun(command::Environment& environment, const JobSpool& spool, TaskId id)
@@ -226,7 +258,7 @@ class TaskRun {
   // The user may have put another task before this one while this process stood in the queue.
   std::optional<supervise::RunInstead> pass_on() {
     const auto mine = spool_.standing(id_);
-    auto heir = mine && mine->passes_to ? heir_of(*mine->passes_to) : std::nullopt;
+    auto heir = mine && mine->passes_to ? heir_of(spool_, *mine->passes_to, job_.rivals) : std::nullopt;
     if (!heir || ::chdir(heir->job.folder.c_str()) != 0) return std::nullopt;
     TaskEvent handed_on;
     handed_on.handed_on = true;
@@ -241,36 +273,6 @@ class TaskRun {
         !now || now->phase != mine->phase || now->on_hold != mine->on_hold || !whole || whole->edit != edit_;
     if (is_lost_) return std::nullopt;
     return take_place_of(*std::move(heir));
-  }
-
-  struct Heir {
-    TaskId id;
-    Job job;
-    unsigned edit = 0;
-    sys::Descriptor lock, output;
-    std::vector<std::string> variables;
-    supervise::RunOptions command;
-  };
-  // nullopt: it cannot take the place now.
-  std::optional<Heir> heir_of(TaskId id) const {
-    auto found = [&]() -> Result<Heir> {
-      Heir heir;
-      heir.id = id;
-      BERTH_LET(heir.lock, spool_.hold(id));
-      BERTH_LET(const auto whole, spool_.as_a_whole(id.job));
-      heir.edit = whole.edit;
-      BERTH_LET(const auto job, spool_.job(id.job));
-      BERTH_LET(const auto standing, spool_.standing(id));
-      const bool may = heir.lock && job && job->rivals == job_.rivals && may_run_instead(*job) &&
-                       standing.phase == TaskPhase::waiting && !standing.on_hold;
-      if (!may) return fail(ErrorCode::not_now, "it cannot take the place");
-      heir.job = *job;
-      BERTH_LET(heir.variables, spool_.environment(id.job));
-      BERTH_LET(heir.output, spool_.output(id));
-      BERTH_DO(fill_in_command(heir.command, spool_, id, heir.job, false));
-      return heir;
-    }();
-    return found ? std::optional(*std::move(found)) : std::nullopt;
   }
 
   supervise::RunInstead take_place_of(Heir heir) {

@@ -51,7 +51,7 @@ net::Task<> LabConnections::admit(std::shared_ptr<LabConnections> self) {
     if (static_cast<std::size_t>(of_user) >= kMostOfUser) continue;
     connection->id = ++self->last_;
     self->connections_.emplace(connection->id, connection);
-    self->tell_(store_agent::Came{connection->id, connection->who.pid, connection->who.uid});
+    self->tell_(lab_agent::Came{connection->id, connection->who.pid, connection->who.uid});
     asio::co_spawn(self->loop_, attend(self, connection), asio::detached);
   }
 }
@@ -62,14 +62,14 @@ net::Task<> LabConnections::attend(std::shared_ptr<LabConnections> self, Connect
     auto buffer = asio::dynamic_buffer(input, kLongestWords);
     const auto [error, size] = co_await asio::async_read_until(connection->socket, buffer, '\n', net::kAwait);
     if (error) break;
-    const store_agent::Said said{connection->id, input.substr(0, size - 1)};
+    const lab_agent::Said said{connection->id, input.substr(0, size - 1)};
     input.erase(0, size);
     self->tell_(said);
   }
   self->dismiss(connection->id);
 }
 
-void LabConnections::send(store_agent::ClientId id, std::string_view words) {
+void LabConnections::send(lab_agent::ClientId id, std::string_view words) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   const Connection& connection = found->second;
@@ -90,13 +90,13 @@ net::Task<> LabConnections::send_all(Connection connection) {
   if (connection->is_gone) close(connection);
 }
 
-void LabConnections::dismiss(store_agent::ClientId id) {
+void LabConnections::dismiss(lab_agent::ClientId id) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   const Connection connection = found->second;
   connection->is_gone = true;
   connections_.erase(found);
-  tell_(store_agent::Ended{id});
+  tell_(lab_agent::Ended{id});
   if (!connection->is_sending) close(connection);
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/model/store_agent.h"
+#include "berth/lab_queue/model/lab_agent.h"
 #include "berth/net/listener.h"
 
 namespace berth::lab_queue {
@@ -20,25 +20,25 @@ namespace berth::lab_queue {
 class LabConnections : public std::enable_shared_from_this<LabConnections> {
  public:
   /// `tell`: who has come, each line that they say, and that they have ended.
-  LabConnections(asio::io_context& loop, std::function<void(const store_agent::What&)> tell)
+  LabConnections(asio::io_context& loop, std::function<void(const lab_agent::What&)> tell)
       : loop_(loop), tell_(std::move(tell)) {}
 
   /// Lets them in, for as long as the loop runs. To be called once. Error: `failure` if the socket
   /// cannot be made.
   Result<void> admit_at(const std::string& socket);
 
-  bool has(store_agent::ClientId id) const { return connections_.contains(id); }
+  bool has(lab_agent::ClientId id) const { return connections_.contains(id); }
   /// One line, without its end. Whoever does not read loses the connection.
-  void send(store_agent::ClientId id, std::string_view words);
+  void send(lab_agent::ClientId id, std::string_view words);
   /// Ends the connection, when what was sent has gone.
-  void dismiss(store_agent::ClientId id);
+  void dismiss(lab_agent::ClientId id);
 
  private:
   struct Held {
     explicit Held(asio::io_context& loop) : socket(loop) {}
 
     asio::basic_stream_socket<net::Protocol, net::Executor> socket;
-    store_agent::ClientId id = 0;
+    lab_agent::ClientId id = 0;
     ucred who{};
     bool is_gone = false;
     std::string to_send{};
@@ -52,10 +52,10 @@ class LabConnections : public std::enable_shared_from_this<LabConnections> {
   static void close(const Connection& connection);
 
   asio::io_context& loop_;
-  std::function<void(const store_agent::What&)> tell_;
+  std::function<void(const lab_agent::What&)> tell_;
   net::Listener listener_;
-  store_agent::ClientId last_ = 0;
-  std::map<store_agent::ClientId, Connection> connections_{};
+  lab_agent::ClientId last_ = 0;
+  std::map<lab_agent::ClientId, Connection> connections_{};
 };
 
 }  // namespace berth::lab_queue

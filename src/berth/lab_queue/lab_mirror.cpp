@@ -45,7 +45,7 @@ void LabMirror::read(const StoredRange& all) {
   is_current_at(all.revision);
 }
 
-void LabMirror::hear(const StoreNews& news) {
+void LabMirror::hear(const EtcdNews& news) {
   if (!is_whole()) return;
   for (const auto& [value, removed] : news.changes) {
     // A watch that began before all keys were read also reports older changes.
@@ -65,12 +65,12 @@ void LabMirror::hear(const StoreNews& news) {
   }
 }
 
-void LabMirror::made_here(const StoreChange& change, std::uint64_t revision) {
+void LabMirror::made_here(const LabChange& change, std::uint64_t revision) {
   if (!is_whole()) return;
-  for (const StoreChange::Put& each : change.puts) {
+  for (const LabChange::Put& each : change.puts) {
     const auto known = keys_.find(each.key);
     removed_here_.erase(each.key);
-    put({each.key, each.value, known == keys_.end() ? revision : known->second.created, revision});
+    put({each.key, stored_text(each), known == keys_.end() ? revision : known->second.created, revision});
   }
   for (const std::string& key : change.removed) {
     if (!keys_.contains(key)) continue;

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "berth/lab_queue/lab_store.h"
+#include "berth/lab_queue/etcd_messages.h"
 #include "berth/lab_queue/model/lab_copy.h"
 
 namespace berth::lab_queue {
@@ -17,9 +17,9 @@ class LabMirror : public LabCopy {
   void forget() { *this = LabMirror(); }
 
   void read(const StoredRange& all);
-  void hear(const StoreNews& news);
+  void hear(const EtcdNews& news);
   /// Adds a change that this agent has made, before the watch tells it.
-  void made_here(const StoreChange& change, std::uint64_t revision);
+  void made_here(const LabChange& change, std::uint64_t revision);
 
   /// Whether it has what the store has: `since` are the keys that were changed after `revision()`,
   /// without their values, with the number of all keys.

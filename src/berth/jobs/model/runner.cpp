@@ -1,11 +1,10 @@
 #include "berth/jobs/model/runner.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
 #include <set>
-#include <string_view>
 #include <utility>
+
+#include "berth/jobs/model/runner_holds.h"
 
 namespace berth::runner {
 namespace {
@@ -34,39 +33,6 @@ Task known_as(const TaskStanding& standing, std::uint64_t tenant) {
   if (standing.in_queue) return Task::in_queue;
   return standing.on_hold ? Task::on_hold : Task::waiting;
 }
-
-/// The jobs of each name, for those of which one runs at a time.
-class Namesakes {
- public:
-  explicit Namesakes(const std::vector<KnownJob>& jobs) {
-    if (std::ranges::none_of(jobs, &KnownJob::singleton)) return;
-    for (const KnownJob& job : jobs) {
-      if (job.name.empty()) continue;
-      Named& named = named_[job.name];
-      named.first = std::min(named.first, job.number);
-      if (std::ranges::any_of(job.tasks, is_at_work)) named.at_work.insert(job.number);
-    }
-  }
-
-  /// An earlier job of its name is not over, or another one is at work.
-  bool hold_back(const KnownJob& job) const {
-    const auto found = named_.find(job.name);
-    if (!job.singleton || found == named_.end()) return false;
-    const Named& named = found->second;
-    return named.first < job.number || named.at_work.size() > (named.at_work.contains(job.number) ? 1 : 0);
-  }
-
- private:
-  struct Named {
-    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
-    std::set<std::uint64_t> at_work;
-  };
-  static bool is_at_work(Task task) {
-    return task == Task::in_queue || task == Task::running || task == Task::left;
-  }
-
-  std::map<std::string_view, Named> named_;
-};
 
 TaskId id_of(const KnownJob& job, std::size_t task) {
   return {job.number, job.indices.empty() ? std::nullopt : std::optional(job.indices[task])};
@@ -329,11 +295,7 @@ class RunnerRules {
       state_.stage = Works{};
       look_around();
     }
-    const Namesakes namesakes(state_.jobs);
-    for (KnownJob& job : state_.jobs) {
-      job.hold = hold_of(job);
-      if (job.hold == KnownJob::Hold::none && namesakes.hold_back(job)) job.hold = KnownJob::Hold::conditions;
-    }
+    for (AskWell& each : hold_jobs(state_, now_, wall_s_)) act(std::move(each));
     if (!actions_.empty()) return;
     for (const TaskToStart& chosen : tasks_to_start(state_.jobs)) {
       KnownJob& job = state_.jobs[chosen.job];
@@ -354,38 +316,6 @@ class RunnerRules {
              return state_.attended.contains(job.number) || has_any(job, Task::waiting) ||
                     has_any(job, Task::in_queue);
            });
-  }
-
-  KnownJob::Hold hold_of(const KnownJob& job) {
-    using enum KnownJob::Hold;
-    if (job.tenant != 0 && state_.gone.contains(job.tenant)) return tenant_gone;
-    if (is_held_back(job.number)) return conditions;
-    const auto own = state_.pauses.find(job.number);
-    const auto of_all = state_.failures.find(job.rivals);
-    const bool is_put_off = (own != state_.pauses.end() && now_ < own->second.until) ||
-                            (of_all != state_.failures.end() && now_ < of_all->second.pause.until);
-    return is_put_off ? put_off_for_now : none;
-  }
-
-  // In the order of their numbers: a job comes after older ones only, so one pass sees all that
-  // follows.
-  bool is_held_back(std::uint64_t number) {
-    const auto place = state_.conditions.find(number);
-    if (place == state_.conditions.end()) return false;
-    Conditions& conditions = place->second;
-    if (!std::holds_alternative<Waits>(conditions.stage)) return true;
-    const auto still_known = [this](std::uint64_t other) { return known(other) != nullptr; };
-    if (wall_s_ < conditions.not_before_s || std::ranges::any_of(conditions.after, still_known) ||
-        std::ranges::any_of(conditions.after_ok, still_known) ||
-        std::ranges::any_of(conditions.after_fail, still_known))
-      return true;
-    if (conditions.after_ok.empty() && conditions.after_fail.empty()) {
-      state_.conditions.erase(place);
-      return false;
-    }
-    conditions.stage = Asked{};
-    act(AskWell{number, conditions.after_ok, conditions.after_fail});
-    return true;
   }
 
   void on(const WellKnown& known_now) {

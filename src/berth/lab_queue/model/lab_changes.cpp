@@ -1,12 +1,12 @@
 #include "berth/lab_queue/model/lab_changes.h"
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 namespace {
 
 using lab_queue::key_of;
 using lab_queue::LabChange;
+using lab_queue::LabCondition;
 using lab_queue::LabCopy;
-using lab_queue::StoreCondition;
 
 std::string ticket_key(const QueueEntry& place) {
   return key_of(lab_queue::kLabTickets, place.kept.id);
@@ -29,14 +29,11 @@ LabChange put_ticket(const QueueEntry& place, std::uint64_t order) {
 
 LabChange put_start(const QueueEntry& place, const LabStart& start, std::uint64_t order,
                     const LabCopy& store) {
-  LabChange put{.conditions = {{ticket_key(place), order}, {start_key(place), 0}},
-                .puts = {{start_key(place), start}},
-                .removed = {ticket_key(place)}};
+  LabChange put = put_start_again(place, start, order, place.kept.most.has_value());
   if (!place.kept.most) return put;
   // An agent on another machine may start one of the same user at this moment.
   const std::uint64_t seen = store.revisions(user_key(place)).changed;
-  put.conditions.push_back({user_key(place), seen, StoreCondition::Of::changed});
-  put.puts.push_back({user_key(place), place.kept.id});
+  put.conditions.push_back({user_key(place), seen, LabCondition::Of::changed});
   return put;
 }
 
@@ -59,4 +56,4 @@ LabChange remove_all(const std::string& id) {
   return {.removed = {key_of(lab_queue::kLabTickets, id), key_of(lab_queue::kLabStarts, id)}};
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

@@ -9,7 +9,7 @@
 // The changes of the store that an agent makes for a request. Each has the condition that the keys
 // are as the agent knows them: its copy may be a moment old. `order`: of the ticket that is there;
 // 0: there is none.
-namespace berth::store_agent {
+namespace berth::lab_agent {
 
 lab_queue::LabChange put_ticket(const QueueEntry& place, std::uint64_t order);
 
@@ -30,4 +30,4 @@ lab_queue::LabChange take_back(const QueueEntry& place, const lab_queue::LabCopy
 /// What a request that has ended has there.
 lab_queue::LabChange remove_all(const std::string& id);
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

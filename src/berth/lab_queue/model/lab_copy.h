@@ -24,24 +24,25 @@ std::string key_of(std::string_view folder, std::string_view name);
 
 /// A condition on a key for a change to be made: that it is the one that was made at this revision,
 /// or that it was not changed since.
-struct StoreCondition {
+struct LabCondition {
   enum class Of { created, changed };
 
   std::string key;
   std::uint64_t revision = 0;  ///< 0: the key does not exist
   Of of = Of::created;
 
-  bool operator==(const StoreCondition&) const = default;
+  bool operator==(const LabCondition&) const = default;
 };
 
-/// A change of the queue, all or nothing: what to put and remove if every condition holds.
+/// A change of the store, all or nothing: what to put and remove if every condition holds.
 struct LabChange {
   struct Put {
     std::string key;
     std::variant<LabTicket, LabStart, std::string> value;
+    std::string lease{};  ///< the id of its lease of etcd, "" for none
   };
 
-  std::vector<StoreCondition> conditions{};
+  std::vector<LabCondition> conditions{};
   std::vector<Put> puts{};
   std::vector<std::string> removed{};
 };

@@ -32,10 +32,6 @@ std::string origin_of(std::string_view machine, std::int64_t pid) {
   return fmt::format("{}:{}", machine, pid);
 }
 
-LabTickets::Lane::iterator LabTickets::first_from(Lane& lane, std::uint64_t order) {
-  return std::ranges::lower_bound(lane, order, {}, &Kept::order);
-}
-
 LabTickets::Group& LabTickets::group_of(const std::vector<std::string>& hosts) {
   const auto [found, is_new] = groups_.try_emplace(hosts);
   Group& group = found->second;
@@ -51,40 +47,31 @@ const LabTickets::Kept* LabTickets::kept(std::string_view id) const {
   return found == tickets_.end() ? nullptr : &found->second;
 }
 
+void LabTickets::count(const Kept& kept, int by) {
+  with_fair_number_ += kept.fair_number ? by : 0;
+  with_most_ += kept.most ? by : 0;
+}
+
 void LabTickets::put(LabTicket ticket) {
-  if (const auto found = tickets_.find(ticket.id); found != tickets_.end()) {
+  const std::string id = std::exchange(ticket.id, "");
+  const std::vector<std::string> hosts = std::exchange(ticket.hosts, {});
+  if (const auto found = tickets_.find(id); found != tickets_.end()) {
     Kept& kept = found->second;
     const bool stays = kept.order == ticket.order && kept.home == ticket.home && kept.lane == ticket.lane &&
-                       kept.fair_number == ticket.fair_number && kept.group->hosts == ticket.hosts;
+                       kept.group->hosts == hosts;
     if (stays) {
-      kept.uid = ticket.uid;
-      kept.gpus = ticket.gpus;
-      with_most_ += static_cast<std::size_t>(ticket.most.has_value());
-      with_most_ -= static_cast<std::size_t>(kept.most.has_value());
-      kept.most = ticket.most;
-      kept.origin = std::move(ticket.origin);
-      kept.joined = std::move(ticket.joined);
-      return;
+      count(kept, -1);
+      static_cast<LabTicket&>(kept) = std::move(ticket);
+      return count(kept, 1);
     }
-    remove(ticket.id);
+    remove(id);
   }
-  Group& group = group_of(ticket.hosts);
-  ++homes_[ticket.home];
-  if (ticket.fair_number) ++with_fair_number_;
-  if (ticket.most) ++with_most_;
-  Kept kept{.order = ticket.order,
-            .home = std::move(ticket.home),
-            .uid = ticket.uid,
-            .lane = ticket.lane,
-            .gpus = ticket.gpus,
-            .fair_number = ticket.fair_number,
-            .most = ticket.most,
-            .origin = std::move(ticket.origin),
-            .group = &group,
-            .joined = std::move(ticket.joined)};
-  const auto [made, is_new] = tickets_.emplace(std::move(ticket.id), std::move(kept));
-  Lane& lane = group.lanes[ticket.lane];
-  lane.insert(first_from(lane, ticket.order), &made->second);
+  Group& group = group_of(hosts);
+  const Kept& kept = tickets_.emplace(id, Kept{std::move(ticket), &group}).first->second;
+  ++homes_[kept.home];
+  count(kept, 1);
+  Lane& lane = group.lanes[kept.lane];
+  lane.insert(std::ranges::lower_bound(lane, kept.order, {}, &Kept::order), &kept);
 }
 
 void LabTickets::remove(std::string_view id) {
@@ -92,8 +79,7 @@ void LabTickets::remove(std::string_view id) {
   if (found == tickets_.end()) return;
   const Kept& kept = found->second;
   if (const auto home = homes_.find(kept.home); --home->second == 0) homes_.erase(home);
-  if (kept.fair_number) --with_fair_number_;
-  if (kept.most) --with_most_;
+  count(kept, -1);
   Group& group = *kept.group;
   const auto lane = group.lanes.find(kept.lane);
   // In a working store each order belongs to one ticket. In a broken store several tickets may
@@ -113,17 +99,10 @@ void LabTickets::remove(std::string_view id) {
 std::optional<LabTicket> LabTickets::find(std::string_view id) const {
   const Kept* found = kept(id);
   if (found == nullptr) return std::nullopt;
-  return LabTicket{.id = std::string(id),
-                   .order = found->order,
-                   .home = found->home,
-                   .uid = found->uid,
-                   .lane = found->lane,
-                   .gpus = found->gpus,
-                   .fair_number = found->fair_number,
-                   .most = found->most,
-                   .origin = found->origin,
-                   .hosts = found->group->hosts,
-                   .joined = found->joined};
+  auto ticket = static_cast<const LabTicket&>(*found);
+  ticket.id = id;
+  ticket.hosts = found->group->hosts;
+  return ticket;
 }
 
 std::vector<std::string> LabTickets::of_home(std::string_view home) const {

@@ -121,29 +121,21 @@ class LabTickets {
     std::set<std::string, std::less<>> names{};  // the same
     std::map<unsigned, Lane> lanes{};
   };
-  struct Kept {
-    std::uint64_t order = 0;
-    std::string home;
-    std::uint32_t uid = 0;
-    unsigned lane = 0;
-    unsigned gpus = 1;
-    std::optional<std::int64_t> fair_number{};
-    std::optional<unsigned> most{};
-    std::string origin{};
+  /// Without its id and its hosts: the map has the one, the group the other.
+  struct Kept : LabTicket {
     Group* group = nullptr;
-    std::vector<std::string> joined;
   };
 
-  static Lane::iterator first_from(Lane& lane, std::uint64_t order);
   Group& group_of(const std::vector<std::string>& hosts);
+  void count(const Kept& kept, int by);
   const Kept* kept(std::string_view id) const;
 
   std::map<std::string, Kept, std::less<>> tickets_;
   std::map<std::vector<std::string>, Group> groups_;
   std::map<std::string, std::vector<const Group*>, std::less<>> by_host_;
   std::map<std::string, std::size_t, std::less<>> homes_;
-  std::size_t with_fair_number_ = 0;
-  std::size_t with_most_ = 0;
+  std::ptrdiff_t with_fair_number_ = 0;
+  std::ptrdiff_t with_most_ = 0;
 };
 
 /// Who may join which hosts, for as long as nobody changes the line. The order is that in which the

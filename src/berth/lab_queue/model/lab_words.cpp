@@ -11,7 +11,7 @@
 #include "berth/base/text_match.h"
 #include "berth/request/lab_host.h"
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, OfHost::Word>, 5> kOfHost{{
@@ -95,4 +95,4 @@ std::vector<std::string> queue_answer(const LabOrder& order, std::size_t from) {
   return lines;
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

@@ -10,7 +10,7 @@
 #include "berth/lab_queue/model/lab_copy.h"
 
 // The lines of words on the socket of the agent (docs/store-protocol.md).
-namespace berth::store_agent {
+namespace berth::lab_agent {
 
 // What a request, or somebody who looks, says.
 
@@ -56,4 +56,4 @@ std::vector<std::string> status_answer(std::string_view url, std::string_view na
 /// The answer to `line`, without its end.
 std::vector<std::string> queue_answer(const LabOrder& order, std::size_t from);
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

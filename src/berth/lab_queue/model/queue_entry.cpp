@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace berth::store_agent {
+namespace berth::lab_agent {
 namespace {
 
 using namespace std::chrono_literals;
@@ -15,6 +15,7 @@ constexpr auto kForJoined = 60s;
 /// For a user of whom it is known that requests do not answer, or do not join.
 constexpr auto kForKnown = 100ms;
 constexpr auto kRemembered = 10min;
+constexpr auto kPatienceForNames = 3s;
 
 }  // namespace
 
@@ -60,6 +61,16 @@ bool QueueEntry::is_closing(std::string_view host) const {
   return opened != nullptr && opened->closing.has_value();
 }
 
+bool QueueEntry::is_ready() const {
+  return !std::holds_alternative<LimitsAsked>(limits) || std::holds_alternative<Runs>(stage);
+}
+
+std::optional<Moment> QueueEntry::names_late() const {
+  const auto* asked = std::get_if<LimitsAsked>(&limits);
+  if (asked == nullptr || !told.limit.empty()) return std::nullopt;
+  return asked->since + kPatienceForNames;
+}
+
 bool JoinPatience::is_awaited(const Opened& opened) {
   return opened.reach == Reach::silent || opened.reach == Reach::answers;
 }
@@ -93,4 +104,4 @@ std::optional<Moment> JoinPatience::next(const QueueEntry& place) const {
   return next;
 }
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

@@ -13,8 +13,8 @@
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/verdict/limits.h"
 
-// The place of one request in the lab queue, as the agent of its machine (store_agent.h) knows it.
-namespace berth::store_agent {
+// The place of one request in the lab queue, as the agent of its machine (lab_agent.h) knows it.
+namespace berth::lab_agent {
 
 /// Of a clock that nobody can set.
 using Moment = std::chrono::nanoseconds;
@@ -102,6 +102,11 @@ struct QueueEntry {
   bool has_lost(const LabStart& start, std::int64_t pid) const;
   /// Whether it is to let this host go.
   bool is_closing(std::string_view host) const;
+
+  /// Whether it is known which limits apply. A request that runs needs none.
+  bool is_ready() const;
+  /// When it is told that the name service is late. nullopt: it is not, or that was told.
+  std::optional<Moment> names_late() const;
 };
 
 /// How long the lab queue waits for requests that may join a host and do not: somebody has stopped
@@ -128,4 +133,4 @@ class JoinPatience {
   ByUser late_{};
 };
 
-}  // namespace berth::store_agent
+}  // namespace berth::lab_agent

@@ -13,25 +13,25 @@
 #include <utility>
 #include <vector>
 
+#include "berth/lab_queue/etcd_messages.h"
 #include "berth/lab_queue/lab_mirror.h"
-#include "berth/lab_queue/lab_store.h"
+#include "berth/lab_queue/model/lab_agent.h"
 #include "berth/lab_queue/model/lab_words.h"
-#include "berth/lab_queue/model/store_agent.h"
 
 // An agent, its requests and its etcd, without a process.
-namespace berth::store_agent_test {
+namespace berth::lab_agent_test {
 
-using namespace store_agent;
-using store_agent::Moment;
+using namespace lab_agent;
+using lab_agent::Moment;
 using namespace std::chrono_literals;
 using lab_queue::key_of;
 using lab_queue::kLabAlive;
 using lab_queue::kLabStarts;
 using lab_queue::kLabTickets;
 using lab_queue::kLabUsers;
+using lab_queue::LabChange;
+using lab_queue::LabCondition;
 using lab_queue::LabMirror;
-using lab_queue::StoreChange;
-using lab_queue::StoreCondition;
 using lab_queue::StoredRange;
 using lab_queue::StoredValue;
 using Words = std::vector<std::string>;
@@ -42,32 +42,32 @@ inline constexpr std::uint32_t kBob = 1001;
 /// What etcd has, and how it makes changes.
 class Etcd {
  public:
-  bool make(const StoreChange& change) {
-    for (const StoreCondition& each : change.conditions) {
+  bool make(const LabChange& change) {
+    for (const LabCondition& each : change.conditions) {
       const auto found = keys_.find(each.key);
       const std::uint64_t there =
           found == keys_.end()
               ? 0
-              : (each.of == StoreCondition::Of::created ? found->second.created : found->second.changed);
+              : (each.of == LabCondition::Of::created ? found->second.created : found->second.changed);
       if (there != each.revision) return false;
     }
     ++revision;
     if (before) before(change);
     for (const std::string& key : change.removed) keys_.erase(key);
-    for (const StoreChange::Put& each : change.puts) {
+    for (const LabChange::Put& each : change.puts) {
       const auto [found, is_new] = keys_.try_emplace(each.key);
-      found->second = {each.key, each.value, is_new ? revision : found->second.created, revision};
+      found->second = {each.key, stored_text(each), is_new ? revision : found->second.created, revision};
       if (!each.lease.empty()) leased.insert(each.key);
     }
     return true;
   }
   void put(std::string_view folder, const std::string& name, const std::string& value) {
-    StoreChange change;
+    LabChange change;
     change.puts.push_back({key_of(folder, name), value});
     make(change);
   }
   void remove(std::string_view folder, const std::string& name) {
-    StoreChange change;
+    LabChange change;
     change.removed = {key_of(folder, name)};
     make(change);
   }
@@ -102,7 +102,7 @@ class Etcd {
   std::uint64_t revision = 1;
   std::set<std::string> leased{};
   std::map<std::string, StoredValue> keys_{};
-  std::function<void(const StoreChange&)> before{};  ///< what is checked of a change that is made
+  std::function<void(const LabChange&)> before{};  ///< what is checked of a change that is made
 };
 
 /// How etcd answers.
@@ -210,7 +210,7 @@ class Desk {
   LabMirror mirror{};
   Moment rests_until{};
   std::optional<Action> question{};
-  std::optional<StoreChange> late{};
+  std::optional<LabChange> late{};
   std::size_t reads = 0;
   WeekMinute hour{};
   bool knows_names = true;
@@ -222,7 +222,7 @@ class Desk {
       mirror.read(etcd_.all());
       has_news_ = true;
     }
-    const store_agent::Given given{
+    const lab_agent::Given given{
         .now = now, .hour = hour, .store = mirror, .is_unread = !mirror.is_whole(), .url = "http://etcd"};
     std::vector<Action> actions = next(state, given, what);
     for (const Action& each : actions) {
@@ -247,7 +247,7 @@ class Desk {
 
   What answer(const Appear&) {
     if (way == Way::is_silent) return NotAnswered{"no answer"};
-    StoreChange change;
+    LabChange change;
     change.puts.push_back({key_of(kLabAlive, name), "1.0", "lease"});
     etcd_.make(change);
     mirror.made_here(change, etcd_.revision);
@@ -255,7 +255,7 @@ class Desk {
     return IsPresent{now + 10s};
   }
   What answer(const Change& asked) {
-    const StoreChange change = store_change_of(asked.change);
+    const LabChange& change = asked.change;
     if (way == Way::is_silent) {
       if (!change.conditions.empty()) late = change;
       late_until_ = now + 10s;
@@ -332,4 +332,4 @@ inline std::string start_of(const std::string& host, std::int64_t pid, std::uint
   return lab_queue::lab_start_json({.host = host, .pid = pid, .uid = uid, .gpus = 1});
 }
 
-}  // namespace berth::store_agent_test
+}  // namespace berth::lab_agent_test

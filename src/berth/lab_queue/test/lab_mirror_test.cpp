@@ -21,8 +21,8 @@ std::string start_of(std::int64_t pid, std::uint32_t uid = 1000, unsigned gpus =
   return lab_start_json({.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .fair_number = pid});
 }
 
-StoreNews news_of(std::vector<StoreNews::Change> changes) {
-  StoreNews news;
+EtcdNews news_of(std::vector<EtcdNews::Change> changes) {
+  EtcdNews news;
   news.changes = std::move(changes);
   return news;
 }
@@ -57,7 +57,7 @@ TEST_CASE("what was read and what is told since are known") {
 TEST_CASE("what is told before anything was read, or after it was forgotten, makes nothing whole") {
   LabMirror mirror;
   mirror.hear(news_of({{{"/berth/1/start/desk-a", start_of(8), 9, 9}, false}}));
-  StoreChange change;
+  LabChange change;
   change.puts.push_back({"/berth/1/start/desk-b", start_of(9)});
   mirror.made_here(change, 10);
   CHECK(!mirror.is_whole());
@@ -93,7 +93,7 @@ TEST_CASE("what is told late takes nothing back") {
   LabMirror mirror;
   mirror.read({.values = {}, .revision = 4, .count = 0});
   const auto put = [](const std::string& value) {
-    StoreChange change;
+    LabChange change;
     change.puts.push_back({"/berth/1/alive/a", value});
     return change;
   };
@@ -106,7 +106,7 @@ TEST_CASE("what is told late takes nothing back") {
   mirror.made_here(put("second"), 6);
   mirror.hear(told("first", 5));
   CHECK(mirror.alive().at("a") == "second");
-  StoreChange removal;
+  LabChange removal;
   removal.removed = {"/berth/1/alive/a"};
   mirror.made_here(removal, 7);
   mirror.hear(told("second", 6));
@@ -119,8 +119,8 @@ TEST_CASE("what is told late takes nothing back") {
 TEST_CASE("a mirror that was told late, and makes changes of its own, has in the end what the store has") {
   CHECK(rc::check([](const std::vector<std::uint8_t>& acts) {
     std::map<std::string, StoredValue> store;
-    std::vector<StoreNews::Change> history;  // what the watch tells, in its order
-    std::vector<bool> was_known;             // by made_here, of each of them
+    std::vector<EtcdNews::Change> history;  // what the watch tells, in its order
+    std::vector<bool> was_known;            // by made_here, of each of them
     std::uint64_t revision = 1;
     LabMirror mirror;
     std::size_t told = 0;
@@ -135,7 +135,7 @@ TEST_CASE("a mirror that was told late, and makes changes of its own, has in the
     for (const std::uint8_t act : acts) {
       const std::string folder = std::array{"ticket", "start", "alive", "ticket"}[act >> 6U];
       const std::string key = fmt::format("/berth/1/{}/desk-{}", folder, act >> 3U & 3U);
-      StoreChange change;
+      LabChange change;
       const bool is_here = act % 8 < 4;
       if (act % 8 == 6) {
         const std::size_t until = std::min(history.size(), told + 1 + (act >> 3U) % 4U);
@@ -209,7 +209,7 @@ TEST_CASE("a mirror that was told late, and makes changes of its own, has in the
 TEST_CASE("one that has gone and one that has come, neither of them told, are not taken for what was known") {
   LabMirror mirror;
   mirror.read({.values = {{"/berth/1/ticket/desk-a", ticket_on("gpu1"), 3, 3}}, .revision = 3, .count = 1});
-  StoreChange change;
+  LabChange change;
   change.puts.push_back({"/berth/1/ticket/desk-c", ticket_on("gpu1")});
   mirror.made_here(change, 6);
   // What is earlier than this change may be unknown.

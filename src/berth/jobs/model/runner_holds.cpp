@@ -1,0 +1,97 @@
+#include "berth/jobs/model/runner_holds.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace berth::runner {
+namespace {
+
+using Task = KnownJob::Task;
+
+/// The jobs of each name, for those of which one runs at a time.
+class Namesakes {
+ public:
+  explicit Namesakes(const std::vector<KnownJob>& jobs) {
+    if (std::ranges::none_of(jobs, &KnownJob::singleton)) return;
+    for (const KnownJob& job : jobs) {
+      if (job.name.empty()) continue;
+      Named& named = named_[job.name];
+      named.first = std::min(named.first, job.number);
+      if (std::ranges::any_of(job.tasks, is_at_work)) named.at_work.insert(job.number);
+    }
+  }
+
+  /// An earlier job of its name is not over, or another one is at work.
+  bool hold_back(const KnownJob& job) const {
+    const auto found = named_.find(job.name);
+    if (!job.singleton || found == named_.end()) return false;
+    const Named& named = found->second;
+    return named.first < job.number || named.at_work.size() > (named.at_work.contains(job.number) ? 1 : 0);
+  }
+
+ private:
+  struct Named {
+    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+    std::set<std::uint64_t> at_work;
+  };
+  static bool is_at_work(Task task) {
+    return task == Task::in_queue || task == Task::running || task == Task::left;
+  }
+
+  std::map<std::string_view, Named> named_;
+};
+
+// In the order of their numbers: a job comes after older ones only, so one pass sees all that
+// follows.
+bool is_held_back(State& state, std::uint64_t number, std::int64_t wall_s, std::vector<AskWell>& asked) {
+  const auto place = state.conditions.find(number);
+  if (place == state.conditions.end()) return false;
+  Conditions& conditions = place->second;
+  if (!std::holds_alternative<Waits>(conditions.stage)) return true;
+  const auto any_is_known = [&state](const std::vector<std::uint64_t>& others) {
+    return std::ranges::any_of(others, [&state](std::uint64_t other) {
+      return std::ranges::binary_search(state.jobs, other, {}, &KnownJob::number);
+    });
+  };
+  if (wall_s < conditions.not_before_s || any_is_known(conditions.after) ||
+      any_is_known(conditions.after_ok) || any_is_known(conditions.after_fail))
+    return true;
+  if (conditions.after_ok.empty() && conditions.after_fail.empty()) {
+    state.conditions.erase(place);
+    return false;
+  }
+  conditions.stage = Asked{};
+  asked.push_back({number, conditions.after_ok, conditions.after_fail});
+  return true;
+}
+
+bool is_put_off(const State& state, const KnownJob& job, Moment now) {
+  const auto own = state.pauses.find(job.number);
+  const auto of_all = state.failures.find(job.rivals);
+  return (own != state.pauses.end() && now < own->second.until) ||
+         (of_all != state.failures.end() && now < of_all->second.pause.until);
+}
+
+}  // namespace
+
+std::vector<AskWell> hold_jobs(State& state, Moment now, std::int64_t wall_s) {
+  using enum KnownJob::Hold;
+  std::vector<AskWell> asked;
+  const Namesakes namesakes(state.jobs);
+  for (KnownJob& job : state.jobs) {
+    if (job.tenant != 0 && state.gone.contains(job.tenant))
+      job.hold = tenant_gone;
+    else if (is_held_back(state, job.number, wall_s, asked))
+      job.hold = conditions;
+    else if (is_put_off(state, job, now))
+      job.hold = put_off_for_now;
+    else
+      job.hold = namesakes.hold_back(job) ? conditions : none;
+  }
+  return asked;
+}
+
+}  // namespace berth::runner

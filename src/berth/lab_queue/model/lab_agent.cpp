@@ -1,0 +1,287 @@
+#include "berth/lab_queue/model/lab_agent.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "berth/lab_queue/model/lab_changes.h"
+#include "berth/lab_queue/model/lab_hearing.h"
+#include "berth/lab_queue/model/lab_limits.h"
+#include "berth/lab_queue/model/lab_needs.h"
+#include "berth/lab_queue/model/lab_telling.h"
+
+namespace berth::lab_agent {
+namespace {
+
+using namespace std::chrono_literals;
+using lab_queue::LabChange;
+
+/// In which those who waited here before this agent started may come back to their places.
+constexpr auto kComingBack = 30s;
+/// etcd may make a change for so long after it was asked for and has not answered.
+constexpr auto kLateChange = 10s;
+/// Where the watch says nothing: for what hangs on the time alone.
+constexpr auto kRound = 5s;
+constexpr auto kIdleRound = 10s;
+/// For which what was read is kept up to date after the last one who waited here.
+constexpr auto kKeptReading = 60s;
+constexpr auto kAfterFault = 1s;
+
+/// When the store is asked what. A rule for each event.
+class RoundRules {
+ public:
+  RoundRules(State& state, const Given& given) : deeds_{state, given}, state_(state), now_(given.now) {}
+
+  std::vector<Action> step(const What& what) && {
+    std::visit([this](const auto& each) { on(each); }, what);
+    return std::move(deeds_.actions);
+  }
+
+ private:
+  // --- what has happened
+
+  void on(const Came& came) { state_.clients.emplace(came.client, Client{came.pid, came.uid}); }
+
+  void on(const Said& said) {
+    if (deeds_.client(said.client) == nullptr) return;
+    hear(deeds_, said.client, said.line);
+    ring();
+  }
+
+  void on(const Ended& ended) {
+    if (deeds_.client(ended.client) == nullptr) return;
+    deeds_.forget(ended.client, true);
+    ring();
+  }
+
+  void on(const LimitsKnown& known) {
+    QueueEntry* place = deeds_.entry_of(known.client);
+    if (place == nullptr) return;
+    place->limits = LimitsOf{known.asker};
+    limit(deeds_, known.client);
+    ring();
+  }
+
+  void on(const News&) {
+    const bool is_to_show = state_.board && !std::exchange(state_.board->has_news, true);
+    if (is_to_show || deeds_.somebody_waits()) ring();
+  }
+
+  /// In the middle of a round no answer comes any more: the shell has lost it.
+  void on(const Woke&) {
+    if (is(Rests{})) return begin_round();
+    on(NotAnswered{"its answer was lost"});
+  }
+
+  void on(const IsPresent& present) {
+    if (!is(Appears{})) return;
+    state_.heartbeat = Present{present.renewal};
+    take_away();
+  }
+
+  void on(const Changed& changed) {
+    if (const auto* removes = std::get_if<Removes>(&state_.round)) {
+      state_.removals.erase(removes->id);
+      take_away();
+    } else if (is(Registers{})) {
+      register_next();
+    } else if (const auto* settles = std::get_if<Settles>(&state_.round)) {
+      state_.again = true;
+      if (QueueEntry* place = deeds_.entry_of(settles->now); changed.made && place != nullptr)
+        meet(settles->now, *place, need_after(*place, settles->purpose));
+      settle_next();
+    }
+  }
+
+  void on(const IsRead& read) {
+    if (!is(Reads{})) return;
+    if (read.all) return use_copy();
+    state_.again = true;
+    end_round();
+  }
+
+  void on(const NotAnswered& silent) {
+    if (is(Rests{})) return;
+    // The store may still make the change later, when the connection has ended and its entries were
+    // removed.
+    if (is(Registers{}) || is(Settles{}))
+      state_.sweep_at = std::max(state_.sweep_at.value_or(Moment{}), now_ + kLateChange);
+    const std::string_view url = deeds_.given.url;
+    if (state_.fault.empty())
+      log(fmt::format("the store at {} does not answer, and all keep their places: {}", url, silent.why));
+    state_.fault = fmt::format("{}: {}", url, silent.why);
+    for (auto& [id, each] : state_.clients)
+      if (each.place) tell_silence(deeds_, id, *each.place);
+    deeds_.act(AskAnother{});
+    report(deeds_);
+    rest(now_ + kAfterFault);
+  }
+
+  // --- rounds
+
+  /// Something has come that the next round is to see. While the store does not answer, it comes in
+  /// its time.
+  void ring() {
+    state_.again = true;
+    if (is(Rests{}) && state_.fault.empty()) begin_round();
+  }
+
+  void begin_round() {
+    state_.round = Appears{};
+    state_.again = false;
+    const auto* present = std::get_if<Present>(&state_.heartbeat);
+    if (present != nullptr && now_ < present->renewal) return take_away();
+    deeds_.act(Appear{.anew = present == nullptr});
+  }
+
+  /// The places of those who have gone.
+  void take_away() {
+    if (state_.removals.empty()) return look();
+    const std::string& id = *state_.removals.begin();
+    state_.round = Removes{id};
+    change(remove_all(id));
+  }
+
+  void look() {
+    const bool has_to_sweep = state_.sweep_at && now_ >= *state_.sweep_at;
+    if (deeds_.somebody_looks() || has_to_sweep || state_.board || deeds_.somebody_waits()) {
+      state_.needed = now_;
+    } else {
+      if (now_ > state_.needed + kKeptReading) deeds_.act(Forget{});
+      return end_round();
+    }
+    for (const ClientId each : deeds_.clients()) limit(deeds_, each);
+    // The fair number of a new request depends on the numbers of the others.
+    if (!deeds_.given.is_unread || traits_of(state_.settings.order).numbers) return read();
+    state_.round = Registers{deeds_.clients()};
+    register_next();
+  }
+
+  void register_next() {
+    auto& rest = std::get<Registers>(state_.round).rest;
+    while (!rest.empty()) {
+      const QueueEntry* next = ready(rest.front());
+      rest.pop_front();
+      if (next != nullptr && std::holds_alternative<Waits>(next->stage)) return change(put_ticket(*next, 0));
+    }
+    read();
+  }
+
+  void read() {
+    state_.round = Reads{};
+    deeds_.act(Read{.in_any_case = deeds_.somebody_looks()});
+  }
+
+  void use_copy() {
+    // If the store was wiped or set back, it has lost the heartbeat of this agent too.
+    if (!store().alive().contains(state_.settings.name)) state_.heartbeat = Absent{};
+    sweep();
+    if (!state_.removals.empty()) state_.again = true;
+    state_.round = Settles{.rest = deeds_.clients()};
+    settle_next();
+  }
+
+  void settle_next() {
+    auto& settles = std::get<Settles>(state_.round);
+    while (!settles.rest.empty()) {
+      settles.now = settles.rest.front();
+      settles.rest.pop_front();
+      QueueEntry* place = ready(settles.now);
+      if (place == nullptr) continue;
+      state_.patience.pass_over(*place, now_);
+      Need need = need_of(*deeds_.client(settles.now), state_.settings, deeds_.given);
+      if (auto* writes = std::get_if<Writes>(&need)) {
+        settles.purpose = std::move(writes->purpose);
+        return change(std::move(writes->change));
+      }
+      meet(settles.now, *place, need);
+    }
+    tell_openings(deeds_);
+    end_round();
+  }
+
+  /// Where the store has to do nothing for it.
+  void meet(ClientId id, QueueEntry& place, const Need& need) {
+    if (const auto* yes = std::get_if<Yes>(&need))
+      deeds_.tell(id, "yes " + yes->host);
+    else if (const auto* over = std::get_if<Over>(&need))
+      hold_back(deeds_, id, place, over->why);
+    else if (const auto* away = std::get_if<TurnedAway>(&need))
+      deeds_.dismiss(id, away->why, away->with_place);
+  }
+
+  void end_round() {
+    if (!std::exchange(state_.fault, "").empty())
+      log(fmt::format("the store at {} answers again", deeds_.given.url));
+    tell_return(deeds_);
+    report(deeds_);
+    if (state_.again) return begin_round();
+    Moment until = now_ + (deeds_.somebody_waits() ? kRound : kIdleRound);
+    const auto at_latest = [&](std::optional<Moment> at) { until = std::min(until, at.value_or(until)); };
+    const auto* present = std::get_if<Present>(&state_.heartbeat);
+    at_latest(present == nullptr ? now_ + kAfterFault : present->renewal);
+    at_latest(state_.sweep_at);
+    if (state_.board) at_latest(next_show(*state_.board, now_));
+    for (const auto& [id, each] : state_.clients) {
+      if (!each.place) continue;
+      at_latest(state_.patience.next(*each.place));
+      at_latest(each.place->names_late());
+    }
+    rest(std::max(until, now_));
+  }
+
+  void rest(Moment until) {
+    state_.round = Rests{};
+    deeds_.act(Rest{until});
+  }
+
+  /// Tickets that a killed agent left here, or that were written late.
+  void sweep() {
+    if (now_ < state_.began + kComingBack) return;
+    if (state_.sweep_at && now_ >= *state_.sweep_at) state_.sweep_at.reset();
+    const std::string& home = state_.settings.name;
+    std::set<std::string, std::less<>> here;
+    for (const auto& [id, each] : state_.clients)
+      if (each.place) here.insert(each.place->kept.id);
+    for (const std::string& id : store().queue().of_home(home))
+      if (!here.contains(id)) state_.removals.insert(id);
+    for (const auto& [id, start] : store().starts())
+      if (home_of(id) == home && !here.contains(id)) state_.removals.insert(id);
+  }
+
+  // --- the step
+
+  /// Its place, if it is known which limits apply to it. nullptr: it is not, or it has none.
+  QueueEntry* ready(ClientId id) const {
+    QueueEntry* place = deeds_.entry_of(id);
+    return place != nullptr && place->is_ready() ? place : nullptr;
+  }
+  template <class Stage>
+  bool is(const Stage&) const {
+    return std::holds_alternative<Stage>(state_.round);
+  }
+  const lab_queue::LabCopy& store() const { return deeds_.given.store; }
+  void change(LabChange change) { deeds_.act(Change{std::move(change)}); }
+  void log(std::string line) { deeds_.act(Log{std::move(line)}); }
+
+  AgentDeeds deeds_;
+  State& state_;
+  Moment now_;
+};
+
+}  // namespace
+
+State begin(Settings settings, Moment now) {
+  State state{.settings = std::move(settings)};
+  if (state.settings.shows) state.board = Board{};
+  state.began = now;
+  state.sweep_at = now + kComingBack;
+  return state;
+}
+
+std::vector<Action> next(State& state, const Given& given, const What& what) {
+  return RoundRules(state, given).step(what);
+}
+
+}  // namespace berth::lab_agent

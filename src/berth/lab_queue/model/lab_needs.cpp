@@ -1,0 +1,115 @@
+#include "berth/lab_queue/model/lab_needs.h"
+
+#include <cstdint>
+#include <optional>
+
+#include "berth/lab_queue/model/lab_changes.h"
+#include "berth/lab_queue/model/lab_limits.h"
+
+namespace berth::lab_agent {
+namespace {
+
+Need yes(QueueEntry& place, const std::string& host) {
+  Yes told{host};
+  place.stage = Runs{told.host};
+  return told;
+}
+
+class NeedRules {
+ public:
+  NeedRules(Client& one, const Settings& settings, const Given& given)
+      : one_(one),
+        place_(*one.place),
+        settings_(settings),
+        given_(given),
+        found_(given.store.queue().find(place_.kept.id)),
+        start_(given.store.start_of(place_.kept.id)) {}
+
+  Need need() && {
+    give_fair_number(place_.kept);
+    if (found_ && found_->uid != one_.uid) return TurnedAway{"another user has a place of this name"};
+    if (!found_ && start_ != nullptr && place_.has_lost(*start_, one_.pid))
+      return Writes{take_back(place_, given_.store), Settles::TakesBack{start_->host}};
+    if (const auto* asks = std::get_if<Asks>(&place_.stage)) return start_on(asks->host);
+    // The command runs. That stays true if the store was wiped or set back.
+    if (const auto* runs = std::get_if<Runs>(&place_.stage)) {
+      if (start_ == nullptr)
+        return Writes{put_start_again(place_, place_.start_on(runs->host, one_.pid), order(),
+                                      has_lab_limit(settings_.limits))};
+      return runs->asks_again ? answer(runs->host) : Nothing{};
+    }
+    if (!found_) return start_ == nullptr ? put() : Nothing{};
+    const LabTicket wanted = place_.ticket();
+    const bool is_as_wanted = found_->hosts == wanted.hosts && found_->joined == wanted.joined &&
+                              found_->most == wanted.most && found_->origin == wanted.origin;
+    return is_as_wanted ? Nothing{} : put();
+  }
+
+ private:
+  /// A request gets its fair number once. It keeps the number of its ticket or its start, also if
+  /// the store was wiped.
+  void give_fair_number(LabTicket& wanted) const {
+    if (found_)
+      wanted.fair_number = found_->fair_number;
+    else if (start_ != nullptr)
+      wanted.fair_number = start_->fair_number;
+    else if (!wanted.fair_number && traits_of(settings_.order).numbers)
+      wanted.fair_number = next_fair_number(wanted.uid, given_.store.fair_numbers());
+  }
+
+  /// The one start.
+  Need start_on(const std::string& host) {
+    // It has no place: it gets one first, or it was started already.
+    if (!found_) return start_ == nullptr ? put() : answer(host);
+    if (place_.is_closing(host)) return not_now(Nothing{});  // it is about to let this host go
+    const auto why =
+        place_.kept.most ? why_over(place_, settings_, given_, given_.store.gpus_by_user(), 0) : std::nullopt;
+    if (why) return not_now(Over{*why});
+    return Writes{put_start(place_, place_.start_on(host, one_.pid), order(), given_.store),
+                  Settles::Starts{host}};
+  }
+
+  Need not_now(Need need) {
+    place_.stage = Waits{};
+    return need;
+  }
+
+  /// A start that was answered to nobody is answered again, to the same process for the same host.
+  Need answer(const std::string& host) {
+    const bool is_own = start_->pid == one_.pid;
+    if (start_->host == host && is_own) return yes(place_, host);
+    // Another's start that is there stays. Its own ends with the connection, as always.
+    return TurnedAway{"this request was started already", is_own};
+  }
+
+  Need put() const { return Writes{put_ticket(place_, order())}; }
+  /// Of its ticket; 0: it has none.
+  std::uint64_t order() const { return found_ ? found_->order : 0; }
+
+  Client& one_;
+  QueueEntry& place_;
+  const Settings& settings_;
+  const Given& given_;
+  std::optional<LabTicket> found_;
+  const LabStart* start_;
+};
+
+}  // namespace
+
+Need need_of(Client& one, const Settings& settings, const Given& given) {
+  return NeedRules(one, settings, given).need();
+}
+
+Need need_after(QueueEntry& place, const Settles::Purpose& made) {
+  if (const auto* starts = std::get_if<Settles::Starts>(&made)) {
+    // If the process has let the host go while the store was asked, the next round takes the start
+    // back.
+    const auto* asks = std::get_if<Asks>(&place.stage);
+    if (asks != nullptr && asks->host == starts->host) return yes(place, starts->host);
+  } else if (const auto* back = std::get_if<Settles::TakesBack>(&made)) {
+    if (NamedHost* host = place.host(back->host)) host->is_let_go = std::holds_alternative<Left>(host->how);
+  }
+  return Nothing{};
+}
+
+}  // namespace berth::lab_agent
