@@ -54,8 +54,10 @@ TEST_CASE("no run of ten thousand is called clean that was slowed or had a stran
   };
   int clean = 0;
   for (int round = 0; round < 10'000; ++round) {
-    const std::int64_t lasted = 3 * kEvery + below(round % 100 == 0 ? 400 * kEvery : 20 * kEvery);
-    const std::int64_t troubled = 2 * kEvery + below(lasted - 2 * kEvery);
+    // Of a long run, two samples are less than a hundredth.
+    const bool is_long = round % 100 == 0;
+    const std::int64_t lasted = (is_long ? 300 : 3) * kEvery + below(20 * kEvery);
+    const std::int64_t troubled = 2 * kEvery + below(is_long ? kEvery : lasted - 2 * kEvery);
     const std::int64_t from = below(lasted - troubled + 1);
     const Trouble trouble{from, from + troubled, below(2) == 0};
     REQUIRE(clean_of(lasted, trouble, below) == false);
