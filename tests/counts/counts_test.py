@@ -25,6 +25,9 @@ BOUNDS = {
     "system calls of berth": 40,
     "system calls of the probe": 223,
     "driver calls": 75,
+    # Of `berth.lease` and its end, where another lease lives.
+    "system calls of a lease's helper": 187,
+    "system calls for a lease of what keeps its receipt": 24,
 }
 
 EIGHT = 'call_log = true\n[[device]]\nmodel = "H100"\ncount = 8\n'
@@ -228,6 +231,25 @@ def test_a_receipt_costs_a_short_run_no_driver_call_and_few_system_calls(counted
     (keeping,) = [kept for kept in by_process if any("/berth/receipts" in call for call in kept)]
     print(len(keeping), "system calls for the line of a run")
     assert len(keeping) <= 32
+
+
+def calls_of_leases(machine: Machine, count: int) -> tuple[int, int]:
+    """Of the last of so many helpers, and of the process that keeps the receipts of the leases."""
+    env = {"BERTH_PROGRAM": machine.program}
+    by_process = system_calls_by_process(machine, machine.build / "bench/leases", str(count), env=env)
+    helpers = [calls for calls in by_process if any('"__lease"' in call for call in calls)]
+    assert len(helpers) == count + 1
+    (keeper,) = [calls for calls in by_process if any(call.startswith("accept4(") for call in calls)]
+    return len([call for call in own_calls(helpers[-1]) if not of_pipe(call)]), len(keeper)
+
+
+def test_system_calls_of_a_lease_of_a_library(counted):
+    needs("strace")
+    machine = counted(EIGHT.replace("true", "false"))
+    _, few = calls_of_leases(machine, 2)
+    helper, many = calls_of_leases(machine, 6)
+    check("system calls of a lease's helper", helper)
+    check("system calls for a lease of what keeps its receipt", (many - few) // 4)
 
 
 def test_the_end_of_a_run_looks_at_no_other_process_where_nothing_is_left(counted):

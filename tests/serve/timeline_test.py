@@ -5,6 +5,7 @@ import re
 
 import pytest
 from agent import Agent
+from clock import Clock
 from fake_agent import answering
 from hub import Hub
 from jobs import eventually, holder, waiter
@@ -94,6 +95,36 @@ def test_a_hub_takes_no_hours_that_are_none_and_names_who_does_not_tell_them(mac
     status, _, text = hub.get("/api/v1/hosts/own/timeline")
     assert status == 404 and "there is /api/v1/timeline" in text
     assert checked_document(hub.json("/api/v1/timeline"), "timeline")["rows"]
+
+
+def test_a_lease_that_is_over_has_its_energy_and_is_not_clean_where_a_stranger_was_seen(make_machine):
+    powered = '[[device]]\nmodel = "A100"\npower_w = 100\n'
+    machine = make_machine(powered * 2)
+    clock = Clock(machine)
+    agent = Agent(machine, "--history", machine.directory / "history.db", env=clock.env)
+    stranger = machine.start("sleep", "infinity")
+    lease = holder(machine, "-n", "2")
+
+    def past() -> dict:
+        (told,) = checked_document(agent.json("/api/v1/past-leases?since=1h"), "past-leases")["leases"]
+        return told
+
+    eventually(lambda: agent.json("/api/v1/past-leases?since=1h")["leases"])
+    visited = f"{powered}[[device.process]]\npid = {stranger.pid}\nused_mib = 100\n{powered}"
+    for ahead_s in (11, 22, 33, 44):
+        machine.change(visited if ahead_s == 22 else powered * 2)
+        seen_s = agent.json("/api/v1/health")["taken_at_s"]
+        # The agent asks for the energy every ten seconds.
+        clock.set(ahead_s, ahead_s)
+        eventually(lambda seen_s=seen_s: agent.json("/api/v1/health")["taken_at_s"] >= seen_s + 11)
+    assert past()["used"] == []
+    lease.ends()
+    eventually(lambda: past()["used"])
+    told = past()
+    cleanness = sorted((used["clean"] for used in told["used"]), key=str)
+    assert cleanness == [False, None], "looks are eleven seconds apart"
+    for used in told["used"]:
+        assert 33 * 100_000 <= used["energy_mj"] <= (told["ended_s"] - told["begun_s"] + 2) * 101_000
 
 
 @pytest.mark.parametrize("hours", ["0", "73", "x", "-1"])

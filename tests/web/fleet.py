@@ -433,6 +433,8 @@ class Fleet:
                 "expected_s": None,
                 "peak_mib": 31_744 if end == "over" else None,
                 "use_percent": 72 if end == "over" else None,
+                "energy_mj": 770_400_000 if end == "over" else None,
+                "clean": True if end == "over" else None,
             }
 
         begun_s = span["from_s"] + chance.randrange(0, 6000)

@@ -360,7 +360,9 @@ def test_the_hours_of_a_machine_open_and_say_in_words_what_they_draw(fleet, open
         assert said.startswith(f"GPU {told['gpu']}: ")
         assert all(bar["user"] in said for bar in told["bars"])
         assert said.count(" until about ") >= sum(bar["expected_s"] is not None for bar in told["bars"])
-        assert said.count(", at most 31.0 GiB in use, mean use 72 %") == 1, "of the lease that is over"
+        assert said.count(", at most 31.0 GiB in use, mean use 72 %, 214 Wh, clean") == 1, (
+            "of the lease that is over"
+        )
         assert row.locator("xpath=..").locator(".bar").count() == len(told["bars"])
     assert any(bar["expected_s"] for row in line["rows"] for bar in row["bars"])
     assert violations(page) == []

@@ -217,6 +217,8 @@ export interface TimelineBar {
   /// Of a lease of the whole GPU that is over; likewise.
   peak_mib?: number | null;
   use_percent?: number | null;
+  energy_mj?: number | null;
+  clean?: boolean | null;
 }
 
 export interface TimelineRow {

@@ -17,6 +17,14 @@ namespace berth::agent {
 namespace {
 
 constexpr std::chrono::seconds kLetsGo{30};
+// The counter of energy takes a driver longer than all other readings together.
+constexpr std::chrono::seconds kAsksEnergyEvery{10};
+
+bool has_whole_lease(const Ledger& ledger) {
+  return std::ranges::any_of(ledger.tickets, [](const Ticket& ticket) {
+    return ticket.phase == TicketPhase::granted && !ticket.shared;
+  });
+}
 
 void sleep_until(std::chrono::nanoseconds monotonic) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(monotonic);
@@ -50,7 +58,12 @@ Result<leasing::World> Watcher::look_at_machine() {
   // Anew each time, so that an edit of the site file counts at once, as it does for everybody else.
   BERTH_LET(const auto session, leasing::Session::open({[this] { return probe(); }, [] {}}, MaskUse::ignore));
   warnings_.insert(warnings_.end(), session.warnings().begin(), session.warnings().end());
-  BERTH_LET(auto world, session.look(berth::Request(), readings_for_listing() | ReadingKind::xid_events));
+  ReadingSet readings = readings_for_listing() | ReadingKind::xid_events;
+  const bool asks_energy = has_lease_ && sys::since_boot() >= next_energy_;
+  if (asks_energy) readings |= ReadingKind::energy;
+  BERTH_LET(auto world, session.look(berth::Request(), readings));
+  if (asks_energy) next_energy_ = sys::since_boot() + kAsksEnergyEvery;
+  has_lease_ = has_whole_lease(world.ledger);
   // If the agent runs as root, it removes the tickets that dead processes of all users have left.
   session.domain().store->sweep(
       leasing::draining_leases(world.facts, world.ledger, leasing::system_processes()));

@@ -52,8 +52,10 @@ class Watcher {
   std::string hostname_;
   LeaseCounter counter_;
   IdleTimes idle_;
-  std::vector<std::string> warnings_;  // of the last look
-  std::uint64_t number_;               ///< of the look; begins above the numbers of earlier agents
+  std::vector<std::string> warnings_;       // of the last look
+  bool has_lease_ = false;                  ///< at the last look somebody had a whole GPU
+  std::chrono::nanoseconds next_energy_{};  ///< by the boot clock
+  std::uint64_t number_;                    ///< of the look; begins above the numbers of earlier agents
   std::atomic<std::chrono::seconds> every_{std::chrono::seconds(1)};
 };
 

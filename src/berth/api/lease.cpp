@@ -1,8 +1,8 @@
 // The host's side of a lease. A helper process, `berth __lease`, waits in the queue for the host.
 // Waiting needs the signal of a timer, a probe of the driver and sleeping in locks, which a host
 // program must not be burdened with. The helper sends the descriptors that hold the lease, and
-// ends. The socket to it stays: its copies live as long as the lease, and a process that the helper
-// leaves keeps the receipt when they are gone.
+// ends. The socket to it stays: its copies live as long as the lease. The helper hands its end to
+// the process that keeps the receipt, which sees when they are gone.
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 // `berth __lease` stands in the queue for a host program, which has it on a socket as its standard
 // input (src/berth/lease/lease_wire.h). The lease is the host's from the start: its ticket names
 // the host, and the descriptors go to the host with the grant. This process then ends, so that
-// nobody but the host and its forks holds the lease. It leaves a process that keeps the receipt and
-// holds nothing of the lease (src/berth/supervise/handed_receipt.h).
+// nobody but the host and its forks holds the lease. Another process, which holds nothing of the
+// lease, keeps the receipt (src/berth/supervise/handed_receipt.h).
 
 #include <fcntl.h>
 #include <poll.h>
@@ -105,11 +105,12 @@ class LeaseHelper : public command::Command {
     BERTH_DO(end_with_host());
     take_variables(ask.variables);
     BERTH_LET(const auto sampling, supervise::sampling_times(ask.request.clean));
-    receipt_ = supervise::HandedReceipt(kSocket, source::SourceKind::kAutomatic, sampling);
-    receipt_->begin();
     BERTH_LET(const auto session,
               leasing::Session::open(environment.access(source::SourceKind::kAutomatic),
                                      ask.ignore_mask ? MaskUse::ignore : MaskUse::inherit));
+    receipt_.emplace(kSocket, supervise::machine_directory(session.domain()), source::SourceKind::kAutomatic,
+                     sampling);
+    receipt_->begin();
     std::string command = sys::process_command(host_);
     auto settled = leasing::settle_memory(std::move(ask.request), command);
     ask.request = std::move(settled.request);

@@ -48,6 +48,11 @@ ALTER TABLE lease ADD COLUMN whole INTEGER;
 ALTER TABLE lease ADD COLUMN yields INTEGER;
 )";
 
+constexpr std::string_view kFigureColumns = R"(
+ALTER TABLE lease ADD COLUMN energy_mj INTEGER;
+ALTER TABLE lease ADD COLUMN clean INTEGER;
+)";
+
 std::unexpected<DatabaseError> fault(DatabaseError::Kind kind, std::string message) {
   return std::unexpected(DatabaseError{kind, std::move(message)});
 }
@@ -92,8 +97,8 @@ Done<void> HistoryFile::prepare() {
   if (!tables) return std::unexpected(tables.error());
   if (*tables == 0) {
     return as_one([&] {
-      return database_.execute(fmt::format("{}{}{} PRAGMA application_id={}; PRAGMA user_version={};",
-                                           kTables, kJobTables, kWishColumns, kApplicationId,
+      return database_.execute(fmt::format("{}{}{}{} PRAGMA application_id={}; PRAGMA user_version={};",
+                                           kTables, kJobTables, kWishColumns, kFigureColumns, kApplicationId,
                                            kSchemaVersion));
     });
   }
@@ -112,7 +117,8 @@ Done<void> HistoryFile::prepare() {
   BERTH_LET(const auto checked, database_.text("PRAGMA quick_check(1)"));
   if (checked != "ok") return fault(DatabaseError::Kind::corrupt, checked);
   BERTH_DO(prepare_later_columns("job", kJobTables));
-  return prepare_later_columns("joined_s", kWishColumns);
+  BERTH_DO(prepare_later_columns("joined_s", kWishColumns));
+  return prepare_later_columns("energy_mj", kFigureColumns);
 }
 
 Done<void> HistoryFile::prepare_later_columns(std::string_view one_of_them, std::string_view tables) {
@@ -228,19 +234,22 @@ Done<void> HistoryFile::write_lease(const LeaseKey& key, const LeaseChange& chan
   if (change.job) {
     BERTH_LET(job, job_id(*change.job));
   }
-  BERTH_LET(auto statement,
-            database_.statement(
-                "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s, job, "
-                "joined_s, time_s, whole, yields) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) DO UPDATE "
-                "SET user = "
-                "excluded.user, "
-                "ended_s = excluded.ended_s, end_seen = excluded.end_seen, leased_s = leased_s + "
-                "excluded.leased_s, "
-                "used_s = used_s + excluded.used_s, job = coalesce(excluded.job, job), "
-                "joined_s = coalesce(excluded.joined_s, joined_s), "
-                "time_s = coalesce(excluded.time_s, time_s), whole = coalesce(excluded.whole, whole), "
-                "yields = coalesce(excluded.yields, yields)"));
+  BERTH_LET(
+      auto statement,
+      database_.statement(
+          "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s, job, "
+          "joined_s, time_s, whole, yields, energy_mj, clean) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) DO UPDATE "
+          "SET user = "
+          "excluded.user, "
+          "ended_s = excluded.ended_s, end_seen = excluded.end_seen, leased_s = leased_s + "
+          "excluded.leased_s, "
+          "used_s = used_s + excluded.used_s, job = coalesce(excluded.job, job), "
+          "joined_s = coalesce(excluded.joined_s, joined_s), "
+          "time_s = coalesce(excluded.time_s, time_s), whole = coalesce(excluded.whole, whole), "
+          "yields = coalesce(excluded.yields, yields), "
+          "energy_mj = coalesce(excluded.energy_mj, energy_mj), "
+          "clean = coalesce(excluded.clean, clean)"));
   statement.bind(key.begun_s).bind(static_cast<std::int64_t>(key.id.value)).bind(device).bind(user);
   statement.bind(change.ended_s).bind(std::int64_t{change.end_seen});
   statement.bind(change.more.leased_s).bind(change.more.used_s).bind(job);
@@ -248,7 +257,9 @@ Done<void> HistoryFile::write_lease(const LeaseKey& key, const LeaseChange& chan
     return change.wish ? std::optional<std::int64_t>((*change.wish).*member) : std::nullopt;
   };
   statement.bind(wish(&RecordedWish::joined_s)).bind(change.wish ? change.wish->time_s : std::nullopt);
-  return statement.bind(wish(&RecordedWish::whole)).bind(wish(&RecordedWish::yields)).run();
+  statement.bind(wish(&RecordedWish::whole)).bind(wish(&RecordedWish::yields));
+  const RecordedFigures figures = change.figures.value_or(RecordedFigures{});
+  return statement.bind(figures.energy_mj).bind(figures.clean).run();
 }
 
 Done<void> HistoryFile::write_hour(const HourKey& key, const Counted& counted) {

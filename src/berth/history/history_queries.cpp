@@ -59,6 +59,12 @@ RecordedLease recorded_lease_in(Statement& row) {
   return lease;
 }
 
+/// Of a row of `recorded_leases`: what is known of its device.
+std::optional<RecordedFigures> recorded_figures_in(const Statement& row) {
+  const RecordedFigures figures{.energy_mj = row.optional<std::uint64_t>(9), .clean = row.optional<bool>(10)};
+  return figures == RecordedFigures{} ? std::nullopt : std::optional(figures);
+}
+
 }  // namespace
 
 Done<std::vector<SampleRow>> HistoryFile::samples(std::size_t tier, Span span,
@@ -150,12 +156,12 @@ Done<std::optional<RecordedLeases>> HistoryFile::recorded_leases(const LeasesQue
   } else {
     BERTH_LET(recorded.devices, device_uuids(span));
   }
-  BERTH_LET(
-      auto statement,
-      database_.statement("SELECT begun_s, lease.id, uuid, user.name, ended_s, joined_s, time_s, whole, "
-                          "yields FROM lease JOIN device ON device = device.id JOIN user ON user = "
-                          "user.id WHERE begun_s < ?2 AND (ended_s IS NULL OR ended_s >= ?1) "
-                          "ORDER BY begun_s, lease.id"));
+  BERTH_LET(auto statement,
+            database_.statement(
+                "SELECT begun_s, lease.id, uuid, user.name, ended_s, joined_s, time_s, whole, "
+                "yields, energy_mj, clean FROM lease JOIN device ON device = device.id JOIN user ON user = "
+                "user.id WHERE begun_s < ?2 AND (ended_s IS NULL OR ended_s >= ?1) "
+                "ORDER BY begun_s, lease.id"));
   statement.bind(span.from_s).bind(span.to_s);
   auto row = statement.next();
   for (; row && *row; row = statement.next()) {
@@ -166,7 +172,10 @@ Done<std::optional<RecordedLeases>> HistoryFile::recorded_leases(const LeasesQue
       if (recorded.leases.size() == kMostRecordedLeases) return std::nullopt;
       recorded.leases.push_back(lease);
     }
-    recorded.leases.back().devices.push_back(static_cast<std::size_t>(device - recorded.devices.begin()));
+    const auto place = static_cast<std::size_t>(device - recorded.devices.begin());
+    recorded.leases.back().devices.push_back(place);
+    if (const auto figures = recorded_figures_in(statement))
+      recorded.leases.back().figures.emplace(place, *figures);
   }
   if (!row) return std::unexpected(row.error());
   return recorded;

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 #include <fmt/format.h>
 
 #include "berth/store/own_folder.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 #include "berth/sys/random_word.h"
@@ -154,7 +156,8 @@ std::vector<Receipt> read_receipts(const std::string& path) {
     if (of_machines.size() == kMostMachines) break;
     of_machines.push_back(decode_receipts(recorded_text(folder, name)));
   }
-  return merged(std::move(of_machines));
+  const auto now = std::chrono::floor<std::chrono::seconds>(sys::wall_now());
+  return merged(std::move(of_machines), now.count());
 }
 
 std::vector<Receipt> receipts_of_this_machine(const std::string& path) {

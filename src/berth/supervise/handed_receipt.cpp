@@ -1,40 +1,36 @@
 // The host of a library may get no thread, no child and no work from us. So a process of its own
-// waits for the end of the lease. It sees that end also where the host is killed.
+// waits for the end of the lease. It sees that end also where the host is killed. A process for
+// each lease would cost a fork at each grant, so one serves all leases of a user.
 #include "berth/supervise/handed_receipt.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <chrono>
-#include <string>
+#include <functional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "berth/lease/lease_wire.h"
 #include "berth/lease/left_behind.h"
-#include "berth/queue/ticket_codec.h"
-#include "berth/supervise/end_of_job.h"
-#include "berth/supervise/energy_at_start.h"
+#include "berth/lease/receipt_files.h"
+#include "berth/supervise/named_socket.h"
+#include "berth/supervise/receipt_keeper.h"
 #include "berth/supervise/run_receipt.h"
 #include "berth/sys/child.h"
-#include "berth/sys/clock.h"
+#include "berth/sys/file.h"
+#include "berth/sys/limits.h"
 #include "berth/sys/message.h"
 #include "berth/sys/process_title.h"
-#include "berth/view/receipt.h"
 
 namespace berth::supervise {
 namespace {
-
-constexpr int kHost = STDIN_FILENO;
-constexpr int kTold = STDOUT_FILENO;
-constexpr std::size_t kTakenAtOnce = 4096;
 
 bool is_in_run_of_its_own(const leasing::Domain& domain, const Ticket& ticket) {
   const std::uint64_t program = fingerprint_of(ticket.uid, ticket.command);
@@ -50,127 +46,68 @@ bool is_in_run_of_its_own(const leasing::Domain& domain, const Ticket& ticket) {
   return false;
 }
 
-// Three records, as the process reads them.
-std::string lease_in_words(const leasing::Domain& domain, const leasing::HeldLease& lease) {
-  const Ticket& ticket = lease.ticket();
-  Snapshot granted;
-  for (const Device* device : lease.devices()) granted.devices.emplace_back(*device).processes.reset();
-  return encode_ticket(ticket) + leasing::encode(granted) +
-         leasing::encode(leasing::LeaseGranted{.id = ticket.id,
-                                               .directory = machine_directory(domain),
-                                               .path = domain.path_of(ticket.id),
-                                               .uuids = ticket.devices,
-                                               .notes = {}});
-}
-
-struct LeaseTold {
-  Ticket ticket;
-  Snapshot granted;
-  std::string directory;
-  std::string path;
-};
-
-// nullopt: there is no lease.
-std::optional<LeaseTold> read_lease() {
-  std::string text;
-  std::array<char, kTakenAtOnce> part{};
-  for (ssize_t length = 0; (length = ::read(kTold, part.data(), part.size())) > 0;)
-    text.append(part.data(), static_cast<std::size_t>(length));
-  const auto take = [&text] {
-    std::string record = text.substr(0, leasing::first_record(text));
-    text.erase(0, record.size());
-    return record;
-  };
-  auto ticket = decode_ticket(take());
-  auto granted = leasing::decode_message(take());
-  auto named = leasing::decode_message(take());
-  if (!ticket || !granted || !named) return std::nullopt;
-  auto* devices = std::get_if<Snapshot>(&*granted);
-  auto* lease = std::get_if<leasing::LeaseGranted>(&*named);
-  if (devices == nullptr || lease == nullptr) return std::nullopt;
-  // A record has not what the kernel says of the file.
-  ticket->id = lease->id;
-  ticket->uid = ::geteuid();
-  ticket->devices = lease->uuids;
-  return LeaseTold{*std::move(ticket), std::move(*devices), std::move(lease->directory),
-                   std::move(lease->path)};
-}
-
-// As the host said. It says nothing if it was killed.
-Ending wait_for_end_of_lease(RunSampling& sampling, EnergyAtStart& energy) {
-  std::string said;
-  for (bool has_ended = false; !has_ended;) {
-    sampling.go_on();
-    energy.go_on();
-    pollfd ready{kHost, POLLIN, 0};
-    if (::poll(&ready, 1, sys::poll_timeout(earlier(sampling.next(), energy.next()))) <= 0) continue;
-    const auto received = sys::receive_message(kHost);
-    if (received) said += received->text;
-    has_ended = !received || received->ended;
-  }
-  Ending ending{};
-  return read_value(said, ending) ? ending : Ending::by_others;
-}
-
-void write_when_over(const LeaseTold& lease, source::SourceKind source,
-                     const std::optional<SamplingTimes>& times) {
-  const Ticket& ticket = lease.ticket;
-  RunSampling sampling(ticket, lease.path, lease.directory, source, times);
-  EnergyAtStart energy(ticket.shared ? std::vector<std::string>() : ticket.devices, source);
-  const Ending ending = wait_for_end_of_lease(sampling, energy);
-  const auto lasted = sys::milliseconds_since_boot() - granted_at(ticket);
-  std::vector<const Device*> devices;
-  for (const Device& device : lease.granted.devices) devices.push_back(&device);
-  Receipt receipt = receipt_of(
-      ticket, devices, {std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0)), {0, 0}},
-      sampling.samples(), [&] { return energy.told(); }, read_at_end(source));
-  receipt.ending = ending;
-  receipt.exit_status.reset();
-  (void)ReceiptKeeping(receipt, "").trouble();
-  // Nobody may be there.
-  (void)sys::send_message(kHost, view::receipts_json({receipt}, view::Layout::lines));
+// The process writes into the home, and sees the processes, of the program for which it was
+// started; it ends with the control group of that program (a container, a job of Slurm, a service).
+std::size_t surroundings() {
+  struct stat mounts{};
+  ::stat("/proc/self/ns/mnt", &mounts);
+  return std::hash<std::string>()(fmt::format("{}\n{}\n{}", leasing::receipt_folder().value_or(""),
+                                              mounts.st_ino,
+                                              sys::read_whole("/proc/self/cgroup").value_or("")));
 }
 
 }  // namespace
 
 void HandedReceipt::begin() {
-  std::array<int, 2> pipe{};
+  const auto name = socket_name("receipts", machine_, fmt::format("{:x}", surroundings()));
+  if (!name) return;
+  keeper_ = connect_to(*name);
+  if (keeper_) return;
+  // Empty if somebody else has the name, or another process takes it at this moment: then the new
+  // one serves this lease alone.
+  const sys::Descriptor listening = listen_at(*name);
   const sys::Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!nothing || ::pipe2(pipe.data(), O_CLOEXEC) != 0) return;
-  const sys::Descriptor heard(pipe[0]);
-  told_ = sys::Descriptor(pipe[1]);
-  // A process that is stopped does not hold up the host.
-  ::fcntl(told_.get(), F_SETFL, O_NONBLOCK);
+  std::array<int, 2> ends{};
+  if (!nothing || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
+    return;
+  keeper_ = sys::Descriptor(ends[0]);
+  const sys::Descriptor theirs(ends[1]);
+  const int listens = listening ? listening.get() : nothing.get();
   // The child is left alone: its parent ends, and the host does not know of it.
-  (void)sys::Child::fork({host_, heard.get(), nothing.get()}, [this] {
+  (void)sys::Child::fork({listens, theirs.get(), nothing.get()}, [source = source_] {
     ::prctl(PR_SET_NAME, leasing::kReceiptKeeperName);
     // It has time: its waking takes no processor from the host, which has just got its lease.
     const sched_param none{};
     ::sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
-    const auto lease = read_lease();
-    if (!lease) ::_exit(0);
-    // The signals of the socket were for the process that waited.
-    ::fcntl(kHost, F_SETFL, ::fcntl(kHost, F_GETFL) & ~O_ASYNC);
-    sys::show_as(fmt::format("{} {}", leasing::kReceiptKeeperName, to_text(lease->ticket.id)));
+    sys::show_as(leasing::kReceiptKeeperName);
     // A file system that is somebody's working directory cannot be unmounted.
     if (::chdir("/") != 0) ::_exit(1);
-    write_when_over(*lease, source_, times_);
+    sys::raise_limits();
+    keep_receipts(source);
     ::_exit(0);
   });
 }
 
 void HandedReceipt::keep(const leasing::Domain& domain, leasing::HeldLease lease) {
-  if (is_in_run_of_its_own(domain, lease.ticket())) return end();
-  const std::string words = lease_in_words(domain, lease);
-  if (!told_) {
+  const Ticket ticket = lease.ticket();
+  if (is_in_run_of_its_own(domain, ticket)) return end();
+  const LeaseToKeep words{.receipt = receipt_at_grant(ticket, lease.devices()),
+                          .granted_ms = granted_at(ticket),
+                          .machine = machine_,
+                          .sampled = sampled_lease(ticket, domain, times_),
+                          .sampled_after = times_ ? times_->after : std::chrono::milliseconds(0)};
+  if (!keeper_) {
     // The process must have no descriptor of the lease, also not for the moment of its start.
     {
       const leasing::HeldLease given_up = std::move(lease);
     }
     begin();
   }
-  [[maybe_unused]] const ssize_t written = ::write(told_.get(), words.data(), words.size());
-  told_.close();
+  const std::array<int, 1> host{host_};
+  // A process that is stopped does not hold up the host: it has room for this, or there is no
+  // receipt.
+  (void)sys::send_message(keeper_.get(), encode_lease_to_keep(words), host);
+  keeper_.close();
 }
 
 }  // namespace berth::supervise

@@ -112,41 +112,52 @@ ReadMachine read_at_end(source::SourceKind kind) {
   };
 }
 
-Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const CommandEnd& end,
-                   const std::optional<RunSamples>& samples, const ReadMachine& at_start,
-                   const ReadMachine& read) {
+Receipt receipt_at_grant(const Ticket& ticket, const std::vector<const Device*>& devices) {
   Receipt receipt;
   receipt.lease = ticket.id;
   if (const auto job = task_note_from_text(ticket.note)) receipt.job = to_text(job->task);
-  receipt.ended_s = std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count();
   receipt.fingerprint = fingerprint_of(ticket.uid, ticket.command);
   receipt.shape = shape_of(ticket.uid, ticket.command);
   receipt.program = told_program(ticket.command);
   receipt.command = ticket.command;
   receipt.waited_ms = std::max<std::int64_t>(granted_at(ticket) - joined_at(ticket), 0);
+  receipt.promise_bytes = ticket.shared ? ticket.promise_bytes : 0;
+  for (const Device* device : devices)
+    receipt.devices.emplace_back(DeviceReceipt{label(*device), device->uuid, device->name}).total_bytes =
+        device->memory.total_bytes;
+  return receipt;
+}
+
+void end_receipt(Receipt& receipt, const CommandEnd& end, const std::optional<RunSamples>& samples,
+                 const ReadMachine& at_start, const ReadMachine& read) {
+  receipt.ended_s = std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count();
   receipt.lasted_ms = end.lasted.count();
   receipt.ending = end.was_asked ? Ending::by_others : ending_of(end.how);
   if (end.how.signal != 0)
     receipt.signal = end.how.signal;
   else
     receipt.exit_status = end.how.exit_status;
-  receipt.promise_bytes = ticket.shared ? ticket.promise_bytes : 0;
   std::optional<Snapshot> before;
   std::optional<Snapshot> later;
   if (end.lasted >= kWorthAsking) before = at_start();
   if (can_tell(before)) later = read();
-  if (later) receipt.driver = later->driver_version;
-  for (const Device* device : devices) {
-    DeviceReceipt& each =
-        receipt.devices.emplace_back(DeviceReceipt{label(*device), device->uuid, device->name});
-    each.total_bytes = device->memory.total_bytes;
-    if (later) each.energy_mj = energy_between(*before, *later, device->uuid);
+  if (later) {
+    receipt.driver = later->driver_version;
+    for (DeviceReceipt& device : receipt.devices)
+      device.energy_mj = energy_between(*before, *later, device.uuid);
   }
   if (samples) {
     take_samples(receipt, *samples);
     receipt.clean = is_clean(receipt, *samples);
   }
   if (later) take_accounting(receipt, *later, end.lasted);
+}
+
+Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const CommandEnd& end,
+                   const std::optional<RunSamples>& samples, const ReadMachine& at_start,
+                   const ReadMachine& read) {
+  Receipt receipt = receipt_at_grant(ticket, devices);
+  end_receipt(receipt, end, samples, at_start, read);
   return receipt;
 }
 

@@ -29,10 +29,17 @@ using ReadMachine = std::function<std::optional<Snapshot>()>;
 /// seconds is not known.
 ReadMachine read_at_end(source::SourceKind source);
 
-/// What a lease had and used, until now. `devices`: its devices, as they were granted. Asks the
-/// machine only if the command has lasted so long that the question is a small part of it, and only
-/// if the cards have told their energy at its start (`at_start`, energy_at_start.h). To be called
-/// while the lease is held: the counter of the card goes on for whoever gets it next.
+/// What is known of a run when its lease is granted. `devices`: of the lease, as they were then.
+Receipt receipt_at_grant(const Ticket& ticket, const std::vector<const Device*>& devices);
+
+/// Adds what the lease had and used, until now. Asks the machine only if the command has lasted so
+/// long that the question is a small part of it, and only if the cards have told their energy at
+/// its start (`at_start`, energy_at_start.h). To be called while the lease is held: the counter of
+/// the card goes on for whoever gets it next.
+void end_receipt(Receipt& receipt, const CommandEnd& end, const std::optional<RunSamples>& samples,
+                 const ReadMachine& at_start, const ReadMachine& read);
+
+/// Both together.
 Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const CommandEnd& end,
                    const std::optional<RunSamples>& samples, const ReadMachine& at_start,
                    const ReadMachine& read);

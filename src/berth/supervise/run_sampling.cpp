@@ -52,21 +52,28 @@ std::string machine_directory(const leasing::Domain& domain) {
   return (domain.around.empty() ? domain.store : domain.around.front().store)->path();
 }
 
-RunSampling::RunSampling(const Ticket& ticket, const leasing::Domain& domain, source::SourceKind source,
-                         std::optional<SamplingTimes> times)
-    : RunSampling(ticket, domain.path_of(ticket.id), machine_directory(domain), source, times) {}
+SampledLease sampled_lease(const Ticket& ticket, const leasing::Domain& domain,
+                           const std::optional<SamplingTimes>& times) {
+  // The process that asks for samples may not be the one that computes.
+  const bool has_job = ticket.job_pid != 0;
+  return {.lease = ticket.id,
+          .shared = ticket.shared,
+          .path = domain.path_of(ticket.id),
+          .devices = ticket.devices,
+          .every_ms = times ? times->every.count() : 0,
+          .job_pid = has_job ? ticket.job_pid : ticket.pid,
+          .job_start_ticks = has_job ? ticket.job_start_ticks : ticket.pid_start_ticks};
+}
 
-RunSampling::RunSampling(const Ticket& ticket, std::string path, std::string machine,
-                         source::SourceKind source, std::optional<SamplingTimes> times)
-    : lease_{ticket.id, ticket.shared, std::move(path), ticket.devices, 0,
-             // The process that asks for samples may not be the one that computes.
-             ticket.job_pid != 0 ? ticket.job_pid : ticket.pid,
-             ticket.job_pid != 0 ? ticket.job_start_ticks : ticket.pid_start_ticks},
-      machine_(std::move(machine)),
-      source_(source) {
-  if (!times) return;
-  lease_.every_ms = times->every.count();
-  next_ = std::chrono::steady_clock::now() + times->after;
+RunSampling::RunSampling(const Ticket& ticket, const leasing::Domain& domain, source::SourceKind source,
+                         const std::optional<SamplingTimes>& times)
+    : RunSampling(sampled_lease(ticket, domain, times), machine_directory(domain), source,
+                  times ? times->after : 0ms) {}
+
+RunSampling::RunSampling(SampledLease lease, std::string machine, source::SourceKind source,
+                         std::chrono::milliseconds after)
+    : lease_(std::move(lease)), machine_(std::move(machine)), source_(source) {
+  if (lease_.every_ms > 0) next_ = std::chrono::steady_clock::now() + after;
 }
 
 void RunSampling::go_on() {

@@ -27,6 +27,10 @@ Result<std::optional<SamplingTimes>> sampling_times(bool clean);
 /// The path of the lease directory of the machine around this place.
 std::string machine_directory(const leasing::Domain& domain);
 
+/// What the sampler is to know of a lease that was granted in `domain`.
+SampledLease sampled_lease(const Ticket& ticket, const leasing::Domain& domain,
+                           const std::optional<SamplingTimes>& times);
+
 /// Has a run sampled by the sampler of this user and machine (sampler.h), which it starts if there
 /// is none. It never waits for the sampler: what has been seen lies in memory that both have.
 /// Whatever fails, there are no samples.
@@ -36,10 +40,11 @@ class RunSampling {
 
   /// `domain`: in which the lease was granted.
   RunSampling(const Ticket& ticket, const leasing::Domain& domain, source::SourceKind source,
-              std::optional<SamplingTimes> times);
-  /// `path`: the value of BERTH_LEASE; `machine`: as machine_directory.
-  RunSampling(const Ticket& ticket, std::string path, std::string machine, source::SourceKind source,
-              std::optional<SamplingTimes> times);
+              const std::optional<SamplingTimes>& times);
+  /// `lease`: if its interval is 0, it is not sampled; `machine`: as machine_directory; `after`: as
+  /// SamplingTimes has it.
+  RunSampling(SampledLease lease, std::string machine, source::SourceKind source,
+              std::chrono::milliseconds after);
   RunSampling(const RunSampling&) = delete;
   RunSampling& operator=(const RunSampling&) = delete;
 

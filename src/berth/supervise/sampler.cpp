@@ -2,15 +2,11 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
@@ -20,7 +16,6 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/version.h"
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
 #include "berth/command/request_options.h"
@@ -28,6 +23,7 @@
 #include "berth/lease/attribution.h"
 #include "berth/lease/lease_wire.h"
 #include "berth/store/memory_store.h"
+#include "berth/supervise/named_socket.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
@@ -50,52 +46,10 @@ constexpr std::size_t kMostWishBytes = 64UL << 10U;
 const ReadingSet kSampledReadings = ReadingKind::memory | ReadingKind::processes | ReadingKind::utilization |
                                     ReadingKind::throttle | ReadingKind::mig;
 
-struct SocketName {
-  sockaddr_un address{};
-  socklen_t length = 0;
-
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
-};
-
-// Another Berth may have other words. nullopt: there is no such directory.
-std::optional<SocketName> name_of_sampler(const std::string& path, source::SourceKind source) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  const std::string text = fmt::format("berth-sampler {} {}:{} {} {}", ::geteuid(), status.st_dev,
-                                       status.st_ino, source::to_text(source), version());
-  SocketName name;
-  name.address.sun_family = AF_UNIX;
-  // The first byte is 0: no file.
-  const std::size_t length = std::min(text.size(), sizeof name.address.sun_path - 1);
-  std::memcpy(name.address.sun_path + 1, text.data(), length);
-  name.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-  return name;
-}
-
-sys::Descriptor new_socket() {
-  return sys::Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
-
-// The process at the other end, if it is of this user.
-std::optional<pid_t> own_peer(int socket) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::geteuid())
-    return std::nullopt;
-  return peer.pid;
-}
-
-sys::Descriptor connect_to(const SocketName& name) {
-  sys::Descriptor socket = new_socket();
-  if (!socket || ::connect(socket.get(), name.get(), name.length) != 0 || !own_peer(socket.get())) return {};
-  return socket;
-}
-
 // It is there as soon as its socket is: the child takes what has come meanwhile.
 void start_sampler(const SocketName& name, source::SourceKind source) {
-  const sys::Descriptor socket = new_socket();
-  if (!socket || ::bind(socket.get(), name.get(), name.length) != 0 || ::listen(socket.get(), SOMAXCONN) != 0)
-    return;
+  const sys::Descriptor socket = listen_at(name);
+  if (!socket) return;
   const auto program = command::program_path();
   if (!program) return;
   // The child is left alone.
@@ -184,12 +138,19 @@ class Sampler {
     run.ticket.shared = lease.shared;
     run.ticket.job_pid = lease.job_pid;
     run.ticket.job_start_ticks = lease.job_start_ticks;
-    // A process that belonged to nobody, or to a lease around this one, may belong to this run.
-    std::erase_if(of_processes_,
-                  [&](const auto& each) { return leasing::names_lease(lease.path, each.second); });
+    // A process that belonged to nobody, or to a lease around this one or inside of it, may belong
+    // to this run.
+    std::erase_if(of_processes_, [&](const auto& each) {
+      return leasing::names_lease(lease.path, each.second) || is_inside(each.second, lease.lease);
+    });
     std::erase_if(known_, [this](std::uint32_t pid) { return !of_processes_.contains(pid); });
     const auto soon = last_look_ + std::min<SamplerClock::duration>(kSoon, every());
     next_look_ = std::min(next_look_, std::max(soon, SamplerClock::now()));
+  }
+
+  bool is_inside(TicketId inner, TicketId outer) const {
+    const auto run = std::ranges::find(runs_, inner, [](const auto& each) { return each->lease.lease; });
+    return run != runs_.end() && leasing::names_lease((*run)->lease.path, outer);
   }
 
   SamplerClock::duration every() const {
@@ -303,7 +264,7 @@ class SamplerCommand : public command::Command {
 }  // namespace
 
 sys::Descriptor connect_to_sampler(const std::string& path, source::SourceKind source) {
-  const auto name = name_of_sampler(path, source);
+  const auto name = socket_name("sampler", path, source::to_text(source));
   if (!name) return {};
   if (sys::Descriptor connection = connect_to(*name)) return connection;
   start_sampler(*name, source);

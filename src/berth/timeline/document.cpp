@@ -28,7 +28,9 @@ Json bar_json(const TimelineBar& bar) {
           {"yields", bar.yields},
           {"expected_s", nullable(bar.expected_s)},
           {"peak_mib", nullable(bar.peak_mib)},
-          {"use_percent", nullable(bar.use_percent)}};
+          {"use_percent", nullable(bar.use_percent)},
+          {"energy_mj", nullable(bar.energy_mj)},
+          {"clean", nullable(bar.clean)}};
 }
 
 Json timeline_row_json(const TimelineRow& row) {
@@ -67,7 +69,9 @@ TimelineBar bar_from(const JsonReader& json) {
                   .yields = json.flag("yields"),
                   .expected_s = json.maybe_time("expected_s"),
                   .peak_mib = json.reading<int>("peak_mib"),
-                  .use_percent = json.reading<int>("use_percent")};
+                  .use_percent = json.reading<int>("use_percent"),
+                  .energy_mj = json.reading<std::uint64_t>("energy_mj"),
+                  .clean = json.reading_flag("clean")};
   return bar;
 }
 

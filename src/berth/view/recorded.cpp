@@ -20,9 +20,14 @@ Json wish_json(const RecordedWish& wish) {
 }
 
 Json recorded_lease_json(const RecordedLease& lease) {
+  Json used = Json::array();
+  for (const auto& [place, figures] : lease.figures)
+    used.push_back(
+        {{"on", place}, {"energy_mj", nullable(figures.energy_mj)}, {"clean", nullable(figures.clean)}});
   return {{"id", to_text(lease.id)},  {"user", lease.user},
           {"begun_s", lease.begun_s}, {"ended_s", nullable(lease.ended_s)},
-          {"on", lease.devices},      {"request", lease.wish ? wish_json(*lease.wish) : Json(nullptr)}};
+          {"on", lease.devices},      {"request", lease.wish ? wish_json(*lease.wish) : Json(nullptr)},
+          {"used", std::move(used)}};
 }
 
 RecordedWish wish_from(const JsonReader& document) {
@@ -48,6 +53,11 @@ RecordedLease recorded_lease_from(const JsonReader& document, std::size_t device
   if (twice || (!lease.devices.empty() && lease.devices.back() >= devices))
     document.mark("on", "must be places in the list of devices, each once");
   if (const auto wish = document.maybe_object("request")) lease.wish = wish_from(*wish);
+  document.each("used", [&lease](const JsonReader& used) {
+    const auto place = used.reading<std::size_t>("on");
+    if (place && std::ranges::binary_search(lease.devices, *place))
+      lease.figures[*place] = {used.reading<std::uint64_t>("energy_mj"), used.reading_flag("clean")};
+  });
   return lease;
 }
 

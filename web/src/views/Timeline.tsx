@@ -33,6 +33,7 @@ class Scale {
 }
 
 const kMib = 2 ** 20;
+const kMillijoulesInWh = 3.6e6;
 
 const kBarWords: Record<TimelineBar["kind"], string> = {
   lease: "",
@@ -53,10 +54,13 @@ function wordsOf(bar: TimelineBar, now: number): string {
   return `${who}${bar.kind === "unusable" ? "" : from}${until}${figuresOf(bar)}${bar.what ? `: ${bar.what}` : ""}`;
 }
 
-/// What a lease that is over used: ", at most 31.0 GiB, use 87 %".
-function figuresOf({ peak_mib, use_percent }: TimelineBar): string {
+/// What a lease that is over used: ", at most 31.0 GiB, use 87 %, 214 Wh, clean".
+function figuresOf({ peak_mib, use_percent, energy_mj, clean }: TimelineBar): string {
   const memory = peak_mib == null ? "" : `, at most ${gib(peak_mib * kMib)} GiB in use`;
-  return memory + (use_percent == null ? "" : `, mean use ${use_percent} %`);
+  const use = use_percent == null ? "" : `, mean use ${use_percent} %`;
+  const hours = (energy_mj ?? 0) / kMillijoulesInWh;
+  const energy = energy_mj == null ? "" : `, ${hours.toFixed(hours < 10 ? 1 : 0)} Wh`;
+  return memory + use + energy + (clean == null ? "" : clean ? ", clean" : ", not clean");
 }
 
 /// What a person should know first.

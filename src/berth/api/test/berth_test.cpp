@@ -5,18 +5,26 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/sched.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include "berth/api/test/simulated_machine.h"
+#include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::berth_test {
@@ -320,6 +328,88 @@ TEST_CASE("a host that is killed leaves a receipt, which does not say that all w
   while (!machine.record().ends_with('\n')) ::usleep(10'000);
   CHECK(machine.record().contains("\tending=by_others\t"));
   CHECK(lease(*request(2)).has_value());
+}
+
+/// The process that keeps the receipts, once it has its name.
+pid_t receipt_keeper(const SimulatedMachine& machine) {
+  while (machine.receipt_keepers().empty()) ::usleep(10'000);
+  return machine.receipt_keepers().front();
+}
+
+TEST_CASE("one process keeps the receipts of all leases of a user, and ends soon after the last") {
+  const SimulatedMachine machine;
+  auto first = lease(*request(1));
+  auto second = lease(*request(1));
+  if (!first || !second) FAIL("no lease");
+  first->release();
+  CHECK(first->receipt().has_value());
+  second->release();
+  CHECK(second->receipt().has_value());
+  CHECK(machine.receipt_keepers().size() == 1);
+  while (!machine.receipt_keepers().empty()) ::usleep(10'000);
+  CHECK(std::ranges::count(machine.record(), '\n') == 2);
+}
+
+TEST_CASE("a process that is killed takes the receipts of its leases with it, and no others") {
+  const SimulatedMachine machine;
+  auto first = lease(*request(1));
+  if (!first) FAIL(first.error().message);
+  ::kill(receipt_keeper(machine), SIGKILL);
+  first->release();
+  CHECK(first->receipt() == std::nullopt);
+  auto second = lease(*request(2));
+  if (!second) FAIL(second.error().message);
+  second->release();
+  CHECK(second->receipt().has_value());
+}
+
+TEST_CASE("a lease that comes when the process is about to end has its receipt") {
+  const SimulatedMachine machine;
+  auto first = lease(*request(1));
+  if (!first) FAIL(first.error().message);
+  const pid_t keeper = receipt_keeper(machine);
+  first->release();
+  REQUIRE(first->receipt().has_value());
+  ::kill(keeper, SIGSTOP);
+  auto second = lease(*request(1));
+  // Longer than it stays without a lease.
+  ::usleep(2'500'000);
+  ::kill(keeper, SIGCONT);
+  if (!second) FAIL(second.error().message);
+  second->release();
+  CHECK(second->receipt().has_value());
+}
+
+/// The name of its socket, as the kernel shows it: without the byte before it.
+std::string name_of_receipt_keeper() {
+  struct stat directory{};
+  REQUIRE(::stat(std::getenv("BERTH_DIR"), &directory) == 0);
+  const std::string begin =
+      fmt::format("berth-receipts {} {}:{} ", ::geteuid(), directory.st_dev, directory.st_ino);
+  std::ifstream sockets("/proc/net/unix");
+  for (std::string line; std::getline(sockets, line);) {
+    if (const auto at = line.find('@' + begin); at != std::string::npos) return line.substr(at + 1);
+  }
+  return {};
+}
+
+TEST_CASE("if another process has taken the name of the one that keeps receipts, leases have theirs") {
+  const SimulatedMachine machine;
+  const auto first = lease(*request(1));
+  if (!first) FAIL(first.error().message);
+  const std::string name = name_of_receipt_keeper();
+  REQUIRE_FALSE(name.empty());
+  ::kill(receipt_keeper(machine), SIGKILL);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::ranges::copy(name, address.sun_path + 1);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const sys::Descriptor taken(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  while (::bind(taken.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) ::usleep(10'000);
+  auto second = lease(*request(1));
+  if (!second) FAIL(second.error().message);
+  second->release();
+  CHECK(second->receipt().has_value());
 }
 
 TEST_CASE("a missing program is an error that says which") {

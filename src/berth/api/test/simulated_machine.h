@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <iterator>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace berth {
 
@@ -50,6 +52,23 @@ class SimulatedMachine {
       text.append(std::istreambuf_iterator<char>(stream), {});
     }
     return text;
+  }
+
+  /// The processes that keep the receipts of its leases.
+  std::vector<int> receipt_keepers() const {
+    std::vector<int> found;
+    std::error_code none;
+    for (const auto& process : std::filesystem::directory_iterator("/proc", none)) {
+      const std::string pid = process.path().filename();
+      const auto text_of = [&](const char* name) {
+        std::ifstream stream(process.path() / name);
+        return std::string(std::istreambuf_iterator<char>(stream), {});
+      };
+      if (std::ranges::all_of(pid, [](char letter) { return letter >= '0' && letter <= '9'; }) &&
+          text_of("comm") == "berth __receipt\n" && text_of("environ").contains(path_))
+        found.push_back(std::stoi(pid));
+    }
+    return found;
   }
 
  private:

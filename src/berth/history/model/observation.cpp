@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "berth/history/model/run_samples.h"
 #include "berth/jobs/model/job.h"
 #include "berth/supervise/model/compliance.h"
+#include "berth/verdict/device_memory.h"
 
 namespace berth::history {
 namespace {
@@ -22,6 +24,10 @@ DeviceSeen device_seen(const Device& device, bool is_stale, bool leased) {
   seen.sample.memory_used_mib = whole(device.memory.used_bytes, 1U << 20U);
   seen.sample.temperature_c = device.temperature_c;
   seen.sample.power_w = whole(device.power_mw, 1000);
+  // The card counts only the whole, and a part of it has no clocks of its own.
+  if (device.mig) return seen;
+  seen.energy_mj = device.energy_mj;
+  if (device.throttle_reasons) seen.throttled = is_throttled(*device.throttle_reasons);
   return seen;
 }
 
@@ -33,6 +39,18 @@ Reading<bool> is_used(const ComplianceReport& report, std::string_view uuid) {
     if (use.nameless.empty()) return false;
   }
   return std::nullopt;
+}
+
+Reading<bool> has_strangers(const Facts& facts, const Ticket& lease, const std::string& uuid) {
+  const Device* device = find_device(facts.snapshot, uuid);
+  if (device == nullptr || device->state != DeviceState::ok || !device->processes) return std::nullopt;
+  bool is_any_nameless = false;
+  for (const Process& process : *device->processes) {
+    if (!is_stranger(process, {&lease}, facts)) continue;
+    if (process.uid) return true;
+    is_any_nameless = true;
+  }
+  return is_any_nameless ? std::nullopt : Reading<bool>(false);
 }
 
 }  // namespace
@@ -52,7 +70,8 @@ Observation observe(const Facts& facts, const Ledger& ledger, Moment at, std::in
     const ComplianceReport report = is_stale ? ComplianceReport() : compliance_of(ticket, ledger, facts);
     for (const std::string& uuid : ticket.devices) {
       const auto sharers = std::max<std::size_t>(1, leases_on(ledger, uuid).size());
-      lease.devices.push_back({uuid, 1.0 / static_cast<double>(sharers), is_used(report, uuid)});
+      lease.devices.push_back({uuid, 1.0 / static_cast<double>(sharers), is_used(report, uuid),
+                               is_stale ? std::nullopt : has_strangers(facts, ticket, uuid)});
     }
     observation.leases.push_back(std::move(lease));
   }

@@ -25,12 +25,16 @@ struct DeviceSeen {
   std::string label;  ///< "3", "3:1"
   std::string name;
   Sample sample;
+  Reading<std::uint64_t> energy_mj{};  ///< by its counter; absent also if this look did not ask for it
+  Reading<bool> throttled{};           ///< whether heat or power slows its clocks. Absent: not known
 };
 
 struct LeasedSeen {
   std::string uuid;
   double share = 1;    ///< share of the device's time; if several leases share the device, it counts once
   Reading<bool> used;  ///< whether a process of the lease computes on it. Absent: not known
+  /// Whether another process computes on it, even if the site ignores that one. Absent: not known
+  Reading<bool> beside{};
 };
 
 struct LeaseSeen {

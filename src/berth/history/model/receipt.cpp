@@ -185,12 +185,12 @@ std::string without_program(std::string_view text, std::string_view program) {
   return rest;
 }
 
-std::vector<Receipt> merged(std::vector<std::vector<Receipt>> of_machines) {
+std::vector<Receipt> merged(std::vector<std::vector<Receipt>> of_machines, std::int64_t now_s) {
   std::vector<std::pair<std::int64_t, Receipt>> all;
   for (std::vector<Receipt>& receipts : of_machines) {
     std::int64_t latest_s = 0;
     for (Receipt& receipt : receipts) {
-      latest_s = std::max(latest_s, receipt.ended_s);
+      if (receipt.ended_s <= now_s) latest_s = std::max(latest_s, receipt.ended_s);
       all.emplace_back(latest_s, std::move(receipt));
     }
   }

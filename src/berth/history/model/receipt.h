@@ -93,8 +93,9 @@ std::string_view last_lines(std::string_view text, std::size_t most_bytes);
 std::string without_program(std::string_view text, std::string_view program);
 
 /// The receipts of several machines as one list, the oldest first. Those of one machine stay in
-/// their order, whatever its clock said: it may have been set back.
-std::vector<Receipt> merged(std::vector<std::vector<Receipt>> of_machines);
+/// their order, whatever its clock said: it may have been set back. A run that a clock put after
+/// `now_s` counts as old as the one before it.
+std::vector<Receipt> merged(std::vector<std::vector<Receipt>> of_machines, std::int64_t now_s);
 
 /// How like each other a command and earlier runs are.
 enum class Likeness { same_shape, same_program, same_user };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,17 @@ struct RecordedWish {
   bool operator==(const RecordedWish&) const = default;
 };
 
+/// What a lease used of a device that it had as a whole, as an agent saw it from its grant to its
+/// end.
+struct RecordedFigures {
+  Reading<std::uint64_t> energy_mj{};  ///< by the counter of the card, as far as looks asked for it
+  /// Whether no look saw another process that computes, or clocks that heat or power slowed.
+  /// Absent: not known, as if looks are missing.
+  Reading<bool> clean{};
+
+  bool operator==(const RecordedFigures&) const = default;
+};
+
 /// A lease as the agent saw it. Times are seconds since the epoch.
 struct RecordedLease {
   TicketId id;
@@ -32,6 +44,7 @@ struct RecordedLease {
   std::vector<std::size_t> devices{};     ///< by their places in RecordedLeases::devices
   /// nullopt: a Berth that did not record this has recorded the lease.
   std::optional<RecordedWish> wish{};
+  std::map<std::size_t, RecordedFigures> figures{};  ///< likewise by device, as far as they are known
 
   bool operator==(const RecordedLease&) const = default;
 };

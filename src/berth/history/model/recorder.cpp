@@ -10,6 +10,9 @@ constexpr std::int64_t kHour = 3600;
 constexpr double kStepOfClock =
     2;  // seconds that the clocks may differ by in an interval: rounding, and slewing
 
+// As a receipt has it: a look may be late, and one may be missing.
+constexpr std::int64_t kMissedLooks = 3;
+
 double seconds_of(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -62,10 +65,22 @@ void Recorder::count(const Observation& observation, const Interval& interval) {
       change.ended_s.reset();
       change.more.add({seconds * a_second.leased_s, seconds * a_second.used_s});
       add_hours(lease, device.uuid, observation.at.wall_s, seconds, a_second);
+      if (lease.wish && lease.wish->whole) tally(key, device, observation, interval, seconds);
     }
   }
   end_missing(live, interval, observation.at.wall_s);
   live_ = std::move(live);
+}
+
+void Recorder::tally(const LeaseKey& key, const LeasedSeen& lease, const Observation& observation,
+                     const Interval& interval, double seconds) {
+  const auto device = std::ranges::find(observation.devices, lease.uuid, &DeviceSeen::uuid);
+  if (interval.first || device == observation.devices.end()) return;
+  const bool is_new = !live_.contains(key);
+  const auto found = is_new ? tallies_.try_emplace(key).first : tallies_.find(key);
+  if (found == tallies_.end()) return;
+  const bool is_missed = seconds > static_cast<double>(kMissedLooks * observation.every_s);
+  found->second.see(*device, lease, seconds, is_missed);
 }
 
 /// How much of its time was not counted yet.
@@ -105,7 +120,10 @@ void Recorder::end_missing(const std::map<LeaseKey, std::string>& live, const In
     change.user = user;
     change.ended_s = std::max(key.begun_s, interval.watched ? wall_s : unseen_s);
     change.end_seen = interval.watched;
+    if (const auto tally = tallies_.find(key); tally != tallies_.end() && interval.watched)
+      change.figures = tally->second.figures();
   }
+  std::erase_if(tallies_, [&](const auto& each) { return !live.contains(each.first); });
 }
 
 void Recorder::watch(const Interval& interval, std::int64_t wall_s) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/history/model/lease_tally.h"
 #include "berth/history/model/observation.h"
 #include "berth/history/model/recorded.h"
 #include "berth/history/model/sample.h"
@@ -41,6 +42,8 @@ struct LeaseChange {
   bool end_seen = true;                 ///< false: it ended at some time after `ended_s`, when nobody looked
   Counted more;                         ///< to be added to what is written
   std::optional<RecordedWish> wish{};   ///< nullopt: nothing new
+  /// Of a lease whose end was seen. nullopt: nothing new
+  std::optional<RecordedFigures> figures{};
 
   bool operator==(const LeaseChange&) const = default;
 };
@@ -111,6 +114,9 @@ class Recorder {
   void sample(const Observation& observation);
   void count(const Observation& observation, const Interval& interval);
   double seconds_of(const LeaseKey& key, const Moment& at, const Interval& interval) const;
+  /// Of a lease that was granted before the first look nobody knows what it had used until then.
+  void tally(const LeaseKey& key, const LeasedSeen& lease, const Observation& observation,
+             const Interval& interval, double seconds);
   void add_hours(const LeaseSeen& lease, const std::string& uuid, std::int64_t until_s, double seconds,
                  const Counted& a_second);
   void end_missing(const std::map<LeaseKey, std::string>& live, const Interval& interval,
@@ -121,6 +127,7 @@ class Recorder {
   Known known_;
   std::optional<Moment> last_;
   std::map<LeaseKey, std::string> live_;
+  std::map<LeaseKey, LeaseTally> tallies_;  ///< of whole devices
   std::optional<Span> span_;
   std::int64_t step_s_ = 0;
   std::map<std::string, SampleMerger> step_;

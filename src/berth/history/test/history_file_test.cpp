@@ -6,6 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <iterator>
+#include <map>
+
 #include "scratch.h"
 
 namespace berth::history::history_file_test {
@@ -328,6 +331,46 @@ TEST_CASE("a file from before requests were recorded goes on, and says of its le
   batch.leases.begin()->second.wish = RecordedWish{kNow - 95};
   REQUIRE(file.write(batch));
   CHECK((**file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).wish == RecordedWish{kNow - 95});
+}
+
+TEST_CASE("what a lease used is read, and the version before neither loses it nor needs it") {
+  const Scratch scratch;
+  Batch batch;
+  for (const char* uuid : {"gpu1", "gpu2"})
+    batch.leases[lease(kNow - 90, 2, uuid)] = {"alice", {}, {}, true, {}};
+  REQUIRE(opened(scratch).write(batch));
+  {
+    // As the version before has made the file.
+    auto database = Database::open(scratch.path(), 1 << 20U);
+    REQUIRE(database);
+    for (const char* column : {"energy_mj", "clean"})
+      REQUIRE(database->execute(fmt::format("ALTER TABLE lease DROP COLUMN {}", column)));
+  }
+  const auto figures_in = [](HistoryFile& file) {
+    return (**file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).figures;
+  };
+  const std::map<std::size_t, RecordedFigures> used{{0, {5'000'000'000, {}}}, {1, {{}, false}}};
+  {
+    HistoryFile file = opened(scratch);
+    CHECK(figures_in(file).empty());
+    batch.leases.begin()->second.figures = used.at(0);
+    std::next(batch.leases.begin())->second.figures = used.at(1);
+    REQUIRE(file.write(batch));
+    CHECK(figures_in(file) == used);
+  }
+  {
+    // As the version before writes a lease again.
+    auto database = Database::open(scratch.path(), 1 << 20U);
+    REQUIRE(database);
+    REQUIRE(database->execute(fmt::format(
+        "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s, job, joined_s, "
+        "time_s, whole, yields) SELECT begun_s, id, device, user, {}, 1, 5, 5, NULL, NULL, NULL, NULL, NULL "
+        "FROM lease WHERE true ON CONFLICT (begun_s, id, device) DO UPDATE SET ended_s = excluded.ended_s",
+        kNow - 10)));
+  }
+  HistoryFile file = opened(scratch);
+  CHECK(figures_in(file) == used);
+  CHECK((**file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).ended_s == kNow - 10);
 }
 
 TEST_CASE("a name that others could have prepared is refused") {

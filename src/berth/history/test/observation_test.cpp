@@ -90,6 +90,39 @@ TEST_CASE("each of several leases on a device has its share, and its own use") {
   CHECK(observation.leases[1].devices.at(0).used == true);
 }
 
+TEST_CASE("who computes beside a lease is told, also a program that the site ignores") {
+  const auto beside = [](const Scene& scene) { return scene.observed().leases.at(0).devices.at(0).beside; };
+  Scene scene;
+  scene.lease(1);
+  scene.process(10, 1);
+  CHECK(beside(scene) == false);
+  Scene visited = scene;
+  visited.process(11, 0);
+  visited.facts.snapshot.devices[0].processes->back().command = "sleep 7";
+  visited.facts.policy.ignored_programs = {"sleep"};
+  CHECK(beside(visited) == true);
+  Scene nameless = scene;
+  nameless.process(11, 0, std::nullopt);
+  CHECK(beside(nameless) == std::nullopt);
+  scene.facts.snapshot.devices[0].processes.reset();
+  CHECK(beside(scene) == std::nullopt);
+}
+
+TEST_CASE("of a card its counter and its clocks are told, and of a part of one neither") {
+  Scene scene;
+  Device& device = scene.facts.snapshot.devices[0];
+  CHECK(scene.observed().devices[0].throttled == std::nullopt);
+  device.energy_mj = 4711;
+  device.throttle_reasons = 1;  // idle: nothing slows it
+  CHECK(scene.observed().devices[0].energy_mj == 4711);
+  CHECK(scene.observed().devices[0].throttled == false);
+  device.throttle_reasons = 0x40;
+  CHECK(scene.observed().devices[0].throttled == true);
+  device.mig.emplace();
+  CHECK(scene.observed().devices[0].energy_mj == std::nullopt);
+  CHECK(scene.observed().devices[0].throttled == std::nullopt);
+}
+
 TEST_CASE("who waits has nothing") {
   Scene scene;
   scene.lease(1);

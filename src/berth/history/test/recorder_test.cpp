@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <numeric>
+#include <vector>
 
 namespace berth::history::recorder_test {
 namespace {
@@ -201,6 +202,99 @@ TEST_CASE("hours of jobs with one name are counted together, and what is no job 
   CHECK(batch.job_hours == std::map<JobHourKey, Counted>{{{kHour, "alice", "sweep"}, {2, 1}}});
   CHECK(hours(recorder) == Counted{4, 3});
   CHECK(batch.leases.at(key(kHour)).job == "sweep");
+}
+
+/// Looks at a lease of a whole device that takes 100 W, each second from its grant on.
+class Looks {
+ public:
+  void see(Reading<std::uint64_t> energy_mj = {}, std::int64_t after_s = 1) {
+    at_s_ += after_s;
+    Observation seen = look(kHour + at_s_, 5000 + at_s_, {lease(kHour + 1)});
+    seen.devices[0].sample.power_w = power_w;
+    seen.devices[0].energy_mj = energy_mj;
+    seen.devices[0].throttled = throttled;
+    seen.leases[0].devices[0].beside = beside;
+    seen.leases[0].wish = RecordedWish{.whole = whole};
+    recorder.see(seen);
+  }
+  RecordedFigures end(std::int64_t after_s = 1) {
+    at_s_ += after_s;
+    recorder.see(look(kHour + at_s_, 5000 + at_s_, {}));
+    return recorder.pending().leases.at(key(kHour + 1)).figures.value_or(RecordedFigures{});
+  }
+
+  Recorder recorder{{}};
+  Reading<int> power_w = 100;
+  Reading<bool> throttled = false;
+  Reading<bool> beside = false;
+  bool whole = true;
+
+ private:
+  std::int64_t at_s_ = 0;
+};
+
+Looks looks_from_the_grant() {
+  Looks looks;
+  looks.recorder.see(look(kHour, 5000, {}));
+  return looks;
+}
+
+TEST_CASE("a lease has the energy of the counter, and of the power before and after it") {
+  Looks looks = looks_from_the_grant();
+  for (std::uint64_t second = 0; second <= 40; ++second) {
+    const bool is_told = second % 10 == 5;
+    // The counter says more than the power.
+    looks.see(is_told ? Reading<std::uint64_t>(7'000'000 + second * 110'000) : std::nullopt);
+    CHECK_FALSE(looks.recorder.pending().leases.at(key(kHour + 1)).figures.has_value());
+  }
+  CHECK(looks.end() == RecordedFigures{5 * 100'000 + 30 * 110'000 + 5 * 100'000, true});
+}
+
+TEST_CASE("a counter that was told once, began anew or is not there makes no energy of a lease") {
+  for (const std::vector<Reading<std::uint64_t>>& told :
+       std::vector<std::vector<Reading<std::uint64_t>>>{{}, {5}, {5, 4}, {5, 4, 9}}) {
+    Looks looks = looks_from_the_grant();
+    for (const auto& energy_mj : told) looks.see(energy_mj);
+    looks.see();
+    CHECK(looks.end().energy_mj == std::nullopt);
+  }
+  Looks silent = looks_from_the_grant();
+  silent.power_w.reset();
+  silent.see(5);
+  silent.see(6);
+  CHECK(silent.end().energy_mj == std::nullopt);
+}
+
+TEST_CASE("a lease was clean if no look at it is missing, and none saw another process or slowed clocks") {
+  const auto after = [](const auto& meanwhile) {
+    Looks looks = looks_from_the_grant();
+    looks.see();
+    meanwhile(looks);
+    looks.see();
+    looks.throttled = looks.beside = false;
+    looks.see();
+    return looks.end().clean;
+  };
+  CHECK(after([](Looks&) {}) == true);
+  CHECK(after([](Looks& looks) { looks.beside = true; }) == false);
+  CHECK(after([](Looks& looks) { looks.throttled = true; }) == false);
+  CHECK(after([](Looks& looks) { looks.beside.reset(); }) == std::nullopt);
+  CHECK(after([](Looks& looks) { looks.throttled.reset(); }) == std::nullopt);
+  CHECK(after([](Looks& looks) { looks.see({}, 3); }) == true);
+  CHECK(after([](Looks& looks) { looks.see({}, 4); }) == std::nullopt);
+}
+
+TEST_CASE("nothing is told of what a share used, nor of a lease whose begin or end was not seen") {
+  Looks share = looks_from_the_grant();
+  share.whole = false;
+  Looks early;  // the agent begins with this look
+  Looks late = looks_from_the_grant();
+  for (Looks* looks : {&share, &early, &late}) {
+    for (std::uint64_t second = 0; second < 3; ++second) looks->see(second);
+  }
+  CHECK(share.end() == RecordedFigures{});
+  CHECK(early.end() == RecordedFigures{});
+  CHECK(late.end(3600) == RecordedFigures{});
 }
 
 }  // namespace

@@ -105,6 +105,10 @@ class TimelineMaker {
                           .whole = !lease.wish || lease.wish->whole,
                           .yields = lease.wish && lease.wish->yields});
       if (lease.wish && lease.wish->whole) add_figures(row.bars.back(), place);
+      if (const auto figures = lease.figures.find(place); figures != lease.figures.end()) {
+        row.bars.back().energy_mj = figures->second.energy_mj;
+        row.bars.back().clean = figures->second.clean;
+      }
     }
   }
 

@@ -48,6 +48,9 @@ struct TimelineBar {
   /// a whole, so a short lease has none.
   Reading<int> peak_mib{};
   Reading<int> use_percent{};
+  /// Likewise what the agent saw from its grant to its end (RecordedFigures).
+  Reading<std::uint64_t> energy_mj{};
+  Reading<bool> clean{};
 
   bool operator==(const TimelineBar&) const = default;
 };

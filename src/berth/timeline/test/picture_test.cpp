@@ -163,6 +163,8 @@ TEST_CASE("a document is read as it was written, and what is none is refused") {
   written.rows[1].bars[0].expected_s = kNoon + kHour;
   written.rows[1].bars[0].peak_mib = 4711;
   written.rows[1].bars[0].use_percent = 87;
+  written.rows[1].bars[0].energy_mj = 5'000'000'000;
+  written.rows[1].bars[0].clean = false;
   written.next->expected = true;
   // Users have numbers on one machine only.
   for (TimelineRow& row : written.rows)
@@ -175,13 +177,16 @@ TEST_CASE("a document is read as it was written, and what is none is refused") {
   std::string before = to_json(written, view::Layout::line);
   for (const std::string& key :
        {fmt::format(",\"expected_s\":{}", kNoon + kHour), std::string(R"(,"expected":true)"),
-        std::string(R"(,"peak_mib":4711)"), std::string(R"(,"use_percent":87)")}) {
+        std::string(R"(,"peak_mib":4711)"), std::string(R"(,"use_percent":87)"),
+        std::string(R"(,"energy_mj":5000000000)"), std::string(R"(,"clean":false)")}) {
     REQUIRE(before.contains(key));
     before.erase(before.find(key), key.size());
   }
   written.rows[1].bars[0].expected_s.reset();
   written.rows[1].bars[0].peak_mib.reset();
   written.rows[1].bars[0].use_percent.reset();
+  written.rows[1].bars[0].energy_mj.reset();
+  written.rows[1].bars[0].clean.reset();
   written.next->expected = false;
   CHECK(from_json(before) == written);
   CHECK_FALSE(from_json("[").has_value());

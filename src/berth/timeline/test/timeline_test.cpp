@@ -181,6 +181,10 @@ TEST_CASE("a whole lease that is over has the memory and use of the steps that w
   CHECK((line.rows[0].bars[0].peak_mib == 200 && line.rows[0].bars[0].use_percent == 15));
   for (const std::size_t each : {1U, 2U, 3U})
     CHECK((!line.rows[0].bars[each].peak_mib && !line.rows[0].bars[each].use_percent));
+  past.leases[1].figures = {{0, {4711, false}}, {1, {9999, true}}};
+  const Timeline used = made(report_of(1, {}), &past);
+  CHECK((used.rows[0].bars[1].energy_mj == 4711 && used.rows[0].bars[1].clean == false));
+  CHECK((!used.rows[0].bars[0].energy_mj && !used.rows[0].bars[0].clean));
   past.leases.front().wish.reset();  // as an older Berth has recorded it
   CHECK_FALSE(made(report_of(1, {}), &past).rows[0].bars[0].peak_mib.has_value());
   past.memories.clear();

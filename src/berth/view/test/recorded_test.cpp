@@ -33,6 +33,12 @@ TEST_CASE("leases are read as they were written") {
                                   .yields = *rc::gen::arbitrary<bool>()};
         if (*rc::gen::arbitrary<bool>()) lease.wish->time_s = *rc::gen::inRange<std::int64_t>(1, 1'000'000);
       }
+      for (const std::size_t device : lease.devices) {
+        if (*rc::gen::arbitrary<bool>())
+          lease.figures[device] = {*rc::gen::arbitrary<std::uint64_t>(), *rc::gen::arbitrary<bool>()};
+        else if (*rc::gen::arbitrary<bool>())
+          lease.figures[device] = {};
+      }
       written.leases.push_back(lease);
     }
     const auto read = recorded_leases_from_json(recorded_leases_json(written, Layout::line));
@@ -53,6 +59,18 @@ TEST_CASE("loads and memory are read as they were written, and from the version 
   before.erase(before.find(memories), memories.size());
   written.memories.clear();
   CHECK(recorded_leases_from_json(before) == written);
+}
+
+TEST_CASE("what a lease used is skipped by the version before, and absent in what that version wrote") {
+  RecordedLeases written{.from_s = 10, .to_s = 20, .devices = {"a"}, .leases = {}};
+  written.leases.push_back({{1}, "ann", 11, 15, {0}, RecordedWish{.joined_s = 10}, {{0, {4711, true}}}});
+  std::string before = recorded_leases_json(written, Layout::line);
+  const std::string used = R"(,"used":[{"on":0,"energy_mj":4711,"clean":true}])";
+  REQUIRE(before.contains(used));
+  before.erase(before.find(used), used.size());
+  written.leases[0].figures.clear();
+  CHECK(recorded_leases_from_json(before) == written);
+  CHECK(fault_of_record(R"(,"used":[{"on":0,"clean":"no"},{"on":7},{}])") == "none");
 }
 
 TEST_CASE("what is no document about leases is refused, and what is no value named") {

@@ -1,0 +1,243 @@
+#include "berth/supervise/receipt_keeper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "berth/base/record_fields.h"
+#include "berth/history/model/run_samples.h"
+#include "berth/lease/lease_wire.h"
+#include "berth/supervise/end_of_job.h"
+#include "berth/supervise/energy_at_start.h"
+#include "berth/supervise/named_socket.h"
+#include "berth/supervise/run_receipt.h"
+#include "berth/supervise/run_sampling.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/detached_thread.h"
+#include "berth/sys/message.h"
+#include "berth/view/receipt.h"
+
+namespace berth::supervise {
+namespace {
+
+using namespace std::chrono_literals;
+using KeeperClock = std::chrono::steady_clock;
+
+constexpr int kListening = STDIN_FILENO;
+constexpr int kFirstConnection = STDOUT_FILENO;
+// A program that leases again and again finds the process that it had before.
+constexpr auto kStaysWithoutLease = 2s;
+constexpr std::size_t kMostLeaseBytes = 1UL << 20U;
+
+constexpr std::string_view kLeaseToKeep = "berth-lease-to-keep";
+constexpr unsigned kLeaseToKeepVersion = 1;
+
+template <class Lease, class Fields>
+void fields_of_lease_to_keep(Lease& lease, Fields& field) {
+  field("granted_ms", lease.granted_ms);
+  field("machine", lease.machine);
+  field("sampled_after_ms", lease.sampled_after);
+}
+
+/// A connection over which a lease is to come.
+struct LeaseComing {
+  sys::Descriptor connection;
+  bool may_say = true;  ///< there may be something to read
+  std::string text{};   ///< as far as it has come
+  std::vector<sys::Descriptor> descriptors{};
+};
+
+/// A lease of which this process keeps the receipt.
+struct KeptLease {
+  KeptLease(LeaseToKeep told, sys::Descriptor host_of_it, source::SourceKind source)
+      : host(std::move(host_of_it)),
+        receipt(std::move(told.receipt)),
+        granted_ms(told.granted_ms),
+        energy(told.sampled.shared ? std::vector<std::string>() : told.sampled.devices, source),
+        sampling(std::move(told.sampled), std::move(told.machine), source, told.sampled_after) {}
+
+  sys::Descriptor host;
+  bool may_say = true;
+  std::string said{};  ///< by the host, of the end
+  Receipt receipt;
+  std::int64_t granted_ms;
+  EnergyAtStart energy;
+  RunSampling sampling;
+};
+
+// The host says nothing if it was killed.
+void write_receipt(KeptLease& lease, std::chrono::milliseconds lasted, source::SourceKind source) {
+  Receipt& receipt = lease.receipt;
+  end_receipt(
+      receipt, {lasted, {0, 0}}, lease.sampling.samples(), [&] { return lease.energy.told(); },
+      read_at_end(source));
+  if (!read_value(lease.said, receipt.ending)) receipt.ending = Ending::by_others;
+  receipt.exit_status.reset();
+  (void)ReceiptKeeping(receipt, "").trouble();
+  // Nobody may be there.
+  (void)sys::send_message(lease.host.get(), view::receipts_json({receipt}, view::Layout::lines));
+}
+
+class ReceiptKeeper {
+ public:
+  explicit ReceiptKeeper(source::SourceKind source) : source_(source) {
+    int listens = 0;
+    socklen_t length = sizeof listens;
+    listens_ = ::getsockopt(kListening, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens != 0;
+    coming_.push_back({.connection = sys::Descriptor(::fcntl(kFirstConnection, F_DUPFD_CLOEXEC, 3))});
+    ::dup2(STDERR_FILENO, kFirstConnection);
+  }
+
+  void go() {
+    do {
+      wait();
+      take_connections();
+      take_leases();
+      hear_hosts();
+    } while (goes_on());
+  }
+
+ private:
+  void wait() {
+    EndOfJob::Moment until;
+    if (leases_.empty() && coming_.empty()) until = stays_until_;
+    for (const auto& lease : leases_)
+      until = earlier(until, earlier(lease->sampling.next(), lease->energy.next()));
+    // After the shutdown it would be ready for ever.
+    std::vector<pollfd> ready{{listens_ ? kListening : -1, POLLIN, 0}};
+    for (const auto& each : coming_) ready.push_back({each.connection.get(), POLLIN, 0});
+    for (const auto& each : leases_) ready.push_back({each->host.get(), POLLIN, 0});
+    const int came = ::poll(ready.data(), ready.size(), sys::poll_timeout(until));
+    auto next = ready.begin();
+    const auto is_ready = [&] { return came < 0 || (next++)->revents != 0; };
+    may_come_ = is_ready();
+    for (auto& each : coming_) each.may_say = is_ready();
+    for (const auto& each : leases_) each->may_say = is_ready();
+  }
+
+  void take_connections() {
+    while (listens_ && may_come_) {
+      sys::Descriptor connection(::accept4(kListening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!connection) return;
+      if (own_peer(connection.get())) coming_.push_back({.connection = std::move(connection)});
+    }
+  }
+
+  void take_leases() {
+    std::erase_if(coming_,
+                  [this](LeaseComing& coming) { return coming.may_say && !is_still_coming(coming); });
+  }
+
+  bool is_still_coming(LeaseComing& coming) {
+    auto received = sys::receive_message(coming.connection.get());
+    if (!received) return false;
+    coming.text += received->text;
+    std::ranges::move(received->descriptors, std::back_inserter(coming.descriptors));
+    if (!received->ended) return coming.text.size() < kMostLeaseBytes;
+    auto lease = decode_lease_to_keep(coming.text);
+    if (lease && !coming.descriptors.empty()) keep(*std::move(lease), std::move(coming.descriptors.front()));
+    return false;
+  }
+
+  void keep(LeaseToKeep lease, sys::Descriptor host) {
+    // The signals of the socket were for the process that waited for the lease.
+    ::fcntl(host.get(), F_SETFL, ::fcntl(host.get(), F_GETFL) & ~O_ASYNC);
+    leases_.push_back(std::make_shared<KeptLease>(std::move(lease), std::move(host), source_));
+  }
+
+  void hear_hosts() {
+    std::erase_if(leases_, [this](const auto& lease) {
+      lease->sampling.go_on();
+      lease->energy.go_on();
+      if (!lease->may_say) return false;
+      const auto received = sys::receive_message(lease->host.get());
+      if (received) lease->said += received->text;
+      if (received && !received->ended) return false;
+      end(lease);
+      return true;
+    });
+  }
+
+  // In a thread, because the driver and the home may take their time, and other leases end
+  // meanwhile.
+  void end(const std::shared_ptr<KeptLease>& lease) {
+    const auto lasted = std::max<std::int64_t>(sys::milliseconds_since_boot() - lease->granted_ms, 0);
+    try {
+      sys::begin_detached(
+          [lease = std::shared_ptr(lease), lasted, writing = writing_, source = source_]() mutable {
+            write_receipt(*lease, std::chrono::milliseconds(lasted), source);
+            lease.reset();
+            --*writing;
+          });
+      ++*writing_;
+    } catch (const std::system_error&) {
+      // As under a limit on processes: there is no receipt.
+    }
+  }
+
+  bool goes_on() {
+    const auto now = KeeperClock::now();
+    if (!leases_.empty() || !coming_.empty() || *writing_ > 0) {
+      stays_until_ = now + kStaysWithoutLease;
+      return true;
+    }
+    if (now < stays_until_) return true;
+    if (!listens_) return false;
+    // From here on nobody can connect, and what has connected before is still taken.
+    ::shutdown(kListening, SHUT_RD);
+    may_come_ = true;
+    take_connections();
+    listens_ = false;
+    return !coming_.empty();
+  }
+
+  source::SourceKind source_;
+  bool listens_ = false;
+  bool may_come_ = true;
+  std::vector<LeaseComing> coming_;
+  std::vector<std::shared_ptr<KeptLease>> leases_;
+  KeeperClock::time_point stays_until_{};
+  /// How many receipts are being written.
+  std::shared_ptr<std::atomic<int>> writing_ = std::make_shared<std::atomic<int>>(0);
+};
+
+}  // namespace
+
+std::string encode_lease_to_keep(const LeaseToKeep& lease) {
+  RecordWriter record(kLeaseToKeep, kLeaseToKeepVersion);
+  const FieldWriter field(record);
+  fields_of_lease_to_keep(lease, field);
+  return std::move(record).finish() + encode_sampled_lease(lease.sampled) + encode_receipt(lease.receipt);
+}
+
+std::optional<LeaseToKeep> decode_lease_to_keep(std::string_view text) {
+  const auto take = [&text] {
+    const std::string_view record = text.substr(0, leasing::first_record(text));
+    text.remove_prefix(record.size());
+    return record;
+  };
+  LeaseToKeep lease;
+  const auto read = read_fields(take(), kLeaseToKeep, kLeaseToKeepVersion,
+                                [&lease](FieldReader& field) { fields_of_lease_to_keep(lease, field); });
+  auto sampled = decode_sampled_lease(take());
+  auto receipts = decode_receipts(text);
+  if (!read || !sampled || receipts.size() != 1) return std::nullopt;
+  lease.sampled = *std::move(sampled);
+  lease.receipt = std::move(receipts.front());
+  return lease;
+}
+
+void keep_receipts(source::SourceKind source) {
+  ReceiptKeeper(source).go();
+}
+
+}  // namespace berth::supervise

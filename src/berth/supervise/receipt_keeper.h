@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "berth/history/model/receipt.h"
+#include "berth/source/source.h"
+
+// The process that keeps the receipts of the leases that libraries have: one for each user and
+// machine. `berth __lease` hands it each lease over a connection of its own, as a LeaseToKeep and a
+// descriptor of the connection with the host. That connection lives as long as the lease does, so
+// its end is the end of the lease, however the host ended. The process holds nothing of a lease.
+namespace berth::supervise {
+
+struct LeaseToKeep {
+  Receipt receipt;              ///< as receipt_at_grant
+  std::int64_t granted_ms = 0;  ///< by the boot clock
+  std::string machine{};        ///< as machine_directory
+  SampledLease sampled{};
+  std::chrono::milliseconds sampled_after{};
+
+  bool operator==(const LeaseToKeep&) const = default;
+};
+
+std::string encode_lease_to_keep(const LeaseToKeep& lease);
+/// nullopt: the text is anything else.
+std::optional<LeaseToKeep> decode_lease_to_keep(std::string_view text);
+
+/// Keeps the receipts until there has been no lease for a moment. Standard input is a socket that
+/// listens, or something else; standard output is the first connection.
+void keep_receipts(source::SourceKind source);
+
+}  // namespace berth::supervise
