@@ -36,8 +36,6 @@ CODECS = {
     "src/berth/jobs/model/stored_request_fields.h": ("jobs",),
     "src/berth/jobs/model/stored_request.cpp": ("jobs",),
     "src/berth/request/typed_request.cpp": ("jobs",),
-    "src/berth/history/model/receipt.cpp": ("history",),
-    "src/berth/lease/site_keys.cpp": ("lease",),
     "src/berth/base/record.cpp": ("base", "device", "queue"),
     "src/berth/base/record_fields.h": ("device", "queue", "lease"),
     "src/berth/base/record_fields.cpp": ("device", "queue"),
@@ -66,8 +64,6 @@ TABLES = {
         r"consteval bool says_one.*?static_assert\(is_table_whole\(\)\);",
     ),
 }
-# A table whose keys are deleted like those of JSON, and is made at run time for that.
-AT_RUN_TIME = {"src/berth/lease/site_keys.cpp": ("constexpr auto kKeys = ", "const auto kKeys = ")}
 BUILD = TREE / "build" / "codecs"
 # The test files that are about codecs.
 FIRST = {
@@ -77,9 +73,8 @@ FIRST = {
     "queue": "*ticket_codec_test*",
     "view": "*host_report_test*,*readings_document_test*,*request_document_test*",
     "source": "*protocol_test*,*interrupted_test*,*probe_source_test*",
-    "lease": "*lease_wire_test*,*site_keys_test*,*site_file_test*",
+    "lease": "*lease_wire_test*",
     "jobs": "*job_test*,*stored_request_test*",
-    "history": "*receipt_test*",
 }
 # The others of this room ask the whole program.
 ALL = {room: "*" for room in FIRST} | {"lease": FIRST["lease"]}
@@ -198,7 +193,7 @@ class Sources:
         return len(self.places) - 1
 
     def switched(self, file: str, text: str) -> str:
-        lines = text.replace(*AT_RUN_TIME.get(file, ("", ""))).splitlines()
+        lines = text.splitlines()
         if (table := TABLES.get(file.rpartition("/")[2])) is not None:
             lines = self._table(file, lines, *table)
         lines = self._statements(file, lines)
