@@ -28,7 +28,9 @@ free, total at least this much memory; "20G", or bytes from 1 MiB up
 util, mem_util, power, temp
             at most so many percent, percent, watts, degrees Celsius
 processes   up to so many processes of others may already be there (0)
+clean       nobody else computes there, so that times can be measured
 seed        of order="random": the same seed, the same choice
+time        how long it takes at most: seconds, or a time such as "2h"
 mask        whether CUDA_VISIBLE_DEVICES (AMD: ROCR_VISIBLE_DEVICES) limits what can be had (True)
 
 A function is applied here, once, to the machine as it is when you ask; the devices that it lets through are the
@@ -144,6 +146,7 @@ def pick(
     memory: _request.Size | None = None,
     shared: bool = False,
     mask: bool = True,
+    time: _request.Time = None,
     **filters: Unpack[_request.Filters],
 ) -> Choice:
     """The n devices that the request would get now. Holds nothing: the next who asks may be told the same.
@@ -158,7 +161,7 @@ def pick(
     Raises `NotNow` and `Impossible`, with the verdict on each device; TypeError, ValueError and `Usage` (which is
     a ValueError) name the argument at fault; as `snapshot`.
     """
-    made = _request.request(n, where, order, memory, shared, filters)
+    made = _request.request(n, where, order, memory, shared, filters, time)
     return _berth.pick(made, bool(mask))
 
 
@@ -170,6 +173,7 @@ def why(
     memory: _request.Size | None = None,
     shared: bool = False,
     mask: bool = True,
+    time: _request.Time = None,
     **filters: Unpack[_request.Filters],
 ) -> tuple[Verdict, ...]:
     """For every device whether the request would get it now, and if not, why not. The arguments are those of `pick`.
@@ -183,5 +187,5 @@ def why(
 
     Raises as `snapshot`; TypeError, ValueError and `Usage` name the argument at fault.
     """
-    made = _request.request(n, where, order, memory, shared, filters)
+    made = _request.request(n, where, order, memory, shared, filters, time)
     return _berth.why(made, bool(mask))

@@ -124,7 +124,7 @@ def request(
     memory: Size | None,
     shared: bool,
     filters: Filters,
-    time: Time = None,
+    time: Time,
 ) -> _berth.Request:
     """The request that these arguments make. Raises TypeError, ValueError and `Usage`, which name the argument."""
     made = _berth.Request()

@@ -13,6 +13,7 @@
 #include "berth/request/selector.h"
 #include "berth/simulate/workload.h"
 #include "berth/slurm/model/slurm.h"
+#include "berth/slurm/model/slurm_options.h"
 #include "targets.h"
 
 namespace berth::fuzz {
@@ -97,8 +98,8 @@ void read_script(std::string_view input) {
   if (const auto seconds = seconds_from_slurm(input)) require(*seconds >= 0, "a time is no time before now");
   if (check_slurm_pattern(input)) (void)filled_slurm_pattern(input, {12, 3}, "name", "user");
   (void)export_from_slurm(input);
-  for (const char* name : {"gres", "array", "dependency", "begin", "mail-type"})
-    (void)wish_from_slurm({{name, std::string(input)}});
+  for (const SlurmOption& option : slurm_options())
+    (void)wish_from_slurm({{std::string(option.name), std::string(input)}});
   const auto lines = options_in_job_script("train.sh", input);
   if (!lines) return;
   std::size_t length = 0;

@@ -48,6 +48,10 @@ def fill(machine: Machine, count: int) -> list[str]:
     return numbers
 
 
+def cmdline(pid: int) -> bytes:
+    return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0")
+
+
 def kill(machine: Machine, *kinds) -> None:
     """kill -9 of all processes of these kinds: runner, run, job."""
     # Stopped first: else who is still there begins the next meanwhile.

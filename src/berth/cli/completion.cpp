@@ -55,7 +55,9 @@ std::string bash_script() {
   std::string names;
   std::string flags;
   std::string values;
+  std::vector<std::string_view> with_command;
   for (const Entry& entry : entries()) {
+    if (entry.syntax.options_end_at_first_word) with_command.push_back(entry.row.name);
     names += fmt::format("{} ", entry.row.name);
     const std::string pattern = entry.row.alias.empty()
                                     ? std::string(entry.row.name)
@@ -86,7 +88,7 @@ _berth() {{
     *) command="${{COMP_WORDS[at]}}"; break ;;
     esac
   done
-  if [[ $command == run || $command == submit || $command == sbatch ]]; then
+  case "$command" in {with_command})
     # After the first word that is no option, or after --, it is the command's own line.
     local word
     for word in "${{COMP_WORDS[@]:at+1:COMP_CWORD-at-1}}"; do
@@ -94,8 +96,8 @@ _berth() {{
         declare -F _command_offset >/dev/null && {{ while [[ ${{COMP_WORDS[at]}} != -- ]]; do ((at++)); done; _command_offset $((at + 1)); }}
         return
       fi
-    done
-  fi
+    done ;;
+  esac
   case "$command:$previous" in
 {values}    *:--sim) COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
@@ -109,6 +111,7 @@ _berth() {{
 complete -F _berth berth
 )",
                      fmt::arg("names", quoted(names + "--sim --version --help")), fmt::arg("flags", flags),
+                     fmt::arg("with_command", fmt::format("{}", fmt::join(with_command, "|"))),
                      fmt::arg("values", values));
 }
 

@@ -50,7 +50,7 @@ class RunCommand : public command::Command {
                               "files that it did not open, the lease ends",
                               {},
                               command::raise_flag(options_.exec)});
-    syntax.options.push_back(supervise::lease_option("yield", options_.lease.request.request));
+    add_fields(syntax, RequestPart::job, supervise::kLeaseGroup, options_.lease.request.request);
     syntax.options.push_back({supervise::kLeaseGroup,
                               0,
                               "requeue",

@@ -123,16 +123,16 @@ bool is_kept_anyway(std::string_view name) {
          std::ranges::find(kNames, name) != kNames.end();
 }
 
-Result<std::vector<std::string>> environment_of(const Values& values, const jobs::Submission& submission) {
+Result<std::vector<std::string>> environment_of(const SlurmWish& wish, const jobs::Submission& submission) {
   std::vector<std::string> environment = jobs::environment_of_job(submission.job);
-  if (const auto found = values.find("export"); found != values.end()) {
-    const SlurmExport wish = export_from_slurm(found->second);
-    if (!wish.all)
+  if (wish.exported) {
+    const SlurmExport exported = export_from_slurm(*wish.exported);
+    if (!exported.all)
       std::erase_if(environment, [&](const std::string& variable) {
         const std::string_view name = name_of(variable);
-        return !is_kept_anyway(name) && std::ranges::find(wish.names, name) == wish.names.end();
+        return !is_kept_anyway(name) && std::ranges::find(exported.names, name) == exported.names.end();
       });
-    for (const std::string& value : wish.values) set_variable(environment, value);
+    for (const std::string& value : exported.values) set_variable(environment, value);
   }
   BERTH_LET(const std::string here, sys::current_folder());
   set_variable(environment, "SLURM_SUBMIT_DIR=" + here);
@@ -141,8 +141,7 @@ Result<std::vector<std::string>> environment_of(const Values& values, const jobs
                fmt::format("SLURM_GPUS_ON_NODE={}", submission.request.lease.request.request.count));
   set_variable(environment, "SLURM_NTASKS=1");
   set_variable(environment, "SLURM_PROCID=0");
-  if (const auto found = values.find("cpus-per-task"); found != values.end())
-    set_variable(environment, "SLURM_CPUS_PER_TASK=" + found->second);
+  if (wish.cpus) set_variable(environment, "SLURM_CPUS_PER_TASK=" + *wish.cpus);
   return environment;
 }
 
@@ -165,42 +164,49 @@ class Sbatch : public command::Command {
   Result<command::Output> run(command::Environment& environment,
                               const std::vector<std::string>& words) override {
     const std::string file = words.empty() ? "-" : words.front();
-    BERTH_LET(const std::string script, script_of(file, words));
+    // A script says nothing of what stands in its place.
+    BERTH_LET(const SlurmWish typed, wish_of(typed_));
+    BERTH_LET(const std::string script, script_of(file, words, typed.command));
     const std::string told = file == "-" ? "the script on the input" : file;
     BERTH_LET(const Values in_script, values_in_script(told, script));
     BERTH_DO(check_srun(told, script));
     Values values = typed_;
     values.insert(in_script.begin(), in_script.end());
-    if (!values.contains("job-name")) values.emplace("job-name", default_name(file, values));
+    values.emplace("job-name", default_name(file, typed));
 
-    BERTH_LET(const SlurmWish wish, wish_from_slurm({values.begin(), values.end()}));
+    BERTH_LET(const SlurmWish wish, wish_of(values));
     BERTH_LET(jobs::Submission submission, jobs::submission_of(wish.options));
     Job& job = submission.job;
     job.slurm = true;
     job.has_script = true;
     job.words = words.empty() ? std::vector{file} : words;
-    BERTH_LET(job.output_to, pattern_of(values, "output"));
-    BERTH_LET(job.error_to, pattern_of(values, "error"));
-    if (const auto found = values.find("chdir"); found != values.end()) {
-      BERTH_LET(job.folder, folder_to_run_in(found->second));
+    job.output_to = wish.output_to;
+    job.error_to = wish.error_to;
+    if (wish.folder) {
+      BERTH_LET(job.folder, folder_to_run_in(*wish.folder));
     }
-    BERTH_LET(const auto variables, environment_of(values, submission));
+    BERTH_LET(const auto variables, environment_of(wish, submission));
     BERTH_DO(check_possible_here(environment, submission));
     BERTH_LET(jobs::KeptJob kept, jobs::keep_job(job, script, variables));
 
     command::Output output;
     if (!wish.not_kept.empty()) output.err = command::as_lines(wish.not_kept);
     output.err += kept.told;
-    output.out = values.contains("parsable") ? fmt::format("{}\n", kept.number)
-                                             : fmt::format("Submitted batch job {}\n", kept.number);
-    return values.contains("wait") ? end_as(kept.number, job, output) : std::move(output);
+    output.out = wish.number_alone ? fmt::format("{}\n", kept.number)
+                                   : fmt::format("Submitted batch job {}\n", kept.number);
+    return wish.waits ? end_as(kept.number, job, output) : std::move(output);
   }
 
  private:
-  Result<std::string> script_of(const std::string& file, const std::vector<std::string>& words) const {
-    if (const auto found = typed_.find("wrap"); found != typed_.end()) {
+  static Result<SlurmWish> wish_of(const Values& values) {
+    return wish_from_slurm({values.begin(), values.end()});
+  }
+
+  static Result<std::string> script_of(const std::string& file, const std::vector<std::string>& words,
+                                       const std::optional<std::string>& command) {
+    if (command) {
       if (!words.empty()) return fail(ErrorCode::usage, "--wrap and a script exclude each other");
-      return fmt::format("#!/bin/sh\n{}\n", found->second);
+      return fmt::format("#!/bin/sh\n{}\n", *command);
     }
     if (words.empty() && ::isatty(STDIN_FILENO) == 1)
       return fail(ErrorCode::usage, "which script? berth sbatch FILE");
@@ -208,17 +214,9 @@ class Sbatch : public command::Command {
     return std::move(text).value_or("");
   }
 
-  std::string default_name(const std::string& file, const Values& values) const {
-    if (values.contains("wrap")) return "wrap";
+  static std::string default_name(const std::string& file, const SlurmWish& typed) {
+    if (typed.command) return "wrap";
     return file == "-" ? "sbatch" : file.substr(file.rfind('/') + 1);
-  }
-
-  static Result<std::string> pattern_of(const Values& values, std::string_view name) {
-    const auto found = values.find(name);
-    if (found == values.end()) return std::string();
-    if (const auto right = check_slurm_pattern(found->second); !right)
-      return std::unexpected(context(right.error(), fmt::format("--{} {}", name, printable(found->second))));
-    return found->second;
   }
 
   // Its number is of use while it runs.

@@ -1,5 +1,6 @@
 #include "berth/command/request_options.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace berth::command {
@@ -15,20 +16,16 @@ std::function<Result<void>(std::string_view)> choice(bool& flag, std::string_vie
   };
 }
 
-void add_fields(Syntax& syntax, RequestOptions& options) {
-  for (const RequestField& field : request_fields()) {
-    if (field.part == RequestPart::lease) continue;
-    syntax.options.push_back(
-        field_option(field, field.part == RequestPart::which ? kWhich : kHow, options.request));
-    // How many devices are meant without -n depends on --devices.
-    if (!is_stored_in(&Request::count, field)) continue;
-    Option& option = syntax.options.back();
-    option.set = [set = std::move(option.set), &options](std::string_view value) -> Result<void> {
-      BERTH_DO(set(value));
-      options.count = options.request.count;
-      return {};
-    };
-  }
+// How many devices are meant without -n depends on --devices.
+void note_count(Syntax& syntax, RequestOptions& options) {
+  const auto is_count = [](const RequestField& field) { return is_stored_in(&Request::count, field); };
+  const auto row = std::ranges::find_if(request_fields(), is_count);
+  const auto option = std::ranges::find(syntax.options, row->name, &Option::name);
+  option->set = [set = std::move(option->set), &options](std::string_view value) -> Result<void> {
+    BERTH_DO(set(value));
+    options.count = options.request.count;
+    return {};
+  };
 }
 
 void add_names_and_sources(Syntax& syntax, RequestOptions& options) {
@@ -77,8 +74,16 @@ Option source_option(source::SourceKind& source) {
           }};
 }
 
+void add_fields(Syntax& syntax, RequestPart part, std::string_view group, Request& request) {
+  for (const RequestField& field : request_fields()) {
+    if (field.part == part) syntax.options.push_back(field_option(field, group, request));
+  }
+}
+
 void add_request_options(Syntax& syntax, RequestOptions& options) {
-  add_fields(syntax, options);
+  add_fields(syntax, RequestPart::which, kWhich, options.request);
+  add_fields(syntax, RequestPart::how, kHow, options.request);
+  note_count(syntax, options);
   add_names_and_sources(syntax, options);
 }
 

@@ -22,6 +22,9 @@ struct RequestOptions {
 /// Adds the options to `syntax`. They write into `options`, which must outlive the syntax.
 void add_request_options(Syntax& syntax, RequestOptions& options);
 
+/// Adds the rows of one part, under this heading. They write into `request`.
+void add_fields(Syntax& syntax, RequestPart part, std::string_view group, Request& request);
+
 /// Settles what depends on several options, after they are parsed. Error: `usage` for
 /// contradictions.
 Result<void> settle(RequestOptions& options);

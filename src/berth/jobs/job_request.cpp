@@ -13,11 +13,9 @@ namespace berth::jobs {
 void add_job_request(command::Syntax& syntax, JobRequest& request) {
   supervise::LeaseOptions& options = request.lease;
   add_request_options(syntax, options.request);
-  syntax.options.push_back(supervise::time_option("time", "it takes at most so long (2h); then it is ended",
-                                                  options.request.request));
+  for (const RequestPart part : {RequestPart::lease, RequestPart::job})
+    add_fields(syntax, part, supervise::kLeaseGroup, options.request.request);
   syntax.options.push_back(supervise::note_option(supervise::kLeaseGroup, options.note));
-  syntax.options.push_back(supervise::lease_option("mps-percent", options.request.request));
-  syntax.options.push_back(supervise::lease_option("yield", options.request.request));
   add_far_options(syntax, request.far, "on the first host that has the GPUs, through ssh");
 }
 

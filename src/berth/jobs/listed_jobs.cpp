@@ -53,7 +53,7 @@ std::string words_of_left(const JobSpool& spool, TaskId id, const TaskStanding& 
 void add_told(const JobSpool& spool, NumberedJob&& job, std::vector<TaskStanding> standings,
               bool arrays_as_one, std::vector<view::ListedTask>& tasks) {
   const std::vector<TaskId> ids = job.tasks();
-  const std::vector<std::string> request = typed_options(job.job.request);
+  std::vector<std::string> request = typed_options(job.job.request);
   if (arrays_as_one && ids.size() > 1) {
     TaskStanding all = standing_of_all(standings);
     // A notice is about the job as a whole.
@@ -72,7 +72,7 @@ void add_told(const JobSpool& spool, NumberedJob&& job, std::vector<TaskStanding
                      "",
                      counts_of(standings),
                      std::move(left),
-                     request});
+                     std::move(request)});
     return;
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -83,7 +83,7 @@ void add_told(const JobSpool& spool, NumberedJob&& job, std::vector<TaskStanding
     task.standing = std::move(standings[i]);
     task.output_path = spool.output_path(ids[i]);
     task.left_behind = std::move(left);
-    task.request = request;
+    task.request = i + 1 < ids.size() ? request : std::move(request);
   }
 }
 

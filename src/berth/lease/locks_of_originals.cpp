@@ -320,27 +320,26 @@ std::optional<std::string> LocksOfOriginals::take(const std::vector<OriginalLock
     auto lock = lock_for_lease(*file.row, file.path, leased);
     if (!lock) {
       const std::string& name = file.row->program;
-      notes_.push_back(fmt::format("{} cannot be locked: {}; {} is not kept away by it", file.path,
-                                   lock.error().message,
-                                   name.empty() ? "its program" : "an original " + name));
+      note(fmt::format("{} cannot be locked: {}; {} is not kept away by it", file.path, lock.error().message,
+                       name.empty() ? "its program" : "an original " + name));
       continue;
     }
     if (*lock && !**lock) {
       release();
       return *taken;
     }
-    if (*lock) files_.push_back(std::move(**lock));
+    if (*lock) add(std::move(**lock));
   }
   return std::nullopt;
 }
 
-std::vector<int> LocksOfOriginals::descriptors() const {
+std::vector<int> OriginalLockFiles::descriptors() const {
   std::vector<int> all;
   for (const sys::Descriptor& file : files_) all.push_back(file.get());
   return all;
 }
 
-void LocksOfOriginals::release() {
+void OriginalLockFiles::release() {
   for (const sys::Descriptor& file : files_) {
     sys::unlock_flock(file.get());
     sys::unlock_bytes(file.get(), 0, sys::kToTheEnd);

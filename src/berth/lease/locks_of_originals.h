@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "berth/device/snapshot.h"
@@ -45,8 +46,29 @@ struct OddLockFile {
 };
 std::vector<OddLockFile> odd_lock_files(const std::vector<OriginalLock>& rows, const Snapshot& snapshot);
 
-/// Our locks on files of originals, for the time of a lease.
-class LocksOfOriginals {
+/// Our locks on files of originals.
+class OriginalLockFiles {
+ public:
+  /// Some file is locked.
+  explicit operator bool() const { return !files_.empty(); }
+  /// What could not be locked, and why, one sentence each. There the original is not kept away.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  std::vector<int> descriptors() const;
+  /// Ends the locks for all processes that share them.
+  void release();
+
+ protected:
+  void add(sys::Descriptor file) { files_.push_back(std::move(file)); }
+  void note(std::string words) { notes_.push_back(std::move(words)); }
+
+ private:
+  std::vector<sys::Descriptor> files_;
+  std::vector<std::string> notes_;
+};
+
+/// Those for the time of a lease.
+class LocksOfOriginals : public OriginalLockFiles {
  public:
   /// Locks the files of all these devices, or of none; then it returns the UUID of a device that
   /// others have locked. `own`: our ticket; the other leases of the ledger share its locks. Files
@@ -55,16 +77,6 @@ class LocksOfOriginals {
   std::optional<std::string> take(const std::vector<OriginalLock>& rows,
                                   const std::vector<std::string>& uuids, const Snapshot& snapshot,
                                   const Ledger& ledger, TicketId own);
-  /// What could not be locked, and why, one sentence each. There the original is not kept away.
-  const std::vector<std::string>& notes() const { return notes_; }
-
-  std::vector<int> descriptors() const;
-  /// Ends the locks for all processes that share them.
-  void release();
-
- private:
-  std::vector<sys::Descriptor> files_;
-  std::vector<std::string> notes_;
 };
 
 }  // namespace berth::leasing

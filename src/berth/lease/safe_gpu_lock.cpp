@@ -37,24 +37,12 @@ void SafeGpuLock::take(const std::vector<std::string>& files, std::chrono::milli
     if (!file && (errno == ENOENT || errno == ENOTDIR)) continue;
     const auto locked = file ? lock_by(file.get(), end) : sys::fail_errno("opening it");
     if (locked && *locked) {
-      files_.push_back(std::move(file));
+      add(std::move(file));
       continue;
     }
     const std::string why = locked ? "others keep it locked" : locked.error().message;
-    notes_.push_back(
-        fmt::format("{} cannot be locked: {}; an original safe_gpu is not kept away by it", path, why));
+    note(fmt::format("{} cannot be locked: {}; an original safe_gpu is not kept away by it", path, why));
   }
-}
-
-std::vector<int> SafeGpuLock::descriptors() const {
-  std::vector<int> all;
-  for (const sys::Descriptor& file : files_) all.push_back(file.get());
-  return all;
-}
-
-void SafeGpuLock::release() {
-  for (const sys::Descriptor& file : files_) sys::unlock_bytes(file.get(), 0, sys::kToTheEnd);
-  files_.clear();
 }
 
 }  // namespace berth::leasing

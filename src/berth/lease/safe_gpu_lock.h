@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/base/error.h"
-#include "berth/sys/descriptor.h"
+#include "berth/lease/locks_of_originals.h"
 
 // The original safe_gpu knows no lease directory. Its copies keep a record lock on one file for all
 // users, from the moment when they look at the GPUs until CUDA has started on those that they
@@ -18,23 +17,11 @@ namespace berth::leasing {
 /// How long it is held after the grant, if no process of the lease comes to be on each of its GPUs.
 inline constexpr std::chrono::seconds kUntilUsedAtMost{30};
 
-class SafeGpuLock {
+class SafeGpuLock : public OriginalLockFiles {
  public:
   /// Locks those of these files that are there. Waits while others have them, `limit` at most for
   /// all.
   void take(const std::vector<std::string>& files, std::chrono::milliseconds limit);
-  /// Some file is locked.
-  explicit operator bool() const { return !files_.empty(); }
-  /// What could not be locked, and why, one sentence each. There the original is not kept away.
-  const std::vector<std::string>& notes() const { return notes_; }
-
-  std::vector<int> descriptors() const;
-  /// Ends the locks for all processes that share them.
-  void release();
-
- private:
-  std::vector<sys::Descriptor> files_;
-  std::vector<std::string> notes_;
 };
 
 }  // namespace berth::leasing

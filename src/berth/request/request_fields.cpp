@@ -225,7 +225,7 @@ constexpr std::array kFields{
                  .words = kNotOfTheDevices,
                  .looser = kNotOfTheDevices,
                  .mcp = but_not("a model does not know whether MPS runs")},
-    RequestField{.part = P::lease,
+    RequestField{.part = P::job,
                  .name = "yield",
                  .value = "[TIME]",
                  .help = "end the job if a request without --yield waits for its GPUs; TIME (30s) is between "
@@ -373,12 +373,13 @@ std::string in_words(const RequestFace& face, std::string_view value) {
 }
 
 bool is_said(const RequestField& field, const Request& request) {
+  static const Request kSaysNothing;
   return std::visit(
       [&request](auto member) {
         if constexpr (requires { (request.*member).empty(); })
           return !(request.*member).empty();
         else
-          return request.*member != Request{}.*member;
+          return request.*member != kSaysNothing.*member;
       },
       field.member);
 }

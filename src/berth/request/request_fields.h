@@ -38,11 +38,12 @@ using RequestMember =
                  std::vector<Expression> Request::*, std::vector<std::string> Request::*,
                  std::optional<std::uint64_t> Request::*, std::optional<std::int64_t> Request::*>;
 
-/// Under which heading of `--help` an option stands.
+/// What a row is about. Commands have the parts that mean something to them.
 enum class RequestPart {
   which,  ///< which devices
   how,    ///< how they are chosen
-  lease,  ///< how long they are leased: only of commands that take a lease
+  lease,  ///< the lease: of commands that take one
+  job,    ///< the command in the lease: of commands that start one, so that Berth can end it
 };
 
 /// What one face of Berth says of a row, or why it says nothing.
@@ -86,6 +87,11 @@ std::span<const RequestField> request_fields();
 
 /// The row of the option with this name, or null.
 const RequestField* find_request_field(std::string_view name);
+
+/// The row says which devices are taken, so it has a meaning where nothing is leased.
+constexpr bool is_of_devices(const RequestField& row) {
+  return row.part == RequestPart::which || row.part == RequestPart::how;
+}
 
 /// What a face calls the row; "" if it does not have it.
 std::string_view name_in(RequestFace RequestField::* face, const RequestField& field);

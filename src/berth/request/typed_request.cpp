@@ -1,7 +1,5 @@
 #include "berth/request/typed_request.h"
 
-#include <fmt/format.h>
-
 #include "berth/base/units.h"
 #include "berth/request/filter.h"
 
@@ -24,7 +22,10 @@ std::string typed_value(const RequestField& field, const Request& request) {
 }  // namespace
 
 std::string typed_option(std::string_view name, std::string_view value) {
-  return value.empty() ? fmt::format("--{}", name) : fmt::format("--{}={}", name, value);
+  std::string option = "--";
+  option.append(name);
+  if (!value.empty()) option.append("=").append(value);
+  return option;
 }
 
 std::vector<std::string> typed_options(const RequestField& field, const Request& request) {

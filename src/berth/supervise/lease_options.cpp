@@ -61,8 +61,7 @@ void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
                               options.wait_s = seconds;
                               return {};
                             }});
-  syntax.options.push_back(lease_option("time", options.request.request));
-  syntax.options.push_back(lease_option("mps-percent", options.request.request));
+  add_fields(syntax, RequestPart::lease, kLeaseGroup, options.request.request);
   syntax.options.push_back(note_option(kLeaseGroup, options.note));
 }
 

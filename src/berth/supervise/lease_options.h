@@ -26,14 +26,14 @@ struct LeaseOptions {
   leasing::OnWait on_wait{};   ///< is told how the wait goes, in place of the error stream; null: nobody
 };
 
-/// Adds the options of a request and --no-wait, --wait, --time and --note. They write into
+/// Adds the options of a request and of a lease, and --no-wait, --wait and --note. They write into
 /// `options`, which must outlive the syntax.
 void add_lease_options(command::Syntax& syntax, LeaseOptions& options);
 
 /// --time by another name, or with another explanation: what its end means depends on the command.
 command::Option time_option(std::string_view name, std::string_view help, Request& request);
 
-/// --time or --yield.
+/// The row of this name, for a command that does not have all of its part.
 command::Option lease_option(std::string_view name, Request& request);
 
 /// --note.

@@ -22,8 +22,10 @@ namespace {
 // The value of the SIGTERM that cancels a request; any that nobody else sends.
 constexpr int kCancelled = 0x6274;
 constexpr int kParentField = 4;
+constexpr int kFlagsField = 9;
 constexpr int kThreadsField = 20;
 constexpr int kStartField = 22;
+constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING of the kernel
 
 std::string proc_path(pid_t pid, std::string_view what) {
   return fmt::format("/proc/{}/{}", pid, what);
@@ -148,6 +150,8 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   for (int field = 3; field <= kStartField && !rest.empty(); ++field) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     if (field == kParentField) std::from_chars(word.data(), word.data() + word.size(), stat.parent);
+    if (field == kFlagsField)
+      stat.exiting = (number_from_text<std::uint64_t>(word).value_or(0) & kExiting) != 0;
     if (field == kThreadsField) std::from_chars(word.data(), word.data() + word.size(), stat.threads);
     if (field == kStartField) {
       std::from_chars(word.data(), word.data() + word.size(), stat.start_ticks);

@@ -24,6 +24,9 @@ struct ProcessStat {
   pid_t parent = 0;
   std::uint64_t threads = 0;  ///< how many have not ended, and the first one
   std::uint64_t start_ticks = 0;
+  /// The thread has run its last instruction. Then only its files and its memory are still given
+  /// back, for which the driver may need a moment.
+  bool exiting = false;
 
   bool stopped() const { return state == 'T' || state == 't'; }
   /// The process is over: all its threads are. The first thread may end while others compute.
@@ -33,7 +36,7 @@ struct ProcessStat {
 /// If the first thread has ended and others have not, `state` is that of one of the others; it is
 /// 'T' only if all of them are stopped. nullopt: no such process, or it may not be seen.
 std::optional<ProcessStat> process_stat(pid_t pid);
-/// Pure: from the text of /proc/PID/stat, which is about the first thread.
+/// Pure: from the text of /proc/PID/stat, which is about the first thread, or of a thread's.
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
 /// The user for whom it acts: its effective uid. nullopt: there is no such process, or we may not

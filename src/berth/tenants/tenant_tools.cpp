@@ -40,7 +40,7 @@ ArgumentKind kind_of(const RequestField& field) {
 std::vector<ToolArgument> request_arguments(bool with_lease) {
   std::vector<ToolArgument> arguments;
   for (const RequestField& field : request_fields()) {
-    if (field.mcp.exists() && (with_lease || field.part != RequestPart::lease))
+    if (field.mcp.exists() && (with_lease || is_of_devices(field)))
       arguments.push_back({name_in(&RequestField::job, field), kind_of(field), field.mcp.text});
   }
   return arguments;

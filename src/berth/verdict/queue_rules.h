@@ -13,8 +13,8 @@ namespace berth {
 using Moment = std::int64_t;
 inline constexpr Moment kNever = std::numeric_limits<Moment>::max();
 
-/// Which request has its turn first. One is added here, in the table of line_rules.cpp, and in
-/// queue/queue_order.h, which compares; all others ask what it is like.
+/// Which request has its turn first. One is added here, in the table of queue_rules.cpp, and in
+/// queue/queue_order.cpp, which compares; all others ask what it is like.
 enum class QueueOrder {
   fifo,  ///< the one that came first
   fair,  ///< that of the user with fewer GPUs

@@ -9,14 +9,14 @@
 namespace berth::command::request_options_test {
 namespace {
 
-TEST_CASE("each row of the table that does not concern the lease is an option") {
+TEST_CASE("each row of the table that says which devices are taken is an option") {
   for (const RequestField& field : request_fields()) {
     CAPTURE(field.name);
     Syntax syntax;
     RequestOptions options;
     add_request_options(syntax, options);
     const auto option = std::ranges::find(syntax.options, field.name, &Option::name);
-    REQUIRE((option == syntax.options.end()) == (field.part == RequestPart::lease));
+    REQUIRE((option == syntax.options.end()) != is_of_devices(field));
     if (option == syntax.options.end()) continue;
     CHECK(option->letter == field.letter);
     CHECK(option->help == field.help);

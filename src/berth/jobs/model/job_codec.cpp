@@ -20,6 +20,7 @@ constexpr std::string_view kEventKind = "berth-task-event";
 constexpr unsigned kJobVersion = 2;
 /// The request is options in it, which are parsed as those of a command line.
 constexpr unsigned kVersionOfOptions = 1;
+constexpr std::string_view kBeginOfOptions = "berth-job 1\n";
 constexpr unsigned kEventVersion = 1;
 constexpr std::string_view kRequest = "request";
 
@@ -139,7 +140,7 @@ std::string encode_job(const Job& job) {
 }
 
 Result<Job> decode_job(std::string_view text, const ReadTyped& read_typed) {
-  const bool has_options = text.starts_with(fmt::format("{} {}\n", kJobKind, kVersionOfOptions));
+  const bool has_options = text.starts_with(kBeginOfOptions);
   Job job;
   std::vector<std::string> options;
   BERTH_DO(

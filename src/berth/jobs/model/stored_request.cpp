@@ -21,7 +21,7 @@ struct OptionWriter {
     if (value) options.push_back(typed_option(name, ""));
   }
   void operator()(std::string_view name, const std::vector<std::string>& values) const {
-    (*this)(name, fmt::format("{}", fmt::join(values, ",")));
+    if (!values.empty()) (*this)(name, fmt::format("{}", fmt::join(values, ",")));
   }
 };
 

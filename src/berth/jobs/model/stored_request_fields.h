@@ -42,8 +42,9 @@ inline void fields_of_stored(const StoredRequest& stored, FieldWriter& field) {
 
 inline void fields_of_stored(StoredRequest& stored, FieldReader& field) {
   for (const RequestField& row : request_fields()) {
-    if (is_row_of_count(row) && field.key() == name_in(&RequestField::record, row)) stored.says_count = true;
-    field_of_row(row, stored.request, field);
+    if (field.key() != name_in(&RequestField::record, row)) continue;
+    if (is_row_of_count(row)) stored.says_count = true;
+    return field_of_row(row, stored.request, field);
   }
   fields_beside_rows(stored, field);
 }

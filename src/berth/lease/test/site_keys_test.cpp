@@ -67,6 +67,18 @@ TEST_CASE("each key of the site file is told by berth doctor if it is a rule") {
   }
 }
 
+TEST_CASE("what is a rule for all users is refused in the file of one of them") {
+  for (const std::string_view text : {"assumed_time = \"1h\"", "order = \"fair\"", "expect = \"limits\"",
+                                      "longest_wait = \"30d\"", "backfill = false", "labels = [\"a\"]"}) {
+    CAPTURE(text);
+    CHECK(apply_site_text({}, text, "f", false));
+    CHECK_FALSE(apply_site_text({}, text, "f", true));
+  }
+  CHECK(policy_of("longest_wait = \"30d\"").queue.longest_wait_s == 30 * 86'400);
+  CHECK_FALSE(apply_site_text({}, "longest_wait = \"1h\"", "f", false));
+  CHECK_FALSE(apply_site_text({}, "order = \"quick\"", "f", false));
+}
+
 TEST_CASE("the rules that are usual are told too, one after another") {
   CHECK(
       site::policy_in_words({}) ==

@@ -67,7 +67,7 @@ TEST_CASE("the keys of a request in a record stay as they are, and so do the hea
                                {"seed", P::how},
                                {"time_s", P::lease},
                                {"mps_percent", P::lease},
-                               {"yield_s", P::lease}});
+                               {"yield_s", P::job}});
 }
 
 TEST_CASE("memory by earlier runs is a share too, and no memory at all is refused") {

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include <fmt/format.h>
 
 #include "berth/base/printable.h"
-#include "berth/slurm/model/slurm.h"
+#include "berth/slurm/model/slurm_readers.h"
 
 namespace berth {
 namespace {
+
+using namespace std::string_view_literals;
 
 constexpr auto kKept = SlurmUse::kept;
 constexpr auto kNotKept = SlurmUse::not_kept;
@@ -23,31 +26,34 @@ constexpr std::string_view kNoPriorities =
     "the queue has no priorities; berth submit --yield lets others go first";
 
 constexpr auto kSlurmOptions = std::to_array<SlurmOption>({
-    {kKept, 'J', "job-name", "NAME", "what it is called (default: the name of the script)"},
-    {kKept, 'a', "array", "LIST", "a task for each index: 0-9, 1,4,7, 0-99:10, 0-99%4"},
-    {kKept, 0, "gres", "gpu[:TYPE]:N", "so many GPUs"},
-    {kKept, 'G', "gpus", "[TYPE:]N", "the same"},
-    {kKept, 0, "gpus-per-node", "[TYPE:]N", "the same"},
-    {kKept, 0, "gpus-per-task", "[TYPE:]N", "the same"},
-    {kKept, 't', "time", "TIME", "it takes at most so long: minutes, H:M:S, D-H:M:S; then it is ended"},
-    {kKept, 'o', "output", "FILE", "where its output goes; %j, %A, %a, %x and %u are replaced"},
-    {kKept, 'e', "error", "FILE", "where its errors go (default: with its output)"},
-    {kKept, 'd', "dependency", "LIST", "afterok:12, afternotok:12, afterany:12:13, after:12, singleton"},
-    {kKept, 'b', "begin", "TIME", "not before then: 22:00, now+2hours"},
-    {kKept, 'D', "chdir", "FOLDER", "where it runs (default: here)"},
-    {kKept, 0, "export", "LIST", "variables that it gets: ALL, NONE, or names and NAME=VALUE"},
-    {kKept, 0, "mail-user", "ADDRESS", "who gets mails about it (default: you)"},
-    {kKept, 0, "mail-type", "LIST", "of what: BEGIN, END, FAIL, TIME_LIMIT, ALL, NONE"},
-    {kKept, 0, "requeue", "", "run it again when it was cut off by a reboot or kill -9"},
+    {kKept, 'J', "job-name", "NAME", "what it is called (default: the name of the script)", "job-name"sv},
+    {kKept, 'a', "array", "LIST", "a task for each index: 0-9, 1,4,7, 0-99:10, 0-99%4", read_array},
+    {kKept, 0, "gres", "gpu[:TYPE]:N", "so many GPUs", read_gres},
+    {kKept, 'G', "gpus", "[TYPE:]N", "the same", read_gpus},
+    {kKept, 0, "gpus-per-node", "[TYPE:]N", "the same", read_gpus},
+    {kKept, 0, "gpus-per-task", "[TYPE:]N", "the same", read_gpus},
+    {kKept, 't', "time", "TIME", "it takes at most so long: minutes, H:M:S, D-H:M:S; then it is ended",
+     read_time},
+    {kKept, 'o', "output", "FILE", "where its output goes; %j, %A, %a, %x and %u are replaced", read_output},
+    {kKept, 'e', "error", "FILE", "where its errors go (default: with its output)", read_error},
+    {kKept, 'd', "dependency", "LIST", "afterok:12, afternotok:12, afterany:12:13, after:12, singleton",
+     read_dependency},
+    {kKept, 'b', "begin", "TIME", "not before then: 22:00, now+2hours", read_begin},
+    {kKept, 'D', "chdir", "FOLDER", "where it runs (default: here)", &SlurmWish::folder},
+    {kKept, 0, "export", "LIST", "variables that it gets: ALL, NONE, or names and NAME=VALUE",
+     &SlurmWish::exported},
+    {kKept, 0, "mail-user", "ADDRESS", "who gets mails about it (default: you)", read_mail_user},
+    {kKept, 0, "mail-type", "LIST", "of what: BEGIN, END, FAIL, TIME_LIMIT, ALL, NONE", read_mail_type},
+    {kKept, 0, "requeue", "", "run it again when it was cut off by a reboot or kill -9", "rerun"sv},
     {kKept, 0, "no-requeue", "", "do not (the default)"},
-    {kKept, 0, "comment", "TEXT", "shown to others beside the lease"},
-    {kKept, 0, "wrap", "COMMAND", "a command in place of a script"},
-    {kKept, 'N', "nodes", "N", "1"},
-    {kKept, 'n', "ntasks", "N", "1"},
-    {kKept, 0, "ntasks-per-node", "N", "1"},
-    {kKept, 'W', "wait", "", "return when it is over, and end as it ended"},
-    {kKept, 0, "parsable", "", "print the number of the job only"},
-    {kNotKept, 'c', "cpus-per-task", "N", kNoLimitOfCpus},
+    {kKept, 0, "comment", "TEXT", "shown to others beside the lease", "note"sv},
+    {kKept, 0, "wrap", "COMMAND", "a command in place of a script", &SlurmWish::command},
+    {kKept, 'N', "nodes", "N", "1", read_nodes},
+    {kKept, 'n', "ntasks", "N", "1", read_tasks},
+    {kKept, 0, "ntasks-per-node", "N", "1", read_tasks},
+    {kKept, 'W', "wait", "", "return when it is over, and end as it ended", &SlurmWish::waits},
+    {kKept, 0, "parsable", "", "print the number of the job only", &SlurmWish::number_alone},
+    {kNotKept, 'c', "cpus-per-task", "N", kNoLimitOfCpus, &SlurmWish::cpus},
     {kNotKept, 0, "cpus-per-gpu", "N", kNoLimitOfCpus},
     {kNotKept, 0, "mem", "SIZE", kNoLimitOfMemory},
     {kNotKept, 0, "mem-per-cpu", "SIZE", kNoLimitOfMemory},
@@ -83,6 +89,25 @@ const SlurmOption* slurm_option(std::string_view word) {
   };
   const auto* const found = std::ranges::find_if(kSlurmOptions, is_meant);
   return found == kSlurmOptions.end() ? nullptr : found;
+}
+
+Result<void> read_option(const SlurmOption& option, std::string_view value, SlurmReading& reading) {
+  SlurmWish& wish = reading.wish;
+  return std::visit(
+      [&](auto reader) -> Result<void> {
+        using Reader = decltype(reader);
+        if constexpr (std::is_same_v<Reader, std::string_view>)
+          wish.options.push_back(option.value.empty() ? fmt::format("--{}", reader)
+                                                      : fmt::format("--{}={}", reader, value));
+        else if constexpr (std::is_same_v<Reader, bool SlurmWish::*>)
+          wish.*reader = true;
+        else if constexpr (std::is_member_object_pointer_v<Reader>)
+          wish.*reader = value;
+        else if constexpr (std::is_pointer_v<Reader>)
+          return reader(reading, option, value);
+        return {};
+      },
+      option.reader);
 }
 
 // The short form that our pages use.
@@ -128,6 +153,18 @@ bool says_what_srun_is(std::string_view line) {
 
 std::span<const SlurmOption> slurm_options() {
   return kSlurmOptions;
+}
+
+Result<SlurmWish> wish_from_slurm(const std::vector<std::pair<std::string, std::string>>& given) {
+  SlurmReading reading;
+  for (const auto& [name, value] : given) {
+    const auto* const option = std::ranges::find(kSlurmOptions, name, &SlurmOption::name);
+    if (option == kSlurmOptions.end()) continue;
+    if (option->use == kNotKept)
+      reading.wish.not_kept.push_back(fmt::format("--{} is not kept: {}", name, option->help));
+    BERTH_DO(read_option(*option, value, reading));
+  }
+  return settled(std::move(reading));
 }
 
 std::optional<std::string> ours_for_slurm(std::string_view word, std::string_view value,

@@ -3,6 +3,7 @@
 #include "berth/slurm/model/slurm_options.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -34,6 +35,7 @@ TEST_CASE("options of sbatch become those of submit") {
            Row{"dependency", "afternotok:1,singleton", {"--after-fail=1", "--singleton"}},
            Row{"begin", "now", {}},
            Row{"begin", "now+2hours", {"--at=2h"}},
+           Row{"begin", "now+0", {}},
            Row{"begin", "22:00", {"--at=22:00"}},
            Row{"begin", "midnight", {"--at=00:00"}},
            Row{"mail-user", "ada@example.org", {}},
@@ -61,7 +63,7 @@ TEST_CASE("what one machine cannot do is refused with its name") {
         Row{"gpus", ":2"}, Row{"nodes", "2"}, Row{"nodes", "1-4"}, Row{"ntasks", "8"}, Row{"time", "1h"},
         Row{"array", "0-9:0"}, Row{"array", "x"}, Row{"dependency", "expand:1"}, Row{"dependency", "afterok"},
         Row{"dependency", "afterok:1?afterok:2"}, Row{"begin", "2030-01-01"}, Row{"begin", "now+2moons"},
-        Row{"mail-type", "STAGE_OUT"}}) {
+        Row{"mail-type", "STAGE_OUT"}, Row{"output", "%n"}}) {
     CAPTURE(value);
     const auto wish = wish_from_slurm({{name, value}});
     REQUIRE_FALSE(wish);
@@ -79,20 +81,44 @@ TEST_CASE("what is not kept is told, and a job for no GPUs gets one") {
   CHECK(wish_from_slurm({{"gpus", "1"}, {"dependency", "after:4"}})->not_kept.size() == 1);
 }
 
-TEST_CASE("what Slurm would do for nothing here is taken and told, and the table has each option once") {
-  for (const char* name :
-       {"cpus-per-gpu", "gpu-freq", "deadline", "kill-on-invalid-dep", "verbose", "cpus-per-task", "qos"}) {
-    CAPTURE(name);
-    const auto wish = wish_from_slurm({{"gpus", "1"}, {name, "yes"}});
-    REQUIRE(wish);
-    REQUIRE(wish->not_kept.size() == 1);
-    CHECK(wish->not_kept.front().starts_with(std::string("--") + name + " is not kept: "));
-  }
+TEST_CASE("each option of Slurm's is in the table once, and is taken over, told or refused") {
   for (const SlurmOption& each : slurm_options()) {
     CAPTURE(each.name);
     CHECK(std::ranges::count(slurm_options(), each.name, &SlurmOption::name) == 1);
     CHECK((each.letter == 0 || std::ranges::count(slurm_options(), each.letter, &SlurmOption::letter) == 1));
+    CHECK_FALSE(each.help.empty());
+    // Berth runs no job again unless it is asked to, so this one says what is so anyway.
+    const bool is_taken = each.reader.index() != 0 || each.name == "no-requeue";
+    if (each.use == SlurmUse::kept) CHECK(is_taken);
+    if (each.use == SlurmUse::refused) CHECK_FALSE(is_taken);
+    if (each.use != SlurmUse::not_kept) continue;
+    const auto wish = wish_from_slurm({{"gpus", "1"}, {std::string(each.name), "yes"}});
+    REQUIRE(wish);
+    REQUIRE(wish->not_kept.size() == 1);
+    CHECK(wish->not_kept.front() == fmt::format("--{} is not kept: {}", each.name, each.help));
   }
+}
+
+TEST_CASE("what sbatch does itself is kept as it is said") {
+  const auto wish = wish_from_slurm({{"chdir", "/data"},
+                                     {"cpus-per-task", "4"},
+                                     {"error", "%j.err"},
+                                     {"export", "NONE"},
+                                     {"gpus", "1"},
+                                     {"output", "%j.out"},
+                                     {"parsable", ""},
+                                     {"wait", ""},
+                                     {"wrap", "true"}});
+  REQUIRE(wish);
+  CHECK(wish->options == Words{"--count=1"});
+  CHECK(wish->folder == "/data");
+  CHECK(wish->cpus == "4");
+  CHECK(wish->error_to == "%j.err");
+  CHECK(wish->exported == "NONE");
+  CHECK(wish->output_to == "%j.out");
+  CHECK(wish->number_alone);
+  CHECK(wish->waits);
+  CHECK(wish->command == "true");
 }
 
 TEST_CASE("an option of Slurm's is answered with ours") {

@@ -11,37 +11,14 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::source {
 namespace {
 
-constexpr unsigned kFirstAfterName = 3;  // of the fields of /proc/PID/stat, which are counted from 1
-
-/// The `number`th word of a text whose words are parted by white space.
-std::string_view word(std::string_view text, unsigned number) {
-  constexpr std::string_view kSpace = " \t\n";
-  for (;;) {
-    text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
-    const std::size_t end = std::min(text.find_first_of(kSpace), text.size());
-    if (number-- == 0) return text.substr(0, end);
-    text.remove_prefix(end);
-    if (text.empty()) return {};
-  }
-}
-
-/// The text of /proc/PID/stat after the name: from the third field on.
-std::string_view after_name(std::string_view stat) {
-  const std::size_t close = stat.rfind(')');
-  return close == std::string_view::npos ? std::string_view{} : stat.substr(close + 1);
-}
-
-/// Whether the thread has run its last instruction. Then only its files and its memory are still
-/// given back, for which the driver may need a moment.
 bool is_exiting(std::string_view stat) {
-  constexpr unsigned kFlags = 9;
-  constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING of the kernel
-  const auto flags = number_from_text<std::uint64_t>(word(after_name(stat), kFlags - kFirstAfterName));
-  return flags && (*flags & kExiting) != 0;
+  const auto told = sys::parse_process_stat(stat);
+  return told && told->exiting;
 }
 
 /// /proc/PID/stat: "4711 (a (strange) name) S 1 …". The name may hold anything, so it ends at the
@@ -51,9 +28,9 @@ void read_stat(std::string_view text, Process& process) {
   const std::size_t close = text.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return;
   process.command = text.substr(open + 1, close - open - 1);
-  constexpr unsigned kStart = 22;
-  process.start_ticks = number_from_text<std::uint64_t>(word(after_name(text), kStart - kFirstAfterName));
-  if (!process.start_ticks) return;
+  const auto told = sys::parse_process_stat(text);
+  if (!told) return;
+  process.start_ticks = told->start_ticks;
   static const auto ticks_per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
   process.started_at_s =
       sys::booted_at_s() + static_cast<std::int64_t>(*process.start_ticks / ticks_per_second);
@@ -64,7 +41,9 @@ void read_stat(std::string_view text, Process& process) {
 Reading<std::uint32_t> uid_in_status(std::string_view text) {
   const std::size_t at = text.find("\nUid:");
   if (at == std::string_view::npos) return std::nullopt;
-  return number_from_text<std::uint32_t>(word(text.substr(at + 5), 0));
+  constexpr std::string_view kSpace = " \t\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace, at + 5), text.size()));
+  return number_from_text<std::uint32_t>(text.substr(0, text.find_first_of(kSpace)));
 }
 
 /// Arguments end with NUL each; a program that sets its title may pad with more of them.

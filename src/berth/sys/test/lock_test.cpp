@@ -107,6 +107,7 @@ TEST_CASE("a process's state is read past a name that looks like the rest of the
   CHECK(stat->stopped());
   CHECK(stat->parent == 17);
   CHECK(stat->start_ticks == 987654);
+  CHECK_FALSE(stat->exiting);
   CHECK_FALSE(parse_process_stat("").has_value());
   CHECK_FALSE(parse_process_stat("4711 (sh) S 1").has_value());
 }
