@@ -128,7 +128,7 @@ TEST_CASE("there is no yes while the store makes no start, and a start that was 
     CHECK(!is_told(desk.says(one, "start gpu1"), "1: yes gpu1"));
     desk.way = Way::answers;
   }
-  CHECK(is_told(desk.passes(2s), "1: yes gpu1"));
+  CHECK(is_told(desk.passes(12s), "1: yes gpu1"));
   CHECK(etcd.start(desk.id_of(one)) == "gpu1");
 }
 
