@@ -28,20 +28,28 @@ net::Task<Result<EtcdHeartbeat::Instant>> EtcdHeartbeat::renew() {
     const auto renewed = read_renewed_lease(answer);
     if (renewed) store_->is_at(renewed->revision);
     if (renewed) compaction_.is_at(renewed->revision, now);
-    if (renewed && renewed->ttl_s > 0) {
-      BERTH_CO_DO(co_await let_forget(now));
-      co_return now + kRenewal;
+    if (!renewed || renewed->ttl_s <= 0) {
+      lease_.clear();
+      is_shown_ = false;
     }
-    lease_.clear();
   }
-  std::string path = "/v3/lease/grant";
-  std::string body = lease_grant_json(std::chrono::seconds(kPresence).count());
-  BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
-  BERTH_CO_LET(const auto granted, read_granted_lease(answer));
-  LabChange presence;
-  presence.puts.push_back({key_of(kLabAlive, name_), std::string(version()), granted.id});
-  BERTH_CO_DO(co_await store_->change(std::move(presence)));
-  lease_ = granted.id;
+  // Kept also if the rest fails: a store that is too slow would otherwise get one more lease with
+  // each try.
+  if (lease_.empty()) {
+    std::string path = "/v3/lease/grant";
+    std::string body = lease_grant_json(std::chrono::seconds(kPresence).count());
+    BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
+    BERTH_CO_LET(const auto granted, read_granted_lease(answer));
+    lease_ = granted.id;
+  }
+  if (is_shown_) {
+    BERTH_CO_DO(co_await let_forget(now));
+  } else {
+    LabChange presence;
+    presence.puts.push_back({key_of(kLabAlive, name_), std::string(version()), lease_});
+    BERTH_CO_DO(co_await store_->change(std::move(presence)));
+    is_shown_ = true;
+  }
   co_return now + kRenewal;
 }
 

@@ -25,8 +25,8 @@ class EtcdHeartbeat {
 
   /// When it is to be renewed again. Error: `failure`; the store has not answered.
   net::Task<Result<Instant>> renew();
-  /// The store has none of ours any more.
-  void is_lost() { lease_.clear(); }
+  /// The store does not show it any more. The lease may be there all the same.
+  void is_lost() { is_shown_ = false; }
 
  private:
   net::Task<Result<void>> let_forget(Instant now);
@@ -35,6 +35,7 @@ class EtcdHeartbeat {
   std::string name_;
   std::function<void(const std::string&)> log_;
   std::string lease_;  ///< "": the store has none of ours
+  bool is_shown_ = false;
   Compaction compaction_;
   std::string forgetting_fault_;  ///< as it was logged; "": it does forget
 };

@@ -1,6 +1,7 @@
 #include "berth/lab_queue/model/lab_agent.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,6 +28,7 @@ constexpr auto kIdleRound = 10s;
 /// For which what was read is kept up to date after the last one who waited here.
 constexpr auto kKeptReading = 60s;
 constexpr auto kAfterFault = 1s;
+constexpr auto kLongestAfterFault = 8s;
 
 /// When the store is asked what. A rule for each event.
 class RoundRules {
@@ -115,7 +117,16 @@ class RoundRules {
       if (each.place) tell_silence(deeds_, id, *each.place);
     deeds_.act(AskAnother{});
     report(deeds_);
-    rest(now_ + kAfterFault);
+    rest(now_ + pause_after(state_.faults++));
+  }
+
+  /// Twice as long each time, and up to half as long again, by chance: if all the agents of a large
+  /// lab came back at once, and at the same moment, a store that is too slow would stay so.
+  Moment pause_after(unsigned faults) const {
+    const std::chrono::milliseconds pause =
+        faults < 3 ? kAfterFault * (1U << faults) : std::chrono::milliseconds(kLongestAfterFault);
+    const std::size_t chance = std::hash<std::string>{}(fmt::format("{} {}", state_.settings.name, faults));
+    return pause + pause / 2 * static_cast<int>(chance % 100) / 100;
   }
 
   // --- rounds
@@ -214,6 +225,7 @@ class RoundRules {
   void end_round() {
     if (!std::exchange(state_.fault, "").empty())
       log(fmt::format("the store at {} answers again", deeds_.given.url));
+    state_.faults = 0;
     tell_return(deeds_);
     report(deeds_);
     if (state_.again) return begin_round();

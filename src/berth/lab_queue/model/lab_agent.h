@@ -103,6 +103,7 @@ struct State {
   bool again = false;  ///< what this round has found is old: another follows at once
   Heartbeat heartbeat{};
   std::string fault{};                                        ///< why the store does not answer; "": it does
+  unsigned faults = 0;                                        ///< since the last whole round
   std::set<std::string, std::less<>> removals{};              ///< ids of tickets whose requests have ended
   std::map<std::string, Moment, std::less<>> silent_since{};  ///< homes whose presence is not there
   JoinPatience patience{};

@@ -29,13 +29,16 @@ constexpr auto kWithoutNews = 5s;
 Homes absent_homes(AgentDeeds& deeds) {
   auto& silent_since = deeds.state.silent_since;
   const Moment now = deeds.given.now;
+  const auto& homes = deeds.given.store.queue().homes();
+  const auto& alive = deeds.given.store.alive();
+  // Also where the last ticket went: if such a home is silent once more, it is silent from then on.
+  std::erase_if(silent_since, [&](const auto& each) {
+    return alive.contains(each.first) || !homes.contains(each.first);
+  });
   Homes absent;
-  for (const auto& [home, tickets] : deeds.given.store.queue().homes()) {
-    if (deeds.given.store.alive().contains(home))
-      silent_since.erase(home);
-    else if (now - silent_since.try_emplace(home, now).first->second > kSilence)
+  for (const auto& [home, tickets] : homes)
+    if (!alive.contains(home) && now - silent_since.try_emplace(home, now).first->second > kSilence)
       absent.insert(home);
-  }
   return absent;
 }
 

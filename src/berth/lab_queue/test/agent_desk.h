@@ -130,6 +130,7 @@ class Desk {
     state = begin(settings, now);
     mirror = LabMirror();
     question.reset();
+    is_late_of_killed = late.has_value();
     happen(Woke{});
     settle();
   }
@@ -211,6 +212,7 @@ class Desk {
   Moment rests_until{};
   std::optional<Action> question{};
   std::optional<LabChange> late{};
+  bool is_late_of_killed = false;  ///< an agent before this one has asked for it
   std::size_t reads = 0;
   WeekMinute hour{};
   bool knows_names = true;
@@ -257,7 +259,10 @@ class Desk {
   What answer(const Change& asked) {
     const LabChange& change = asked.change;
     if (way == Way::is_silent) {
-      if (!change.conditions.empty()) late = change;
+      if (!change.conditions.empty()) {
+        late = change;
+        is_late_of_killed = false;
+      }
       late_until_ = now + 10s;
       return NotAnswered{"no answer"};
     }

@@ -23,11 +23,40 @@ TEST_CASE("if the store does not answer, those who wait are told once, and keep 
   desk.comes();
   CHECK(desk.says(2, "wait " + Desk::mark_of(2) + " 1 gpu1 1") == Words{"2: silent http://etcd: no answer"});
   desk.way = Way::answers;
-  desk.passes(2s);
+  desk.passes(12s);
   CHECK(is_told(desk.did, "log: the store at http://etcd answers again"));
   CHECK(is_told(desk.did, "1: heard"));
   CHECK(is_told(desk.did, "2: heard"));
   CHECK(etcd.ticket(desk.id_of(one)) == before);
+}
+
+TEST_CASE("a store that does not answer is asked ever less often, and not by all at the same moment") {
+  Etcd etcd;
+  Desk one(etcd);
+  Desk other(etcd, at_desk2);
+  one.stands("gpu1");
+  other.stands("gpu1");
+  const auto pauses_of = [](Desk& desk) {
+    std::vector<Moment> pauses;
+    desk.way = Way::is_silent;
+    while (pauses.size() < 40) {
+      const Moment woken = desk.rests_until;
+      desk.passes(woken - desk.now + 1ms);
+      if (is_told(desk.did, "asks another")) pauses.push_back(desk.rests_until - woken);
+    }
+    return pauses;
+  };
+  const auto pauses = pauses_of(one);
+  for (std::size_t i = 0; i < pauses.size(); ++i) {
+    const Moment least = std::min<Moment>(1s * (1 << std::min<std::size_t>(i, 3)), 8s);
+    CHECK(pauses[i] >= least);
+    CHECK(pauses[i] < 3 * least / 2);
+  }
+  CHECK(pauses != pauses_of(other));
+  one.way = Way::answers;
+  one.passes(12s);
+  CHECK(is_told(one.did, "log: the store at http://etcd answers again"));
+  CHECK(pauses_of(one).front() < 2s);
 }
 
 TEST_CASE("a ticket that is written late, after its request has ended, does not stay") {

@@ -111,6 +111,23 @@ TEST_CASE("tickets of a machine that is not there keep their places, and after 3
   CHECK(etcd.ticket("desk3-1"));
 }
 
+TEST_CASE("a machine that is silent once more, hours later, is waited for as long as the first time") {
+  Etcd etcd;
+  etcd.put(kLabTickets, "desk2-aa", ticket_of("desk2", "gpu1"));
+  Desk desk(etcd);
+  const ClientId one = desk.waits("gpu1");
+  CHECK(!is_told(desk.passes(20s), "1: open gpu1"));
+  etcd.remove(kLabTickets, "desk2-aa");
+  desk.is(News{});
+  desk.ends(one);
+  desk.passes(3600s);
+  etcd.put(kLabTickets, "desk2-bb", ticket_of("desk2", "gpu1"));
+  desk.is(News{});
+  desk.waits("gpu1");
+  CHECK(!is_told(desk.passes(20s), "2: open gpu1"));
+  CHECK(is_told(desk.passes(20s), "2: open gpu1"));
+}
+
 // --- the start
 
 TEST_CASE("there is no yes while the store makes no start, and a start that was made late is told again") {
@@ -128,7 +145,7 @@ TEST_CASE("there is no yes while the store makes no start, and a start that was 
     CHECK(!is_told(desk.says(one, "start gpu1"), "1: yes gpu1"));
     desk.way = Way::answers;
   }
-  CHECK(is_told(desk.passes(2s), "1: yes gpu1"));
+  CHECK(is_told(desk.passes(12s), "1: yes gpu1"));
   CHECK(etcd.start(desk.id_of(one)) == "gpu1");
 }
 
