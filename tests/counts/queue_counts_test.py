@@ -219,19 +219,6 @@ def test_a_wait_takes_the_same_file_operations_in_a_queue_of_10_and_of_1000(one)
         assert abs(many[part].total() - few[part].total()) <= LOOK, (part, few, many)
 
 
-def test_whoever_waited_leaves_the_end_of_its_watch_to_a_thread(one):
-    """The kernel takes some milliseconds for that: a short command, and so its lease, would last three times as long.
-    Of the traced process, this sees only its first thread."""
-    holding = holder(one)
-    job = Traced(one)
-    job.sleeps_as_first()
-    holding.ends()
-    job.starts()
-    job.ends()
-    assert re.search(r"^inotify_add_watch\(\d+<anon_inode:inotify>", job.text(), re.M)
-    assert not re.search(r"^close\(\d+<anon_inode:inotify>", job.text(), re.M)
-
-
 # What tickets say by response ratio, of such a length that none of them goes past one who came
 # before.
 BY_RATIO = {

@@ -18,7 +18,6 @@
 #include "berth/store/directory_scan.h"
 #include "berth/store/ticket_file.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/detached_thread.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
 #include "berth/sys/process_identity.h"
@@ -404,13 +403,6 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
     if (is_rung(beside)) return rung();
     if (!sleep_on()) return Woken::tick;
   }
-}
-
-void DirectoryTicket::end_watch() {
-  // A short command ends before the kernel has closed it, and so does its lease.
-  if (watch_) sys::close_detached(watch_->end());
-  watch_.reset();
-  if (!ticket_.yield_s) bell_.reset();
 }
 
 // True: something was not watched until now.

@@ -51,7 +51,10 @@ class DirectoryTicket : public OwnTicket {
                                      const std::vector<TicketId>& leases, const std::vector<int>& exits,
                                      std::chrono::milliseconds tick) override;
   void read_again() override;
-  void end_watch() override;
+  void end_watch() override {
+    watch_.reset();
+    if (!ticket_.yield_s) bell_.reset();
+  }
   const sys::Bell* listen() override;
   void tell_that_it_ends() override;
   void release() override;

@@ -85,8 +85,7 @@ class OwnTicket {
   virtual void read_again() {}
 
   /// Gives back what only the wait needed. A grant does not do so by itself, because the kernel
-  /// takes some milliseconds, and the job should start first. A thread waits for the kernel.
-  /// REQUIRES: the ticket does not wait.
+  /// takes some milliseconds, and the job should start first. REQUIRES: the ticket does not wait.
   virtual void end_watch() {}
 
   /// Makes the bell of this lease, which stays the property of this object. nullptr: nobody can

@@ -22,9 +22,6 @@ class ReleaseWatch {
   /// Readable if something was closed. -1: the kernel grants no more instances.
   int descriptor() const { return inotify_.get(); }
 
-  /// Ends the watch, and gives away what the kernel takes some milliseconds to close.
-  sys::Descriptor end() { return std::move(inotify_); }
-
   /// True: something was closed since the last call that gave true, or one of `exits` is readable;
   /// false: the tick is over.
   bool wait(const std::vector<int>& exits, std::chrono::milliseconds tick);

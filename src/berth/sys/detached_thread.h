@@ -2,8 +2,6 @@
 
 #include <functional>
 
-#include "berth/sys/descriptor.h"
-
 namespace berth::sys {
 
 /// Begins work that may hang for as long as a driver, a disk or a name service does. Nothing can
@@ -11,9 +9,5 @@ namespace berth::sys {
 /// as long as the process. Signals are for the other threads. Throws std::system_error if the
 /// system gives no thread.
 void begin_detached(std::function<void()> work);
-
-/// Closes a descriptor that the kernel takes long to close, and does not wait for it, unless the
-/// system gives no thread.
-void close_detached(Descriptor descriptor);
 
 }  // namespace berth::sys
