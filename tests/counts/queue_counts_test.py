@@ -127,13 +127,12 @@ class Traced:
 
     CALLS = "%file,%desc,flock,fcntl,inotify_add_watch"
 
-    def __init__(self, machine: Machine, *options):
+    def __init__(self, machine: Machine, *options, command=("sh", "-c", "echo started; read line || true")):
         if shutil.which("strace") is None:
             pytest.skip("needs strace")
         self.log = machine.directory / f"strace.{time.monotonic_ns()}"
         self.directory = str(machine.leases)
         strace = ["strace", "-qq", "-y", "-e", f"trace={self.CALLS}", "-e", "signal=none", "-o", self.log]
-        command = ["sh", "-c", "echo started; read line || true"]
         self.process = machine.start(
             *strace, machine.program, "run", *options, "--", *command, stdin=subprocess.PIPE
         )
@@ -217,6 +216,28 @@ def test_a_wait_takes_the_same_file_operations_in_a_queue_of_10_and_of_1000(one)
     assert abs(many["join"].total() - few["join"].total()) <= A_TICK, (few, many)
     for part in ("moving up", "hand-over"):
         assert abs(many[part].total() - few[part].total()) <= LOOK, (part, few, many)
+
+
+def ends_of_watches_before_the_release(machine: Machine) -> int:
+    """Of one that waits, and whose command ends at once. The kernel takes some milliseconds to end a watch, and the
+    next one would wait for it."""
+    holding = holder(machine)
+    job = Traced(machine, command=["true"])
+    job.sleeps_as_first()
+    holding.ends()
+    assert job.process.wait(DEADLINE_S) == 0
+    calls = job.text().splitlines()
+    released = next(
+        place for place, call in enumerate(calls) if call.startswith("unlink") and "/leases>" in call
+    )
+    closes = [place for place, call in enumerate(calls) if call.startswith("close(") and "inotify" in call]
+    assert any("inotify_add_watch" in call for call in calls)
+    return sum(place < released for place in closes)
+
+
+def test_a_short_command_s_lease_ends_before_the_watch_of_its_wait(one):
+    # A run of a second gives the watch back: so long takes none of these on a machine that works.
+    assert min(ends_of_watches_before_the_release(one) for _ in range(RELEASES)) == 0
 
 
 # What tickets say by response ratio, of such a length that none of them goes past one who came

@@ -363,8 +363,20 @@ Action on(State& state, milliseconds now, AsleepBehind, Woken woken) {
   return look_anew(state);
 }
 
-Action on(State& state, milliseconds, AsleepUntilReleased, Woken woken) {
+// True if the devices that are free, and those of one lease or outsider, would be enough.
+bool may_start_after_one_end(const State& state) {
+  std::size_t most = 1;
+  for (const Ticket& ticket : state.look.ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted) most = std::max(most, ticket.devices.size());
+  }
+  const auto free = std::ranges::count_if(state.standing.verdicts, &Verdict::free);
+  return static_cast<std::size_t>(free) + most >= state.request.count;
+}
+
+Action on(State& state, milliseconds now, AsleepUntilReleased, Woken woken) {
   state.listening.may_free_others = true;
+  if (woken == Woken::changed && may_start_after_one_end(state))
+    state.session = before_grant(state.session, now);
   if (!is_hindered(state)) note_end_of_sleep(state.quiet, woken);
   return look_anew(state);
 }

@@ -18,6 +18,12 @@ bool is_young(const DriverSession& session, std::chrono::milliseconds now) {
   return loaded != nullptr && now - loaded->since < kSessionLasts;
 }
 
+DriverSession before_grant(const DriverSession& session, std::chrono::milliseconds now) {
+  const bool is_loaded =
+      std::holds_alternative<Loaded>(session) || std::holds_alternative<LoadedLongAgo>(session);
+  return is_loaded && !is_young(session, now) ? ToLoadAnew{} : session;
+}
+
 DriverSession after_answer(const DriverSession& session, std::chrono::milliseconds now) {
   if (std::holds_alternative<LoadedLongAgo>(session)) return session;
   if (!std::holds_alternative<Loaded>(session)) return Loaded{now};

@@ -42,6 +42,9 @@ bool loads_anew(const DriverSession& session);
 /// Whether the session, if it is kept, is young enough for the next look.
 bool is_young(const DriverSession& session, std::chrono::milliseconds now);
 
+/// A lease may have ended, and the next look may grant its devices. If it would need a driver that
+/// is loaded anew to do so, it asks this driver alone, and not the old one first.
+DriverSession before_grant(const DriverSession& session, std::chrono::milliseconds now);
 DriverSession after_answer(const DriverSession& session, std::chrono::milliseconds now);
 DriverSession after_failure(const DriverSession& session, std::chrono::milliseconds now);
 

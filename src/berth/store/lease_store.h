@@ -84,8 +84,9 @@ class OwnTicket {
   /// it.
   virtual void read_again() {}
 
-  /// Gives back what only the wait needed. A grant does not do so by itself, because the kernel
-  /// takes some milliseconds, and the job should start first. REQUIRES: the ticket does not wait.
+  /// Gives back what only the wait needed. Neither a grant nor a release does so by itself, because
+  /// the kernel takes some milliseconds: the job should start first, and the next lease should not
+  /// wait for it. REQUIRES: the ticket does not wait.
   virtual void end_watch() {}
 
   /// Makes the bell of this lease, which stays the property of this object. nullptr: nobody can

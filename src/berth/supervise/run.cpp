@@ -54,6 +54,11 @@ constexpr auto kGrace = 5s;
 constexpr auto kLookAgain = 100ms;
 // How often to look again at processes that were left behind.
 constexpr std::chrono::seconds kRecheck = 30s;
+// The kernel takes some milliseconds to end the watch of a wait, and this process sees nothing
+// meanwhile. So if the command ends sooner than this, its lease does not wait for that: the watch
+// ends with this process. A user may have few such watches (fs.inotify.max_user_instances), so a
+// longer run gives it back.
+constexpr auto kKeepsWatch = 1s;
 
 std::string as_one_line(const std::vector<std::string>& words) {
   std::string text;
@@ -188,7 +193,7 @@ class Run {
     auto job = sys::JobProcess::start(command, held);
     if (!job) return not_started(job.error());
     end.command_is(job->pid(), options_.shell);
-    lease.end_watch();
+    EndOfJob::Moment ends_watch = std::chrono::steady_clock::now() + kKeepsWatch;
     PreemptionWatch watch(session, lease);
     ComplianceCheck check(lease.ticket(), options_.lease.request.source, options_.first_look,
                           !options_.shell);
@@ -206,7 +211,7 @@ class Run {
     };
     const auto next = [&] {
       return earlier(earlier(earlier(check.next(), sampling.next()), earlier(energy.next(), next_look())),
-                     earlier(end.next(), watch.next()));
+                     earlier(earlier(end.next(), watch.next()), ends_watch));
     };
     while (!(ending = job->wait(next()))) {
       handle_release_call(*job, lease, end, all_of_job);
@@ -215,6 +220,10 @@ class Run {
       sampling.go_on();
       energy.go_on();
       go_on(end, all_of_job);
+      if (ends_watch && std::chrono::steady_clock::now() >= *ends_watch) {
+        ends_watch.reset();
+        lease.end_watch();
+      }
     }
     const Moment lasted = sys::milliseconds_since_boot() - begun;
     check.end();
@@ -310,6 +319,7 @@ class Run {
     auto used = std::chrono::steady_clock::now();
     std::string told;
     while (is_something_left(others)) {
+      lease.end_watch();
       const auto next =
           until == grace ? std::min(grace, std::chrono::steady_clock::now() + kLookAgain) : until;
       const auto event =

@@ -160,6 +160,49 @@ TEST_CASE("whoever has slept is granted a device only by a driver that was loade
   }
 }
 
+TEST_CASE("whoever is woken by the end of a lease asks a driver that is loaded anew, and asks once") {
+  Request request;
+  SUBCASE("the end of one lease is enough") {
+    Asker asker(patient(), request);
+    asker.leases = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+    asker.sleeps_long();
+    asker.leases.pop_back();
+    asker.now = 1s;
+    CHECK(asker.tell(Woken::changed) == Action(Look{false, true}));
+    asker.looks();
+    CHECK(is<Take>(asker.decides()));
+  }
+  SUBCASE("its session is young") {
+    Asker asker(patient(), request);
+    asker.leases = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+    asker.sleeps_long();
+    asker.now = 999ms;
+    CHECK(asker.tell(Woken::changed) == Action(Look{false, false}));
+  }
+  SUBCASE("nothing has happened") {
+    Asker asker(patient(), request);
+    asker.leases = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+    asker.sleeps_long();
+    asker.now = 5s;
+    CHECK(asker.tell(Woken::tick) == Action(Look{false, false}));
+  }
+  SUBCASE("after the end of one lease it waits for another") {
+    request.count = 2;
+    Asker asker(patient(), request);
+    asker.leases = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+    asker.sleeps_long();
+    asker.leases.pop_back();
+    asker.now = 1s;
+    CHECK(asker.tell(Woken::changed) == Action(Look{false, false}));
+    // And then the second one is the last.
+    asker.goes_on();
+    asker.leases.clear();
+    asker.now = 3s;
+    CHECK(asker.tell(Woken::changed) == Action(Look{false, true}));
+    CHECK(asker.goes_on() == Action(Grant{}));
+  }
+}
+
 TEST_CASE("whoever has slept for a moment is granted a device by the driver as it was loaded") {
   Asker asker = first_in_queue();
   asker.now = 999ms;
