@@ -4,7 +4,10 @@ import os
 import time
 
 import pytest
-from jobs import holder, waiter
+from jobs import eventually, holder, queue, waiter
+from submitted import submit
+
+KEEPS = "it keeps its place until its GPUs can be used again"
 
 
 def test_a_gpu_that_is_excluded_is_granted_to_nobody_and_says_why_until_it_is_included(make_machine):
@@ -41,6 +44,27 @@ def test_a_request_that_waits_does_not_get_what_is_excluded_meanwhile(make_machi
         time.sleep(0.05)
     second.ends()
     assert waiting.starts() == "1"
+
+
+def test_who_waits_for_what_is_excluded_waits_on_and_is_told_why(make_machine):
+    machine = make_machine("2xA100")
+    holding = holder(machine, "--devices", "0")
+    waiting = waiter(machine, "--devices", "0").says("first in line")
+    number = submit(machine, "-n", "2", "--", "true")
+    eventually(lambda: len(queue(machine)) == 2)
+    assert machine.berth("exclude", "0", "--because", "its fan: back in an hour").status == 0
+    holding.ends()
+    line = waiting.err.line()
+    assert KEEPS in line and "excluded by the site: its fan: back in an hour" in line, line
+    # Nobody waits behind them.
+    assert machine.berth("run", "--wait", "20s", "--", "true").status == 0
+    # A request that begins now is refused.
+    assert machine.berth("run", "--devices", "0", "--", "true").status == 69
+    assert len(queue(machine)) == 2
+    assert machine.berth("include", "0").status == 0
+    assert waiting.starts() == "0"
+    assert waiting.ends() == 0
+    assert machine.berth("wait", number).status == 0
 
 
 @pytest.mark.parametrize(

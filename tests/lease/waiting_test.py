@@ -62,6 +62,20 @@ def test_a_waiter_that_is_killed_leaves_the_queue(one):
     assert nothing_is_left(one)
 
 
+def test_a_removed_ticket_ends_its_request_and_holds_up_nobody_behind_it(one):
+    holding = holder(one)
+    first, removed, last = waiter(one), waiter(one).says("behind"), waiter(one).says("behind")
+    assert queue(one) == [first.pid, removed.pid, last.pid]
+    (one.leases / "queue" / tickets(one, "queue")[1]["id"]).unlink()
+    assert removed.process.wait(DEADLINE_S) == 1
+    assert "somebody removed the ticket of this request" in removed.err.rest()
+    holding.ends()
+    first.starts()
+    first.ends()
+    last.starts()
+    assert last.ends() == 0
+
+
 def test_ctrl_c_leaves_the_queue_at_once_and_the_next_moves_up(one):
     holding = holder(one)
     first, second = waiter(one), waiter(one).says("behind")

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <boost/asio/read_until.hpp>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,7 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kLongestWords = 64U << 10U;
-constexpr std::size_t kMostOfUser = 1024;
 /// Where there is no room for one more connection.
 constexpr auto kBetweenTries = 100ms;
 
@@ -48,11 +49,23 @@ net::Task<> LabConnections::admit(std::shared_ptr<LabConnections> self) {
       continue;
     const auto of_user = std::ranges::count_if(
         self->connections_, [&](const auto& each) { return each.second->who.uid == connection->who.uid; });
-    if (static_cast<std::size_t>(of_user) >= kMostOfUser) continue;
+    if (static_cast<std::size_t>(of_user) >= self->most_of_user_) continue;
     connection->id = ++self->last_;
-    self->connections_.emplace(connection->id, connection);
-    self->tell_(lab_agent::Came{connection->id, connection->who.pid, connection->who.uid});
-    asio::co_spawn(self->loop_, attend(self, connection), asio::detached);
+    self->take_in(connection);
+  }
+}
+
+void LabConnections::take_in(const Connection& connection) {
+  const auto self = shared_from_this();
+  const lab_agent::ClientId id = connection->id;
+  try {
+    connections_.emplace(id, connection);
+    tell_(lab_agent::Came{id, connection->who.pid, connection->who.uid});
+    // However it ends, also for want of memory: nobody listens to the connection then.
+    asio::co_spawn(loop_, attend(self, connection),
+                   [self, id](const std::exception_ptr&) { self->dismiss(id); });
+  } catch (const std::bad_alloc&) {
+    dismiss(id);
   }
 }
 
@@ -66,17 +79,23 @@ net::Task<> LabConnections::attend(std::shared_ptr<LabConnections> self, Connect
     input.erase(0, size);
     self->tell_(said);
   }
-  self->dismiss(connection->id);
+}
+
+LabConnections::Connection LabConnections::find(lab_agent::ClientId id) const {
+  const auto found = connections_.find(id);
+  return found == connections_.end() || found->second->is_gone ? nullptr : found->second;
 }
 
 void LabConnections::send(lab_agent::ClientId id, std::string_view words) {
-  const auto found = connections_.find(id);
-  if (found == connections_.end()) return;
-  const Connection& connection = found->second;
+  const Connection connection = find(id);
+  if (!connection) return;
   connection->to_send += fmt::format("{}\n", words);
   if (connection->to_send.size() > kLongestWords) return close(connection);
-  if (!std::exchange(connection->is_sending, true))
-    asio::co_spawn(loop_, send_all(connection), asio::detached);
+  if (std::exchange(connection->is_sending, true)) return;
+  asio::co_spawn(loop_, send_all(connection),
+                 [self = shared_from_this(), connection](const std::exception_ptr& fault) {
+                   self->has_sent(connection, fault != nullptr);
+                 });
 }
 
 net::Task<> LabConnections::send_all(Connection connection) {
@@ -86,18 +105,26 @@ net::Task<> LabConnections::send_all(Connection connection) {
     const auto [error, size] = co_await asio::async_write(connection->socket, buffer, net::kAwait);
     if (error) break;
   }
+}
+
+void LabConnections::has_sent(const Connection& connection, bool memory_ended) {
   connection->is_sending = false;
-  if (connection->is_gone) close(connection);
+  // A client that has missed words must not wait for them.
+  if (memory_ended) close(connection);
+  if (connection->is_gone) drop(connection);
 }
 
 void LabConnections::dismiss(lab_agent::ClientId id) {
-  const auto found = connections_.find(id);
-  if (found == connections_.end()) return;
-  const Connection connection = found->second;
+  const Connection connection = find(id);
+  if (!connection) return;
   connection->is_gone = true;
-  connections_.erase(found);
+  if (!connection->is_sending) drop(connection);
   tell_(lab_agent::Ended{id});
-  if (!connection->is_sending) close(connection);
+}
+
+void LabConnections::drop(const Connection& connection) {
+  close(connection);
+  connections_.erase(connection->id);
 }
 
 }  // namespace berth::lab_queue

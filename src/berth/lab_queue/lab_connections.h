@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,18 +20,21 @@ namespace berth::lab_queue {
 /// the loop.
 class LabConnections : public std::enable_shared_from_this<LabConnections> {
  public:
+  static constexpr std::size_t kMostOfUser = 1024;
+
   /// `tell`: who has come, each line that they say, and that they have ended.
-  LabConnections(asio::io_context& loop, std::function<void(const lab_agent::What&)> tell)
-      : loop_(loop), tell_(std::move(tell)) {}
+  LabConnections(asio::io_context& loop, std::function<void(const lab_agent::What&)> tell,
+                 std::size_t most_of_user = kMostOfUser)
+      : loop_(loop), tell_(std::move(tell)), most_of_user_(most_of_user) {}
 
   /// Lets them in, for as long as the loop runs. To be called once. Error: `failure` if the socket
   /// cannot be made.
   Result<void> admit_at(const std::string& socket);
 
-  bool has(lab_agent::ClientId id) const { return connections_.contains(id); }
+  bool has(lab_agent::ClientId id) const { return find(id) != nullptr; }
   /// One line, without its end. Whoever does not read loses the connection.
   void send(lab_agent::ClientId id, std::string_view words);
-  /// Ends the connection, when what was sent has gone.
+  /// Ends the connection, when what was sent has gone. Until then it counts as one of its user's.
   void dismiss(lab_agent::ClientId id);
 
  private:
@@ -46,6 +50,12 @@ class LabConnections : public std::enable_shared_from_this<LabConnections> {
   };
   using Connection = std::shared_ptr<Held>;
 
+  /// nullptr: it is not there, or was sent away.
+  Connection find(lab_agent::ClientId id) const;
+  void take_in(const Connection& connection);
+  void has_sent(const Connection& connection, bool memory_ended);
+  void drop(const Connection& connection);
+
   static net::Task<> admit(std::shared_ptr<LabConnections> self);
   static net::Task<> attend(std::shared_ptr<LabConnections> self, Connection connection);
   static net::Task<> send_all(Connection connection);
@@ -53,9 +63,10 @@ class LabConnections : public std::enable_shared_from_this<LabConnections> {
 
   asio::io_context& loop_;
   std::function<void(const lab_agent::What&)> tell_;
+  std::size_t most_of_user_;
   net::Listener listener_;
   lab_agent::ClientId last_ = 0;
-  std::map<lab_agent::ClientId, Connection> connections_{};
+  std::map<lab_agent::ClientId, Connection> connections_{};  ///< all whose sockets are open
 };
 
 }  // namespace berth::lab_queue

@@ -1,5 +1,6 @@
 #include "berth/net/askers.h"
 
+#include <exception>
 #include <mutex>
 #include <utility>
 
@@ -34,12 +35,17 @@ std::optional<Asker> Askers::find(std::uint32_t uid) {
     auto answer = question->heard();
     if (!answer || std::chrono::steady_clock::now() - question->asked_at < kNamesAreKept) return answer;
   }
-  question = std::make_shared<Question>();
-  sys::begin_detached([question, uid] {
-    Asker asker{uid, sys::user_name(uid), sys::group_names_of(uid)};
-    const std::scoped_lock lock(question->mutex);
-    question->answer = std::move(asker);
-  });
+  try {
+    question = std::make_shared<Question>();
+    sys::begin_detached([question, uid] {
+      Asker asker{uid, sys::user_name(uid), sys::group_names_of(uid)};
+      const std::scoped_lock lock(question->mutex);
+      question->answer = std::move(asker);
+    });
+  } catch (const std::exception&) {
+    // No thread, or no memory for one: nobody has asked. The next call does.
+    question.reset();
+  }
   return std::nullopt;
 }
 

@@ -14,7 +14,8 @@ namespace berth::net {
 /// service may never answer, so each question has a thread of its own, one for each user at a time.
 class Askers {
  public:
-  /// What the service has said in the last minute. nullopt: it was asked, and has not answered yet.
+  /// What the service has said in the last minute. nullopt: it has not answered yet, or could not
+  /// be asked.
   std::optional<Asker> find(std::uint32_t uid);
 
  private:

@@ -144,14 +144,14 @@ bool is_in_queue(const State& state) {
   return state.patience.wait && (has_joined(state) || state.patience.is_requeued);
 }
 
-Action wait_for_driver(State& state, milliseconds now, std::string why) {
+Action wait_for_driver(State& state, milliseconds now, std::string why, milliseconds keeps_others_waiting) {
   // Before its turn comes, the ticket needs no driver.
   if (behind(state) != nullptr) return sleep(state, now);
   state.session = after_failure(state.session, now);
   state.standing.hindrance = std::move(why);
   end_quiet(state.quiet);
   state.quiet.pausing = false;
-  const bool lets_pass = now - std::get<Failing>(state.session).since >= kKeepsOthersWaiting;
+  const bool lets_pass = now - std::get<Failing>(state.session).since >= keeps_others_waiting;
   if (lets_pass && has_joined(state) && !is_held_back(state)) return decide_for(state, GateFor::devices);
   return sleep(state, now);
 }
@@ -174,6 +174,15 @@ bool is_bad_day(const State& state, const Facts& facts) {
   return broken == std::ssize(devices) || std::cmp_greater_equal(able + missing, state.request.count);
 }
 
+// How long a request that is impossible now keeps others waiting, if it may become possible again.
+std::optional<milliseconds> keeps_others_waiting(const State& state, Facts facts) {
+  if (facts.limits && is_never_allowed(*facts.limits, state.request)) return std::nullopt;
+  // An admin brings back what was taken out, but perhaps in days.
+  facts.policy.excluded.clear();
+  if (check_possible(state.request, facts)) return 0ms;
+  return is_bad_day(state, facts) ? std::optional(kKeepsOthersWaiting) : std::nullopt;
+}
+
 // The events, one by one, each with what the request is doing when it comes.
 
 Action on(State& state, milliseconds, Beginning, Begun) {
@@ -182,9 +191,9 @@ Action on(State& state, milliseconds, Beginning, Begun) {
 
 Action on(State& state, milliseconds now, Looking, Looked seen) {
   const auto possible = check_possible(state.request, seen.facts);
-  const bool allowed = !seen.facts.limits || !is_never_allowed(*seen.facts.limits, state.request);
-  if (!possible && allowed && is_in_queue(state) && is_bad_day(state, seen.facts))
-    return wait_for_driver(state, now, possible.error().message);
+  const auto bad_day =
+      !possible && is_in_queue(state) ? keeps_others_waiting(state, seen.facts) : std::nullopt;
+  if (bad_day) return wait_for_driver(state, now, possible.error().message, *bad_day);
   state.session = after_answer(state.session, now);
   state.standing.hindrance.clear();
   state.look = {std::move(seen.facts), std::move(seen.ledger), std::move(seen.noted)};
@@ -199,7 +208,7 @@ Action on(State& state, milliseconds now, Looking, Looked seen) {
 
 Action on(State& state, milliseconds now, Looking, LookFailed failed) {
   if (failed.by_driver && is_in_queue(state))
-    return wait_for_driver(state, now, std::move(failed.error.message));
+    return wait_for_driver(state, now, std::move(failed.error.message), kKeepsOthersWaiting);
   return fail_with(state, std::move(failed.error));
 }
 

@@ -40,6 +40,11 @@ std::int64_t wall_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
 }
 
+bool has_no_name(const sys::Descriptor& file) {
+  struct stat status{};
+  return ::fstat(file.get(), &status) == 0 && status.st_nlink == 0;
+}
+
 std::string in_words(const LeaseDirectory& directory) {
   return "the lease directory " + directory.choice.path;
 }
@@ -375,8 +380,12 @@ void DirectoryTicket::tell_that_it_ends() {
 
 Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::milliseconds tick,
                                             const std::function<bool()>& sleep_on, const Beside& beside) {
+  const auto changed = [&] {
+    earlier_rivals_.ask_by_name(rival);
+    return Woken::changed;
+  };
   const auto file = sys::open_prepared(directory_->queue.get(), to_text(rival), O_RDONLY);
-  if (!file || !*file) return Woken::changed;
+  if (!file || !*file) return changed();
   if (watch_anew(beside)) return Woken::rung;
   if (beside.bell && !bell_) {
     // Nobody could ring until now.
@@ -396,10 +405,9 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
   for (;;) {
     if (is_rung(beside)) return rung();
     BERTH_LET(const auto ended, sys::wait_byte_unlocked(file->get(), kWaitingByte));
-    // Its owner or root may have removed it, whether or not it lives on.
-    struct stat status{};
-    const bool removed = ::fstat(file->get(), &status) == 0 && status.st_nlink == 0;
-    if (ended || removed) return Woken::changed;
+    // Its owner or root may have removed the rival's ticket, whether or not the rival lives on. The
+    // same with this ticket, as the next decision finds.
+    if (ended || has_no_name(*file) || has_no_name(file_)) return changed();
     if (is_rung(beside)) return rung();
     if (!sleep_on()) return Woken::tick;
   }

@@ -100,6 +100,11 @@ bool EarlierRivals::ask(const Ticket& mine, Moment now) {
   return has_asked;
 }
 
+void EarlierRivals::ask_by_name(TicketId id) {
+  const auto rival = std::ranges::find(known_, id, [](const Known& each) { return each.ticket.id; });
+  if (rival != known_.end()) rival->file.close();
+}
+
 std::set<TicketId> EarlierRivals::those_that_matter_to(const Ticket& mine, Moment now) const {
   std::vector<const Ticket*> waiting;
   for (const Known& rival : known_) waiting.push_back(&rival.ticket);

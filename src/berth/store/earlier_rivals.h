@@ -49,6 +49,10 @@ class EarlierRivals {
   /// a refresh. True: there was one to ask. `now`: of the boot clock.
   bool ask(const Ticket& mine, Moment now);
 
+  /// The next `ask` goes by the name of this ticket, not by its file: a ticket whose name was
+  /// removed does not wait, and its locks do not tell. May be called without the gate.
+  void ask_by_name(TicketId id);
+
   /// Reads some more tickets, from the given end, and removes dead ones that this user may remove.
   Result<void> read_on(const Ticket& mine, const ReadOn& wanted);
 

@@ -60,8 +60,41 @@ TEST_CASE("what is not the driver's ends the wait as before") {
   Asker asker = first_in_queue();
   CHECK(asker.tell(LookFailed{of_store}) == Action(Fail{of_store}));
   Asker gone = first_in_queue();
-  gone.facts.policy.excluded = {{"0", "broken"}, {"1", "broken"}};
+  gone.facts.within.emplace();
   CHECK(gone.goes_on() == Action(Refuse{}));
+}
+
+TEST_CASE("who waits for what an admin takes out waits on, lets others pass at once, and is told why") {
+  Asker asker = first_in_queue();
+  asker.facts.policy.excluded = {{"0", "its fan: back in an hour"}, {"1", "its fan: back in an hour"}};
+  CHECK(asker.looks() == Action(Decide{}));
+  CHECK(std::get<Stay>(*asker.decides()).held_back == true);
+  asker.tell(LeftGate{Stayed{}});
+  CHECK(asker.goes_on() == Action(until_it_works(kTick)));
+  CHECK(asker.state().standing.hindrance.ends_with("excluded by the site: its fan: back in an hour"));
+  asker.tell(Woken::tick);
+  CHECK(asker.goes_on() == Action(until_it_works(kTick)));
+  asker.facts.policy.excluded = {};
+  asker.tell(Woken::tick);
+  CHECK(asker.goes_on() == Action(Grant{}));
+}
+
+TEST_CASE("what is taken out and what is lost count together, and only for who waits") {
+  Request two;
+  two.count = 2;
+  Facts facts = with_states(DeviceState::lost, DeviceState::ok);
+  facts.policy.excluded = {{"1", "its fan"}};
+  Asker asker(patient(), two);
+  asker.leases = {lease(1, uuid_of(0))};
+  asker.sleeps_long();
+  asker.tell(Woken::changed);
+  asker.facts = facts;
+  CHECK(asker.goes_on() == Action(until_it_works(kTick)));
+  for (const Patience& patience : {Patience{}, patient()}) {
+    Asker joins(patience);
+    joins.facts = facts;
+    CHECK(joins.goes_on() == Action(Refuse{}));
+  }
 }
 
 TEST_CASE("who waits for two devices of which one is lost waits on, and who waits for one of them has it") {

@@ -82,6 +82,36 @@ TEST_CASE("who sleeps behind a rival is woken by its grant, before a tick") {
   CHECK(std::chrono::steady_clock::now() - began < 2 * kLost);
 }
 
+TEST_CASE("a rival whose ticket was removed is none, whether or not it lives on") {
+  const Queue queue;
+  const auto rival = queue.join(stay);
+  std::size_t read = 0;
+  const auto look = [&](const Ledger& ledger, TicketId) -> Result<Decision> {
+    if (ledger.unread > 0) return Decision(ReadOn{});
+    read = ledger.tickets.size();
+    return Decision(Stay{});
+  };
+  const auto waiter = queue.join(look);
+  REQUIRE(read == 2);
+  REQUIRE(::unlink(queue.file("queue/" + to_text(rival->ticket().id)).c_str()) == 0);
+  CHECK(*waiter->sleep_behind(rival->ticket().id, 5ms, [] { return false; }, {}) == Woken::changed);
+  REQUIRE(waiter->decide(look).has_value());
+  CHECK(read == 1);
+}
+
+TEST_CASE("who sleeps behind a rival learns at a tick that its own ticket was removed") {
+  const Queue queue;
+  const auto rival = queue.join(stay);
+  const auto waiter = queue.join(stay);
+  const auto sleep = [&] { return *waiter->sleep_behind(rival->ticket().id, 5ms, [] { return false; }, {}); };
+  REQUIRE(sleep() == Woken::tick);
+  REQUIRE(::unlink(queue.file("queue/" + to_text(waiter->ticket().id)).c_str()) == 0);
+  CHECK(sleep() == Woken::changed);
+  const auto decided = waiter->decide(stay);
+  REQUIRE_FALSE(decided.has_value());
+  CHECK(decided.error().message.starts_with("somebody removed the ticket of this request"));
+}
+
 /// What ends a sleep behind a rival that goes on waiting.
 Woken woken_behind(OwnTicket& waiter, TicketId rival, const Beside& beside,
                    const std::function<void()>& event) {
