@@ -32,9 +32,8 @@ Homes absent_homes(AgentDeeds& deeds) {
   const auto& homes = deeds.given.store.queue().homes();
   const auto& alive = deeds.given.store.alive();
   // Also where the last ticket went: if such a home is silent once more, it is silent from then on.
-  std::erase_if(silent_since, [&](const auto& each) {
-    return alive.contains(each.first) || !homes.contains(each.first);
-  });
+  std::erase_if(silent_since,
+                [&](const auto& each) { return alive.contains(each.first) || !homes.contains(each.first); });
   Homes absent;
   for (const auto& [home, tickets] : homes)
     if (!alive.contains(home) && now - silent_since.try_emplace(home, now).first->second > kSilence)
