@@ -118,15 +118,17 @@ class RunnerRules {
 
   void on(const Begun&) {
     state_.stage = Begins{};
-    act(List{});
+    // Another runner may have heard of them meanwhile, and been killed.
+    list_all();
   }
   void on(const Listed& listed) {
     for (const std::uint64_t number : listed.numbers)
       if (!state_.over.contains(number)) act(ReadJob{number});
   }
 
-  // A job that cannot be read is left alone: `berth jobs` names it.
+  // A file that is no job is left alone: `berth jobs` names it.
   void on(const JobRead& read) {
+    state_.unread.erase(read.number);
     if (!read.job) return drop(state_, read.number);
     const Job& job = *read.job;
     KnownJob* known_job = known(read.number);
@@ -145,6 +147,12 @@ class RunnerRules {
     known_job->position = read.position;
     state_.over.erase(read.number);
     note_all(*known_job, read.standings);
+  }
+  // It may wait or run: it stays known, and what comes after it goes on waiting.
+  void on(const NotRead& job) {
+    lengthen(state_.unread[job.number], now_);
+    for (auto& [number, conditions] : state_.conditions)
+      if (std::holds_alternative<Asked>(conditions.stage)) conditions.stage = Waits{};
   }
   void note_all(KnownJob& job, const std::vector<TaskStanding>& standings) {
     for (std::size_t i = 0; i < standings.size(); ++i) note(job, i, standings[i]);
@@ -262,7 +270,10 @@ class RunnerRules {
         act(ReadTask{id});
     }
   }
-  void on(const Overheard&) {
+  void on(const Overheard&) { list_all(); }
+  // Without news, what was over is over: ten thousand old jobs are not read twice.
+  void on(const HasLetGo& gone) { gone.rung ? list_all() : act(List{}); }
+  void list_all() {
     state_.over.clear();
     act(List{});
   }
@@ -276,6 +287,8 @@ class RunnerRules {
       state_.next_forget = now_ + kForgetPeriod;
       act(ForgetOld{});
     }
+    for (const auto& [number, pause] : state_.unread)
+      if (now_ >= pause.until) act(ReadJob{number});
     std::erase_if(state_.processes, [this](const auto& each) {
       if (!is_stray(each.second)) return false;
       act(ReadTask{each.first});
@@ -322,8 +335,7 @@ class RunnerRules {
     if (!has_work()) {
       // A process that saw the lock has left its job to us: look once more without it.
       state_.stage = Rests{};
-      act(LetGo{});
-      return act(List{});
+      return act(LetGo{});
     }
     if (std::holds_alternative<Begins>(state_.stage)) {
       state_.stage = Works{};
@@ -332,7 +344,9 @@ class RunnerRules {
     const Namesakes namesakes(state_.jobs);
     for (KnownJob& job : state_.jobs) {
       job.hold = hold_of(job);
-      if (job.hold == KnownJob::Hold::none && namesakes.hold_back(job)) job.hold = KnownJob::Hold::conditions;
+      // A job that cannot be read may have its name.
+      const bool is_held_by_name = namesakes.hold_back(job) || (job.singleton && !state_.unread.empty());
+      if (job.hold == KnownJob::Hold::none && is_held_by_name) job.hold = KnownJob::Hold::conditions;
     }
     if (!actions_.empty()) return;
     for (const TaskToStart& chosen : tasks_to_start(state_.jobs)) {
@@ -347,6 +361,7 @@ class RunnerRules {
 
   // Of some jobs what runs as well: who else would tell that it was cut off, or run it again?
   bool has_work() const {
+    if (!state_.unread.empty()) return true;
     return std::ranges::any_of(
                state_.processes,
                [](const auto& each) { return std::holds_alternative<StrayToEnd>(each.second); }) ||
@@ -374,7 +389,9 @@ class RunnerRules {
     if (place == state_.conditions.end()) return false;
     Conditions& conditions = place->second;
     if (!std::holds_alternative<Waits>(conditions.stage)) return true;
-    const auto still_known = [this](std::uint64_t other) { return known(other) != nullptr; };
+    const auto still_known = [this](std::uint64_t other) {
+      return known(other) != nullptr || state_.unread.contains(other);
+    };
     if (wall_s_ < conditions.not_before_s || std::ranges::any_of(conditions.after, still_known) ||
         std::ranges::any_of(conditions.after_ok, still_known) ||
         std::ranges::any_of(conditions.after_fail, still_known))
@@ -404,6 +421,7 @@ class RunnerRules {
       if (pause.until > now_) at_latest(pause.until);
     };
     for (const auto& [number, pause] : state_.pauses) ends(pause);
+    for (const auto& [number, pause] : state_.unread) ends(pause);
     for (const auto& [rivals, failures] : state_.failures) ends(failures.pause);
     for (const auto& [number, conditions] : state_.conditions) {
       const std::int64_t left_s = conditions.not_before_s - wall_s_;
