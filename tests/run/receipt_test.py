@@ -9,9 +9,10 @@ import time
 import pytest
 from clock import Clock
 from jobs import eventually, has_told_energy
+from lease_jobs import only_lease, waiting
 from schemas import checked_document
 from simulated_machine import DEADLINE_S
-from submitted import submit, wait_for
+from submitted import log, submit, wait_for
 from terminal import on_terminal
 
 HOUR_S = 3600
@@ -197,3 +198,36 @@ def test_a_home_that_does_not_answer_holds_nobody_up(machine):
     env = {"LD_PRELOAD": machine.build / "slow_home.so", "SLOW_HOME": machine.directory / "home"}
     assert machine.berth("run", "--", "sh", "-c", "exit 3", env=env).status == 3
     assert kept(machine) == []
+
+
+@pytest.mark.parametrize("holder", ["claim", "job"])
+def test_a_home_that_does_not_answer_keeps_no_gpu_from_the_next(make_machine, holder):
+    machine = make_machine('[[device]]\nmodel = "H100"\n')
+    home = machine.directory / "home"
+    env = {"LD_PRELOAD": machine.build / "slow_home.so", "SLOW_HOME": home}
+
+    def handed_over_s() -> float:
+        """From the end of what holds the GPU to the start of the next."""
+        go = machine.directory / "go"
+        go.unlink(missing_ok=True)
+        script = f"while [ ! -e {go} ]; do sleep 0.01; done; date +%s.%N"
+        if holder == "job":
+            number = submit(machine, "--", "sh", "-c", script, env=env)
+            wait_for(machine, number, "running")
+        else:
+            assert machine.berth("claim", env=env).status == 0
+        following = machine.start_berth("run", "--", "date", "+%s.%N")
+        eventually(lambda: len(waiting(machine)) == 1)
+        if holder == "job":
+            go.touch()
+            begun = float(following.communicate(timeout=DEADLINE_S)[0])
+            wait_for(machine, number, "ended")
+            ended = float(log(machine, number))
+        else:
+            ended = time.time()
+            assert machine.berth("release", only_lease(machine)).status == 0
+            begun = float(following.communicate(timeout=DEADLINE_S)[0])
+        return begun - ended
+
+    # A slow machine takes its time too. Whoever waits for the home never takes less than a second.
+    assert any(handed_over_s() < 1 for _ in range(10))

@@ -325,5 +325,7 @@ def test_a_process_that_was_adopted_leaves_a_receipt_too(make_machine):
     eventually(lambda: re.search(r"^samples=[2-9]", all_samples(machine), re.M))
     end(uses)
     eventually(lambda: leases(machine) == [])
+    # The lease does not wait for the disk.
+    eventually(lambda: machine.berth("receipt", "--json").json["runs"])
     told = kept(machine)
     assert told["peak_bytes"] == GIB and told["strangers"] == [] and told["use_percent"] == 50

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import pathlib
+import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -108,6 +110,54 @@ def test_one_that_was_interrupted_is_run_again_when_its_user_says_so(machine, tm
     assert answer.status == 0, answer.err
     assert machine.berth("wait", number).status == 0
     assert (tmp_path / "starts").read_text() == "start\nstart\n"
+
+
+def test_one_that_is_retried_while_the_runner_is_about_to_leave_is_run_again(machine, tmp_path):
+    number = submit(machine, "--", "sh", "-c", f"test -e {tmp_path}/twice && touch {tmp_path}/again")
+    assert wait_for(machine, number, "ended")["exit_status"] == 1
+    eventually(lambda: not processes(machine)["runner"])
+    # A runner that has read this job, and is held up at the next.
+    held_up = spool(machine) / str(int(number) + 1)
+    held_up.mkdir()
+    os.mkfifo(held_up / "job")
+    runner = machine.start_berth("__jobs", spool(machine))
+    gate = eventually(lambda: opened_to_write(held_up / "job"))
+    (tmp_path / "twice").touch()
+    answer = machine.berth("retry", number)
+    assert answer.status == 0, answer.err
+    shutil.rmtree(held_up)
+    os.close(gate)
+    # Whoever asks for the job would start a runner.
+    eventually((tmp_path / "again").exists)
+    runner.communicate(timeout=DEADLINE_S)
+
+
+def opened_to_write(fifo: pathlib.Path) -> int | None:
+    """None: nobody reads it yet."""
+    try:
+        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
+def test_one_that_could_not_be_read_for_a_while_is_run_all_the_same(machine):
+    submit(machine, "--at", "1h", "--", "true")
+    (runner,) = eventually(lambda: processes(machine)["runner"])
+    eventually(lambda: is_asleep(runner))
+    # It can wait as before, and open nothing.
+    _, most = resource.prlimit(runner, resource.RLIMIT_NOFILE)
+    resource.prlimit(runner, resource.RLIMIT_NOFILE, (2, most))
+    number = submit(machine, "--", "true")
+    with open(spool(machine) / "bell", "rb+", buffering=0) as bell:
+        eventually(lambda: not select.select([bell], [], [], 0)[0] and is_asleep(runner))
+    assert job(machine, number)["state"] == "waiting"
+    resource.prlimit(runner, resource.RLIMIT_NOFILE, (most, most))
+    wait_for(machine, number, "ended")
+    assert processes(machine)["runner"] == [runner]
+
+
+def is_asleep(pid: int) -> bool:
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
 def test_one_that_cannot_begin_holds_up_nobody_else(machine, tmp_path):

@@ -6,6 +6,7 @@
 #include "berth/jobs/job_runner.h"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <deque>
@@ -42,6 +44,13 @@ constexpr const char* kRunnerName = "berth __jobs";
 constexpr rlim_t kOpenFiles = 256;
 constexpr std::chrono::milliseconds kRunnerEndsWithin = 5s;
 constexpr std::string_view kTenantLeft = "the program that it was submitted for has ended";
+
+// Others may pass: too many open files, no memory, a disk that fails. No later try makes a job of a
+// file that is none.
+bool may_pass(const Error& error) {
+  const int why = error.os_error;
+  return why != 0 && why != ENOTDIR && why != EISDIR && why != ELOOP;
+}
 
 /// The process of a task that is in the queue or runs: a child of ours, or one that an earlier
 /// runner has started.
@@ -96,7 +105,13 @@ class JobRunner {
     bell_ = *std::move(bell);
     tell(runner::Begun{});
   }
-  void perform(runner::LetGo&&) { lock_.close(); }
+  void perform(runner::LetGo&&) {
+    lock_.close();
+    // Not read: it may be for whoever is the runner now.
+    int unread = 0;
+    const bool is_known = ::ioctl(bell_.get(), FIONREAD, &unread) == 0;
+    tell(runner::HasLetGo{!is_known || unread > 0});
+  }
   void perform(runner::Leave&&) { leave(); }
 
   // --- what is in the spool
@@ -112,21 +127,27 @@ class JobRunner {
   void perform(runner::ReadJob&& what) { read_job(what.number); }
 
   void read_job(std::uint64_t number) {
+    auto read = read_now(number);
+    if (read) return tell(*std::move(read));
+    if (may_pass(read.error())) return tell(runner::NotRead{number});
+    tell(runner::JobRead{.number = number});
+  }
+
+  Result<runner::JobRead> read_now(std::uint64_t number) const {
     runner::JobRead read{.number = number};
-    const auto job = spool_.job(number);
-    if (job && *job) {
-      if (auto standings = spool_.standings(number, **job)) {
-        read.job = **job;
-        // Of an array it is said for the job, not for its tasks.
-        const auto whole = read.job->array.empty() && read.job->params.empty() && read.job->lines_of.empty()
-                               ? Result<TaskStanding>(standings->front())
-                               : spool_.as_a_whole(number);
-        if (whole) read.position = whole->position;
-        read.standings = *std::move(standings);
-        read.gpus = read.job->request.request.count;
-      }
+    BERTH_LET(read.job, spool_.job(number));
+    if (!read.job) return read;
+    const Job& job = *read.job;
+    BERTH_LET(read.standings, spool_.standings(number, job));
+    if (job.array.empty() && job.params.empty() && job.lines_of.empty()) {
+      read.position = read.standings.front().position;
+    } else {
+      // Of an array it is said for the job, not for its tasks.
+      BERTH_LET(const auto whole, spool_.as_a_whole(number));
+      read.position = whole.position;
     }
-    tell(std::move(read));
+    read.gpus = job.request.request.count;
+    return read;
   }
 
   std::optional<TaskStanding> standing_of_task(TaskId id) const {
@@ -146,18 +167,28 @@ class JobRunner {
 
   void perform(runner::AskWell&& what) {
     std::optional<runner::Reproach> reproach;
-    for (const std::uint64_t other : what.jobs)
-      if (!is_ok(other) && !reproach) reproach = runner::Reproach{other, false};
-    for (const std::uint64_t other : what.failed)
-      if (is_ok(other) && !reproach) reproach = runner::Reproach{other, true};
-    tell(runner::WellKnown{what.number, reproach});
+    // False: one of them cannot be read now.
+    const auto hold_against = [&](const std::vector<std::uint64_t>& others, bool asked_to_end_well) {
+      for (const std::uint64_t other : others) {
+        const auto ok = is_ok(other);
+        if (!ok && may_pass(ok.error())) {
+          tell(runner::NotRead{other});
+          return false;
+        }
+        if (!reproach && ok.value_or(false) != asked_to_end_well)
+          reproach = runner::Reproach{other, !asked_to_end_well};
+      }
+      return true;
+    };
+    if (hold_against(what.jobs, true) && hold_against(what.failed, false))
+      tell(runner::WellKnown{what.number, reproach});
   }
 
-  bool is_ok(std::uint64_t number) const {
-    const auto job = spool_.job(number);
-    if (!job || !*job) return false;
-    const auto standings = spool_.standings(number, **job);
-    return standings && counts_of(*standings).done == standings->size();
+  Result<bool> is_ok(std::uint64_t number) const {
+    BERTH_LET(const auto job, spool_.job(number));
+    if (!job) return false;
+    BERTH_LET(const auto standings, spool_.standings(number, *job));
+    return counts_of(standings).done == standings.size();
   }
 
   void perform(runner::GiveUp&& what) {
@@ -389,11 +420,11 @@ Result<JobSpool> open_spool() {
 
 Result<void> ensure_runner(const JobSpool& spool, TaskId news) {
   end_older_runner(spool);
+  // In this order: a runner gives up its lock before it looks whether the bell has rung. So it
+  // hears this, or its lock is gone.
+  spool.ring(news);
   BERTH_LET(const bool there, spool.has_runner());
-  if (there) {
-    spool.ring(news);
-    return {};
-  }
+  if (there) return {};
   BERTH_DO(check_limits());
   sys::Command command;
   BERTH_LET(command.program, command::program_path());

@@ -29,6 +29,7 @@
 #include "berth/sys/lock.h"
 #include "berth/sys/newer_calls.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/quiet_write.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::jobs {
@@ -351,7 +352,10 @@ Result<void> JobSpool::still_has(std::uint64_t number) const {
 Result<std::optional<Job>> JobSpool::job(std::uint64_t number) const {
   if (!folder_) return std::nullopt;
   // Few jobs are ever edited: the others cost one question.
-  if (::faccessat(folder_.get(), edited_file(number, 1).c_str(), F_OK, 0) != 0) return job_of_edit(number, 0);
+  if (::faccessat(folder_.get(), edited_file(number, 1).c_str(), F_OK, 0) != 0) {
+    if (errno == ENOENT) return job_of_edit(number, 0);
+    return sys::fail_errno(fmt::format("looking for edits of job {}", number));
+  }
   BERTH_LET(const auto whole, as_a_whole(number));
   return job_of_edit(number, whole.edit);
 }
@@ -457,9 +461,9 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
 Result<std::vector<TaskStanding>> JobSpool::standings_of_array(
     std::uint64_t number, const TaskStanding& whole, const std::vector<unsigned>& indices,
     const std::vector<TaskStanding>& before) const {
-  const auto folder = sys::open_directory(folder_.get(), std::to_string(number));
+  BERTH_LET(const auto folder, sys::open_directory(folder_.get(), std::to_string(number)));
   if (!folder) return forgotten(number);
-  BERTH_LET(const auto entries, sys::list_directory(folder->get()));
+  BERTH_LET(const auto entries, sys::list_directory(folder.get()));
   std::set<unsigned> touched;
   for (const sys::DirectoryEntry& entry : entries) {
     const std::string_view name = entry.name;
@@ -581,8 +585,7 @@ Result<void> JobSpool::append(TaskId id, std::vector<TaskEvent> events, bool dur
     struct stat status{};
     if (::fstat(file.get(), &status) != 0) return sys::fail_errno("examining it");
     if (status.st_size == 0) BERTH_DO(reserve(file.get()));
-    std::string text;
-    for (const TaskEvent& event : events) text += encode_event(event);
+    std::string text = encode_events(events);
     char last = '\n';
     // A record that was cut off must not become whole by the next one.
     if (status.st_size > 0 && ::pread(file.get(), &last, 1, status.st_size - 1) == 1 && last != '\n')
@@ -656,8 +659,8 @@ Result<std::string> JobSpool::script(std::uint64_t number) const {
 void JobSpool::ring(TaskId id) const {
   const sys::Descriptor bell(::openat(folder_.get(), kBell, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   const std::string line = to_text(id) + "\n";
-  if (bell) [[maybe_unused]]
-    const ssize_t written = ::write(bell.get(), line.data(), line.size());
+  // The runner may have ended since.
+  if (bell) sys::write_without_signal(bell.get(), line.data(), line.size());
 }
 
 }  // namespace berth::jobs

@@ -16,6 +16,7 @@
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -144,13 +145,13 @@ bool warn_or_end(LeaseClock& clock, const Kept& kept) {
 }
 
 // Nobody but its user ends it before its time, and what ran in it ended by itself.
-void leave_receipt(const Kept& kept) {
+ReceiptKeeping leave_receipt(const Kept& kept) {
   const auto lasted = sys::milliseconds_since_boot() - granted_at(kept.lease.ticket());
   const CommandEnd end{std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0)), {0, 0}};
   const auto nothing = [] { return std::optional<Snapshot>(); };
   const Receipt receipt = receipt_of(kept.lease.ticket(), kept.lease.devices(), end, kept.sampling->samples(),
                                      nothing, read_at_end(kept.sampling->source()));
-  (void)ReceiptKeeping(receipt, "").trouble();
+  return {receipt, ""};
 }
 
 // Gives why it ends.
@@ -199,10 +200,13 @@ Result<command::Output> keep(Ends ends, const std::function<Result<Kept>()>& tak
   kept.lease.end_watch();
   tell_others(kept, NoticeEvent::start, "began on GPU " + kept.lease.labels());
   const std::string end = wait_for_end(ends, clock, kept);
-  if (kept.sampling) leave_receipt(kept);
+  std::optional<ReceiptKeeping> receipt;
+  if (kept.sampling) receipt = leave_receipt(kept);
+  // A home may not answer: the GPU waits for no disk.
   kept.lease.release();
-  tell_others(kept, NoticeEvent::end, end);
   if (kept.clears_variables) ask_to_look(ends.process);
+  if (receipt) (void)receipt->trouble();
+  tell_others(kept, NoticeEvent::end, end);
   ::_exit(0);
 }
 

@@ -236,17 +236,25 @@ class Run {
         lease.ticket(), lease.devices(), {std::chrono::milliseconds(lasted), *ending, was_asked},
         sampling.samples(), [&] { return energy.told(); }, read_at_end(options_.lease.request.source));
     ReceiptKeeping keeping(receipt, named_receipt_file());
-    if (options_.hooks.after_end) {
-      // A program that hears of the end may ask for the receipt.
-      (void)keeping.trouble();
-      options_.hooks.after_end(*ending, receipt);
-    }
     // The outcome is noted while the lease lasts, so that the next request for these devices knows
     // it.
     session.domain().store->note_outcome({receipt.fingerprint, begun, lasted,
                                           was_asked ? Ending::by_others : ending_of(*ending),
                                           lease.ticket().devices});
-    if (wait_for_leftovers(*job, lease, others, end, watch)) lease.release();
+    const auto tell_end = [&] {
+      if (!options_.hooks.after_end) return;
+      // A program that hears of the end may ask for the receipt.
+      (void)keeping.trouble();
+      options_.hooks.after_end(*ending, receipt);
+    };
+    // A home may not answer: unless what the command has left holds the GPU, it waits for no disk.
+    if (is_something_left(others)) {
+      tell_end();
+      if (wait_for_leftovers(*job, lease, others, end, watch)) lease.release();
+    } else {
+      lease.release();
+      tell_end();
+    }
     tell_receipt(receipt, keeping.trouble());
     if (released_by_)
       command::print_message(fmt::format("the lease {} was released by {}", short_name_, *released_by_));

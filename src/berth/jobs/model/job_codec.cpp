@@ -1,6 +1,7 @@
 // The events of a task are only ever appended, each as one piece of text, written at once. A piece
 // that was cut off lacks its last line; it is skipped, and the next one begins on a line of its
-// own.
+// own. Of several pieces of one write each says on which sides it has others. An older Berth passes
+// over that, and takes each piece for itself.
 
 #include <algorithm>
 #include <array>
@@ -105,23 +106,47 @@ void fields_of_event(EventType& event, Fields& field) {
   if (event.edit != 0 || kIsReading<Fields>) field("edit", event.edit);
 }
 
+/// An event, and on which sides others belong to it: all of them have happened or none.
+struct Piece {
+  TaskEvent event{};
+  bool is_known = false;  ///< a newer Berth has other kinds
+  bool with_previous = false;
+  bool with_next = false;
+};
+
+template <class PieceType, class Fields>
+void fields_of_piece(PieceType& piece, Fields& field) {
+  fields_of_event(piece.event, field);
+  field("with_previous", piece.with_previous);
+  field("with_next", piece.with_next);
+}
+
+std::string text_of(const Piece& piece) {
+  RecordWriter record(kEventKind, kEventVersion);
+  record.take();
+  record.section(to_text(piece.event.kind));
+  FieldWriter field(record);
+  fields_of_piece(piece, field);
+  field("whole", true);
+  return record.take();
+}
+
 // nullopt: it cannot be read, or lacks its end.
-std::optional<TaskEvent> event_from_text(std::string_view piece) {
-  TaskEvent event;
-  bool known = false;
+std::optional<Piece> piece_from_text(std::string_view written) {
+  Piece piece;
   bool whole = false;
-  const std::string text = fmt::format("{} {}\n{}end\n", kEventKind, kEventVersion, piece);
+  const std::string text = fmt::format("{} {}\n{}end\n", kEventKind, kEventVersion, written);
   const auto read = read_fields(text, kEventKind, kEventVersion, [&](FieldReader& field) {
     if (field.begins()) {
       const auto* const kind = std::ranges::find(kEventKinds, field.section());
-      known = kind != kEventKinds.end();
-      if (known) event.kind = static_cast<TaskEventKind>(kind - kEventKinds.begin());
+      piece.is_known = kind != kEventKinds.end();
+      if (piece.is_known) piece.event.kind = static_cast<TaskEventKind>(kind - kEventKinds.begin());
       return;
     }
-    fields_of_event(event, field);
+    fields_of_piece(piece, field);
     field("whole", whole);
   });
-  return read && known && whole ? std::optional(std::move(event)) : std::nullopt;
+  return read && whole ? std::optional(std::move(piece)) : std::nullopt;
 }
 
 }  // namespace
@@ -161,24 +186,39 @@ Result<Job> decode_job(std::string_view text, const ReadTyped& read_typed) {
 }
 
 std::string encode_event(const TaskEvent& event) {
-  RecordWriter record(kEventKind, kEventVersion);
-  record.take();
-  record.section(to_text(event.kind));
-  FieldWriter field(record);
-  fields_of_event(event, field);
-  field("whole", true);
-  return record.take();
+  return encode_events({&event, 1});
+}
+
+std::string encode_events(std::span<const TaskEvent> events) {
+  std::string text;
+  for (std::size_t i = 0; i < events.size(); ++i)
+    text += text_of({events[i], true, i > 0, i + 1 < events.size()});
+  return text;
 }
 
 std::vector<TaskEvent> decode_events(std::string_view text) {
   std::vector<TaskEvent> events;
+  // From `begun` on they belong together, and the last one of them has not come yet.
+  std::size_t begun = 0;
+  bool is_open = false;
   while (!text.empty()) {
     // Up to the line that begins the next piece.
     std::size_t end = text.find("\n[");
     end = end == std::string_view::npos ? text.size() : end + 1;
-    if (auto event = event_from_text(text.substr(0, end))) events.push_back(*std::move(event));
+    auto piece = piece_from_text(text.substr(0, end));
     text.remove_prefix(end);
+    const bool goes_on = piece && piece->with_previous;
+    if (is_open && !goes_on) {
+      events.resize(begun);
+      is_open = false;
+    }
+    // An end without its beginning counts as little.
+    if (!piece || goes_on != is_open) continue;
+    if (!is_open) begun = events.size();
+    if (piece->is_known) events.push_back(std::move(piece->event));
+    is_open = piece->with_next;
   }
+  if (is_open) events.resize(begun);
   return events;
 }
 

@@ -84,15 +84,17 @@ class RunnerRules {
 
   void on(const Begun&) {
     state_.stage = Begins{};
-    act(List{});
+    // Another runner may have heard of them meanwhile, and been killed.
+    list_all();
   }
   void on(const Listed& listed) {
     for (const std::uint64_t number : listed.numbers)
       if (!state_.over.contains(number)) act(ReadJob{number});
   }
 
-  // A job that cannot be read is left alone: `berth jobs` names it.
+  // A file that is no job is left alone: `berth jobs` names it.
   void on(const JobRead& read) {
+    state_.unread.erase(read.number);
     if (!read.job) return drop(state_, read.number);
     const Job& job = *read.job;
     KnownJob* known_job = known(read.number);
@@ -111,6 +113,12 @@ class RunnerRules {
     known_job->position = read.position;
     state_.over.erase(read.number);
     note_all(*known_job, read.standings);
+  }
+  // It may wait or run: it stays known, and what comes after it goes on waiting.
+  void on(const NotRead& job) {
+    lengthen(state_.unread[job.number], now_);
+    for (auto& [number, conditions] : state_.conditions)
+      if (std::holds_alternative<Asked>(conditions.stage)) conditions.stage = Waits{};
   }
   void note_all(KnownJob& job, const std::vector<TaskStanding>& standings) {
     for (std::size_t i = 0; i < standings.size(); ++i) note(job, i, standings[i]);
@@ -228,7 +236,10 @@ class RunnerRules {
         act(ReadTask{id});
     }
   }
-  void on(const Overheard&) {
+  void on(const Overheard&) { list_all(); }
+  // Without news, what was over is over: ten thousand old jobs are not read twice.
+  void on(const HasLetGo& gone) { gone.rung ? list_all() : act(List{}); }
+  void list_all() {
     state_.over.clear();
     act(List{});
   }
@@ -242,6 +253,8 @@ class RunnerRules {
       state_.next_forget = now_ + kForgetPeriod;
       act(ForgetOld{});
     }
+    for (const auto& [number, pause] : state_.unread)
+      if (now_ >= pause.until) act(ReadJob{number});
     std::erase_if(state_.processes, [this](const auto& each) {
       if (!is_stray(each.second)) return false;
       act(ReadTask{each.first});
@@ -288,8 +301,7 @@ class RunnerRules {
     if (!has_work()) {
       // A process that saw the lock has left its job to us: look once more without it.
       state_.stage = Rests{};
-      act(LetGo{});
-      return act(List{});
+      return act(LetGo{});
     }
     if (std::holds_alternative<Begins>(state_.stage)) {
       state_.stage = Works{};
@@ -309,6 +321,7 @@ class RunnerRules {
 
   // Of some jobs what runs as well: who else would tell that it was cut off, or run it again?
   bool has_work() const {
+    if (!state_.unread.empty()) return true;
     return std::ranges::any_of(
                state_.processes,
                [](const auto& each) { return std::holds_alternative<StrayToEnd>(each.second); }) ||
@@ -334,6 +347,7 @@ class RunnerRules {
       if (pause.until > now_) at_latest(pause.until);
     };
     for (const auto& [number, pause] : state_.pauses) ends(pause);
+    for (const auto& [number, pause] : state_.unread) ends(pause);
     for (const auto& [rivals, failures] : state_.failures) ends(failures.pause);
     for (const auto& [number, conditions] : state_.conditions) {
       const std::int64_t left_s = conditions.not_before_s - wall_s_;

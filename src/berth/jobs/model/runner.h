@@ -109,6 +109,7 @@ struct State {
   std::map<std::uint64_t, Conditions> conditions{};
   std::map<std::uint64_t, Pause> pauses{};     ///< of jobs that could not join the queue
   std::map<std::string, Failures> failures{};  ///< by what they ask for
+  std::map<std::uint64_t, Pause> unread{};     ///< jobs that could not be read, until when they are left so
   std::map<std::uint64_t, Moment> graces{};    ///< of the jobs of tenants: Job::tenant_grace_s
   std::map<std::uint64_t, Moment> gone{};      ///< tenants, and when they were seen to have gone
   std::set<std::uint64_t> ended{};             ///< jobs that were asked to end with their tenant
@@ -126,10 +127,15 @@ struct Listed {
 /// The answer to ReadJob.
 struct JobRead {
   std::uint64_t number = 0;
-  std::optional<Job> job{};               ///< nullopt: it is not there, or cannot be read
+  std::optional<Job> job{};               ///< nullopt: it is not there, or its file is no job
   std::vector<TaskStanding> standings{};  ///< of its tasks, in order
   unsigned gpus = 1;                      ///< how many each of its tasks gets
   std::string position{};                 ///< as TaskEvent::position
+};
+/// The answer to ReadJob or AskWell, if this job cannot be read now: too many open files, no
+/// memory.
+struct NotRead {
+  std::uint64_t number = 0;
 };
 /// The answer to ReadTask.
 struct TaskRead {
@@ -165,6 +171,10 @@ struct WellKnown {
   std::uint64_t number = 0;
   std::optional<Reproach> reproach{};  ///< one that did not end as it should
 };
+/// The answer to LetGo. `rung`: there is news that nobody has read.
+struct HasLetGo {
+  bool rung = false;
+};
 /// There is news of these tasks; of a task without an index: of all tasks of the job.
 struct Rung {
   std::set<TaskId> tasks;
@@ -175,8 +185,8 @@ struct Overheard {};
 struct Woken {};
 /// All answers are in.
 struct Settled {};
-using What = std::variant<Begun, Listed, JobRead, TaskRead, Watched, NotWatched, ProcessEnded, NotSpawned,
-                          TenantsSeen, WellKnown, Rung, Overheard, Woken, Settled>;
+using What = std::variant<Begun, Listed, JobRead, NotRead, TaskRead, Watched, NotWatched, ProcessEnded,
+                          NotSpawned, TenantsSeen, WellKnown, HasLetGo, Rung, Overheard, Woken, Settled>;
 struct Event {
   Moment now;
   std::int64_t wall_s = 0;

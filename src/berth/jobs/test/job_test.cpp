@@ -186,6 +186,43 @@ TEST_CASE("an event that was cut off anywhere has not happened, and spoils none 
   }
 }
 
+TEST_CASE("of events that were written at once all have happened or none, wherever that was cut off") {
+  const std::vector<TaskEvent> one{event(TaskEventKind::taken)};
+  const std::vector<TaskEvent> both{ended(3), event(TaskEventKind::retried)};
+  const std::string first = encode_events(one);
+  const std::string pair = encode_events(both);
+  CHECK(first == encode_event(one.front()));
+  CHECK(decode_events(pair) == both);
+  for (std::size_t length = 0; length < pair.size(); ++length) {
+    std::string torn = first + pair.substr(0, length);
+    if (!torn.ends_with('\n')) torn += kSpoiled;
+    CHECK(decode_events(torn) == one);
+    // Neither does what is written next complete it.
+    CHECK(decode_events(torn + first).size() == 2);
+    CHECK(decode_events(torn + pair).size() == 3);
+    CHECK(decode_events(torn + pair + first).size() == 4);
+  }
+  // The end of them alone is nothing.
+  CHECK(decode_events(first + pair.substr(pair.find("\n[") + 1) + first).size() == 2);
+}
+
+TEST_CASE("events that were written at once are read one by one by an older Berth, and of a newer one too") {
+  const std::vector<TaskEvent> three{event(TaskEventKind::moved), ended(3), event(TaskEventKind::retried)};
+  const std::string text = encode_events(three);
+  // An older Berth passes over lines that it does not know.
+  std::string as_older_sees_it = text;
+  for (std::size_t at; (at = as_older_sees_it.find("with_")) != std::string::npos;)
+    as_older_sees_it.replace(at, 5, "dark_");
+  CHECK(as_older_sees_it != text);
+  CHECK(decode_events(as_older_sees_it) == three);
+  // What an older one has written at once was not marked.
+  CHECK(decode_events(encode_event(three[1]) + encode_event(three[2])).size() == 2);
+  // A newer one may write events of its own among ours.
+  std::string newer = text;
+  newer.replace(newer.find("[ended]"), 7, "[dozed]");
+  CHECK(decode_events(newer) == std::vector{three.front(), three.back()});
+}
+
 TEST_CASE("what has happened to a task says how it stands") {
   const TaskEvent taken = event(TaskEventKind::taken);
   const TaskEvent started = event(TaskEventKind::started);

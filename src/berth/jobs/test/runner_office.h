@@ -183,14 +183,17 @@ class Office {
   std::string did{};
   bool left = false;
   bool asleep = false;
-  std::int64_t sleeps_ms = 0;    ///< 0: until something happens
-  bool is_runner_there = false;  ///< another one
+  std::int64_t sleeps_ms = 0;            ///< 0: until something happens
+  bool is_runner_there = false;          ///< another one
+  bool rung_unread = false;              ///< somebody has rung, and it was about to leave
+  std::set<std::uint64_t> unreadable{};  ///< now
   bool spawns = true;
   bool takes_at_once = true;  ///< what it starts
   bool writes = true;
   bool overdue = false;  ///< whoever was asked to end has had the time for it
   std::function<void()> on_let_go = [] {};
   std::function<void(TaskId)> on_spawn = [](TaskId) {};
+  std::function<void(std::uint64_t)> on_read{};  ///< after it was read
 
  private:
   // The kernel tells of the end of children and of what is watched.
@@ -200,6 +203,7 @@ class Office {
   }
   void say(const std::string& what) { did += (did.empty() ? "" : "; ") + what; }
   void read(std::uint64_t number) {
+    if (unreadable.contains(number)) return (void)news_.emplace_back(NotRead{number});
     JobRead answer{.number = number};
     if (const auto found = jobs.find(number); found != jobs.end()) {
       answer.job = found->second;
@@ -207,6 +211,7 @@ class Office {
       answer.position = answer.standings.front().position;
     }
     news_.emplace_back(std::move(answer));
+    if (on_read) on_read(number);
   }
   void cancel(std::uint64_t number, std::optional<unsigned> index = {}) {
     for (const TaskId id : tasks_of(number, jobs[number])) {
@@ -275,6 +280,9 @@ class Office {
       return counts_of(of_other).done == of_other.size();
     };
     std::optional<Reproach> reproach;
+    for (const auto* others : {&what.jobs, &what.failed})
+      for (const std::uint64_t other : *others)
+        if (unreadable.contains(other)) return (void)news_.emplace_back(NotRead{other});
     for (const std::uint64_t other : what.failed)
       if (is_well(other)) reproach = Reproach{other, true};
     for (const std::uint64_t other : what.jobs)
@@ -315,6 +323,7 @@ class Office {
   void perform(const LetGo&) {
     say("lets go");
     on_let_go();
+    news_.emplace_back(HasLetGo{std::exchange(rung_unread, false)});
   }
   void perform(const Leave&) {
     left = true;

@@ -36,6 +36,109 @@ TEST_CASE("a job that was left to a runner which was about to leave is started")
   CHECK(other.begins().lately() == "lets go; leaves to another");
 }
 
+TEST_CASE("one that is over and is retried as the runner is about to leave is started") {
+  Office office;
+  office.job(1).begins().starts(task(1)).ends(task(1), 3).begins();
+  office.lately();
+  const auto retry = [&] {
+    office.files[task(1)].push_back(wrote(TaskEventKind::again));
+    // Its user sees the lock of the runner, or has seen it.
+    office.rung_unread = true;
+  };
+  office.on_let_go = retry;
+  CHECK(office.begins().lately() == "lets go; starts 1");
+  // The same where another has become the runner meanwhile: it reads all jobs.
+  office.starts(task(1)).ends(task(1), 3);
+  office.on_let_go = [&] {
+    retry();
+    office.is_runner_there = true;
+  };
+  office.wakes();
+  CHECK(office.lately() == "lets go; leaves to another");
+}
+
+TEST_CASE("a runner that goes on reads what was over, since another may have heard of it and been killed") {
+  Office office;
+  office.job(1).begins().starts(task(1)).ends(task(1), 3).begins();
+  office.lately();
+  office.on_let_go = [&] {
+    office.files[task(1)].push_back(wrote(TaskEventKind::again));
+    office.job(2, [](Job& job) { job.rivals = "other"; });
+  };
+  CHECK(office.begins().lately() == "lets go; starts 1; starts 2");
+}
+
+TEST_CASE("what was over is not read again as the runner leaves, where nobody has rung") {
+  Office office;
+  int reads = 0;
+  office.job(1).begins().starts(task(1)).ends(task(1)).wakes();
+  office.on_read = [&](std::uint64_t) { ++reads; };
+  CHECK(office.begins().left);
+  CHECK(reads == 1);
+}
+
+TEST_CASE("a job that cannot be read now is read again later, and keeps the runner until then") {
+  Office office;
+  office.job(1).unreadable = {1};
+  CHECK(office.begins().lately().empty());
+  CHECK(office.asleep);
+  CHECK(office.sleeps_ms == 200);
+  CHECK(office.passes(200ms).wakes().sleeps_ms == 400);
+  office.unreadable.clear();
+  CHECK(office.passes(400ms).wakes().lately() == "starts 1");
+  // The pauses begin anew.
+  office.unreadable = {1};
+  CHECK(office.told(Overheard{}).wakes().sleeps_ms == 200);
+  office.starts(task(1));
+  // It was in the queue when it was read last, and is not started once more.
+  CHECK(office.passes(200ms).wakes().lately().empty());
+  office.unreadable.clear();
+  CHECK(office.passes(60s).wakes().lately() == "lets go; leaves");
+}
+
+TEST_CASE("a job that was removed while it could not be read keeps no runner") {
+  Office office;
+  office.job(1).unreadable = {1};
+  CHECK(office.begins().asleep);
+  office.jobs.clear();
+  office.unreadable.clear();
+  CHECK(office.passes(200ms).wakes().lately() == "lets go; leaves");
+}
+
+TEST_CASE("what comes after a job that cannot be read now waits, and is not given up") {
+  Office office;
+  office.job(1).job(2, [](Job& job) { job.after = {1}; }).job(3, [](Job& job) { job.after_ok = {1}; });
+  office.unreadable = {1};
+  CHECK(office.begins().lately().empty());
+  office.unreadable.clear();
+  CHECK(office.passes(1s).wakes().lately() == "starts 1");
+  office.starts(task(1)).wakes();
+  office.ends(task(1));
+  // It is asked how it ended, and cannot tell.
+  office.on_read = [&](std::uint64_t number) {
+    if (number == 1) office.unreadable = {1};
+  };
+  office.wakes();
+  CHECK(office.lately() == "tells the end of 1; starts 2");
+  CHECK(office.starts(task(2)).wakes().lately().empty());
+  CHECK(office.asleep);
+  office.on_read = {};
+  office.unreadable.clear();
+  CHECK(office.passes(1s).wakes().lately() == "starts 3");
+}
+
+TEST_CASE("while a job cannot be read no singleton starts, since it may have its name") {
+  Office office;
+  const auto named = [](Job& job) {
+    job.name = "sync";
+    job.singleton = true;
+  };
+  office.job(1, named).job(2, named).unreadable = {1};
+  CHECK(office.begins().lately().empty());
+  office.unreadable.clear();
+  CHECK(office.passes(1s).wakes().lately() == "starts 1");
+}
+
 TEST_CASE("what an earlier runner has started is watched, and not started again") {
   Office office;
   office.job(1).job(2).begins();

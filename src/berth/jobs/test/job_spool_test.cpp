@@ -1,0 +1,46 @@
+#include "berth/jobs/job_spool.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+namespace berth::jobs::job_spool_test {
+namespace {
+
+/// A spool of its own, without jobs.
+class EmptySpool {
+ public:
+  EmptySpool() { REQUIRE(::mkdtemp(path_.data()) != nullptr); }
+  ~EmptySpool() { std::filesystem::remove_all(path_); }
+  EmptySpool(const EmptySpool&) = delete;
+  EmptySpool& operator=(const EmptySpool&) = delete;
+
+  JobSpool open() const {
+    auto spool = JobSpool::open(path_);
+    REQUIRE(spool);
+    return *std::move(spool);
+  }
+
+ private:
+  std::string path_ = std::filesystem::temp_directory_path() / "berth-spool-XXXXXX";
+};
+
+}  // namespace
+
+TEST_CASE("whoever rings while the runner ends lives on") {
+  const EmptySpool folder;
+  const JobSpool spool = folder.open();
+  REQUIRE(spool.bell());
+  // A signal would end this process: the runner is gone between the open and the write of some.
+  std::jthread runner([&folder](const std::stop_token& stop) {
+    const JobSpool own = folder.open();
+    while (!stop.stop_requested()) (void)own.bell();
+  });
+  for (int times = 0; times < 20'000; ++times) spool.ring({1, {}});
+  CHECK(spool.bell());
+}
+
+}  // namespace berth::jobs::job_spool_test
