@@ -250,8 +250,7 @@ class AnyLab {
     if (start) {
       // A start that was told is not taken back while its request may run it. What an agent asked
       // for that was killed since may still be made; then the start is put there again.
-      if (const Person* owner = owner_of(*start))
-        RC_ASSERT((owner->yes.empty() || desk_->is_late_of_killed));
+      if (const Person* owner = owner_of(*start)) RC_ASSERT((owner->yes.empty() || desk_->is_late_of_killed));
       claims_.erase(*start);
     }
   }
