@@ -5,7 +5,7 @@ import time
 
 import pytest
 from jobs import eventually, holder, queue, waiter
-from submitted import submit
+from submitted import job, submit, told, wait_for
 
 KEEPS = "it keeps its place until its GPUs can be used again"
 
@@ -65,6 +65,26 @@ def test_who_waits_for_what_is_excluded_waits_on_and_is_told_why(make_machine):
     assert waiting.starts() == "0"
     assert waiting.ends() == 0
     assert machine.berth("wait", number).status == 0
+
+
+def test_a_job_that_begins_while_its_gpu_is_excluded_waits_until_it_is_included(make_machine):
+    machine = make_machine("1xA100")
+    go = machine.directory / "go"
+    first = submit(machine, "--", "sh", "-c", f"until [ -e {go} ]; do sleep 0.05; done")
+    later = submit(machine, "--after", first, "--", "true")
+    wait_for(machine, first, "running")
+    assert machine.berth("exclude", "0", "--because", "its fan").status == 0
+    # A job for later is taken on: its GPU may be back by then.
+    other = submit(machine, "--after", first, "--", "true")
+    assert machine.berth("submit", "--", "true").status == 69
+    go.touch()
+    assert machine.berth("wait", first).status == 0
+    for each in (later, other):
+        time.sleep(1)
+        assert job(machine, each)["state"] not in ("running", "failed", "done"), told(machine)
+    assert machine.berth("include", "0").status == 0
+    for each in (later, other):
+        assert machine.berth("wait", each).status == 0
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,7 @@ class TaskRun {
     std::ranges::move(what.not_on, std::back_inserter(wish.exclude));
     if (what.on_whole_devices && asks_memory_by_runs(wish)) wish = with_memory(std::move(wish), std::nullopt);
     options.lease.in_background = true;
+    options.lease.was_accepted = true;
     // The note that `berth list` and `berth queue` show beside the command.
     options.lease.note = to_text(TaskNote{id_, job_.name, options.lease.note});
     // The value was stored with the job, perhaps by an earlier Berth.

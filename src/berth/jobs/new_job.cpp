@@ -91,10 +91,12 @@ bool starts_later(const Job& job) {
          job.singleton;
 }
 
-// A device that is lost now may be back by then.
+// A device that is lost now, or was taken out by an admin, may be back by then.
 bool may_recover(const leasing::Refusal& refusal) {
-  const auto broken = std::ranges::count(refusal.verdicts, Clause::healthy, &Verdict::failed);
-  return std::cmp_greater_equal(refusal.possible + static_cast<std::size_t>(broken), refusal.request.count);
+  const auto away = std::ranges::count_if(refusal.verdicts, [](const Verdict& each) {
+    return each.failed == Clause::healthy || each.failed == Clause::not_excluded;
+  });
+  return std::cmp_greater_equal(refusal.possible + static_cast<std::size_t>(away), refusal.request.count);
 }
 
 // Asked where the job will ask. nullopt: the request may be granted.

@@ -98,7 +98,7 @@ class Acquirer {
 
   Done perform(const Look& wanted) {
     options_.locks = wanted.locks;
-    if (auto excluded = own_ ? exclusions_.next() : std::nullopt)
+    if (auto excluded = own_ || is_hindered(state_) ? exclusions_.next() : std::nullopt)
       options_.policy.excluded = *std::move(excluded);
     if (wanted.fresh) source_.close();
     const auto opened = source_.open();

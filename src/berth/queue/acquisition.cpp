@@ -141,7 +141,8 @@ Action give_up_for_ever(State& state, Error reason) {
 
 // Such a fault is mostly over in a moment, and must not cost a ticket its place in the queue.
 bool is_in_queue(const State& state) {
-  return state.patience.wait && (has_joined(state) || state.patience.is_requeued);
+  const Patience& patience = state.patience;
+  return patience.wait && (has_joined(state) || patience.is_requeued || patience.was_accepted);
 }
 
 Action wait_for_driver(State& state, milliseconds now, std::string why, milliseconds keeps_others_waiting) {

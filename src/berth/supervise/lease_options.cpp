@@ -82,6 +82,7 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   patience.wait = wait_s != 0;
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
   patience.is_requeued = options.is_requeued;
+  patience.was_accepted = options.was_accepted;
   leasing::OnWait on_wait = options.on_wait;
   if (!options.in_background && !on_wait.call) {
     on_wait.call = [&report](const Standing& standing, const Snapshot& snapshot) {

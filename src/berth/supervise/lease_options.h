@@ -22,6 +22,7 @@ struct LeaseOptions {
   std::string note;
   std::string origin;          ///< as of a ticket
   bool is_requeued = false;    ///< it had a lease, and gave way for another request
+  bool was_accepted = false;   ///< earlier, as possible
   bool in_background = false;  ///< nobody is told how the wait goes, and it has no limit
   leasing::OnWait on_wait{};   ///< is told how the wait goes, in place of the error stream; null: nobody
 };

@@ -140,6 +140,20 @@ TEST_CASE("one that gave way waits for the driver before it joins again") {
   CHECK(is<Join>(asker.looks()));
 }
 
+TEST_CASE("what was accepted earlier waits through a bad day also if it has not joined yet") {
+  for (const bool was_accepted : {true, false}) {
+    Patience patience = patient();
+    patience.was_accepted = was_accepted;
+    Asker asker(patience);
+    asker.facts.policy.excluded = {{"0", "its fan"}, {"1", "its fan"}};
+    CHECK(asker.goes_on() == (was_accepted ? Action(Pause{kTick}) : Action(Refuse{})));
+    if (!was_accepted) continue;
+    asker.facts.policy.excluded = {};
+    asker.tell(Paused{});
+    CHECK(is<Join>(asker.looks()));
+  }
+}
+
 TEST_CASE("who stands behind somebody needs no driver, and sleeps on") {
   Asker asker = behind_one();
   asker.goes_on();

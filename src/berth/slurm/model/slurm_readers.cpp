@@ -157,15 +157,16 @@ Result<void> read_dependency(SlurmReading& reading, const SlurmOption& option, s
 Result<void> read_begin(SlurmReading& reading, const SlurmOption& option, std::string_view value) {
   constexpr std::string_view kFromNow = "now+";
   if (value == "now") return {};
-  const auto span =
-      value.starts_with(kFromNow) ? span_from_slurm(value.substr(kFromNow.size())) : std::nullopt;
+  constexpr std::int64_t kNone = -1;
+  const std::int64_t span_s =
+      value.starts_with(kFromNow) ? span_from_slurm(value.substr(kFromNow.size())).value_or(kNone) : kNone;
   std::string at;
   if (value == "midnight" || value == "noon")
     at = value == "noon" ? "12:00" : "00:00";
-  else if (span && *span == 0)
+  else if (span_s == 0)
     return {};
-  else if (span)
-    at = time_for_people(*span);
+  else if (span_s > 0)
+    at = time_for_people(span_s);
   else if (value.size() == 5 && value[2] == ':')
     at = value;
   else
