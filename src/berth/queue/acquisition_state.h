@@ -21,7 +21,7 @@ namespace berth {
 struct Patience {
   bool wait = false;                               ///< false: now or not at all
   std::optional<std::chrono::milliseconds> limit;  ///< from the request's begin on; nullopt: for ever
-  bool is_requeued = false;  ///< it had a lease and gave way, or had a place: so it may wait for any time
+  bool is_requeued = false;   ///< it had a lease and gave way, or had a place: so it may wait for any time
   bool was_accepted = false;  ///< earlier, as possible: a bad day does not refuse it
   std::chrono::milliseconds tick{5000};       ///< how often to look for changes that no event tells of
   std::chrono::milliseconds far_tick{30000};  ///< the same for a request with many before it

@@ -150,7 +150,7 @@ TEST_CASE("to a ticket those matter that come first, or that keep others behind 
 
 TEST_CASE("those that do not matter to a ticket change nothing for it, whether they leave or are held back") {
   std::size_t without_matter = 0;
-  CHECK(rc::check([&] {
+  const auto one_queue = [&] {
     std::vector<Ticket> tickets = any_queue();
     for (Ticket& one : tickets) {
       if (one.phase != TicketPhase::waiting) continue;
@@ -175,6 +175,10 @@ TEST_CASE("those that do not matter to a ticket change nothing for it, whether t
     }
     const Facts facts = site(*rc::gen::arbitrary<bool>());
     RC_ASSERT(planned(tickets, me, facts) == planned(then, me, facts));
+  };
+  // In few of them is there somebody who does not matter.
+  CHECK(rc::check([&] {
+    for (int queue = 0; queue < 10; ++queue) one_queue();
   }));
   CHECK(without_matter > 0);
 }
