@@ -98,8 +98,10 @@ class Acquirer {
 
   Done perform(const Look& wanted) {
     options_.locks = wanted.locks;
-    if (auto excluded = own_ || is_hindered(state_) ? exclusions_.next() : std::nullopt)
-      options_.policy.excluded = *std::move(excluded);
+    if (own_ || is_hindered(state_)) {
+      auto& excluded = options_.policy.excluded;
+      if (auto news = exclusions_.next(!excluded.empty())) excluded = *std::move(news);
+    }
     if (wanted.fresh) source_.close();
     const auto opened = source_.open();
     if (!opened) return LookFailed{opened.error(), true};

@@ -81,13 +81,18 @@ Result<bool> end_exclusion(const std::string& path, const std::vector<std::strin
   return true;
 }
 
-std::optional<std::vector<ExcludedDevice>> ExclusionNews::next() {
+std::optional<std::vector<ExcludedDevice>> ExclusionNews::next(bool holds_some) {
   if (paths_.excluded.empty()) return std::nullopt;
   struct stat status{};
-  std::array<std::int64_t, 3> now{};
+  Version now{};
   if (::stat(paths_.excluded.c_str(), &status) == 0)
     now = {static_cast<std::int64_t>(status.st_ino), status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
-  if (now == seen_) return std::nullopt;
+  // The file may have gone since the caller has read it.
+  const bool is_as_before = seen_ ? now == *seen_ : now == Version{} && !holds_some;
+  if (is_as_before) {
+    seen_ = now;
+    return std::nullopt;
+  }
   auto files = read_site_files(paths_);
   if (!files) return std::nullopt;
   seen_ = now;

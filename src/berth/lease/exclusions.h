@@ -29,13 +29,15 @@ class ExclusionNews {
  public:
   explicit ExclusionNews(SiteFilePaths paths) : paths_(std::move(paths)) {}
 
-  /// All that is excluded by the site and by the user. nullopt: the file is as at the last call, or
-  /// there was none and is none; or a site file cannot be read, and what held before goes on.
-  std::optional<std::vector<ExcludedDevice>> next();
+  /// All that is excluded by the site and by the user. `holds_some`: something is, as the caller
+  /// knows. nullopt: the file is as at the last call, or there was none and is none; or a site file
+  /// cannot be read, and what held before goes on.
+  std::optional<std::vector<ExcludedDevice>> next(bool holds_some);
 
  private:
   SiteFilePaths paths_;
-  std::array<std::int64_t, 3> seen_{};  ///< the file, and when it was written; zeros: there is none
+  using Version = std::array<std::int64_t, 3>;  ///< the file, and when it was written; zeros: none
+  std::optional<Version> seen_{};               ///< nullopt: it was not looked for
 };
 
 }  // namespace berth::leasing
