@@ -27,7 +27,8 @@ BOUNDS = {
     "driver calls": 75,
     # Of `berth.lease` and its end, where another lease lives.
     "system calls of a lease's helper": 187,
-    "system calls for a lease of what keeps its receipt": 24,
+    # 19 to 25: those that end at the same moment need fewer waits.
+    "system calls for a lease of what keeps its receipt": 32,
 }
 
 EIGHT = 'call_log = true\n[[device]]\nmodel = "H100"\ncount = 8\n'

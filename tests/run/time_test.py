@@ -45,7 +45,10 @@ def look(job) -> None:
     bit = 1 << (signal.SIGCHLD - 1)
 
     def has_looked():
-        status = pathlib.Path(f"/proc/{job.pid}/status").read_text()
+        try:
+            status = pathlib.Path(f"/proc/{job.pid}/status").read_text()
+        except FileNotFoundError:  # it has looked, and ended
+            return True
         pending = int(re.search(r"ShdPnd:\s*(\w+)", status)[1], 16)
         # One that has ended has looked, and takes no signal any more.
         return re.search(r"State:\s*Z", status) or (not pending & bit and re.search(r"State:\s*S", status))
