@@ -11,7 +11,7 @@
 #include "berth/command/open_session.h"
 #include "berth/command/watch.h"
 #include "berth/hosts/anywhere.h"
-#include "berth/hosts/lab_queue_order.h"
+#include "berth/hosts/lab_agent_link.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/queue/listed.h"

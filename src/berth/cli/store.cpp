@@ -14,21 +14,21 @@
 namespace berth::cli {
 namespace {
 
-command::Output told_of_store(const std::vector<hosts::AgentWords>& all) {
+command::Output told_of_store(const std::vector<hosts::AgentLine>& all) {
   command::Output output;
   std::string machines;
-  for (const hosts::AgentWords& words : all) {
-    const std::string what = printable(words.back());
-    if (words.front() == "store") {
+  for (const auto& [word, rest] : all) {
+    const std::string what = printable(rest);
+    if (word == "store") {
       output.out += fmt::format("store     {}\n", what);
-    } else if (words.front() == "name") {
+    } else if (word == "name") {
       output.out += fmt::format("this host {}\n", what);
-    } else if (words.front() == "silent") {
+    } else if (word == "silent") {
       output.out += fmt::format("problem   it does not answer: {}\n", what);
       output.status = 1;
-    } else if (words.front() == "waiting") {
+    } else if (word == "waiting") {
       output.out += fmt::format("waiting   {}\n", what);
-    } else if (words.front() == "alive") {
+    } else if (word == "alive") {
       const std::size_t space = what.find(' ');
       machines += fmt::format("alive     {} (berth {})\n", what.substr(0, space),
                               space == std::string::npos ? "?" : what.substr(space + 1));

@@ -14,7 +14,7 @@
 #include "berth/cli/known_past.h"
 #include "berth/command/ask_program.h"
 #include "berth/command/open_session.h"
-#include "berth/hosts/lab_queue_order.h"
+#include "berth/hosts/lab_agent_link.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/lease/host_report.h"

@@ -15,6 +15,9 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/printable.h"
+#include "berth/base/record.h"
+#include "berth/hosts/anywhere.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::hosts {
@@ -24,6 +27,31 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostFromAgent = 1U << 20U;
 constexpr auto kPatienceWithAgent = 10s;
+
+/// "3 desk1:1234": its place, and where it was asked for.
+std::optional<LabStanding> standing_from(const std::string& text) {
+  const std::size_t space = text.find(' ');
+  if (space == std::string::npos) return std::nullopt;
+  const auto position = number_from_text<std::size_t>(text.substr(0, space));
+  if (!position) return std::nullopt;
+  return LabStanding{text.substr(space + 1), *position};
+}
+
+/// Adds a part of the queue. Gives the place from which on the next part is to be asked for. 0:
+/// this was the last.
+Result<std::size_t> add_part(LabOrder& order, const std::vector<AgentLine>& answer) {
+  std::size_t next = 0;
+  for (const auto& [word, rest] : answer) {
+    if (word == "silent")
+      return fail(ErrorCode::failure,
+                  fmt::format("the store of the lab does not answer: {}", printable(rest)));
+    if (word == "outside") order.outside = number_from_text<std::size_t>(rest).value_or(0);
+    if (word == "more") next = number_from_text<std::size_t>(rest).value_or(0);
+    if (word != "stands") continue;
+    if (auto standing = standing_from(rest)) order.standing.push_back(*std::move(standing));
+  }
+  return next;
+}
 
 }  // namespace
 
@@ -89,36 +117,46 @@ void LabAgentLink::read_some() {
   }
 }
 
-std::optional<AgentWords> LabAgentLink::next() {
+std::optional<AgentLine> LabAgentLink::next() {
   const std::size_t end = come_.find('\n');
   if (end == std::string::npos) return std::nullopt;
-  AgentWords words;
-  std::string_view line = std::string_view(come_).substr(0, end);
-  // The word, and what it says, which may have spaces.
-  const std::size_t space = std::min(line.find(' '), line.size());
-  words.emplace_back(line.substr(0, space));
-  words.emplace_back(line.substr(std::min(space + 1, line.size())));
+  const std::string line = come_.substr(0, end);
   come_.erase(0, end + 1);
-  return words;
+  const std::size_t space = std::min(line.find(' '), line.size());
+  return AgentLine{line.substr(0, space), line.substr(std::min(space + 1, line.size()))};
 }
 
-Result<std::vector<AgentWords>> ask_agent(const std::string& socket, std::string_view question) {
+Result<std::vector<AgentLine>> ask_agent(const std::string& socket, std::string_view question) {
   BERTH_LET(auto link, LabAgentLink::open(socket));
   link.send(question);
-  std::vector<AgentWords> all;
+  std::vector<AgentLine> all;
   const auto until = std::chrono::steady_clock::now() + kPatienceWithAgent;
   while (std::chrono::steady_clock::now() < until) {
     link.attend();
-    while (auto words = link.next()) {
-      if (words->front() == "end") return all;
-      all.push_back(*std::move(words));
-      if (all.back().front() == "no") return all;
+    while (auto line = link.next()) {
+      if (line->word == "end") return all;
+      all.push_back(*std::move(line));
+      if (all.back().word == "no") return all;
     }
     if (link.has_ended()) break;
     pollfd polled{link.descriptor(), link.wants(), 0};
     ::poll(&polled, 1, static_cast<int>(std::chrono::milliseconds(1s).count()));
   }
   return fail(ErrorCode::failure, fmt::format("the agent at {} does not answer; look at its log", socket));
+}
+
+Result<LabOrder> order_of_lab() {
+  BERTH_LET(const auto socket, lab_store_socket());
+  LabOrder order;
+  if (socket.empty()) return order;
+  std::size_t from = 0;
+  do {
+    BERTH_LET(const auto answer, ask_agent(socket, fmt::format("line {}", from)));
+    BERTH_LET(const auto next, add_part(order, answer));
+    // Parts that do not go forward would never end.
+    from = next > from ? next : 0;
+  } while (from != 0);
+  return order;
 }
 
 }  // namespace berth::hosts

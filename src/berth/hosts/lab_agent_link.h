@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::hosts {
 
-/// A line of the agent: its first word, and the rest.
-using AgentWords = std::vector<std::string>;
+/// A line of the agent: its first word, and the rest, which may have spaces.
+struct AgentLine {
+  std::string word, rest;
+};
 
 /// The connection to the agent of this machine that keeps the lab queue (docs/store-protocol.md).
 /// The request has its place there as long as this connection lives, and the connection ends with
@@ -32,8 +35,8 @@ class LabAgentLink {
   void send(std::string_view words);
   /// Reads and writes what it can without waiting.
   void attend();
-  /// The next line of the agent, as words.
-  std::optional<AgentWords> next();
+  /// The next line of the agent.
+  std::optional<AgentLine> next();
   /// The agent has ended, and with it the connection.
   bool has_ended() const { return ended_; }
 
@@ -49,6 +52,11 @@ class LabAgentLink {
 
 /// The lines that the agent answers to this question, up to `end`. An agent that does not know the
 /// question answers the one line `no`. Waits for 10 s at most. Error: `failure`, with what to do.
-Result<std::vector<AgentWords>> ask_agent(const std::string& socket, std::string_view question);
+Result<std::vector<AgentLine>> ask_agent(const std::string& socket, std::string_view question);
+
+/// The lab queue, as the agent of this machine knows it. Nothing, if this machine has no store or
+/// its agent is too old to tell it. Error: `failure` if the agent or the store does not answer, and
+/// as of lab_store_socket; what the hosts tell of their queues holds all the same.
+Result<LabOrder> order_of_lab();
 
 }  // namespace berth::hosts

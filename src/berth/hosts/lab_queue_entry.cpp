@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/hosts/far_command.h"
-#include "berth/hosts/model/agent_words.h"
+#include "berth/sys/random_word.h"
 
 namespace berth::hosts {
 namespace {
@@ -24,11 +23,8 @@ bool is_of_a_restart(const Error& error) {
 
 Result<LabQueueEntry> LabQueueEntry::take(std::string socket, unsigned lane, unsigned gpus,
                                           std::vector<std::string> hosts) {
-  BERTH_LET(const auto secret, secret_mark());
-  // Of "berth-0123…\n" the digits.
-  const std::size_t digits = secret.find('-') + 1;
-  LabQueueEntry entry(std::move(socket), secret.substr(digits, secret.size() - digits - 1), lane, gpus,
-                      std::move(hosts));
+  BERTH_LET(auto mark, sys::random_word());
+  LabQueueEntry entry(std::move(socket), std::move(mark), lane, gpus, std::move(hosts));
   auto link = LabAgentLink::open(entry.path_);
   if (!link && !is_of_a_restart(link.error())) return std::unexpected(link.error());
   if (!link) {
@@ -59,9 +55,8 @@ std::vector<caller::What> LabQueueEntry::poll() {
   }
   if (std::exchange(absence_, std::nullopt)) said.emplace_back(caller::AgentIsThere{});
   link_->attend();
-  while (const auto words = link_->next()) {
-    const std::string& word = words->front();
-    const std::string& rest = words->back();
+  while (const auto line = link_->next()) {
+    const auto& [word, rest] = *line;
     if (word == "open") let_go_.erase(rest);
     // The agent ignores a host that the request has left meanwhile.
     if (word == "answer" && std::ranges::find(hosts_, rest) != hosts_.end()) link_->send("here " + rest);

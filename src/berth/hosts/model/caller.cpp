@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
+#include "berth/base/printable.h"
 #include "berth/hosts/model/caller_deeds.h"
 #include "berth/hosts/model/unfit_host.h"
 
@@ -169,9 +171,9 @@ class CallerRules : CallerDeeds {
 
   // If this host was lost meanwhile, the agent was told so and takes the start back.
   void on(const MayStart& may) {
-    const auto* asking = std::get_if<Asking>(&state_.entry);
-    if (asking == nullptr || name_of(asking->host) != may.name) return;
-    const std::size_t host = asking->host;
+    const Placed* entry = placed();
+    if (entry == nullptr || !entry->asked || name_of(*entry->asked) != may.name) return;
+    const std::size_t host = *entry->asked;
     asks_no_more(host);
     happen(host, host_selection::AsksToStart{});
   }
@@ -222,7 +224,8 @@ class CallerRules : CallerDeeds {
   }
 
   void choose() {
-    if (state_.selection.chosen || std::holds_alternative<Asking>(state_.entry)) return;
+    Placed* entry = placed();
+    if (state_.selection.chosen || (entry != nullptr && entry->asked)) return;
     std::vector<std::size_t> granting;
     bool may_others = false;  // grant it at once, too
     for (const auto& [host, link] : state_.links) {
@@ -237,10 +240,9 @@ class CallerRules : CallerDeeds {
     state_.grants = Open{};
     const std::size_t host = host_selection::tightest(state_.selection, granting);
     if (!has_lab()) return happen(host, host_selection::AsksToStart{});
-    Placed* entry = placed();
     if (entry == nullptr) return;
     act(AskToStart{host});
-    state_.entry = Asking{std::move(*entry), host};
+    entry->asked = host;
   }
 
   void give_up_unopened() {
@@ -276,6 +278,23 @@ class CallerRules : CallerDeeds {
 };
 
 }  // namespace
+
+std::optional<What> said_by_agent(std::string_view word, const std::string& rest) {
+  if (word == "open") return Opened{rest};
+  if (word == "close") return Closed{rest};
+  if (word == "limit") return Limited{printable(rest)};
+  if (word == "yes") return MayStart{rest};
+  if (word == "place") {
+    std::size_t position = 0;
+    std::from_chars(rest.data(), rest.data() + rest.size(), position);
+    return Position{position};
+  }
+  if (word == "silent") return StoreIsSilent{printable(rest)};
+  if (word == "heard") return StoreAnswers{};
+  if (word == "no")
+    return Dismissed{{ErrorCode::failure, fmt::format("the queue of the lab: {}", printable(rest))}};
+  return std::nullopt;
+}
 
 Step begin(Setup setup, Moment now) {
   State state{.began = now, .wait = setup.wait};

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -137,6 +138,9 @@ struct Event {
   Moment now;
   What what;
 };
+/// A line of the agent (docs/store-protocol.md): its word, and the rest. nullopt: the caller has
+/// nothing to do for it, or only an agent of a later version says it.
+std::optional<What> said_by_agent(std::string_view word, const std::string& rest);
 
 // What to do.
 

@@ -62,10 +62,7 @@ void CallerDeeds::let_go(std::size_t host) {
 }
 
 void CallerDeeds::asks_no_more(std::size_t host) {
-  auto* asking = std::get_if<Asking>(&state_.entry);
-  if (asking == nullptr || asking->host != host) return;
-  Placed placed = std::move(asking->placed);
-  state_.entry = std::move(placed);
+  if (Placed* entry = placed(); entry != nullptr && entry->asked == host) entry->asked.reset();
 }
 
 void CallerDeeds::happen(std::size_t host, host_selection::Event what) {

@@ -4,16 +4,6 @@
 
 namespace berth::caller {
 
-Placed* placed_at(Entry& entry) {
-  auto* asking = std::get_if<Asking>(&entry);
-  return asking != nullptr ? &asking->placed : std::get_if<Placed>(&entry);
-}
-
-const Placed* placed_at(const Entry& entry) {
-  const auto* asking = std::get_if<Asking>(&entry);
-  return asking != nullptr ? &asking->placed : std::get_if<Placed>(&entry);
-}
-
 Error why_unopened(const Placed& placed) {
   const bool no_wait = *placed.until == placed.since;
   const auto reason = [&]() -> std::string {

@@ -42,17 +42,10 @@ struct Placed {
   Obstacle obstacle{};
   std::string limit{};   ///< why its user may not start it now; "": the user may
   bool is_told = false;  ///< which hosts are open to it
+  /// The store is asked whether the command may start on this host, which grants it.
+  std::optional<std::size_t> asked{};
 };
-/// The store is asked whether the command may start on this host, which grants it.
-struct Asking {
-  Placed placed;
-  std::size_t host = 0;
-};
-using Entry = std::variant<NoLab, Unplaced, Placed, Asking>;
-
-/// nullptr: it has none.
-Placed* placed_at(Entry& entry);
-const Placed* placed_at(const Entry& entry);
+using Entry = std::variant<NoLab, Unplaced, Placed>;
 
 /// Why the request no longer waits for the hosts that were not opened. REQUIRES: the wait has an
 /// end.

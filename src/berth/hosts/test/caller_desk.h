@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "berth/base/version.h"
-#include "berth/hosts/model/agent_words.h"
 #include "berth/hosts/model/caller.h"
 #include "berth/hosts/model/unfit_host.h"
 
