@@ -1,10 +1,8 @@
 #include "berth/net/askers.h"
 
-#include <exception>
-#include <mutex>
+#include <new>
 #include <utility>
 
-#include "berth/sys/detached_thread.h"
 #include "berth/sys/file.h"
 
 namespace berth::net {
@@ -17,34 +15,19 @@ constexpr auto kNamesAreKept = 60s;
 
 }  // namespace
 
-/// A thread whose question is never answered stays, and touches nothing but this.
-struct Askers::Question {
-  std::chrono::steady_clock::time_point asked_at = std::chrono::steady_clock::now();
-  std::mutex mutex;
-  std::optional<Asker> answer;
-
-  std::optional<Asker> heard() {
-    const std::scoped_lock lock(mutex);
-    return answer;
-  }
-};
-
 std::optional<Asker> Askers::find(std::uint32_t uid) {
-  std::shared_ptr<Question>& question = questions_[uid];
-  if (question) {
-    auto answer = question->heard();
-    if (!answer || std::chrono::steady_clock::now() - question->asked_at < kNamesAreKept) return answer;
-  }
+  Question& question = questions_[uid];
+  if (question.coming.is_awaited()) question.answer = question.coming.within(0ms);
+  const auto now = std::chrono::steady_clock::now();
+  const bool is_known = question.answer && now - question.asked_at < kNamesAreKept;
+  if (is_known || question.coming.is_awaited()) return question.answer;
+  question = {.asked_at = now};
   try {
-    question = std::make_shared<Question>();
-    sys::begin_detached([question, uid] {
-      Asker asker{uid, sys::user_name(uid), sys::group_names_of(uid)};
-      const std::scoped_lock lock(question->mutex);
-      question->answer = std::move(asker);
+    question.coming = sys::DetachedAnswer<std::optional<Asker>>([uid]() -> std::optional<Asker> {
+      return Asker{uid, sys::user_name(uid), sys::group_names_of(uid)};
     });
-  } catch (const std::exception&) {
-    // No thread, or no memory for one: nobody has asked. The next call does.
-    question.reset();
+  } catch (const std::bad_alloc&) {
+    // No memory for a thread: nobody has asked. The next call does.
   }
   return std::nullopt;
 }

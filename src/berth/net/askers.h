@@ -3,9 +3,9 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 
+#include "berth/sys/detached_answer.h"
 #include "berth/verdict/limits.h"
 
 namespace berth::net {
@@ -19,9 +19,13 @@ class Askers {
   std::optional<Asker> find(std::uint32_t uid);
 
  private:
-  struct Question;
+  struct Question {
+    std::chrono::steady_clock::time_point asked_at{};
+    sys::DetachedAnswer<std::optional<Asker>> coming{};
+    std::optional<Asker> answer{};
+  };
 
-  std::map<std::uint32_t, std::shared_ptr<Question>> questions_;
+  std::map<std::uint32_t, Question> questions_;
 };
 
 }  // namespace berth::net

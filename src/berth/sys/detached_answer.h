@@ -32,6 +32,8 @@ class DetachedAnswer {
     told_ = std::move(told);
   }
 
+  /// It was asked, and its answer was not taken.
+  bool is_awaited() const { return told_.valid(); }
   /// The answer, to be called once. T{}: there is none, or none came within the patience.
   T within(std::chrono::milliseconds patience) {
     if (!told_.valid() || told_.wait_for(patience) != std::future_status::ready) return T{};
