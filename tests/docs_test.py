@@ -83,7 +83,7 @@ def test_one_word_is_one_thing():
 IN_ITS_SENSE = {
     # A line of text.
     "line": """AgentLine all_lines as_lines BodyLine command_lines ended_line first_line in_one_line JobScriptLine kill_line
-        last_line last_lines line_of line_with_srun lines_of_file LockLine on_one_line printable_lines progress_line
+        last_line last_lines line_of line_with_srun lines_of_file LockLine printable_lines progress_line
         read_client_line RecordLine split_line table_lines unlisted_lines verdict_lines words_of_bad_line""",
     # A pure step, and the time between two samples.
     "step": "EndStep next_step Step step_of",

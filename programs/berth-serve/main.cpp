@@ -148,10 +148,7 @@ class Program {
     BERTH_DO(server_.apply(wanted.settings));
     BERTH_DO(apply(wanted));
     store_ = wanted.store;
-    if (is_hub_ && store_)
-      lab_agent_.show_queue_to(
-          [this](std::vector<LabStanding> line) { hub_.take_lab_queue(std::move(line)); });
-    if (store_) BERTH_DO(lab_agent_.start(*store_));
+    if (store_) BERTH_DO(lab_queue::start_lab_agent(server_.loop(), *store_, log_line, shown_queue()));
     for (const std::string& address : server_.addresses())
       command::write_error(fmt::format("berth: serving {}\n", address));
     server_.run([this] { read_again(); });
@@ -165,6 +162,12 @@ class Program {
     auto files = serve::page_site();
     files.merge(serve::docs_site(serve::installed_docs()));
     return files;
+  }
+
+  /// Where the lab queue is shown. Empty: nowhere.
+  std::function<void(std::vector<LabStanding>)> shown_queue() {
+    if (!is_hub_) return {};
+    return [this](std::vector<LabStanding> queue) { hub_.take_lab_queue(std::move(queue)); };
   }
 
   /// The hub needs the loop of the server, so the server is made first, before the hub. Clients ask
@@ -240,7 +243,6 @@ class Program {
   hub::Hub hub_{server_.loop(), [this](auto published) { server_.publish(std::move(published)); }, log_line,
                 serve::history_services(history_, agent::own_hostname())};
   std::optional<lab_queue::EtcdAccess> store_;
-  lab_queue::LabAgent lab_agent_{server_.loop(), log_line};
   std::optional<agent::Watcher> watcher_;
 };
 

@@ -13,7 +13,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -96,16 +95,14 @@ int main(int count, char** words) {
   }
 
   asio::io_context loop;
-  std::vector<std::unique_ptr<berth::lab_queue::LabAgent>> started;
   for (std::size_t i = 0; i < agents; ++i) {
     berth::http::StoreSettings settings;
     settings.urls = {url};
     settings.name = fmt::format("desk{}", first + i);
     settings.socket = fmt::format("{}/{}.sock", folder, first + i);
     auto access = berth::lab_queue::etcd_access(settings, settings.name);
-    started.push_back(std::make_unique<berth::lab_queue::LabAgent>(
-        loop, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }));
-    if (!access || !started.back()->start(**std::move(access))) return 1;
+    const auto log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+    if (!access || !berth::lab_queue::start_lab_agent(loop, **std::move(access), log)) return 1;
   }
   std::string names;
   for (std::size_t i = 0; i < hosts; ++i) names += fmt::format("{}gpu{}", i == 0 ? "" : ",", i);

@@ -7,7 +7,6 @@
 
 #include "berth/base/printable.h"
 #include "berth/http/settings.h"
-#include "berth/lab_queue/etcd_messages.h"
 
 namespace berth::lab_queue {
 namespace {
@@ -35,9 +34,9 @@ void EtcdClient::use_next_member() {
 
 void EtcdClient::use_member(std::size_t which) {
   which_ = which % access_.members.size();
-  // A token of one member holds for the others too, but they may not know it yet.
   member_ = access_.members[which_];
-  client_ = std::make_unique<net::Client>(loop_, sharing_, member_, kMostOfStore);
+  // A token of one member holds for the others too, but they may not know it yet.
+  show("");
 }
 
 void EtcdClient::show(std::string token) {
@@ -45,9 +44,9 @@ void EtcdClient::show(std::string token) {
   client_ = std::make_unique<net::Client>(loop_, sharing_, member_, kMostOfStore);
 }
 
-net::Task<Result<std::string>> EtcdClient::post(const std::string& path, const std::string& body,
+net::Task<Result<std::string>> EtcdClient::post(const EtcdQuestion& question,
                                                 std::chrono::milliseconds patience) {
-  BERTH_CO_LET(auto answer, co_await client_->post(path, body, patience));
+  BERTH_CO_LET(auto answer, co_await client_->post(question.path, question.body, patience));
   co_return std::move(answer.body);
 }
 
@@ -55,9 +54,8 @@ net::Task<Result<void>> EtcdClient::log_in() {
   BERTH_CO_LET(const auto password, http::read_secret(access_.password_file, "password"));
   show("");
   lets_all_in_ = false;
-  const std::string path = "/v3/auth/authenticate";
-  const std::string body = etcd_login_json(access_.user, password);
-  BERTH_CO_LET(const auto answer, co_await post(path, body, kEtcdPatience));
+  const EtcdQuestion question = question_for_token(access_.user, password);
+  BERTH_CO_LET(const auto answer, co_await post(question, kEtcdPatience));
   lets_all_in_ = asks_nobody_for_password(answer);
   if (lets_all_in_) co_return Result<void>();
   auto token = read_etcd_login(answer);
@@ -66,15 +64,15 @@ net::Task<Result<void>> EtcdClient::log_in() {
   co_return Result<void>();
 }
 
-net::Task<Result<std::string>> EtcdClient::ask(const std::string& path, const std::string& body,
+net::Task<Result<std::string>> EtcdClient::ask(const EtcdQuestion& question,
                                                std::chrono::milliseconds patience) {
-  if (access_.user.empty()) co_return co_await post(path, body, patience);
+  if (access_.user.empty()) co_return co_await post(question, patience);
   if (has_way_in()) {
-    auto answer = co_await post(path, body, patience);
+    auto answer = co_await post(question, patience);
     if (!answer || !(refuses_token(*answer) || asks_for_user(*answer))) co_return answer;
   }
   BERTH_CO_DO(co_await log_in());
-  co_return co_await post(path, body, patience);
+  co_return co_await post(question, patience);
 }
 
 }  // namespace berth::lab_queue

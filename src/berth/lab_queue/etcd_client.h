@@ -6,6 +6,7 @@
 
 #include "berth/base/error.h"
 #include "berth/lab_queue/etcd_access.h"
+#include "berth/lab_queue/etcd_messages.h"
 #include "berth/net/client.h"
 
 namespace berth::lab_queue {
@@ -19,9 +20,9 @@ class EtcdClient {
  public:
   EtcdClient(asio::io_context& loop, std::shared_ptr<net::ClientSharing> sharing, const EtcdAccess& access);
 
-  /// The whole answer to a POST, of any status. Error: `failure`, with the member that did not
-  /// answer within `patience`, and why.
-  net::Task<Result<std::string>> ask(const std::string& path, const std::string& body,
+  /// The whole answer, of any status. Error: `failure`, with the member that did not answer within
+  /// `patience`, and why.
+  net::Task<Result<std::string>> ask(const EtcdQuestion& question,
                                      std::chrono::milliseconds patience = kEtcdPatience);
 
   /// From now on asks another member.
@@ -32,8 +33,7 @@ class EtcdClient {
  private:
   void use_member(std::size_t which);
   void show(std::string token);
-  net::Task<Result<std::string>> post(const std::string& path, const std::string& body,
-                                      std::chrono::milliseconds patience);
+  net::Task<Result<std::string>> post(const EtcdQuestion& question, std::chrono::milliseconds patience);
   net::Task<Result<void>> log_in();
   bool has_way_in() const { return lets_all_in_ || !member_.token.empty(); }
 

@@ -14,18 +14,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr auto kKeptHistory = 1h;
 constexpr auto kPresence = 30s;
 constexpr auto kRenewal = 10s;
 
 }  // namespace
 
-net::Task<Result<EtcdHeartbeat::Instant>> EtcdHeartbeat::renew() {
+void Compaction::is_at(std::uint64_t revision, Instant now) {
+  // Less than before: it was wiped, or is another one.
+  if (!noted_ || revision < newest_) noted_ = {now, revision};
+  newest_ = revision;
+}
+
+std::optional<std::uint64_t> Compaction::due(Instant now) {
+  if (!noted_ || now < noted_->when + kKeptHistory) return std::nullopt;
+  return std::exchange(noted_, Heard{now, newest_})->revision;
+}
+
+net::Task<Result<EtcdHeartbeat::Instant>> EtcdHeartbeat::renew(bool anew) {
   const Instant now = std::chrono::steady_clock::now();
+  if (anew) is_shown_ = false;
   if (!lease_.empty()) {
-    std::string path = "/v3/lease/keepalive";
-    std::string body = lease_renewal_json(lease_);
-    BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
-    const auto renewed = read_renewed_lease(answer);
+    EtcdQuestion question = question_to_renew(lease_);
+    BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(question)));
+    const auto renewed = read_lease(answer);
     if (renewed) store_->is_at(renewed->revision);
     if (renewed) compaction_.is_at(renewed->revision, now);
     if (!renewed || renewed->ttl_s <= 0) {
@@ -36,10 +48,9 @@ net::Task<Result<EtcdHeartbeat::Instant>> EtcdHeartbeat::renew() {
   // Kept also if the rest fails: a store that is too slow would otherwise get one more lease with
   // each try.
   if (lease_.empty()) {
-    std::string path = "/v3/lease/grant";
-    std::string body = lease_grant_json(std::chrono::seconds(kPresence).count());
-    BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
-    BERTH_CO_LET(const auto granted, read_granted_lease(answer));
+    EtcdQuestion question = question_for_lease(std::chrono::seconds(kPresence).count());
+    BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(question)));
+    BERTH_CO_LET(const auto granted, read_lease(answer));
     lease_ = granted.id;
   }
   if (is_shown_) {
@@ -57,9 +68,8 @@ net::Task<Result<EtcdHeartbeat::Instant>> EtcdHeartbeat::renew() {
 net::Task<Result<void>> EtcdHeartbeat::let_forget(Instant now) {
   const auto revision = compaction_.due(now);
   if (!revision) co_return Result<void>();
-  std::string path = "/v3/kv/compaction";
-  std::string body = etcd_compaction_json(*revision);
-  BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(path), std::move(body)));
+  EtcdQuestion question = question_to_forget(*revision);
+  BERTH_CO_LET(const auto answer, co_await store_->ask(std::move(question)));
   // Each agent says so, and the first one is obeyed.
   const std::string fault = forgetting_fault(answer);
   if (!fault.empty() && fault != forgetting_fault_)

@@ -1,107 +1,191 @@
 #include "berth/lab_queue/etcd_messages.h"
 
 #include <algorithm>
+#include <charconv>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include "berth/base/base64.h"
 #include "berth/base/printable.h"
-#include "berth/lab_queue/etcd_json.h"
 #include "berth/view/json_reader.h"
 
 namespace berth::lab_queue {
 namespace {
 
+using view::Json;
+
 constexpr std::size_t kLongestStoreToken = 4096;
+/// Values may be anything: what is nested deeper than this is not parsed.
+constexpr std::size_t kDeepestOfStore = 16;
+
+EtcdQuestion question(std::string_view what, const Json& body) {
+  return {fmt::format("/v3/{}", what), body.dump(-1, ' ', false, Json::error_handler_t::replace)};
+}
+
+Json range_of_key(std::string_view key) {
+  return {{"key", in_base64(key)}};
+}
+
+Json range_of_prefix(std::string_view prefix) {
+  std::string end(prefix);
+  end.back() = static_cast<char>(end.back() + 1);
+  return {{"key", in_base64(prefix)}, {"range_end", in_base64(end)}};
+}
+
+/// "" where there is none.
+std::string text_at(const Json& object, std::string_view key) {
+  const auto found = object.find(key);
+  return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
+/// 0 where there is none.
+std::uint64_t number_at(const Json& object, std::string_view key) {
+  const std::string text = text_at(object, key);
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// Null: it is no object, or is nested deeply.
+Json object_in(std::string_view text) {
+  if (view::shape_of(text).levels > kDeepestOfStore) return nullptr;
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_object() ? json : Json(nullptr);
+}
+
+std::unexpected<Error> is_not_etcd() {
+  return fail(ErrorCode::failure, "what it answers is not etcd's");
+}
+
+/// "": it tells no error. Up to 3.5 the gateway of etcd says it in `error`; from 3.6 on in
+/// `message`, beside its `code`. In a stream all versions say it in the `message` of an object
+/// `error`.
+std::string error_in(const Json& answer) {
+  const auto error = answer.find("error");
+  if (error != answer.end())
+    return error->is_object() ? text_at(*error, "message") : text_at(answer, "error");
+  return answer.contains("code") ? text_at(answer, "message") : "";
+}
+
+Result<Json> etcd_answer(std::string_view json) {
+  Json parsed = object_in(json);
+  if (parsed.is_null()) return is_not_etcd();
+  if (const std::string error = error_in(parsed); !error.empty())
+    return fail(ErrorCode::failure, fmt::format("etcd says: {}", printable(error)));
+  return parsed;
+}
+
+/// The error that the answer tells. "": it tells none.
+std::string error_told(std::string_view json) {
+  const auto answer = etcd_answer(json);
+  return answer ? "" : answer.error().message;
+}
 
 // Without the right to read, etcd's answer is empty.
-Result<void> has_header(const view::Json& answer) {
+Result<std::uint64_t> revision_of(const Json& answer) {
   const auto header = answer.find("header");
-  if (header != answer.end() && header->is_object()) return {};
+  if (header != answer.end() && header->is_object()) return number_at(*header, "revision");
   return fail(ErrorCode::failure, "its answer has no header; does the user of --store have its role?");
 }
 
-Result<StoredValue> stored_value_of(const view::Json& pair) {
-  if (!pair.is_object()) return is_not_etcd();
+Result<StoredValue> stored_value_of(const Json& pair) {
   auto key = out_of_base64(text_at(pair, "key"));
   auto value = out_of_base64(text_at(pair, "value"));
-  if (!key || !value) return is_not_etcd();
-  return StoredValue{*std::move(key), *std::move(value), number_at(pair, "create_revision"),
+  if (!pair.is_object() || !key || !value) return is_not_etcd();
+  LabValue read = read_stored_text(*key, *std::move(value));
+  return StoredValue{*std::move(key), std::move(read), number_at(pair, "create_revision"),
                      number_at(pair, "mod_revision")};
 }
 
-Result<std::vector<StoredValue>> values_of(const view::Json& range) {
-  std::vector<StoredValue> values;
-  const auto list = range.find("kvs");
-  if (list == range.end()) return values;
-  if (!list->is_array()) return is_not_etcd();
-  for (const view::Json& each : *list) {
-    BERTH_LET(auto value, stored_value_of(each));
-    if (value.created == 0) return is_not_etcd();
-    values.push_back(std::move(value));
-  }
-  return values;
-}
-
-std::uint64_t revision_of(const view::Json& answer) {
-  return number_at(answer.at("header"), "revision");
-}
-
-Result<EtcdNews::Change> change_of(const view::Json& event) {
-  const auto pair = event.is_object() ? event.find("kv") : event.end();
-  if (!event.is_object() || pair == event.end()) return is_not_etcd();
+Result<ToldChange> change_of(const Json& event) {
+  const auto pair = event.find("kv");
+  if (pair == event.end()) return is_not_etcd();
   BERTH_LET(auto value, stored_value_of(*pair));
   const bool removed = text_at(event, "type") == "DELETE";
   if (value.changed == 0 || (value.created == 0 && !removed)) return is_not_etcd();
-  return EtcdNews::Change{std::move(value), removed};
+  return ToldChange{std::move(value), removed};
 }
 
-Result<EtcdLease> lease_in(const view::Json& object) {
-  EtcdLease lease{text_at(object, "ID"), static_cast<std::int64_t>(number_at(object, "TTL")), 0};
-  if (lease.id.empty() || lease.id == "0") return fail(ErrorCode::failure, "it answers with no lease");
-  return lease;
+std::string ticket_text(const LabTicket& ticket) {
+  Json json{{"home", ticket.home}, {"uid", ticket.uid}, {"lane", ticket.lane}, {"gpus", ticket.gpus}};
+  if (ticket.fair_number) json["turn"] = *ticket.fair_number;
+  if (ticket.most) json["most"] = *ticket.most;
+  json["asked_at"] = ticket.origin;
+  json["hosts"] = ticket.hosts;
+  json["joined"] = ticket.joined;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::optional<std::vector<std::string>> names_at(const view::Json& object, std::string_view key) {
-  const auto list = object.find(key);
-  if (list == object.end() || !list->is_array() || list->size() > kMostHostsOfRequest) return std::nullopt;
-  std::vector<std::string> names;
-  for (const view::Json& each : *list) {
-    if (!each.is_string()) return std::nullopt;
-    names.push_back(each.get<std::string>());
-  }
-  return names;
+/// nullopt: it is no ticket.
+std::optional<LabTicket> read_ticket(std::string_view text) {
+  const Json json = object_in(text);
+  std::string fault;
+  const view::JsonReader reader(json, fault, "ticket");
+  for (const char* list : {"hosts", "joined"}) reader.needs(list);
+  LabTicket ticket{.id = {},
+                   .home = reader.reading_text("home").value_or(""),
+                   .uid = reader.needed<std::uint32_t>("uid"),
+                   .lane = reader.needed<unsigned>("lane"),
+                   .gpus = reader.reading<unsigned>("gpus").value_or(1),
+                   .fair_number = reader.reading<std::int64_t>("turn"),
+                   .most = reader.reading<unsigned>("most"),
+                   .origin = reader.reading_text("asked_at").value_or(""),
+                   .hosts = reader.texts("hosts"),
+                   .joined = reader.texts("joined")};
+  if (reader.has_fault() || std::max(ticket.hosts.size(), ticket.joined.size()) > kMostHostsOfRequest)
+    return std::nullopt;
+  return ticket;
+}
+
+std::string start_text(const LabStart& start) {
+  Json json{{"host", start.host}, {"pid", start.pid}, {"uid", start.uid}, {"gpus", start.gpus}};
+  if (start.fair_number) json["turn"] = *start.fair_number;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Without a host: it is none.
+LabStart read_start(std::string_view text) {
+  const Json json = object_in(text);
+  std::string fault;
+  const view::JsonReader reader(json, fault, "start");
+  return {.host = reader.reading_text("host").value_or(""),
+          .pid = reader.reading<std::uint32_t>("pid").value_or(0),
+          .uid = reader.reading<std::uint32_t>("uid").value_or(0),
+          .gpus = reader.reading<unsigned>("gpus").value_or(0),
+          .fair_number = reader.reading<std::int64_t>("turn")};
 }
 
 }  // namespace
 
-std::string one_key_json(std::string_view key) {
-  return on_one_line(request_of_range(key));
+EtcdQuestion question_for_key(std::string_view key) {
+  return question("kv/range", range_of_key(key));
 }
 
-std::string page_json(std::string_view prefix, std::string_view from, std::size_t most,
-                      std::uint64_t revision) {
-  view::Json range = request_of_prefix(prefix);
+EtcdQuestion question_for_page(std::string_view prefix, std::string_view from, std::size_t most,
+                               std::uint64_t revision) {
+  Json range = range_of_prefix(prefix);
   range["key"] = in_base64(from);
   range["limit"] = std::to_string(most);
   if (revision != 0) range["revision"] = std::to_string(revision);
-  return on_one_line(range);
+  return question("kv/range", range);
 }
 
-std::string changed_since_json(std::string_view prefix, std::uint64_t revision) {
-  view::Json range = request_of_prefix(prefix);
+EtcdQuestion question_what_changed(std::string_view prefix, std::uint64_t revision) {
+  Json range = range_of_prefix(prefix);
   range["min_mod_revision"] = std::to_string(revision + 1);
   range["keys_only"] = true;
-  return on_one_line(range);
+  return question("kv/range", range);
 }
 
-std::string changes_with_prefix_json(std::string_view prefix, std::uint64_t revision) {
-  view::Json wanted = request_of_prefix(prefix);
+EtcdQuestion question_to_watch(std::string_view prefix, std::uint64_t revision) {
+  Json wanted = range_of_prefix(prefix);
   wanted["start_revision"] = std::to_string(revision);
-  return on_one_line({{"create_request", wanted}});
+  return question("watch", {{"create_request", wanted}});
 }
 
-std::string etcd_change_json(const LabChange& change) {
-  view::Json compare = view::Json::array();
+EtcdQuestion question_to_change(const LabChange& change) {
+  Json compare = Json::array();
   for (const LabCondition& each : change.conditions) {
     const bool of_making = each.of == LabCondition::Of::created;
     compare.push_back({{"key", in_base64(each.key)},
@@ -109,30 +193,46 @@ std::string etcd_change_json(const LabChange& change) {
                        {"result", "EQUAL"},
                        {of_making ? "create_revision" : "mod_revision", std::to_string(each.revision)}});
   }
-  view::Json success = view::Json::array();
+  Json success = Json::array();
   for (const LabChange::Put& each : change.puts) {
-    view::Json put{{"key", in_base64(each.key)}, {"value", in_base64(stored_text(each))}};
+    Json put{{"key", in_base64(each.key)}, {"value", in_base64(stored_text(each.value))}};
     if (!each.lease.empty()) put["lease"] = each.lease;
     success.push_back({{"request_put", put}});
   }
   for (const std::string& key : change.removed)
-    success.push_back({{"request_delete_range", request_of_range(key)}});
-  return on_one_line({{"compare", compare}, {"success", success}});
+    success.push_back({{"request_delete_range", range_of_key(key)}});
+  return question("kv/txn", {{"compare", compare}, {"success", success}});
 }
 
-std::string lease_grant_json(std::int64_t ttl_s) {
-  return on_one_line({{"TTL", std::to_string(ttl_s)}});
+EtcdQuestion question_to_forget(std::uint64_t revision) {
+  return question("kv/compaction", {{"revision", std::to_string(revision)}});
 }
 
-std::string lease_renewal_json(std::string_view lease) {
-  return on_one_line({{"ID", lease}});
+EtcdQuestion question_for_lease(std::int64_t ttl_s) {
+  return question("lease/grant", {{"TTL", std::to_string(ttl_s)}});
+}
+
+EtcdQuestion question_to_renew(std::string_view lease) {
+  return question("lease/keepalive", {{"ID", lease}});
+}
+
+EtcdQuestion question_for_token(std::string_view user, std::string_view password) {
+  return question("auth/authenticate", {{"name", user}, {"password", password}});
 }
 
 Result<StoredRange> read_stored(std::string_view json) {
   BERTH_LET(const auto answer, etcd_answer(json));
-  BERTH_DO(has_header(answer));
-  BERTH_LET(auto values, values_of(answer));
-  return StoredRange{std::move(values), revision_of(answer), number_at(answer, "count")};
+  StoredRange range{.count = number_at(answer, "count")};
+  BERTH_LET(range.revision, revision_of(answer));
+  const auto list = answer.find("kvs");
+  if (list == answer.end()) return range;
+  if (!list->is_array()) return is_not_etcd();
+  for (const Json& each : *list) {
+    BERTH_LET(auto value, stored_value_of(each));
+    if (value.created == 0) return is_not_etcd();
+    range.values.push_back(std::move(value));
+  }
+  return range;
 }
 
 Result<EtcdNews> read_etcd_news(std::string_view json) {
@@ -145,7 +245,7 @@ Result<EtcdNews> read_etcd_news(std::string_view json) {
   const auto events = result->find("events");
   if (events == result->end()) return news;
   if (!events->is_array()) return is_not_etcd();
-  for (const view::Json& event : *events) {
+  for (const Json& event : *events) {
     BERTH_LET(auto change, change_of(event));
     news.changes.push_back(std::move(change));
   }
@@ -154,44 +254,27 @@ Result<EtcdNews> read_etcd_news(std::string_view json) {
 
 Result<ChangeAnswer> read_change_answer(std::string_view json) {
   BERTH_LET(const auto answer, etcd_answer(json));
-  BERTH_DO(has_header(answer));
   ChangeAnswer change;
+  BERTH_LET(change.revision, revision_of(answer));
   const auto made = answer.find("succeeded");
-  change.made = made != answer.end() && made->is_boolean() && made->get<bool>();
-  change.revision = revision_of(answer);
+  change.made = made != answer.end() && *made == true;
   return change;
 }
 
-Result<EtcdLease> read_granted_lease(std::string_view json) {
+Result<EtcdLease> read_lease(std::string_view json) {
   BERTH_LET(const auto answer, etcd_answer(json));
-  return lease_in(answer);
-}
-
-Result<EtcdLease> read_renewed_lease(std::string_view json) {
-  BERTH_LET(const auto answer, etcd_answer(json));
+  // A renewal is answered in a stream.
   const auto result = answer.find("result");
-  if (result == answer.end() || !result->is_object()) return is_not_etcd();
-  BERTH_LET(auto lease, lease_in(*result));
-  if (has_header(*result)) lease.revision = revision_of(*result);
+  const Json& told = result == answer.end() ? answer : *result;
+  EtcdLease lease{text_at(told, "ID"), static_cast<std::int64_t>(number_at(told, "TTL")),
+                  revision_of(told).value_or(0)};
+  if (lease.id.empty() || lease.id == "0") return fail(ErrorCode::failure, "it answers with no lease");
   return lease;
 }
 
 Result<std::string> read_etcd_version(std::string_view json) {
   BERTH_LET(const auto answer, etcd_answer(json));
   return printable(text_at(answer, "etcdserver"));
-}
-
-std::string etcd_compaction_json(std::uint64_t revision) {
-  return on_one_line({{"revision", std::to_string(revision)}});
-}
-
-std::string forgetting_fault(std::string_view json) {
-  const std::string fault = error_told(json);
-  return fault.contains("has been compacted") ? "" : fault;
-}
-
-std::string etcd_login_json(std::string_view user, std::string_view password) {
-  return on_one_line({{"name", user}, {"password", password}});
 }
 
 Result<std::string> read_etcd_login(std::string_view json) {
@@ -202,6 +285,11 @@ Result<std::string> read_etcd_login(std::string_view json) {
                        std::ranges::all_of(token, [](char each) { return each > ' ' && each < '\x7f'; });
   if (!is_word) return fail(ErrorCode::failure, "it answers with no token");
   return token;
+}
+
+std::string forgetting_fault(std::string_view json) {
+  const std::string fault = error_told(json);
+  return fault.contains("has been compacted") ? "" : fault;
 }
 
 bool refuses_token(std::string_view json) {
@@ -217,87 +305,17 @@ bool asks_nobody_for_password(std::string_view json) {
   return error_told(json).contains("authentication is not enabled");
 }
 
-namespace {
-
-/// Absent where there is none.
-void put_fair_number(view::Json& json, const std::optional<std::int64_t>& fair_number) {
-  if (fair_number) json["turn"] = *fair_number;
+std::string stored_text(const LabValue& value) {
+  if (const auto* ticket = std::get_if<LabTicket>(&value)) return ticket_text(*ticket);
+  if (const auto* start = std::get_if<LabStart>(&value)) return start_text(*start);
+  return std::get<std::string>(value);
 }
 
-std::optional<std::int64_t> fair_number_at(const view::Json& json) {
-  const auto fair_number = json.find("turn");
-  if (fair_number == json.end() || !fair_number->is_number_integer()) return std::nullopt;
-  return fair_number->get<std::int64_t>();
-}
-
-/// nullopt: there is none, or it is no such number.
-template <class T>
-std::optional<T> count_at(const view::Json& json, std::string_view key) {
-  const auto number = json.find(key);
-  if (number == json.end() || !number->is_number_unsigned()) return std::nullopt;
-  return number->get<T>();
-}
-
-/// An object that is not nested deeply. Null: it is none.
-view::Json object_in(std::string_view text) {
-  if (view::shape_of(text).levels > kDeepestOfStore) return nullptr;
-  view::Json json = view::Json::parse(text, nullptr, false);
-  return json.is_object() ? json : view::Json(nullptr);
-}
-
-}  // namespace
-
-std::string lab_ticket_json(const LabTicket& ticket) {
-  view::Json json{{"home", ticket.home}, {"uid", ticket.uid}, {"lane", ticket.lane}, {"gpus", ticket.gpus}};
-  put_fair_number(json, ticket.fair_number);
-  if (ticket.most) json["most"] = *ticket.most;
-  json["asked_at"] = ticket.origin;
-  json["hosts"] = ticket.hosts;
-  json["joined"] = ticket.joined;
-  return on_one_line(json);
-}
-
-std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue& stored) {
-  const view::Json json = object_in(stored.value);
-  if (json.is_null()) return std::nullopt;
-  auto hosts = names_at(json, "hosts");
-  auto joined = names_at(json, "joined");
-  const auto uid = count_at<std::uint32_t>(json, "uid");
-  const auto lane = count_at<unsigned>(json, "lane");
-  if (!uid || !lane || !hosts || !joined) return std::nullopt;
-  return LabTicket{.id = std::string(id),
-                   .order = stored.created,
-                   .home = text_at(json, "home"),
-                   .uid = *uid,
-                   .lane = *lane,
-                   .gpus = count_at<unsigned>(json, "gpus").value_or(1),
-                   .fair_number = fair_number_at(json),
-                   .most = count_at<unsigned>(json, "most"),
-                   .origin = text_at(json, "asked_at"),
-                   .hosts = *std::move(hosts),
-                   .joined = *std::move(joined)};
-}
-
-std::string lab_start_json(const LabStart& start) {
-  view::Json json{{"host", start.host}, {"pid", start.pid}, {"uid", start.uid}, {"gpus", start.gpus}};
-  put_fair_number(json, start.fair_number);
-  return on_one_line(json);
-}
-
-std::string stored_text(const LabChange::Put& put) {
-  if (const auto* ticket = std::get_if<LabTicket>(&put.value)) return lab_ticket_json(*ticket);
-  if (const auto* start = std::get_if<LabStart>(&put.value)) return lab_start_json(*start);
-  return std::get<std::string>(put.value);
-}
-
-LabStart read_lab_start(std::string_view text) {
-  const view::Json json = object_in(text);
-  if (json.is_null()) return {};
-  return {.host = text_at(json, "host"),
-          .pid = static_cast<std::int64_t>(count_at<std::uint32_t>(json, "pid").value_or(0)),
-          .uid = count_at<std::uint32_t>(json, "uid").value_or(0),
-          .gpus = count_at<unsigned>(json, "gpus").value_or(0),
-          .fair_number = fair_number_at(json)};
+LabValue read_stored_text(std::string_view key, std::string text) {
+  if (key.starts_with(kLabStarts)) return read_start(text);
+  if (key.starts_with(kLabTickets))
+    if (auto ticket = read_ticket(text)) return *std::move(ticket);
+  return text;
 }
 
 }  // namespace berth::lab_queue

@@ -37,33 +37,30 @@ void EtcdReading::start() {
   net::keep_going(loop_, shared_from_this(), watch);
 }
 
-net::Task<Result<std::string>> EtcdReading::ask(std::string path, std::string body,
-                                                std::chrono::milliseconds patience) {
-  auto answer = co_await client_.ask(path, body, patience);
+net::Task<Result<std::string>> EtcdReading::ask(EtcdQuestion question, std::chrono::milliseconds patience) {
+  auto answer = co_await client_.ask(question, patience);
   if (!answer) doubt(Doubt::reached_late);
   co_return answer;
 }
 
 net::Task<Result<ChangeAnswer>> EtcdReading::change(LabChange wanted) {
-  std::string path = "/v3/kv/txn";
-  std::string body = etcd_change_json(wanted);
-  BERTH_CO_LET(const auto answer, co_await ask(std::move(path), std::move(body)));
+  EtcdQuestion question = question_to_change(wanted);
+  BERTH_CO_LET(const auto answer, co_await ask(std::move(question)));
   auto read = read_change_answer(answer);
   if (read && !read->made) doubt(Doubt::torn);
-  if (read && read->made) mirror_.made_here(wanted, read->revision);
+  if (read && read->made) copy_.made_here(wanted, read->revision);
   co_return read;
 }
 
-net::Task<Result<StoredRange>> EtcdReading::read(std::string body, std::chrono::milliseconds patience) {
-  std::string path = "/v3/kv/range";
-  BERTH_CO_LET(const auto answer, co_await ask(std::move(path), std::move(body), patience));
+net::Task<Result<StoredRange>> EtcdReading::read(EtcdQuestion question, std::chrono::milliseconds patience) {
+  BERTH_CO_LET(const auto answer, co_await ask(std::move(question), patience));
   co_return read_stored(answer);
 }
 
 net::Task<Result<EtcdReading::Found>> EtcdReading::find_store() {
-  const std::string body = one_key_json(kMarkOfStore);
-  BERTH_CO_LET(const auto found, co_await read(body));
-  if (!found.values.empty()) co_return Found{found.values.front().value, found.revision};
+  const EtcdQuestion question = question_for_key(kMarkOfStore);
+  BERTH_CO_LET(const auto found, co_await read(question));
+  if (!found.values.empty()) co_return Found{stored_text(found.values.front().value), found.revision};
   BERTH_CO_LET(auto mark, sys::random_word());
   LabChange first;
   first.conditions = {{std::string(kMarkOfStore), 0}};
@@ -76,16 +73,15 @@ net::Task<Result<EtcdReading::Found>> EtcdReading::find_store() {
 void EtcdReading::is_at(std::uint64_t revision) {
   // If a change is new in the store, the watch may still report it. If it was new at the last look
   // already, the watch has missed it.
-  if (expected_ > mirror_.revision()) doubt(Doubt::missed_change);
+  if (expected_ > copy_.revision()) doubt(Doubt::missed_change);
   expected_ = revision;
 }
 
 net::Task<Result<bool>> EtcdReading::be_current(bool ask) {
   if (!pages_.values.empty()) co_return co_await read_page();
-  if (!ask && doubt_ == Doubt::none && mirror_.is_whole()) co_return true;
+  if (!ask && doubt_ == Doubt::none && copy_.is_whole()) co_return true;
   BERTH_CO_LET(const auto found, co_await find_store());
-  const bool is_known =
-      mirror_.is_whole() && found.mark == mirror_.mark() && found.revision >= mirror_.revision();
+  const bool is_known = copy_.is_whole() && found.mark == copy_.mark() && found.revision >= copy_.revision();
   if (!is_known || doubt_ == Doubt::torn) co_return co_await read_page();
   if (std::exchange(doubt_, Doubt::none) == Doubt::missed_change) co_return co_await look_for_missed();
   co_return true;
@@ -94,10 +90,10 @@ net::Task<Result<bool>> EtcdReading::be_current(bool ask) {
 /// The store has changed, and the watch has not reported it. Perhaps only a key of another program
 /// has changed.
 net::Task<Result<bool>> EtcdReading::look_for_missed() {
-  const std::string body = changed_since_json(kAllOfLab, mirror_.revision());
-  BERTH_CO_LET(const auto found, co_await read(body));
-  if (!mirror_.agrees(found)) co_return co_await read_page();
-  mirror_.is_current_at(found.revision);
+  const EtcdQuestion question = question_what_changed(kAllOfLab, copy_.revision());
+  BERTH_CO_LET(const auto found, co_await read(question));
+  if (!copy_.agrees(found)) co_return co_await read_page();
+  copy_.is_current_at(found.revision);
   co_return true;
 }
 
@@ -106,9 +102,10 @@ net::Task<Result<bool>> EtcdReading::look_for_missed() {
 net::Task<Result<bool>> EtcdReading::read_page() {
   const bool is_first = pages_.values.empty();
   const std::string from = is_first ? std::string(kAllOfLab) : pages_.values.back().key + '\0';
-  const std::string body = page_json(kAllOfLab, from, kKeysOfPage, is_first ? 0 : pages_.revision);
+  const EtcdQuestion question =
+      question_for_page(kAllOfLab, from, kKeysOfPage, is_first ? 0 : pages_.revision);
   const auto asked = std::chrono::steady_clock::now();
-  auto page = co_await read(body, kPagePatience);
+  auto page = co_await read(question, kPagePatience);
   const auto took = std::chrono::steady_clock::now() - asked;
   if (!page) {
     pages_ = {};
@@ -123,7 +120,7 @@ net::Task<Result<bool>> EtcdReading::read_page() {
     co_await pause.async_wait(net::kAwait);
     co_return false;
   }
-  mirror_.read(std::exchange(pages_, {}));
+  copy_.read(std::exchange(pages_, {}));
   doubt_ = Doubt::none;
   expected_ = 0;
   begin_watch_anew();
@@ -131,8 +128,8 @@ net::Task<Result<bool>> EtcdReading::read_page() {
 }
 
 void EtcdReading::forget() {
-  if (!mirror_.is_whole()) return;
-  mirror_.forget();
+  if (!copy_.is_whole()) return;
+  copy_.forget();
   begin_watch_anew();
 }
 
@@ -150,17 +147,17 @@ void EtcdReading::begin_watch_anew() {
 
 net::Task<> EtcdReading::watch(std::shared_ptr<EtcdReading> self) {
   while (true) {
-    if (!self->mirror_.is_whole()) {
+    if (!self->copy_.is_whole()) {
       self->need_.expires_after(kLongAsleep);
       co_await self->need_.async_wait(net::kAwait);
       continue;
     }
     self->watched_ = std::make_unique<net::Client>(self->loop_, self->sharing_, self->member());
-    const std::string path = "/v3/watch";
-    const std::string body = changes_with_prefix_json(kAllOfLab, self->mirror_.revision() + 1);
+    const EtcdQuestion question = question_to_watch(kAllOfLab, self->copy_.revision() + 1);
     std::function<void(std::string_view)> heard = [&self](std::string_view text) { self->hear(text); };
     self->input_.clear();
-    const Error end = co_await self->watched_->follow(path, body, kWatchPatience, std::move(heard));
+    const Error end =
+        co_await self->watched_->follow(question.path, question.body, kWatchPatience, std::move(heard));
     self->watched_.reset();
     if (std::exchange(self->is_watch_to_begin_anew_, false)) continue;
     self->doubt(Doubt::reached_late);
@@ -177,13 +174,13 @@ void EtcdReading::hear(std::string_view text) {
   bool is_news = false;
   std::size_t done = 0;
   for (std::size_t end = input_.find('\n', known); end != std::string::npos; end = input_.find('\n', done)) {
-    const auto news = read_etcd_news(std::string_view(input_).substr(done, end - done));
+    auto news = read_etcd_news(std::string_view(input_).substr(done, end - done));
     done = end + 1;
     // Without its right to read, as after an end of etcd, it says so and ends.
     if (!news) return watched_->hang_up();
     if (news->has_ended) doubt(Doubt::torn);
-    mirror_.hear(*news);
     is_news = is_news || !news->changes.empty();
+    copy_.hear(std::move(news->changes));
   }
   input_.erase(0, done);
   const bool is_torn = doubt_ == Doubt::torn;

@@ -10,8 +10,6 @@
 #include "berth/base/error.h"
 #include "berth/lab_queue/etcd_access.h"
 #include "berth/lab_queue/etcd_client.h"
-#include "berth/lab_queue/etcd_messages.h"
-#include "berth/lab_queue/lab_mirror.h"
 #include "berth/net/client.h"
 
 namespace berth::lab_queue {
@@ -31,13 +29,11 @@ class EtcdReading : public std::enable_shared_from_this<EtcdReading> {
   /// False: it has read a part, and must be called again. Not for two callers at a time, as all
   /// functions that ask. Error: `failure`; the store has not answered.
   net::Task<Result<bool>> be_current(bool ask);
-  /// Nothing of what lies there is known, and nobody has begun to read it.
-  bool is_unread() const { return !mirror_.is_whole() && pages_.values.empty(); }
-  const LabMirror& now() const { return mirror_; }
+  const LabCopy& now() const { return copy_; }
   /// A change that was made is in now() at once. If a change could not be made, its conditions no
   /// longer hold: then all keys are read again.
   net::Task<Result<ChangeAnswer>> change(LabChange wanted);
-  net::Task<Result<std::string>> ask(std::string path, std::string body,
+  net::Task<Result<std::string>> ask(EtcdQuestion question,
                                      std::chrono::milliseconds patience = kEtcdPatience);
   /// Tells the newest revision of the store, which a silent watch may not know.
   void is_at(std::uint64_t revision);
@@ -49,7 +45,7 @@ class EtcdReading : public std::enable_shared_from_this<EtcdReading> {
   const http::Peer& member() const { return client_.member(); }
 
  private:
-  /// Of what the mirror has. Each is worse than the one before.
+  /// Of what the copy has. Each is worse than the one before.
   enum class Doubt {
     none,
     reached_late,   ///< the store, or its watch, was not reached for a moment
@@ -66,7 +62,8 @@ class EtcdReading : public std::enable_shared_from_this<EtcdReading> {
   static net::Task<> watch(std::shared_ptr<EtcdReading> self);
   void hear(std::string_view text);
   void begin_watch_anew();
-  net::Task<Result<StoredRange>> read(std::string body, std::chrono::milliseconds patience = kEtcdPatience);
+  net::Task<Result<StoredRange>> read(EtcdQuestion question,
+                                      std::chrono::milliseconds patience = kEtcdPatience);
   net::Task<Result<Found>> find_store();
   net::Task<Result<bool>> read_page();
   net::Task<Result<bool>> look_for_missed();
@@ -75,7 +72,7 @@ class EtcdReading : public std::enable_shared_from_this<EtcdReading> {
   std::function<void()> rung_;
   std::shared_ptr<net::ClientSharing> sharing_;
   EtcdClient client_;
-  LabMirror mirror_;
+  LabCopy copy_;
   Doubt doubt_ = Doubt::none;
   StoredRange pages_;           ///< the pages that were read so far
   std::uint64_t expected_ = 0;  ///< the newest revision of the store that was told last

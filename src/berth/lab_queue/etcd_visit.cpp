@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "berth/lab_queue/etcd_client.h"
-#include "berth/lab_queue/lab_mirror.h"
 #include "berth/net/keep_going.h"
 
 namespace berth::lab_queue {
@@ -38,17 +37,17 @@ Version version_of(std::string_view text) {
 }
 
 /// Whether it would be made is asked before etcd looks at the condition, which cannot hold.
-std::string impossible_write(std::string_view key) {
+EtcdQuestion impossible_write(std::string_view key) {
   LabChange change;
   change.conditions = {{std::string(key), ~std::uint64_t{0} >> 2U}};
   change.puts.push_back({std::string(key), ""});
-  return etcd_change_json(change);
+  return question_to_change(change);
 }
 
-/// "": it is an answer of etcd to a question for a key, without an error.
-std::string reading_fault(const Result<std::string>& answer) {
+/// "": it is an answer of etcd to a question for a key, or to a change, without an error.
+std::string fault_in(const Result<std::string>& answer) {
   if (!answer) return answer.error().message;
-  const auto read = read_stored(*answer);
+  const auto read = read_change_answer(*answer);
   return read ? "" : read.error().message;
 }
 
@@ -102,15 +101,13 @@ class Look {
     const std::string nothing;
     BERTH_CO_LET(const auto told, co_await plain.get(path, nothing, kEtcdPatience));
     BERTH_CO_LET(const auto version, read_etcd_version(told.body));
-    BERTH_CO_DO(co_await read_mark(access));
+    BERTH_CO_DO(co_await ask(access, reading_));
     co_return version;
   }
 
-  net::Task<Result<std::string>> read_mark(const EtcdAccess& access) {
+  net::Task<Result<std::string>> ask(const EtcdAccess& access, const EtcdQuestion& question) {
     EtcdClient client(loop_, sharing_, access);
-    const std::string path = "/v3/kv/range";
-    const std::string body = one_key_json(kMarkOfStore);
-    co_return co_await client.ask(path, body);
+    co_return co_await client.ask(question);
   }
 
   net::Task<void> ask_as_nobody(const EtcdAccess& where) {
@@ -118,9 +115,9 @@ class Look {
     nobody.user.clear();
     nobody.members.front().certificate.clear();
     nobody.members.front().key.clear();
-    const auto answer = co_await read_mark(nobody);
+    const auto answer = co_await ask(nobody, reading_);
     wants_user_ = answer && asks_for_user(*answer);
-    if (reading_fault(answer).empty())
+    if (fault_in(answer).empty())
       tell(Level::warn, "users", "etcd asks nobody who they are: whoever reaches it can change the queue",
            "make a user for the agents; docs/machines.md has the lines");
     else if (wants_user_ && access_.user.empty())
@@ -130,18 +127,12 @@ class Look {
 
   net::Task<void> try_rights(const EtcdAccess& where) {
     const std::string who = access_.user.empty() ? "the agents" : fmt::format("the user {}", access_.user);
-    const auto read = co_await read_mark(where);
-    std::string fault = reading_fault(read);
-    std::string what = "read";
+    const auto read = co_await ask(where, reading_);
+    std::string fault = fault_in(read);
+    const std::string what = fault.empty() ? "write" : "read";
     if (fault.empty()) {
-      EtcdClient client(loop_, sharing_, where);
-      const std::string path = "/v3/kv/txn";
-      const std::string body = impossible_write(kMarkOfStore);
-      const auto written = co_await client.ask(path, body);
-      const auto answer =
-          written ? read_change_answer(*written) : Result<ChangeAnswer>(std::unexpected(written.error()));
-      if (!answer) fault = answer.error().message;
-      what = "write";
+      const auto written = co_await ask(where, writing_);
+      fault = fault_in(written);
     }
     if (fault.empty())
       tell(Level::pass, "rights", fmt::format("{} may read and write the queue", who), "");
@@ -163,6 +154,8 @@ class Look {
   }
 
   const EtcdAccess& access_;
+  const EtcdQuestion reading_ = question_for_key(kMarkOfStore);
+  const EtcdQuestion writing_ = impossible_write(kMarkOfStore);
   asio::io_context loop_{1};
   std::shared_ptr<net::ClientSharing> sharing_ = net::client_sharing(loop_);
   std::vector<view::Finding> findings_{};

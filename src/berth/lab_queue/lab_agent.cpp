@@ -35,26 +35,26 @@ lab_agent::Moment moment_now() {
   return std::chrono::steady_clock::now().time_since_epoch();
 }
 
-}  // namespace
-
-class LabAgent::Body : public std::enable_shared_from_this<Body> {
+class Agent : public std::enable_shared_from_this<Agent> {
  public:
-  Body(asio::io_context& loop, std::function<void(const std::string&)> log)
-      : loop_(loop), log_(std::move(log)), bell_(loop) {}
-
-  void show_queue_to(std::function<void(std::vector<LabStanding>)> show) { show_ = std::move(show); }
-
-  Result<void> start(EtcdAccess access) {
-    access_ = std::move(access);
-    lab_agent::Settings settings{.name = access_.name,
+  Agent(asio::io_context& loop, EtcdAccess access, std::function<void(const std::string&)> log,
+        std::function<void(std::vector<LabStanding>)> show)
+      : loop_(loop),
+        log_(std::move(log)),
+        show_(std::move(show)),
+        access_(std::move(access)),
+        state_(lab_agent::begin({.name = access_.name,
                                  .machine = sys::host_name(),
                                  .order = access_.order,
                                  .limits = access_.limits,
-                                 .shows = show_ != nullptr};
-    state_ = lab_agent::begin(std::move(settings), moment_now());
+                                 .shows = show_ != nullptr},
+                                moment_now())),
+        bell_(loop) {}
+
+  Result<void> start() {
     const std::function<void(const lab_agent::What&)> tell =
         [self = weak_from_this()](const lab_agent::What& what) {
-          if (const auto body = self.lock()) body->happen(what);
+          if (const auto agent = self.lock()) agent->happen(what);
         };
     store_ = std::make_shared<EtcdReading>(loop_, access_, [tell] { tell(lab_agent::News{}); });
     heartbeat_ = std::make_unique<EtcdHeartbeat>(store_, access_.name, log_);
@@ -68,7 +68,7 @@ class LabAgent::Body : public std::enable_shared_from_this<Body> {
  private:
   using Question = std::variant<lab_agent::Appear, lab_agent::Change, lab_agent::Read>;
 
-  static net::Task<> rounds(std::shared_ptr<Body> self) {
+  static net::Task<> rounds(std::shared_ptr<Agent> self) {
     while (true) {
       if (self->question_) {
         Question question = *std::exchange(self->question_, std::nullopt);
@@ -85,8 +85,7 @@ class LabAgent::Body : public std::enable_shared_from_this<Body> {
 
   net::Task<Result<lab_agent::What>> ask(Question question) {
     if (const auto* appear = std::get_if<lab_agent::Appear>(&question)) {
-      if (appear->anew) heartbeat_->is_lost();
-      BERTH_CO_LET(const auto renewal, co_await heartbeat_->renew());
+      BERTH_CO_LET(const auto renewal, co_await heartbeat_->renew(appear->anew));
       co_return lab_agent::IsPresent{renewal.time_since_epoch()};
     }
     if (auto* wanted = std::get_if<lab_agent::Change>(&question)) {
@@ -99,7 +98,7 @@ class LabAgent::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// The user's name and groups, as long as the client is there.
-  static net::Task<> ask_limits(std::shared_ptr<Body> self, lab_agent::AskLimits whose) {
+  static net::Task<> ask_limits(std::shared_ptr<Agent> self, lab_agent::AskLimits whose) {
     net::Timer pause(self->loop_);
     std::chrono::milliseconds length = kBetweenLooks;
     while (self->connections_->has(whose.client)) {
@@ -116,11 +115,8 @@ class LabAgent::Body : public std::enable_shared_from_this<Body> {
   void happen(const lab_agent::What& what) {
     const std::string url = url_of(store_->member());
     const sys::DayMinute hour = access_.limits.hours.empty() ? sys::DayMinute{} : sys::machine_minute();
-    const lab_agent::Given given{.now = moment_now(),
-                                 .hour = {hour.day_of_week, hour.minute},
-                                 .store = store_->now(),
-                                 .is_unread = store_->is_unread(),
-                                 .url = url};
+    const lab_agent::Given given{
+        .now = moment_now(), .hour = {hour.day_of_week, hour.minute}, .store = store_->now(), .url = url};
     for (lab_agent::Action& action : lab_agent::next(state_, given, what))
       std::visit([this](auto& each) { perform(std::move(each)); }, action);
   }
@@ -130,20 +126,16 @@ class LabAgent::Body : public std::enable_shared_from_this<Body> {
   void perform(lab_agent::AskLimits what) {
     asio::co_spawn(loop_, ask_limits(shared_from_this(), what), asio::detached);
   }
-  void perform(lab_agent::Appear what) { is_to_ask(what); }
-  void perform(lab_agent::Change what) { is_to_ask(std::move(what)); }
-  void perform(lab_agent::Read what) { is_to_ask(what); }
   void perform(lab_agent::Forget) { store_->forget(); }
   void perform(lab_agent::AskAnother) { store_->use_next_member(); }
   void perform(const lab_agent::Log& what) { log_(what.line); }
   void perform(lab_agent::Show what) { show_(std::move(what.standing)); }
-  void perform(lab_agent::Rest what) {
-    rests_until_ = Instant(std::chrono::duration_cast<Instant::duration>(what.until));
+  void perform(Question what) {
+    question_ = std::move(what);
     bell_.cancel();
   }
-
-  void is_to_ask(Question question) {
-    question_ = std::move(question);
+  void perform(lab_agent::Rest what) {
+    rests_until_ = Instant(std::chrono::duration_cast<Instant::duration>(what.until));
     bell_.cancel();
   }
 
@@ -161,16 +153,12 @@ class LabAgent::Body : public std::enable_shared_from_this<Body> {
   net::Timer bell_;
 };
 
-LabAgent::LabAgent(asio::io_context& loop, std::function<void(const std::string&)> log)
-    : body_(std::make_shared<Body>(loop, std::move(log))) {}
-LabAgent::~LabAgent() = default;
+}  // namespace
 
-void LabAgent::show_queue_to(std::function<void(std::vector<LabStanding>)> show) {
-  body_->show_queue_to(std::move(show));
-}
-
-Result<void> LabAgent::start(EtcdAccess access) {
-  return body_->start(std::move(access));
+Result<void> start_lab_agent(asio::io_context& loop, EtcdAccess access,
+                             std::function<void(const std::string&)> log,
+                             std::function<void(std::vector<LabStanding>)> show) {
+  return std::make_shared<Agent>(loop, std::move(access), std::move(log), std::move(show))->start();
 }
 
 }  // namespace berth::lab_queue

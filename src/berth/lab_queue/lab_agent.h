@@ -2,7 +2,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,25 +12,13 @@
 namespace berth::lab_queue {
 
 /// Keeps the requests of this machine in the lab queue, which is in etcd, and tells each request
-/// which hosts it may join (docs/store-protocol.md). A request lasts as long as the connection on
-/// which it was made. All of it happens on the loop. If the store is down, no request loses its
-/// place.
-class LabAgent {
- public:
-  /// `log`: a line for the admin.
-  LabAgent(boost::asio::io_context& loop, std::function<void(const std::string&)> log);
-  ~LabAgent();
-
-  /// Tells the lab queue whenever it has changed, at most once a second: the first ones who stand
-  /// in the queue of a host. To be called once, before start().
-  void show_queue_to(std::function<void(std::vector<LabStanding>)> show);
-  /// Starts the agent of the store. Error: `failure` if its socket cannot be made. To be called
-  /// once, before the loop runs.
-  Result<void> start(EtcdAccess access);
-
- private:
-  class Body;
-  std::shared_ptr<Body> body_;
-};
+/// which hosts it may join (docs/store-protocol.md), for as long as the loop runs. A request lasts
+/// as long as the connection on which it was made. If the store is down, no request loses its
+/// place. `log`: a line for the admin. `show`, where it is there: gets the lab queue whenever it
+/// has changed, at most once a second: the first ones who stand in the queue of a host. Error:
+/// `failure` if the agent's socket cannot be made.
+Result<void> start_lab_agent(boost::asio::io_context& loop, EtcdAccess access,
+                             std::function<void(const std::string&)> log,
+                             std::function<void(std::vector<LabStanding>)> show = {});
 
 }  // namespace berth::lab_queue

@@ -71,7 +71,7 @@ void LabConnections::take_in(const Connection& connection) {
 
 net::Task<> LabConnections::attend(std::shared_ptr<LabConnections> self, Connection connection) {
   std::string input;
-  while (!connection->is_gone) {
+  while (self->has(connection->id)) {
     auto buffer = asio::dynamic_buffer(input, kLongestWords);
     const auto [error, size] = co_await asio::async_read_until(connection->socket, buffer, '\n', net::kAwait);
     if (error) break;
@@ -83,7 +83,8 @@ net::Task<> LabConnections::attend(std::shared_ptr<LabConnections> self, Connect
 
 LabConnections::Connection LabConnections::find(lab_agent::ClientId id) const {
   const auto found = connections_.find(id);
-  return found == connections_.end() || found->second->is_gone ? nullptr : found->second;
+  return found == connections_.end() || found->second->stage == Held::Stage::leaving ? nullptr
+                                                                                     : found->second;
 }
 
 void LabConnections::send(lab_agent::ClientId id, std::string_view words) {
@@ -91,7 +92,7 @@ void LabConnections::send(lab_agent::ClientId id, std::string_view words) {
   if (!connection) return;
   connection->to_send += fmt::format("{}\n", words);
   if (connection->to_send.size() > kLongestWords) return close(connection);
-  if (std::exchange(connection->is_sending, true)) return;
+  if (std::exchange(connection->stage, Held::Stage::sending) == Held::Stage::sending) return;
   asio::co_spawn(loop_, send_all(connection),
                  [self = shared_from_this(), connection](const std::exception_ptr& fault) {
                    self->has_sent(connection, fault != nullptr);
@@ -108,17 +109,18 @@ net::Task<> LabConnections::send_all(Connection connection) {
 }
 
 void LabConnections::has_sent(const Connection& connection, bool memory_ended) {
-  connection->is_sending = false;
   // A client that has missed words must not wait for them.
   if (memory_ended) close(connection);
-  if (connection->is_gone) drop(connection);
+  if (std::exchange(connection->stage, Held::Stage::idle) == Held::Stage::leaving) drop(connection);
 }
 
 void LabConnections::dismiss(lab_agent::ClientId id) {
   const Connection connection = find(id);
   if (!connection) return;
-  connection->is_gone = true;
-  if (!connection->is_sending) drop(connection);
+  if (connection->stage == Held::Stage::sending)
+    connection->stage = Held::Stage::leaving;
+  else
+    drop(connection);
   tell_(lab_agent::Ended{id});
 }
 

@@ -44,9 +44,12 @@ class LabConnections : public std::enable_shared_from_this<LabConnections> {
     asio::basic_stream_socket<net::Protocol, net::Executor> socket;
     lab_agent::ClientId id = 0;
     ucred who{};
-    bool is_gone = false;
     std::string to_send{};
-    bool is_sending = false;
+    enum class Stage {
+      idle,
+      sending,
+      leaving
+    } stage = Stage::idle;  ///< leaving: when what was sent has gone
   };
   using Connection = std::shared_ptr<Held>;
 

@@ -1,10 +1,21 @@
 #include "berth/lab_queue/model/agent_deeds.h"
 
 #include <algorithm>
+#include <variant>
 
 #include <fmt/format.h>
 
 namespace berth::lab_agent {
+namespace {
+
+/// nullopt: it is not known which apply, or none do.
+std::optional<UserLimits> limits_now(const AgentDeeds& deeds, const QueueEntry& place) {
+  const auto* of = std::get_if<LimitsOf>(&place.limits);
+  if (of == nullptr) return std::nullopt;
+  return limits_of(deeds.state.settings.limits, of->asker, deeds.given.hour);
+}
+
+}  // namespace
 
 Client* AgentDeeds::client(ClientId id) const {
   const auto found = state.clients.find(id);
@@ -46,6 +57,25 @@ void AgentDeeds::forget(ClientId id, bool with_place) {
   }
   state.clients.erase(id);
   state.again = true;
+}
+
+void AgentDeeds::limit(ClientId id) {
+  QueueEntry* place = entry_of(id);
+  if (place == nullptr || std::holds_alternative<Runs>(place->stage)) return;
+  const auto limits = limits_now(*this, *place);
+  if (!limits) return;
+  if (const auto why = never_in_lab(*limits, place->kept.gpus)) return dismiss(id, *why, true);
+  const auto& most = limits->now.lab_gpus;
+  place->kept.most = most ? std::optional(static_cast<unsigned>(most->most)) : std::nullopt;
+}
+
+std::optional<std::string> AgentDeeds::why_over(const QueueEntry& place, const GpusByUser& has,
+                                                std::uint64_t taken) const {
+  const auto limits = limits_now(*this, place);
+  if (!limits) return std::nullopt;
+  const auto found = has.in_all.find(place.kept.uid);
+  const std::uint64_t held = found == has.in_all.end() ? 0 : found->second;
+  return over_lab_limit(*limits, place.kept.gpus, held, taken - std::min(taken, held));
 }
 
 }  // namespace berth::lab_agent

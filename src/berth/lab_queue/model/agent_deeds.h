@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,9 +10,10 @@
 
 #include "berth/lab_queue/model/lab_agent.h"
 
+// What any rule of the agent's step does with its clients.
 namespace berth::lab_agent {
 
-/// The facts of a step, and the deeds so far: what any rule of the agent does with a client.
+/// The facts of a step, and the deeds so far.
 struct AgentDeeds {
   State& state;
   const Given& given;
@@ -31,6 +34,37 @@ struct AgentDeeds {
   void dismiss(ClientId id, std::string_view why, bool with_place);
   /// Its place goes at once, unless that is another user's.
   void forget(ClientId id, bool with_place);
+
+  /// Says in the ticket of this client what its user may have of the lab at this hour, and ends a
+  /// request that may never start.
+  void limit(ClientId id);
+  /// Why its user may not start it now. `has`: what the users have of the lab. `taken`: the same
+  /// for this user, with what the user's earlier requests ask for.
+  std::optional<std::string> why_over(const QueueEntry& place, const GpusByUser& has,
+                                      std::uint64_t taken) const;
 };
+
+// lab_hearing.cpp
+
+/// Takes a line of a client, which asks for something or answers. REQUIRES: the client has not
+/// ended.
+void hear(AgentDeeds& deeds, ClientId id, std::string_view line);
+
+// lab_telling.cpp: requests are told of their way through the queue; people who look, of all of it.
+
+/// Tells each request which hosts it may join, or which limit holds it back, and its position.
+void tell_openings(AgentDeeds& deeds);
+/// The request keeps its place and lets its hosts go, so that no host holds GPUs for it.
+void hold_back(AgentDeeds& deeds, ClientId id, QueueEntry& place, const std::string& why);
+/// That the store does not answer, which each request is told once.
+void tell_silence(AgentDeeds& deeds, ClientId id, QueueEntry& place);
+/// That it answers again, to those who were told otherwise.
+void tell_return(AgentDeeds& deeds);
+/// Tells people who look, and requests whose limits are not known.
+void report(AgentDeeds& deeds);
+/// The queue as people who look are told of it, from the `from`-th request on.
+std::vector<std::string> queue_answer(const LabOrder& order, std::size_t from);
+/// When the queue is shown to people who did not ask for it.
+Moment next_show(const Board& board, Moment now);
 
 }  // namespace berth::lab_agent

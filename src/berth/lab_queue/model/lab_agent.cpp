@@ -6,11 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "berth/lab_queue/model/lab_changes.h"
-#include "berth/lab_queue/model/lab_hearing.h"
-#include "berth/lab_queue/model/lab_limits.h"
+#include "berth/lab_queue/model/agent_deeds.h"
 #include "berth/lab_queue/model/lab_needs.h"
-#include "berth/lab_queue/model/lab_telling.h"
 
 namespace berth::lab_agent {
 namespace {
@@ -61,7 +58,7 @@ class RoundRules {
     QueueEntry* place = deeds_.entry_of(known.client);
     if (place == nullptr) return;
     place->limits = LimitsOf{known.asker};
-    limit(deeds_, known.client);
+    deeds_.limit(known.client);
     ring();
   }
 
@@ -78,7 +75,7 @@ class RoundRules {
 
   void on(const IsPresent& present) {
     if (!is(Appears{})) return;
-    state_.heartbeat = Present{present.renewal};
+    state_.renewal = present.renewal;
     take_away();
   }
 
@@ -86,12 +83,10 @@ class RoundRules {
     if (const auto* removes = std::get_if<Removes>(&state_.round)) {
       state_.removals.erase(removes->id);
       take_away();
-    } else if (is(Registers{})) {
-      register_next();
     } else if (const auto* settles = std::get_if<Settles>(&state_.round)) {
       state_.again = true;
-      if (QueueEntry* place = deeds_.entry_of(settles->now); changed.made && place != nullptr)
-        meet(settles->now, *place, need_after(*place, settles->purpose));
+      if (changed.made && deeds_.entry_of(settles->now) != nullptr)
+        has_settled(deeds_, settles->now, settles->purpose);
       settle_next();
     }
   }
@@ -107,8 +102,7 @@ class RoundRules {
     if (is(Rests{})) return;
     // The store may still make the change later, when the connection has ended and its entries were
     // removed.
-    if (is(Registers{}) || is(Settles{}))
-      state_.sweep_at = std::max(state_.sweep_at.value_or(Moment{}), now_ + kLateChange);
+    if (is(Settles{})) state_.sweep_at = std::max(state_.sweep_at.value_or(Moment{}), now_ + kLateChange);
     const std::string_view url = deeds_.given.url;
     if (state_.fault.empty())
       log(fmt::format("the store at {} does not answer, and all keep their places: {}", url, silent.why));
@@ -141,9 +135,8 @@ class RoundRules {
   void begin_round() {
     state_.round = Appears{};
     state_.again = false;
-    const auto* present = std::get_if<Present>(&state_.heartbeat);
-    if (present != nullptr && now_ < present->renewal) return take_away();
-    deeds_.act(Appear{.anew = present == nullptr});
+    if (state_.renewal && now_ < *state_.renewal) return take_away();
+    deeds_.act(Appear{.anew = !state_.renewal});
   }
 
   /// The places of those who have gone.
@@ -151,7 +144,8 @@ class RoundRules {
     if (state_.removals.empty()) return look();
     const std::string& id = *state_.removals.begin();
     state_.round = Removes{id};
-    change(remove_all(id));
+    change({.removed = {lab_queue::key_of(lab_queue::kLabTickets, id),
+                        lab_queue::key_of(lab_queue::kLabStarts, id)}});
   }
 
   void look() {
@@ -162,31 +156,14 @@ class RoundRules {
       if (now_ > state_.needed + kKeptReading) deeds_.act(Forget{});
       return end_round();
     }
-    for (const ClientId each : deeds_.clients()) limit(deeds_, each);
-    // The fair number of a new request depends on the numbers of the others.
-    if (!deeds_.given.is_unread || traits_of(state_.settings.order).numbers) return read();
-    state_.round = Registers{deeds_.clients()};
-    register_next();
-  }
-
-  void register_next() {
-    auto& rest = std::get<Registers>(state_.round).rest;
-    while (!rest.empty()) {
-      const QueueEntry* next = ready(rest.front());
-      rest.pop_front();
-      if (next != nullptr && std::holds_alternative<Waits>(next->stage)) return change(put_ticket(*next, 0));
-    }
-    read();
-  }
-
-  void read() {
+    for (const ClientId each : deeds_.clients()) deeds_.limit(each);
     state_.round = Reads{};
     deeds_.act(Read{.in_any_case = deeds_.somebody_looks()});
   }
 
   void use_copy() {
     // If the store was wiped or set back, it has lost the heartbeat of this agent too.
-    if (!store().alive().contains(state_.settings.name)) state_.heartbeat = Absent{};
+    if (!store().alive().contains(state_.settings.name)) state_.renewal.reset();
     sweep();
     if (!state_.removals.empty()) state_.again = true;
     state_.round = Settles{.rest = deeds_.clients()};
@@ -201,25 +178,13 @@ class RoundRules {
       QueueEntry* place = ready(settles.now);
       if (place == nullptr) continue;
       state_.patience.pass_over(*place, now_);
-      Need need = need_of(*deeds_.client(settles.now), state_.settings, deeds_.given);
-      if (auto* writes = std::get_if<Writes>(&need)) {
+      if (auto writes = settle(deeds_, settles.now)) {
         settles.purpose = std::move(writes->purpose);
         return change(std::move(writes->change));
       }
-      meet(settles.now, *place, need);
     }
     tell_openings(deeds_);
     end_round();
-  }
-
-  /// Where the store has to do nothing for it.
-  void meet(ClientId id, QueueEntry& place, const Need& need) {
-    if (const auto* yes = std::get_if<Yes>(&need))
-      deeds_.tell(id, "yes " + yes->host);
-    else if (const auto* over = std::get_if<Over>(&need))
-      hold_back(deeds_, id, place, over->why);
-    else if (const auto* away = std::get_if<TurnedAway>(&need))
-      deeds_.dismiss(id, away->why, away->with_place);
   }
 
   void end_round() {
@@ -231,8 +196,7 @@ class RoundRules {
     if (state_.again) return begin_round();
     Moment until = now_ + (deeds_.somebody_waits() ? kRound : kIdleRound);
     const auto at_latest = [&](std::optional<Moment> at) { until = std::min(until, at.value_or(until)); };
-    const auto* present = std::get_if<Present>(&state_.heartbeat);
-    at_latest(present == nullptr ? now_ + kAfterFault : present->renewal);
+    at_latest(state_.renewal.value_or(now_ + kAfterFault));
     at_latest(state_.sweep_at);
     if (state_.board) at_latest(next_show(*state_.board, now_));
     for (const auto& [id, each] : state_.clients) {

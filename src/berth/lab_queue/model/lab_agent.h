@@ -48,11 +48,6 @@ struct Appears {};
 struct Removes {
   std::string id;
 };
-/// To write new requests before all keys are read. Then the reading has all requests that are
-/// earlier, and need not wait for the watch.
-struct Registers {
-  std::deque<ClientId> rest{};
-};
 /// For what the copy does not have.
 struct Reads {};
 /// To write a request as it should be.
@@ -71,15 +66,7 @@ struct Settles {
   ClientId now = 0;
   Purpose purpose{};
 };
-using Round = std::variant<Rests, Appears, Removes, Registers, Reads, Settles>;
-
-// Whether the store has the key that says that this machine is there.
-
-struct Absent {};
-struct Present {
-  Moment renewal{};
-};
-using Heartbeat = std::variant<Absent, Present>;
+using Round = std::variant<Rests, Appears, Removes, Reads, Settles>;
 
 /// The queue, as it is shown to people.
 struct Board {
@@ -100,10 +87,10 @@ struct State {
   Settings settings;
   std::map<ClientId, Client> clients{};
   Round round{};
-  bool again = false;  ///< what this round has found is old: another follows at once
-  Heartbeat heartbeat{};
-  std::string fault{};                                        ///< why the store does not answer; "": it does
-  unsigned faults = 0;                                        ///< since the last whole round
+  bool again = false;               ///< what this round has found is old: another follows at once
+  std::optional<Moment> renewal{};  ///< of the presence of this machine; none: the store lacks it
+  std::string fault{};              ///< why the store does not answer; "": it does
+  unsigned faults = 0;              ///< since the last whole round
   std::set<std::string, std::less<>> removals{};              ///< ids of tickets whose requests have ended
   std::map<std::string, Moment, std::less<>> silent_since{};  ///< homes whose presence is not there
   JoinPatience patience{};
@@ -120,7 +107,6 @@ struct Given {
   Moment now;
   WeekMinute hour{};  ///< only where limits differ by the hour
   const lab_queue::LabCopy& store;
-  bool is_unread = false;  ///< the copy has nothing, and nobody has begun to read
   std::string_view url{};  ///< of the member of the store that is asked
 };
 

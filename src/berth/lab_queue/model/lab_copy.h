@@ -22,6 +22,30 @@ inline constexpr std::string_view kLabUsers = "/berth/1/user/";
 
 std::string key_of(std::string_view folder, std::string_view name);
 
+/// The value of a key: a ticket, a start, or text. A ticket's id and order are its key's.
+using LabValue = std::variant<LabTicket, LabStart, std::string>;
+
+struct StoredValue {
+  std::string key;
+  LabValue value;
+  std::uint64_t created = 0;  ///< the revision at which the key was made, which gives the order
+  std::uint64_t changed = 0;  ///< the revision at which it was last changed
+
+  bool operator==(const StoredValue&) const = default;
+};
+
+struct StoredRange {
+  std::vector<StoredValue> values{};
+  std::uint64_t revision = 0;  ///< of the whole store when it was read
+  std::uint64_t count = 0;     ///< of all keys of the range, also those beyond the limit
+};
+
+/// A change that the watch tells.
+struct ToldChange {
+  StoredValue value;  ///< if it was removed, only key and revision
+  bool removed = false;
+};
+
 /// A condition on a key for a change to be made: that it is the one that was made at this revision,
 /// or that it was not changed since.
 struct LabCondition {
@@ -38,7 +62,7 @@ struct LabCondition {
 struct LabChange {
   struct Put {
     std::string key;
-    std::variant<LabTicket, LabStart, std::string> value;
+    LabValue value;
     std::string lease{};  ///< the id of its lease of etcd, "" for none
   };
 
@@ -47,7 +71,8 @@ struct LabChange {
   std::vector<std::string> removed{};
 };
 
-/// All keys of the store, as far as this agent knows them.
+/// The agent's copy of the store: all keys as they were read once, with the changes that the watch
+/// has told since.
 class LabCopy {
  public:
   using Names = std::map<std::string, std::string, std::less<>>;
@@ -57,8 +82,8 @@ class LabCopy {
 
   /// The store was read once, and the copy was not forgotten since.
   bool is_whole() const { return revision_ != 0; }
-  /// Every change up to this one is in it. Of later ones it has those that were made here: whoever
-  /// asks who is before a ticket asks whether this has come to the ticket's own number.
+  /// Every change up to this one is in it. Of later ones it has those that were made here. So it
+  /// knows who is before a ticket if this has come to the ticket's own number.
   std::uint64_t revision() const { return revision_; }
   /// Says which store this is. Another store, or one that was wiped, has another mark.
   const std::string& mark() const { return mark_; }
@@ -75,9 +100,27 @@ class LabCopy {
   /// The turns of all that wait and of all that were started.
   std::vector<Numbered> fair_numbers() const;
 
- protected:
+  void forget() { *this = LabCopy(); }
+  void read(StoredRange all);
+  void hear(std::vector<ToldChange> told);
+  /// Adds a change that this agent has made, before the watch tells it.
+  void made_here(const LabChange& change, std::uint64_t revision);
+  /// Whether it has what the store has: `since` are the keys that were changed after `revision()`,
+  /// without their values, with the number of all keys.
+  bool agrees(const StoredRange& since) const;
+  /// It was found to agree with the store at this revision.
+  void is_current_at(std::uint64_t revision) { revision_ = agreed_ = revision; }
+
+ private:
+  void put(StoredValue stored);
+  void remove(const std::string& key);
+
   std::map<std::string, Revisions, std::less<>> keys_{};
   std::uint64_t revision_ = 0;
+  std::uint64_t agreed_ = 0;  ///< the revision up to which it was read or compared
+  /// Keys that this agent has removed and whose removal the watch has not told yet. What the watch
+  /// tells of them until then is older.
+  std::map<std::string, std::uint64_t, std::less<>> removed_here_{};
   std::string mark_{};
   LabTickets queue_{};
   Names alive_{};

@@ -1,81 +1,124 @@
-#include "berth/lab_queue/model/lab_hearing.h"
-
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <variant>
 
-#include "berth/lab_queue/model/lab_telling.h"
-#include "berth/lab_queue/model/lab_words.h"
+#include <fmt/format.h>
 
+#include "berth/base/record.h"
+#include "berth/base/text_match.h"
+#include "berth/lab_queue/model/agent_deeds.h"
+#include "berth/request/lab_host.h"
+
+// The lines that a client says (docs/store-protocol.md).
 namespace berth::lab_agent {
 namespace {
 
-/// A rule for each kind of words.
+/// Why a connection ends that says what this version does not know.
+constexpr std::string_view kUnknownWord = "it was asked what this version does not know";
+constexpr std::array<std::string_view, 5> kOfHost{"here", "joined", "closed", "left", "start"};
+
+std::vector<std::string> split_words(std::string_view text, char between) {
+  std::vector<std::string> words;
+  for (const std::string_view part : parts_at(text, between))
+    if (!part.empty()) words.emplace_back(part);
+  return words;
+}
+
+bool is_mark(std::string_view text) {
+  return text.size() >= 16 && text.size() <= 64 && std::ranges::all_of(text, [](char each) {
+           return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f');
+         });
+}
+
+/// A rule for each kind of line.
 class HearingRules {
  public:
   HearingRules(AgentDeeds& deeds, ClientId id) : deeds_(deeds), id_(id), one_(*deeds.client(id)) {}
 
-  void hear(const WantsStatus&) { one_.wants_status = true; }
-  void hear(const WantsQueue& wants) { one_.wants_queue = wants.from; }
-  void hear(const Nonsense& nonsense) { dismiss(nonsense.why); }
+  void hear(std::string_view line) {
+    const std::vector<std::string> words = split_words(line, ' ');
+    const std::string word = words.empty() ? "" : words[0];
+    const std::string name = words.size() > 1 ? words[1] : "";
+    const auto from = number_from_text<std::size_t>(name);
+    if (word == "status")
+      one_.wants_status = true;
+    else if (word == "line" && from)
+      one_.wants_queue = *from;
+    else if (word == "wait" && words.size() >= 4 && words.size() <= 6 && is_mark(name))
+      take_in(words);
+    else if (std::ranges::find(kOfHost, word) != kOfHost.end())
+      hear_of_host(word, name);
+    else
+      dismiss(kUnknownWord);
+  }
 
-  void hear(const WantsEntry& wants) {
+ private:
+  /// It wants a place: `wait MARK LANE HOST,HOST GPUS HOST`.
+  void take_in(const std::vector<std::string>& words) {
+    const auto lane = number_from_text<unsigned>(words[2]);
+    // An older Berth does not say how many GPUs it wants. If there are lanes, its lane says so.
+    const auto gpus = number_from_text<unsigned>(words.size() == 4 ? words[2] : words[4]);
+    if (!lane || !gpus) return dismiss("this is no number of GPUs");
     const Settings& settings = deeds_.state.settings;
-    if (one_.place) return dismiss(kUnknownWord);
-    const std::string name = id_of(settings.name, wants.mark);
-    const auto has_it = [&](const auto& each) {
-      return each.second.place && each.second.place->kept.id == name;
-    };
-    if (std::ranges::any_of(deeds_.state.clients, has_it))
-      return dismiss("this request has its place on another connection");
-    QueueEntry place{.kept = {.id = name,
+    QueueEntry place{.kept = {.id = id_of(settings.name, words[1]),
                               .home = settings.name,
                               .uid = one_.uid,
-                              .lane = wants.lane,
-                              .gpus = wants.gpus,
+                              .lane = *lane,
+                              .gpus = std::max(*gpus, 1U),
                               .origin = origin_of(settings.machine, one_.pid),
                               .hosts = {},
                               .joined = {}}};
-    for (const std::string& host : wants.hosts) place.hosts.push_back({host});
-    if (!wants.runs_on.empty()) place.stage = Runs{wants.runs_on};
+    for (const std::string& host : split_words(words[3], ','))
+      if (place.hosts.size() <= kMostHostsOfRequest && place.host(host) == nullptr)
+        place.hosts.push_back({host});
+    if (place.hosts.size() > kMostHostsOfRequest)
+      return dismiss(fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",
+                                 kMostHostsOfRequest));
+    const auto is_name = [](const NamedHost& each) { return check_host_name(each.name).has_value(); };
+    if (place.hosts.empty() || !std::ranges::all_of(place.hosts, is_name))
+      return dismiss("these are no hosts");
+    if (one_.place) return dismiss(kUnknownWord);
+    const auto has_it = [&](const auto& each) {
+      return each.second.place && each.second.place->kept.id == place.kept.id;
+    };
+    if (std::ranges::any_of(deeds_.state.clients, has_it))
+      return dismiss("this request has its place on another connection");
+    // Its command runs there, since an earlier agent said yes.
+    if (words.size() == 6 && place.host(words[5]) != nullptr) place.stage = Runs{words[5]};
     if (has_lab_limit(settings.limits)) {
       place.limits = LimitsAsked{deeds_.given.now};
       deeds_.act(AskLimits{id_, one_.uid});
     }
+    deeds_.state.removals.erase(place.kept.id);
     one_.place = std::move(place);
-    deeds_.state.removals.erase(name);
     if (!deeds_.state.fault.empty()) tell_silence(deeds_, id_, *one_.place);
   }
 
-  void hear(const OfHost& said) {
-    NamedHost* host = one_.place ? one_.place->host(said.host) : nullptr;
+  void hear_of_host(std::string_view word, const std::string& name) {
+    NamedHost* host = one_.place ? one_.place->host(name) : nullptr;
     if (host == nullptr) return dismiss(kUnknownWord);
     if (std::holds_alternative<Left>(host->how)) {
       // Its answers to what it was told of the host may come after its word that it has left.
-      if (said.word == OfHost::Word::start) dismiss(kUnknownWord);
+      if (word == "start") dismiss(kUnknownWord);
       return;
     }
     auto* opened = std::get_if<Opened>(&host->how);
-    switch (said.word) {
-      case OfHost::Word::here:
-        if (opened != nullptr && opened->reach != Opened::Reach::stands)
-          opened->reach = Opened::Reach::answers;
-        return;
-      case OfHost::Word::joined:
-        // It may have joined while an earlier agent was here.
-        if (opened == nullptr) opened = &host->how.emplace<Opened>(Opened{.since = deeds_.given.now});
-        opened->reach = Opened::Reach::stands;
-        return;
-      case OfHost::Word::closed:
-        return one_.place->lets_go(*host, Shut{});
-      case OfHost::Word::left:
-        return one_.place->lets_go(*host, Left{});
-      case OfHost::Word::start:
-        return ask_to_start(*one_.place, said.host);
+    if (word == "here") {
+      if (opened != nullptr && opened->reach != Opened::Reach::stands) opened->reach = Opened::Reach::answers;
+    } else if (word == "joined") {
+      // It may have joined while an earlier agent was here.
+      if (opened == nullptr) opened = &host->how.emplace<Opened>(Opened{.since = deeds_.given.now});
+      opened->reach = Opened::Reach::stands;
+    } else if (word == "closed") {
+      one_.place->lets_go(*host, Shut{});
+    } else if (word == "left") {
+      one_.place->lets_go(*host, Left{});
+    } else {
+      ask_to_start(*one_.place, name);
     }
   }
 
- private:
   void ask_to_start(QueueEntry& place, const std::string& host) {
     auto* runs = std::get_if<Runs>(&place.stage);
     if (runs == nullptr) return (void)(place.stage = Asks{host});
@@ -93,7 +136,7 @@ class HearingRules {
 }  // namespace
 
 void hear(AgentDeeds& deeds, ClientId id, std::string_view line) {
-  std::visit([&](const auto& words) { HearingRules(deeds, id).hear(words); }, words_in(line));
+  HearingRules(deeds, id).hear(line);
 }
 
 }  // namespace berth::lab_agent

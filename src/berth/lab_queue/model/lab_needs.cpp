@@ -1,48 +1,51 @@
 #include "berth/lab_queue/model/lab_needs.h"
 
 #include <cstdint>
-#include <optional>
-
-#include "berth/lab_queue/model/lab_changes.h"
-#include "berth/lab_queue/model/lab_limits.h"
 
 namespace berth::lab_agent {
 namespace {
 
-Need yes(QueueEntry& place, const std::string& host) {
-  Yes told{host};
-  place.stage = Runs{told.host};
-  return told;
+using lab_queue::key_of;
+using lab_queue::LabChange;
+using lab_queue::LabCondition;
+
+using Need = std::optional<Writes>;
+
+void yes(AgentDeeds& deeds, ClientId id, const std::string& host) {
+  deeds.tell(id, "yes " + host);
+  deeds.entry_of(id)->stage = Runs{host};
 }
 
+/// Each change of the store has the condition that the keys are as the agent knows them: its copy
+/// may be a moment old.
 class NeedRules {
  public:
-  NeedRules(Client& one, const Settings& settings, const Given& given)
-      : one_(one),
-        place_(*one.place),
-        settings_(settings),
-        given_(given),
-        found_(given.store.queue().find(place_.kept.id)),
-        start_(given.store.start_of(place_.kept.id)) {}
+  NeedRules(AgentDeeds& deeds, ClientId id)
+      : deeds_(deeds),
+        id_(id),
+        one_(*deeds.client(id)),
+        place_(*one_.place),
+        settings_(deeds.state.settings),
+        store_(deeds.given.store),
+        found_(store_.queue().find(place_.kept.id)),
+        start_(store_.start_of(place_.kept.id)) {}
 
   Need need() && {
     give_fair_number(place_.kept);
-    if (found_ && found_->uid != one_.uid) return TurnedAway{"another user has a place of this name"};
+    if (found_ && found_->uid != one_.uid) return turn_away("another user has a place of this name", false);
     if (!found_ && start_ != nullptr && place_.has_lost(*start_, one_.pid))
-      return Writes{take_back(place_, given_.store), Settles::TakesBack{start_->host}};
+      return Writes{take_back(), Settles::TakesBack{start_->host}};
     if (const auto* asks = std::get_if<Asks>(&place_.stage)) return start_on(asks->host);
     // The command runs. That stays true if the store was wiped or set back.
     if (const auto* runs = std::get_if<Runs>(&place_.stage)) {
-      if (start_ == nullptr)
-        return Writes{put_start_again(place_, place_.start_on(runs->host, one_.pid), order(),
-                                      has_lab_limit(settings_.limits))};
-      return runs->asks_again ? answer(runs->host) : Nothing{};
+      if (start_ == nullptr) return Writes{put_start_again(runs->host, has_lab_limit(settings_.limits))};
+      return runs->asks_again ? answer(runs->host) : std::nullopt;
     }
-    if (!found_) return start_ == nullptr ? put() : Nothing{};
+    if (!found_) return start_ == nullptr ? put() : std::nullopt;
     const LabTicket wanted = place_.ticket();
     const bool is_as_wanted = found_->hosts == wanted.hosts && found_->joined == wanted.joined &&
                               found_->most == wanted.most && found_->origin == wanted.origin;
-    return is_as_wanted ? Nothing{} : put();
+    return is_as_wanted ? std::nullopt : put();
   }
 
  private:
@@ -54,62 +57,108 @@ class NeedRules {
     else if (start_ != nullptr)
       wanted.fair_number = start_->fair_number;
     else if (!wanted.fair_number && traits_of(settings_.order).numbers)
-      wanted.fair_number = next_fair_number(wanted.uid, given_.store.fair_numbers());
+      wanted.fair_number = next_fair_number(wanted.uid, store_.fair_numbers());
   }
 
   /// The one start.
   Need start_on(const std::string& host) {
     // It has no place: it gets one first, or it was started already.
     if (!found_) return start_ == nullptr ? put() : answer(host);
-    if (place_.is_closing(host)) return not_now(Nothing{});  // it is about to let this host go
-    const auto why =
-        place_.kept.most ? why_over(place_, settings_, given_, given_.store.gpus_by_user(), 0) : std::nullopt;
-    if (why) return not_now(Over{*why});
-    return Writes{put_start(place_, place_.start_on(host, one_.pid), order(), given_.store),
-                  Settles::Starts{host}};
+    if (place_.is_closing(host)) return not_now();  // it is about to let this host go
+    const auto why = place_.kept.most ? deeds_.why_over(place_, store_.gpus_by_user(), 0) : std::nullopt;
+    if (!why) return Writes{put_start(host), Settles::Starts{host}};
+    hold_back(deeds_, id_, place_, *why);
+    return not_now();
   }
 
-  Need not_now(Need need) {
+  Need not_now() {
     place_.stage = Waits{};
-    return need;
+    return std::nullopt;
   }
 
   /// A start that was answered to nobody is answered again, to the same process for the same host.
   Need answer(const std::string& host) {
     const bool is_own = start_->pid == one_.pid;
-    if (start_->host == host && is_own) return yes(place_, host);
     // Another's start that is there stays. Its own ends with the connection, as always.
-    return TurnedAway{"this request was started already", is_own};
+    if (start_->host != host || !is_own) return turn_away("this request was started already", is_own);
+    yes(deeds_, id_, host);
+    return std::nullopt;
   }
 
-  Need put() const { return Writes{put_ticket(place_, order())}; }
+  /// `with_place`: what the store has of it is removed. It is gone after this.
+  Need turn_away(std::string_view why, bool with_place) {
+    deeds_.dismiss(id_, why, with_place);
+    return std::nullopt;
+  }
+
+  Need put() const {
+    LabChange put{.conditions = {{ticket_key(), order()}}};
+    if (order() == 0) put.conditions.push_back({start_key(), 0});
+    put.puts.push_back({ticket_key(), place_.ticket()});
+    return Writes{std::move(put)};
+  }
+
+  /// If the user has a limit, nobody else has started one of the user's since the agent added up
+  /// what the user has. An agent on another machine may do so at this moment.
+  LabChange put_start(const std::string& host) const {
+    LabChange put = put_start_again(host, place_.kept.most.has_value());
+    if (!place_.kept.most) return put;
+    const std::uint64_t seen = store_.revisions(user_key()).changed;
+    put.conditions.push_back({user_key(), seen, LabCondition::Of::changed});
+    return put;
+  }
+
+  /// Of a command that runs, where the store has lost it. `counts`: users have limits. Then an
+  /// agent that is adding up what this user has at this moment has to start over.
+  LabChange put_start_again(const std::string& host, bool counts) const {
+    LabChange put{.conditions = {{ticket_key(), order()}, {start_key(), 0}},
+                  .puts = {{start_key(), place_.start_on(host, one_.pid)}}};
+    if (order() != 0) put.removed = {ticket_key()};
+    if (counts) put.puts.push_back({user_key(), place_.kept.id});
+    return put;
+  }
+
+  /// A start was made for a process that has lost that host before its command could start there.
+  /// So the request gets a place again, and keeps its position on the hosts in whose queues it
+  /// waits.
+  LabChange take_back() const {
+    return {.conditions = {{start_key(), store_.revisions(start_key()).created}, {ticket_key(), 0}},
+            .puts = {{ticket_key(), place_.ticket()}},
+            .removed = {start_key()}};
+  }
+
   /// Of its ticket; 0: it has none.
   std::uint64_t order() const { return found_ ? found_->order : 0; }
+  std::string ticket_key() const { return key_of(lab_queue::kLabTickets, place_.kept.id); }
+  std::string start_key() const { return key_of(lab_queue::kLabStarts, place_.kept.id); }
+  std::string user_key() const { return key_of(lab_queue::kLabUsers, std::to_string(place_.kept.uid)); }
 
+  AgentDeeds& deeds_;
+  ClientId id_;
   Client& one_;
   QueueEntry& place_;
   const Settings& settings_;
-  const Given& given_;
+  const lab_queue::LabCopy& store_;
   std::optional<LabTicket> found_;
   const LabStart* start_;
 };
 
 }  // namespace
 
-Need need_of(Client& one, const Settings& settings, const Given& given) {
-  return NeedRules(one, settings, given).need();
+std::optional<Writes> settle(AgentDeeds& deeds, ClientId id) {
+  return NeedRules(deeds, id).need();
 }
 
-Need need_after(QueueEntry& place, const Settles::Purpose& made) {
+void has_settled(AgentDeeds& deeds, ClientId id, const Settles::Purpose& made) {
+  QueueEntry& place = *deeds.entry_of(id);
   if (const auto* starts = std::get_if<Settles::Starts>(&made)) {
     // If the process has let the host go while the store was asked, the next round takes the start
     // back.
     const auto* asks = std::get_if<Asks>(&place.stage);
-    if (asks != nullptr && asks->host == starts->host) return yes(place, starts->host);
+    if (asks != nullptr && asks->host == starts->host) yes(deeds, id, starts->host);
   } else if (const auto* back = std::get_if<Settles::TakesBack>(&made)) {
     if (NamedHost* host = place.host(back->host)) host->is_let_go = std::holds_alternative<Left>(host->how);
   }
-  return Nothing{};
 }
 
 }  // namespace berth::lab_agent

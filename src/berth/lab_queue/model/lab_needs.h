@@ -1,40 +1,23 @@
 #pragma once
 
-#include <string>
-#include <variant>
+#include <optional>
 
-#include "berth/lab_queue/model/lab_agent.h"
-#include "berth/lab_queue/model/lab_copy.h"
+#include "berth/lab_queue/model/agent_deeds.h"
 
 // What a request needs, so that the store has it as it should be and the request knows: its place,
 // its one start, and the end of a start that it has lost.
 namespace berth::lab_agent {
 
-/// All is as it should be, or comes with a later round.
-struct Nothing {};
 /// The store is to be changed.
 struct Writes {
   lab_queue::LabChange change;
   Settles::Purpose purpose{};
 };
-/// It is to be told that its command may start.
-struct Yes {
-  std::string host;
-};
-/// Its user has too much of the lab to start it now.
-struct Over {
-  std::string why;
-};
-/// Its connection is to end.
-struct TurnedAway {
-  std::string why;
-  bool with_place = false;  ///< with what the store has of it
-};
-using Need = std::variant<Nothing, Writes, Yes, Over, TurnedAway>;
 
-/// REQUIRES: it has a place.
-Need need_of(Client& one, const Settings& settings, const Given& given);
-/// After this was made for it.
-Need need_after(QueueEntry& place, const Settles::Purpose& made);
+/// The change that the request needs. nullopt: it needs none now; it may have been told yes, held
+/// back, or turned away instead. REQUIRES: it has a place.
+std::optional<Writes> settle(AgentDeeds& deeds, ClientId id);
+/// After this was made for it. REQUIRES: it has a place.
+void has_settled(AgentDeeds& deeds, ClientId id, const Settles::Purpose& made);
 
 }  // namespace berth::lab_agent

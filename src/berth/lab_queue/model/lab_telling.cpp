@@ -1,5 +1,4 @@
-#include "berth/lab_queue/model/lab_telling.h"
-
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -7,8 +6,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/printable.h"
-#include "berth/lab_queue/model/lab_limits.h"
-#include "berth/lab_queue/model/lab_words.h"
+#include "berth/lab_queue/model/agent_deeds.h"
 
 namespace berth::lab_agent {
 namespace {
@@ -25,6 +23,8 @@ constexpr auto kClosing = 10s;
 constexpr auto kBetweenShows = 1s;
 /// Which requests are skipped depends on the time as well.
 constexpr auto kWithoutNews = 5s;
+/// How many requests one answer tells: all of a long queue would be more than may be sent at once.
+constexpr std::size_t kMostStanding = 500;
 
 Homes absent_homes(AgentDeeds& deeds) {
   auto& silent_since = deeds.state.silent_since;
@@ -64,8 +64,7 @@ void tell_openings_to(AgentDeeds& deeds, ClientId id, QueueEntry& place, LabOpen
         opened != nullptr && opened->closing && now - *opened->closing > kClosing)
       opened->closing.reset();
   if (const auto taken = openings.taken_of_limit(place.kept.id)) {
-    if (const auto why = why_over(place, deeds.state.settings, deeds.given, has, *taken))
-      hold_back(deeds, id, place, *why);
+    if (const auto why = deeds.why_over(place, has, *taken)) hold_back(deeds, id, place, *why);
   } else {
     tell_limit(deeds, id, place, "");
   }
@@ -83,15 +82,32 @@ void tell_openings_to(AgentDeeds& deeds, ClientId id, QueueEntry& place, LabOpen
     deeds.tell(id, fmt::format("place {}", position));
 }
 
+/// Cut: a user who may write to etcd can write more there than an agent does.
+std::string shown_origin(const LabStanding& standing) {
+  return standing.origin.substr(0, kLongestOrigin);
+}
+
+/// The answer to `status`.
+std::vector<std::string> status_answer(const AgentDeeds& deeds) {
+  const State& state = deeds.state;
+  const lab_queue::LabCopy& store = deeds.given.store;
+  std::vector<std::string> lines{fmt::format("store {}", deeds.given.url),
+                                 fmt::format("name {}", state.settings.name)};
+  if (!state.fault.empty()) lines.push_back("silent " + printable(state.fault));
+  for (const auto& [home, version] : store.alive())
+    lines.push_back(fmt::format("alive {} {}", printable(home), printable(version)));
+  lines.push_back(fmt::format("waiting {}", store.queue().size()));
+  lines.emplace_back("end");
+  return lines;
+}
+
 /// Answers a client that looks.
 void answer_look(AgentDeeds& deeds, ClientId id, Client& one, bool has_queue) {
   const auto tell_lines = [&](const std::vector<std::string>& lines) {
     for (const std::string& each : lines) deeds.tell(id, each);
   };
   const State& state = deeds.state;
-  const Given& given = deeds.given;
-  if (std::exchange(one.wants_status, false))
-    tell_lines(status_answer(given.url, state.settings.name, state.fault, given.store));
+  if (std::exchange(one.wants_status, false)) tell_lines(status_answer(deeds));
   if (!one.wants_queue || !has_queue) return;
   const std::size_t from = *std::exchange(one.wants_queue, std::nullopt);
   if (state.fault.empty())
@@ -159,6 +175,19 @@ void report(AgentDeeds& deeds) {
   // While the store does not answer, all keep their places.
   if (state.board && state.fault.empty() && has_queue && now >= next_show(*state.board, now))
     show(deeds, *state.board);
+}
+
+std::vector<std::string> queue_answer(const LabOrder& order, std::size_t from) {
+  const std::size_t begin = std::min(from, order.standing.size());
+  const std::size_t end = std::min(order.standing.size(), begin + kMostStanding);
+  std::vector<std::string> lines;
+  for (std::size_t i = begin; i < end; ++i) {
+    const LabStanding& each = order.standing[i];
+    lines.push_back(fmt::format("stands {} {}", each.position, printable(shown_origin(each))));
+  }
+  lines.push_back(fmt::format("outside {}", order.outside));
+  if (end < order.standing.size()) lines.push_back(fmt::format("more {}", end));
+  return lines;
 }
 
 Moment next_show(const Board& board, Moment now) {

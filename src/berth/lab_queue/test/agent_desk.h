@@ -13,10 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "berth/lab_queue/etcd_messages.h"
-#include "berth/lab_queue/lab_mirror.h"
+#include "berth/lab_queue/model/agent_deeds.h"
 #include "berth/lab_queue/model/lab_agent.h"
-#include "berth/lab_queue/model/lab_words.h"
+#include "berth/lab_queue/model/lab_copy.h"
 
 // An agent, its requests and its etcd, without a process.
 namespace berth::lab_agent_test {
@@ -31,7 +30,7 @@ using lab_queue::kLabTickets;
 using lab_queue::kLabUsers;
 using lab_queue::LabChange;
 using lab_queue::LabCondition;
-using lab_queue::LabMirror;
+using lab_queue::LabCopy;
 using lab_queue::StoredRange;
 using lab_queue::StoredValue;
 using Words = std::vector<std::string>;
@@ -56,12 +55,12 @@ class Etcd {
     for (const std::string& key : change.removed) keys_.erase(key);
     for (const LabChange::Put& each : change.puts) {
       const auto [found, is_new] = keys_.try_emplace(each.key);
-      found->second = {each.key, stored_text(each), is_new ? revision : found->second.created, revision};
+      found->second = {each.key, each.value, is_new ? revision : found->second.created, revision};
       if (!each.lease.empty()) leased.insert(each.key);
     }
     return true;
   }
-  void put(std::string_view folder, const std::string& name, const std::string& value) {
+  void put(std::string_view folder, const std::string& name, const lab_queue::LabValue& value) {
     LabChange change;
     change.puts.push_back({key_of(folder, name), value});
     make(change);
@@ -84,15 +83,15 @@ class Etcd {
     return range;
   }
 
-  LabMirror as_known() const {
-    LabMirror mirror;
-    mirror.read(all());
-    return mirror;
+  LabCopy as_known() const {
+    LabCopy copy;
+    copy.read(all());
+    return copy;
   }
   std::optional<LabTicket> ticket(const std::string& id) const { return as_known().queue().find(id); }
   /// "": it has none.
   std::string start(const std::string& id) const {
-    const LabMirror known = as_known();
+    const LabCopy known = as_known();
     const LabStart* start = known.start_of(id);
     return start == nullptr ? "" : start->host;
   }
@@ -128,7 +127,7 @@ class Desk {
     is_so_(settings);
     name = settings.name;
     state = begin(settings, now);
-    mirror = LabMirror();
+    copy = LabCopy();
     question.reset();
     is_late_of_killed = late.has_value();
     happen(Woke{});
@@ -208,7 +207,7 @@ class Desk {
   std::string name{};
   Words did{};
   std::vector<LabStanding> shown{};
-  LabMirror mirror{};
+  LabCopy copy{};
   Moment rests_until{};
   std::optional<Action> question{};
   std::optional<LabChange> late{};
@@ -220,12 +219,12 @@ class Desk {
 
  private:
   void happen(const What& what) {
-    if (mirror.is_whole() && !is_deaf && mirror.revision() != etcd_.revision) {
-      mirror.read(etcd_.all());
+    // The watch tells this agent's own changes, too.
+    if (copy.is_whole() && !is_deaf && std::exchange(told_, etcd_.revision) != etcd_.revision) {
+      copy.read(etcd_.all());
       has_news_ = true;
     }
-    const lab_agent::Given given{
-        .now = now, .hour = hour, .store = mirror, .is_unread = !mirror.is_whole(), .url = "http://etcd"};
+    const lab_agent::Given given{.now = now, .hour = hour, .store = copy, .url = "http://etcd"};
     std::vector<Action> actions = next(state, given, what);
     for (const Action& each : actions) {
       check(each);
@@ -252,7 +251,7 @@ class Desk {
     LabChange change;
     change.puts.push_back({key_of(kLabAlive, name), "1.0", "lease"});
     etcd_.make(change);
-    mirror.made_here(change, etcd_.revision);
+    copy.made_here(change, etcd_.revision);
     if (way == Way::loses_answers) return NotAnswered{"no answer"};
     return IsPresent{now + 10s};
   }
@@ -272,15 +271,16 @@ class Desk {
       is_torn_ = true;
       return NotAnswered{"no answer"};
     }
-    if (made) mirror.made_here(change, etcd_.revision);
+    if (made) copy.made_here(change, etcd_.revision);
     return Changed{made};
   }
   What answer(const Read& asked) {
-    if (mirror.is_whole() && !is_torn_ && !asked.in_any_case) return IsRead{true};
+    if (copy.is_whole() && !is_torn_ && !asked.in_any_case) return IsRead{true};
     if (way != Way::answers) return NotAnswered{"no answer"};
-    if (!mirror.is_whole() || is_torn_) ++reads;
+    if (!copy.is_whole() || is_torn_) ++reads;
     is_torn_ = false;
-    mirror.read(etcd_.all());
+    told_ = etcd_.revision;
+    copy.read(etcd_.all());
     return IsRead{true};
   }
   template <class Other>
@@ -295,7 +295,7 @@ class Desk {
   void perform(const Appear& what) { ask(what); }
   void perform(const Change& what) { ask(what); }
   void perform(const Read& what) { ask(what); }
-  void perform(const Forget&) { mirror.forget(); }
+  void perform(const Forget&) { copy.forget(); }
   void perform(const AskAnother&) { did.emplace_back("asks another"); }
   void perform(const Log& what) { did.push_back("log: " + what.line); }
   void perform(const Show& what) { shown = what.standing; }
@@ -312,6 +312,7 @@ class Desk {
   std::map<ClientId, std::int64_t> pids_{};
   std::vector<AskLimits> names_asked_{};
   Moment late_until_{};
+  std::uint64_t told_ = 0;  ///< the revision up to which the watch has told all, or all was read
   bool is_torn_ = false;
   bool has_news_ = false;
 };
@@ -329,12 +330,11 @@ inline void with_one_gpu_each(Settings& settings) {
 inline bool is_told(const Words& did, const std::string& line) {
   return std::ranges::find(did, line) != did.end();
 }
-inline std::string ticket_of(const std::string& home, const std::string& hosts, std::uint32_t uid = kBob) {
-  return lab_queue::lab_ticket_json(
-      {.id = "", .order = 0, .home = home, .uid = uid, .lane = 1, .hosts = {hosts}, .joined = {}});
+inline LabTicket ticket_of(const std::string& home, const std::string& host, std::uint32_t uid = kBob) {
+  return {.id = {}, .home = home, .uid = uid, .lane = 1, .hosts = {host}, .joined = {}};
 }
-inline std::string start_of(const std::string& host, std::int64_t pid, std::uint32_t uid = kBob) {
-  return lab_queue::lab_start_json({.host = host, .pid = pid, .uid = uid, .gpus = 1});
+inline LabStart start_of(const std::string& host, std::int64_t pid, std::uint32_t uid = kBob) {
+  return {.host = host, .pid = pid, .uid = uid, .gpus = 1};
 }
 
 }  // namespace berth::lab_agent_test

@@ -1,6 +1,6 @@
-#include "berth/lab_queue/compaction.h"
-
 #include <doctest/doctest.h>
+
+#include "berth/lab_queue/etcd_heartbeat.h"
 
 namespace berth::lab_queue::compaction_test {
 namespace {
@@ -32,7 +32,7 @@ TEST_CASE("an agent that has just started, or has heard nothing, lets nothing be
   Compaction compaction;
   CHECK(!compaction.due(Instant{} + 24h));
   compaction.is_at(7, Instant{} + 24h);
-  CHECK(!compaction.due(Instant{} + 25h));
+  CHECK(!compaction.due(Instant{} + 25h - 1s));
 }
 
 TEST_CASE("after a silence what was heard before it is forgotten, and no more") {
@@ -46,9 +46,11 @@ TEST_CASE("after a silence what was heard before it is forgotten, and no more") 
 TEST_CASE("what is known of a store that was wiped says nothing of the new one") {
   Compaction compaction;
   compaction.is_at(900, Instant{});
+  compaction.is_at(901, Instant{} + 30min);
   compaction.is_at(3, Instant{} + 90min);
-  CHECK(!compaction.due(Instant{} + 3h));
-  CHECK(compaction.due(Instant{} + 4h) == 3);
+  CHECK(!compaction.due(Instant{} + 2h));
+  compaction.is_at(950, Instant{} + 2h);
+  CHECK(compaction.due(Instant{} + 150min) == 3);
 }
 
 }  // namespace

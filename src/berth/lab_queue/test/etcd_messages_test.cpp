@@ -1,24 +1,26 @@
 #include "berth/lab_queue/etcd_messages.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <rapidcheck.h>
 
 namespace berth::lab_queue::etcd_messages_test {
 namespace {
 
 TEST_CASE("a question to etcd has keys in base64 and numbers as texts") {
-  CHECK(page_json("/berth/1/", "/berth/1/", 9, 0) ==
+  CHECK(question_for_page("/berth/1/", "/berth/1/", 9, 0).body ==
         R"({"key":"L2JlcnRoLzEv","range_end":"L2JlcnRoLzEw","limit":"9"})");
-  CHECK(page_json("/berth/1/", "/berth/1/a", 9, 7) ==
+  CHECK(question_for_page("/berth/1/", "/berth/1/a", 9, 7).body ==
         R"({"key":"L2JlcnRoLzEvYQ==","range_end":"L2JlcnRoLzEw","limit":"9","revision":"7"})");
-  CHECK(lease_grant_json(30) == R"({"TTL":"30"})");
-  CHECK(lease_renewal_json("7587862094320000011") == R"({"ID":"7587862094320000011"})");
-  CHECK(etcd_change_json({.conditions = {{"a", 8, LabCondition::Of::changed}}, .puts = {}, .removed = {}}) ==
-        R"({"compare":[{"key":"YQ==","target":"MOD","result":"EQUAL","mod_revision":"8"}],)"
-        R"("success":[]})");
-  CHECK(etcd_change_json({.conditions = {{"a", 0}, {"ab", 9'007'199'254'740'993}},
-                          .puts = {{"k", "v", "12"}},
-                          .removed = {"abc"}}) ==
+  CHECK(question_for_lease(30).body == R"({"TTL":"30"})");
+  CHECK(question_to_renew("7587862094320000011").body == R"({"ID":"7587862094320000011"})");
+  CHECK(question_to_change({.conditions = {{"a", 8, LabCondition::Of::changed}}, .puts = {}, .removed = {}})
+            .body == R"({"compare":[{"key":"YQ==","target":"MOD","result":"EQUAL","mod_revision":"8"}],)"
+                     R"("success":[]})");
+  CHECK(question_to_change({.conditions = {{"a", 0}, {"ab", 9'007'199'254'740'993}},
+                            .puts = {{"k", "v", "12"}},
+                            .removed = {"abc"}})
+            .body ==
         R"({"compare":[{"key":"YQ==","target":"CREATE","result":"EQUAL","create_revision":"0"},)"
         R"({"key":"YWI=","target":"CREATE","result":"EQUAL","create_revision":"9007199254740993"}],)"
         R"("success":[{"request_put":{"key":"aw==","value":"dg==","lease":"12"}},)"
@@ -42,8 +44,8 @@ TEST_CASE("what etcd answers is read") {
       R"({"header":{},"responses":[{"response_range":{"kvs":[{"key":"YQ==","create_revision":"3"}]}}]})");
   REQUIRE(refused);
   CHECK(!refused->made);
-  CHECK(read_granted_lease(R"({"ID":"12","TTL":"30"})")->ttl_s == 30);
-  const auto renewed = read_renewed_lease(R"({"result":{"header":{"revision":"7"},"ID":"12","TTL":"30"}})");
+  CHECK(read_lease(R"({"ID":"12","TTL":"30"})")->ttl_s == 30);
+  const auto renewed = read_lease(R"({"result":{"header":{"revision":"7"},"ID":"12","TTL":"30"}})");
   REQUIRE(renewed);
   CHECK(renewed->id == "12");
   CHECK(renewed->revision == 7);
@@ -51,7 +53,7 @@ TEST_CASE("what etcd answers is read") {
 }
 
 TEST_CASE("a line of a watch is read") {
-  CHECK(changes_with_prefix_json("/berth/1/", 12) ==
+  CHECK(question_to_watch("/berth/1/", 12).body ==
         R"({"create_request":{"key":"L2JlcnRoLzEv","range_end":"L2JlcnRoLzEw","start_revision":"12"}})");
   const auto begun = read_etcd_news(R"({"result":{"header":{"revision":"7"},"created":true}})");
   REQUIRE(begun);
@@ -76,7 +78,7 @@ TEST_CASE("a line of a watch is read") {
 }
 
 TEST_CASE("a lease that is gone has no time left") {
-  CHECK(read_renewed_lease(R"({"result":{"ID":"12"}})")->ttl_s == 0);
+  CHECK(read_lease(R"({"result":{"ID":"12"}})")->ttl_s == 0);
 }
 
 // The answers are those of 3.4.23, 3.5.35, 3.6.16 and 3.7.3; the last two are of a stream.
@@ -96,7 +98,7 @@ TEST_CASE("an error is told in etcd's words, however this version of etcd says i
   for (const char* text : {R"({"code":3})", R"({"error":{}})", R"({"error":7})", R"({"error":""})"}) {
     CAPTURE(text);
     CHECK(!read_stored(text));
-    CHECK(!read_granted_lease(text));
+    CHECK(!read_lease(text));
   }
 }
 
@@ -107,11 +109,11 @@ TEST_CASE("an answer that is none is an error") {
     CHECK(!read_stored(text));
   }
   CHECK(!read_change_answer("{}"));
-  CHECK(!read_renewed_lease(R"({"result":{}})"));
+  CHECK(!read_lease(R"({"result":{}})"));
 }
 
 TEST_CASE("what another agent has let etcd forget is forgotten") {
-  CHECK(etcd_compaction_json(7) == R"({"revision":"7"})");
+  CHECK(question_to_forget(7).body == R"({"revision":"7"})");
   CHECK(forgetting_fault(R"({"header":{"revision":"9"}})").empty());
   CHECK(forgetting_fault(R"({"error":"etcdserver: mvcc: required revision has been compacted","code":11})")
             .empty());
@@ -123,7 +125,7 @@ TEST_CASE("what another agent has let etcd forget is forgotten") {
 }
 
 TEST_CASE("a token is one word, and what refuses one says so") {
-  CHECK(etcd_login_json("berth", "a \"b\"") == R"({"name":"berth","password":"a \"b\""})");
+  CHECK(question_for_token("berth", "a \"b\"").body == R"({"name":"berth","password":"a \"b\""})");
   CHECK(read_etcd_login(R"({"header":{},"token":"abc.12"})") == "abc.12");
   for (const char* none : {"", "{}", R"({"token":""})", R"({"token":"a\r\nHost: b"})", R"({"token":7})"})
     CHECK_FALSE(read_etcd_login(none));
@@ -136,58 +138,76 @@ TEST_CASE("a token is one word, and what refuses one says so") {
   CHECK_FALSE(refuses_token(R"({"header":{}})"));
 }
 
+constexpr std::string_view kTicketKey = "/berth/1/ticket/gpu1-ab";
+
+bool is_ticket(const char* text) {
+  return std::holds_alternative<LabTicket>(read_stored_text(kTicketKey, text));
+}
+
+LabStart start_from(const std::string& text) {
+  return std::get<LabStart>(read_stored_text("/berth/1/start/gpu1-ab", text));
+}
+
 TEST_CASE("a ticket is read as it was written") {
-  CHECK(rc::check([](const std::vector<std::uint8_t>& names, std::uint32_t uid, unsigned lane,
-                     std::uint64_t order) {
-    LabTicket ticket{.id = "gpu1-ab",
-                     .order = order,
-                     .home = "gpu1",
-                     .uid = uid,
-                     .lane = lane,
-                     .gpus = lane + 1,
-                     .origin = "desk1:7",
-                     .hosts = {},
-                     .joined = {}};
-    if (order % 2 == 0) ticket.fair_number = static_cast<std::int64_t>(order);
-    if (order % 3 == 0) ticket.most = lane;
-    for (const std::uint8_t name : names) ticket.hosts.push_back("gpu" + std::to_string(name));
-    ticket.joined = ticket.hosts;
-    const auto read = read_lab_ticket("gpu1-ab", {"/berth/1/ticket/gpu1-ab", lab_ticket_json(ticket), order});
-    RC_ASSERT(read == ticket);
-  }));
+  CHECK(rc::check(
+      [](const std::vector<std::uint8_t>& names, std::uint32_t uid, unsigned lane, std::uint64_t number) {
+        LabTicket ticket{.id = {},
+                         .home = "gpu1",
+                         .uid = uid,
+                         .lane = lane,
+                         .gpus = lane + 1,
+                         .origin = "desk1:7",
+                         .hosts = {},
+                         .joined = {}};
+        if (number % 2 == 0) ticket.fair_number = static_cast<std::int64_t>(number);
+        if (number % 3 == 0) ticket.most = lane;
+        for (const std::uint8_t name : names) ticket.hosts.push_back("gpu" + std::to_string(name));
+        ticket.joined = ticket.hosts;
+        RC_ASSERT(read_stored_text(kTicketKey, stored_text(ticket)) == LabValue(ticket));
+      }));
   // Agents of other versions read these keys.
   CHECK(
-      lab_ticket_json({.id = "x",
-                       .home = "a",
-                       .uid = 1,
-                       .lane = 2,
-                       .gpus = 2,
-                       .fair_number = 5,
-                       .most = 4,
-                       .origin = "a:7",
-                       .hosts = {"b"},
-                       .joined = {}}) ==
+      stored_text(LabTicket{.id = "x",
+                            .home = "a",
+                            .uid = 1,
+                            .lane = 2,
+                            .gpus = 2,
+                            .fair_number = 5,
+                            .most = 4,
+                            .origin = "a:7",
+                            .hosts = {"b"},
+                            .joined = {}}) ==
       R"({"home":"a","uid":1,"lane":2,"gpus":2,"turn":5,"most":4,"asked_at":"a:7","hosts":["b"],"joined":[]})");
   // A Berth of before says neither how many GPUs nor a turn nor a limit, nor where it was asked.
-  const auto old =
-      read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":2,"hosts":["b"],"joined":[]})", 1});
-  REQUIRE(old);
-  CHECK(old->gpus == 1);
-  CHECK(!old->fair_number);
-  CHECK(!old->most);
-  CHECK(old->origin.empty());
-  CHECK(!read_lab_ticket("x", {"k", "no json", 1}));
-  CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":-1,"lane":1,"hosts":[],"joined":[]})", 1}));
-  CHECK(!read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":"8","hosts":[],"joined":[]})", 1}));
+  const LabValue old =
+      read_stored_text(kTicketKey, R"({"home":"a","uid":1,"lane":2,"hosts":["b"],"joined":[]})");
+  CHECK(old == LabValue(LabTicket{
+                   .id = {}, .home = "a", .uid = 1, .lane = 2, .gpus = 1, .hosts = {"b"}, .joined = {}}));
+  for (const char* text : {"no json", "[]", R"({"home":"a","uid":-1,"lane":1,"hosts":[],"joined":[]})",
+                           R"({"home":"a","uid":1,"lane":"8","hosts":[],"joined":[]})",
+                           R"({"home":"a","uid":1,"lane":1,"hosts":[]})",
+                           R"({"home":"a","uid":1,"lane":1,"hosts":[7],"joined":[]})"}) {
+    CAPTURE(text);
+    CHECK(read_stored_text(kTicketKey, text) == LabValue(std::string(text)));
+  }
+  // A later Berth may say more, and otherwise.
+  CHECK(is_ticket(R"({"home":7,"uid":1,"lane":1,"gpus":-4,"turn":"x","hosts":[],"joined":[],"new":{}})"));
+  std::string many = R"("a")";
+  for (std::size_t i = 1; i < kMostHostsOfRequest; ++i) many += R"(,"a")";
+  const auto naming = [](const std::string& hosts) {
+    return fmt::format(R"({{"uid":1,"lane":1,"hosts":[{}],"joined":[]}})", hosts);
+  };
+  CHECK(is_ticket(naming(many).c_str()));
+  CHECK_FALSE(is_ticket(naming(many + R"(,"a")").c_str()));
 }
 
 TEST_CASE("a start is read as it was written, and what is none names no host") {
   LabStart start{.host = "gpu1", .pid = 77, .uid = 1000, .gpus = 4, .fair_number = {}};
-  CHECK(read_lab_start(lab_start_json(start)) == start);
+  CHECK(stored_text(start) == R"({"host":"gpu1","pid":77,"uid":1000,"gpus":4})");
+  CHECK(start_from(stored_text(start)) == start);
   start.fair_number = 12;
-  CHECK(read_lab_start(lab_start_json(start)) == start);
-  for (const char* none : {"", "gpu1 77", "[]", "{}", R"({"host":7})"})
-    CHECK(read_lab_start(none).host.empty());
+  CHECK(start_from(stored_text(start)) == start);
+  for (const char* none : {"", "gpu1 77", "[]", "{}", R"({"host":7})"}) CHECK(start_from(none).host.empty());
 }
 
 }  // namespace

@@ -224,13 +224,13 @@ class AnyLab {
       if (const auto id = name_in(kLabStarts, each.key)) {
         if (id->find("desk1-") != 0) continue;
         RC_ASSERT(!etcd_.keys_.contains(each.key));
-        const LabStart start = lab_queue::read_lab_start(stored_text(each));
+        const auto& start = std::get<LabStart>(each.value);
         claims_[*id] = start.host;
         look_at_number(*id, start.fair_number);
       }
       if (const auto id = name_in(kLabTickets, each.key)) {
-        const auto ticket = lab_queue::read_lab_ticket(*id, {each.key, stored_text(each), 1, 1});
-        if (id->find("desk1-") != 0 || !ticket) continue;
+        const auto* ticket = std::get_if<LabTicket>(&each.value);
+        if (id->find("desk1-") != 0 || ticket == nullptr) continue;
         // No place beside a start.
         const std::string start = key_of(kLabStarts, *id);
         const bool is_back = std::ranges::find(change.removed, start) != change.removed.end();
@@ -296,7 +296,7 @@ class AnyLab {
     desk_->passes(60s);
     for (const auto& [key, value] : etcd_.keys_) {
       const auto ticket = name_in(kLabTickets, key);
-      RC_ASSERT((!ticket || ticket->find("desk1-") != 0 || value.value == "{"));
+      RC_ASSERT((!ticket || ticket->find("desk1-") != 0 || value.value == lab_queue::LabValue("{")));
       RC_ASSERT(key.find("/berth/1/start/desk1-") != 0);
     }
   }
@@ -316,7 +316,7 @@ class AnyLab {
 
   /// Each living request has what it should, and nobody else has anything.
   void check_all() {
-    const LabMirror known = etcd_.as_known();
+    const LabCopy known = etcd_.as_known();
     for (const auto& [client, person] : people_) {
       if (person.mark == 0) continue;
       const auto ticket = known.queue().find(id_of(person));

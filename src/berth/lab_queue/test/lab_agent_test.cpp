@@ -68,9 +68,9 @@ TEST_CASE("while nobody waits the copy is forgotten after a minute, and asked fo
   desk.passes(31s);  // it has looked once for what an earlier agent left
   desk.ends(desk.waits("gpu1"));
   desk.passes(59s);
-  CHECK(desk.mirror.is_whole());
+  CHECK(desk.copy.is_whole());
   desk.passes(20s);
-  CHECK(!desk.mirror.is_whole());
+  CHECK(!desk.copy.is_whole());
   const std::size_t reads = desk.reads;
   desk.passes(600s);
   CHECK(desk.reads == reads);
@@ -78,13 +78,13 @@ TEST_CASE("while nobody waits the copy is forgotten after a minute, and asked fo
   CHECK(desk.reads == reads + 1);
 }
 
-TEST_CASE("a new request is written before all keys are read, so that the reading has what is earlier") {
+TEST_CASE("a new request before which nobody has changed anything need not wait for the watch") {
   Etcd etcd;
   Desk desk(etcd);
   desk.is_deaf = true;
   const ClientId one = desk.waits("gpu1");
   CHECK(desk.reads == 1);
-  CHECK(etcd.ticket(desk.id_of(one))->order <= desk.mirror.revision());
+  CHECK(etcd.ticket(desk.id_of(one))->order <= desk.copy.revision());
   CHECK(is_told(desk.did, "1: open gpu1"));
 }
 
