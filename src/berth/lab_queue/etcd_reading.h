@@ -29,6 +29,8 @@ class EtcdReading : public std::enable_shared_from_this<EtcdReading> {
   /// False: it has read a part, and must be called again. Not for two callers at a time, as all
   /// functions that ask. Error: `failure`; the store has not answered.
   net::Task<Result<bool>> be_current(bool ask);
+  /// Nothing of what lies there is known, and nobody has begun to read it.
+  bool is_unread() const { return !copy_.is_whole() && pages_.values.empty(); }
   const LabCopy& now() const { return copy_; }
   /// A change that was made is in now() at once. If a change could not be made, its conditions no
   /// longer hold: then all keys are read again.

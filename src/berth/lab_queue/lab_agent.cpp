@@ -115,8 +115,11 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void happen(const lab_agent::What& what) {
     const std::string url = url_of(store_->member());
     const sys::DayMinute hour = access_.limits.hours.empty() ? sys::DayMinute{} : sys::machine_minute();
-    const lab_agent::Given given{
-        .now = moment_now(), .hour = {hour.day_of_week, hour.minute}, .store = store_->now(), .url = url};
+    const lab_agent::Given given{.now = moment_now(),
+                                 .hour = {hour.day_of_week, hour.minute},
+                                 .store = store_->now(),
+                                 .is_unread = store_->is_unread(),
+                                 .url = url};
     for (lab_agent::Action& action : lab_agent::next(state_, given, what))
       std::visit([this](auto& each) { perform(std::move(each)); }, action);
   }

@@ -83,6 +83,8 @@ class RoundRules {
     if (const auto* removes = std::get_if<Removes>(&state_.round)) {
       state_.removals.erase(removes->id);
       take_away();
+    } else if (is(Registers{})) {
+      register_next();
     } else if (const auto* settles = std::get_if<Settles>(&state_.round)) {
       state_.again = true;
       if (changed.made && deeds_.entry_of(settles->now) != nullptr)
@@ -102,7 +104,8 @@ class RoundRules {
     if (is(Rests{})) return;
     // The store may still make the change later, when the connection has ended and its entries were
     // removed.
-    if (is(Settles{})) state_.sweep_at = std::max(state_.sweep_at.value_or(Moment{}), now_ + kLateChange);
+    if (is(Registers{}) || is(Settles{}))
+      state_.sweep_at = std::max(state_.sweep_at.value_or(Moment{}), now_ + kLateChange);
     const std::string_view url = deeds_.given.url;
     if (state_.fault.empty())
       log(fmt::format("the store at {} does not answer, and all keep their places: {}", url, silent.why));
@@ -157,6 +160,23 @@ class RoundRules {
       return end_round();
     }
     for (const ClientId each : deeds_.clients()) deeds_.limit(each);
+    // The fair number of a new request depends on the numbers of the others.
+    if (!deeds_.given.is_unread || traits_of(state_.settings.order).numbers) return read();
+    state_.round = Registers{deeds_.clients()};
+    register_next();
+  }
+
+  void register_next() {
+    auto& rest = std::get<Registers>(state_.round).rest;
+    while (!rest.empty()) {
+      const QueueEntry* next = ready(rest.front());
+      rest.pop_front();
+      if (next != nullptr && std::holds_alternative<Waits>(next->stage)) return change(put_ticket(*next, 0));
+    }
+    read();
+  }
+
+  void read() {
     state_.round = Reads{};
     deeds_.act(Read{.in_any_case = deeds_.somebody_looks()});
   }

@@ -48,6 +48,11 @@ struct Appears {};
 struct Removes {
   std::string id;
 };
+/// To write new requests before all keys are read. Then they have their places at once, and the
+/// reading has all requests that are earlier.
+struct Registers {
+  std::deque<ClientId> rest{};
+};
 /// For what the copy does not have.
 struct Reads {};
 /// To write a request as it should be.
@@ -66,7 +71,7 @@ struct Settles {
   ClientId now = 0;
   Purpose purpose{};
 };
-using Round = std::variant<Rests, Appears, Removes, Reads, Settles>;
+using Round = std::variant<Rests, Appears, Removes, Registers, Reads, Settles>;
 
 /// The queue, as it is shown to people.
 struct Board {
@@ -107,6 +112,7 @@ struct Given {
   Moment now;
   WeekMinute hour{};  ///< only where limits differ by the hour
   const lab_queue::LabCopy& store;
+  bool is_unread = false;  ///< the copy has nothing, and nobody has begun to read
   std::string_view url{};  ///< of the member of the store that is asked
 };
 

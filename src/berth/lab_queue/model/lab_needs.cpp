@@ -1,7 +1,5 @@
 #include "berth/lab_queue/model/lab_needs.h"
 
-#include <cstdint>
-
 namespace berth::lab_agent {
 namespace {
 
@@ -10,6 +8,13 @@ using lab_queue::LabChange;
 using lab_queue::LabCondition;
 
 using Need = std::optional<Writes>;
+
+std::string ticket_key_of(const QueueEntry& place) {
+  return key_of(lab_queue::kLabTickets, place.kept.id);
+}
+std::string start_key_of(const QueueEntry& place) {
+  return key_of(lab_queue::kLabStarts, place.kept.id);
+}
 
 void yes(AgentDeeds& deeds, ClientId id, const std::string& host) {
   deeds.tell(id, "yes " + host);
@@ -91,12 +96,7 @@ class NeedRules {
     return std::nullopt;
   }
 
-  Need put() const {
-    LabChange put{.conditions = {{ticket_key(), order()}}};
-    if (order() == 0) put.conditions.push_back({start_key(), 0});
-    put.puts.push_back({ticket_key(), place_.ticket()});
-    return Writes{std::move(put)};
-  }
+  Need put() const { return Writes{put_ticket(place_, order())}; }
 
   /// If the user has a limit, nobody else has started one of the user's since the agent added up
   /// what the user has. An agent on another machine may do so at this moment.
@@ -129,8 +129,8 @@ class NeedRules {
 
   /// Of its ticket; 0: it has none.
   std::uint64_t order() const { return found_ ? found_->order : 0; }
-  std::string ticket_key() const { return key_of(lab_queue::kLabTickets, place_.kept.id); }
-  std::string start_key() const { return key_of(lab_queue::kLabStarts, place_.kept.id); }
+  std::string ticket_key() const { return ticket_key_of(place_); }
+  std::string start_key() const { return start_key_of(place_); }
   std::string user_key() const { return key_of(lab_queue::kLabUsers, std::to_string(place_.kept.uid)); }
 
   AgentDeeds& deeds_;
@@ -144,6 +144,13 @@ class NeedRules {
 };
 
 }  // namespace
+
+LabChange put_ticket(const QueueEntry& place, std::uint64_t order) {
+  LabChange put{.conditions = {{ticket_key_of(place), order}}};
+  if (order == 0) put.conditions.push_back({start_key_of(place), 0});
+  put.puts.push_back({ticket_key_of(place), place.ticket()});
+  return put;
+}
 
 std::optional<Writes> settle(AgentDeeds& deeds, ClientId id) {
   return NeedRules(deeds, id).need();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "berth/lab_queue/model/agent_deeds.h"
@@ -14,6 +15,8 @@ struct Writes {
   Settles::Purpose purpose{};
 };
 
+/// The place of a request. `order`: of the ticket that is there; 0: there is none.
+lab_queue::LabChange put_ticket(const QueueEntry& place, std::uint64_t order);
 /// The change that the request needs. nullopt: it needs none now; it may have been told yes, held
 /// back, or turned away instead. REQUIRES: it has a place.
 std::optional<Writes> settle(AgentDeeds& deeds, ClientId id);

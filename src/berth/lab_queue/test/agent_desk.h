@@ -213,6 +213,7 @@ class Desk {
   std::optional<LabChange> late{};
   bool is_late_of_killed = false;  ///< an agent before this one has asked for it
   std::size_t reads = 0;
+  bool has_written_unread = false;  ///< a change with conditions, while nothing was known
   WeekMinute hour{};
   bool knows_names = true;
   std::function<void(const Action&)> check = [](const Action&) {};
@@ -224,7 +225,8 @@ class Desk {
       copy.read(etcd_.all());
       has_news_ = true;
     }
-    const lab_agent::Given given{.now = now, .hour = hour, .store = copy, .url = "http://etcd"};
+    const lab_agent::Given given{
+        .now = now, .hour = hour, .store = copy, .is_unread = !copy.is_whole(), .url = "http://etcd"};
     std::vector<Action> actions = next(state, given, what);
     for (const Action& each : actions) {
       check(each);
@@ -257,6 +259,7 @@ class Desk {
   }
   What answer(const Change& asked) {
     const LabChange& change = asked.change;
+    has_written_unread = has_written_unread || (!copy.is_whole() && !change.conditions.empty());
     if (way == Way::is_silent) {
       if (!change.conditions.empty()) {
         late = change;

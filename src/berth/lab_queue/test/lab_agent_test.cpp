@@ -81,9 +81,19 @@ TEST_CASE("while nobody waits the copy is forgotten after a minute, and asked fo
 TEST_CASE("a new request before which nobody has changed anything need not wait for the watch") {
   Etcd etcd;
   Desk desk(etcd);
+  desk.stands("gpu2");
+  desk.is_deaf = true;
+  desk.waits("gpu1");
+  CHECK(is_told(desk.did, "2: open gpu1"));
+}
+
+TEST_CASE("a new request is written before all keys are read, so that the reading has what is earlier") {
+  Etcd etcd;
+  Desk desk(etcd);
   desk.is_deaf = true;
   const ClientId one = desk.waits("gpu1");
   CHECK(desk.reads == 1);
+  CHECK(desk.has_written_unread);
   CHECK(etcd.ticket(desk.id_of(one))->order <= desk.copy.revision());
   CHECK(is_told(desk.did, "1: open gpu1"));
 }
