@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "berth/history/model/run_samples.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/supervise/model/compliance.h"
 #include "berth/verdict/device_memory.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "berth/history/model/run_samples.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/outcomes.h"
 

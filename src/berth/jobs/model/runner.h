@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 
 // The runner of a user's jobs, as a pure step: what was read or has happened goes in, and what to
 // do next comes out. The shell (src/berth/jobs/job_runner.cpp) does that and passes the results

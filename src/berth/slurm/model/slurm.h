@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 
 namespace berth {
 

@@ -1,11 +1,11 @@
-#include "berth/jobs/model/stored_request.h"
+#include "berth/job/stored_request.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
-#include "berth/jobs/model/stored_request_fields.h"
+#include "berth/job/stored_request_fields.h"
 #include "berth/request/typed_request.h"
 
 namespace berth {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 
 // What an edit of a waiting job does, as a pure decision: what is known of the job and of those of
 // its user with the same request goes in, and what to write comes out.

@@ -5,7 +5,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 
 namespace berth {
 namespace {

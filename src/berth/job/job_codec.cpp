@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "berth/base/record_fields.h"
-#include "berth/jobs/model/job.h"
-#include "berth/jobs/model/stored_request_fields.h"
+#include "berth/job/job.h"
+#include "berth/job/stored_request_fields.h"
 
 namespace berth {
 namespace {

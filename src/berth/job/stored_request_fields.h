@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "berth/jobs/model/stored_request.h"
+#include "berth/job/stored_request.h"
 #include "berth/request/request_record.h"
 
 namespace berth {

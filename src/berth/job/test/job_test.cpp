@@ -1,4 +1,4 @@
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

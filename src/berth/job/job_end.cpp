@@ -1,4 +1,4 @@
-#include "berth/supervise/model/job_end.h"
+#include "berth/job/job_end.h"
 
 #include <algorithm>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/jobs/model/notice.h"
-#include "berth/jobs/model/stored_request.h"
+#include "berth/job/notice.h"
+#include "berth/job/stored_request.h"
 
 namespace berth {
 
@@ -42,6 +42,8 @@ std::optional<TaskNote> task_note_from_text(std::string_view note);
 
 /// How many tasks a job may have.
 inline constexpr std::size_t kMostTasks = 100'000;
+/// The smallest bound of a task's output, in bytes.
+inline constexpr std::uint64_t kLeastOutput = 1ULL << 20;
 
 /// A command that was submitted, to be run when it is its turn to have the GPUs that it asks for.
 /// It never changes.

@@ -1,4 +1,4 @@
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 
 #include <algorithm>
 #include <map>

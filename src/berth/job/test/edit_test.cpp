@@ -1,4 +1,4 @@
-#include "berth/jobs/model/edit.h"
+#include "berth/job/edit.h"
 
 #include <doctest/doctest.h>
 
