@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 # What the public header includes, and what these values are made of.
 set(api_headers queue verdict request device base)
 set(api_rooms api lease store source sys view history_model simulate slurm_model lab_queue_model hosts_model job
-    supervise_model ${api_headers} fmt)
+    ${api_headers} fmt)
 foreach(room IN LISTS api_rooms)
   get_target_property(kind berth_${room} TYPE)
   if(kind STREQUAL "STATIC_LIBRARY")

@@ -8,7 +8,7 @@
 #include "berth/history/model/recorded.h"
 #include "berth/http/answer.h"
 #include "berth/lease/look.h"
-#include "berth/supervise/model/compliance.h"
+#include "berth/verdict/compliance.h"
 #include "berth/view/json.h"
 #include "berth/view/prometheus.h"
 

@@ -4,7 +4,7 @@
 
 #include "berth/history/model/run_samples.h"
 #include "berth/job/job.h"
-#include "berth/supervise/model/compliance.h"
+#include "berth/verdict/compliance.h"
 #include "berth/verdict/device_memory.h"
 
 namespace berth::history {

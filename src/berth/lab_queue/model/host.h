@@ -11,7 +11,7 @@
 #include "berth/lab_queue/model/bare_host.h"
 #include "berth/queue/standing.h"
 #include "berth/request/expression.h"
-#include "berth/supervise/model/compliance.h"
+#include "berth/verdict/compliance.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 

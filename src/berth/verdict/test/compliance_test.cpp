@@ -1,4 +1,4 @@
-#include "berth/supervise/model/compliance.h"
+#include "berth/verdict/compliance.h"
 
 #include <doctest/doctest.h>
 
