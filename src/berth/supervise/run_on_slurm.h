@@ -5,11 +5,11 @@
 #include "berth/command/far_options.h"
 #include "berth/supervise/run.h"
 
-namespace berth::slurm {
+namespace berth::supervise {
 
 /// Replaces this process by srun, which makes the same request to Slurm. Error: `usage` if Slurm
 /// has no such request; `failure` if srun cannot be started.
-Result<command::Output> run_on_slurm(command::Environment& environment, const supervise::RunOptions& options,
+Result<command::Output> run_on_slurm(command::Environment& environment, const RunOptions& options,
                                      const command::FarOptions& far);
 
-}  // namespace berth::slurm
+}  // namespace berth::supervise

@@ -1,4 +1,4 @@
-#include "berth/slurm/model/slurm.h"
+#include "berth/slurm/slurm.h"
 
 #include <algorithm>
 #include <array>

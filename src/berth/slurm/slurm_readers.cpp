@@ -2,7 +2,7 @@
 // machine, and refuses a wish that it cannot fulfil. So a job never runs differently from its
 // script without a message.
 
-#include "berth/slurm/model/slurm_readers.h"
+#include "berth/slurm/slurm_readers.h"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/slurm/model/slurm.h"
+#include "berth/slurm/slurm.h"
 
 namespace berth {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/slurm/run_on_slurm.h"
+#include "berth/supervise/run_on_slurm.h"
 
 #include <unistd.h>
 
@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "berth/slurm/model/srun.h"
+#include "berth/slurm/srun.h"
 #include "berth/sys/system_error.h"
 
-namespace berth::slurm {
+namespace berth::supervise {
 namespace {
 
-Result<void> check_run(const supervise::RunOptions& options, const command::FarOptions& far) {
+Result<void> check_run(const RunOptions& options, const command::FarOptions& far) {
   if (far.hosts.anywhere || !far.hosts.hosts.empty() || !far.near.empty())
     return fail(ErrorCode::usage,
                 "--on slurm excludes --anywhere, --hosts and --near: Slurm has nodes of its own. --host and "
@@ -34,10 +34,10 @@ Result<void> check_run(const supervise::RunOptions& options, const command::FarO
 
 }  // namespace
 
-Result<command::Output> run_on_slurm(command::Environment& environment, const supervise::RunOptions& options,
+Result<command::Output> run_on_slurm(command::Environment& environment, const RunOptions& options,
                                      const command::FarOptions& far) {
   BERTH_DO(check_run(options, far));
-  const supervise::LeaseOptions& lease = options.lease;
+  const LeaseOptions& lease = options.lease;
   BERTH_LET(const auto wait_s, wait_that_is_said(lease, std::nullopt));
   const bool on_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   BERTH_LET(auto words, srun_options({lease.request.request, wait_s, lease.note, far.hosts.only,
@@ -57,4 +57,4 @@ Result<command::Output> run_on_slurm(command::Environment& environment, const su
   return sys::fail_errno("starting srun");
 }
 
-}  // namespace berth::slurm
+}  // namespace berth::supervise

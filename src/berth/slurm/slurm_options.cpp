@@ -1,4 +1,4 @@
-#include "berth/slurm/model/slurm_options.h"
+#include "berth/slurm/slurm_options.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/printable.h"
-#include "berth/slurm/model/slurm_readers.h"
+#include "berth/slurm/slurm_readers.h"
 
 namespace berth {
 namespace {
