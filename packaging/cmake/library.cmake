@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 # What the public header includes, and what these values are made of.
 set(api_headers queue verdict request device base)
-set(api_rooms api lease store source sys view history_model simulate slurm lab_queue_model hosts_model job
+set(api_rooms api lease store source sys view usage simulate slurm lab_queue_model hosts_model job
     ${api_headers} fmt)
 foreach(room IN LISTS api_rooms)
   get_target_property(kind berth_${room} TYPE)

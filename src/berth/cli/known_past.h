@@ -5,7 +5,7 @@
 
 #include "berth/base/error.h"
 #include "berth/command/peer_options.h"
-#include "berth/history/model/recorded.h"
+#include "berth/usage/recorded.h"
 
 namespace berth::cli {
 

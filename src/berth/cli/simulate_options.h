@@ -5,8 +5,8 @@
 
 #include "berth/command/command.h"
 #include "berth/command/peer_options.h"
-#include "berth/history/model/recorded.h"
 #include "berth/source/source.h"
+#include "berth/usage/recorded.h"
 
 namespace berth::cli {
 

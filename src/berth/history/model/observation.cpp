@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "berth/history/model/run_samples.h"
 #include "berth/job/job.h"
+#include "berth/usage/run_samples.h"
 #include "berth/verdict/compliance.h"
 #include "berth/verdict/device_memory.h"
 

@@ -1,4 +1,4 @@
-#include "berth/history/model/run_samples.h"
+#include "berth/usage/run_samples.h"
 
 #include <algorithm>
 #include <utility>

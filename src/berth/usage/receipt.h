@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/history/model/run_samples.h"
 #include "berth/job/job.h"
+#include "berth/usage/run_samples.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/outcomes.h"
 

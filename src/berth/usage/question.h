@@ -5,11 +5,11 @@
 #include <string>
 
 #include "berth/base/error.h"
-#include "berth/history/model/usage.h"
+#include "berth/usage/usage.h"
 
-namespace berth::history {
+namespace berth {
 
-using Parameters = std::map<std::string, std::string, std::less<>>;
+using QuestionParameters = std::map<std::string, std::string, std::less<>>;
 
 /// The question what one device did lately.
 struct DeviceQuestion {
@@ -21,7 +21,7 @@ struct DeviceQuestion {
   bool operator==(const DeviceQuestion&) const = default;
 };
 /// Reads `device`, `since` and `points`. Error: `usage`, with what is allowed.
-Result<DeviceQuestion> device_question(const Parameters& parameters);
+Result<DeviceQuestion> device_question(const QuestionParameters& parameters);
 
 /// The question who had how many GPU-hours.
 struct UsageQuestion {
@@ -31,7 +31,7 @@ struct UsageQuestion {
   bool operator==(const UsageQuestion&) const = default;
 };
 /// Reads `by` and `since`. Error: `usage`, with what is allowed.
-Result<UsageQuestion> usage_question(const Parameters& parameters);
+Result<UsageQuestion> usage_question(const QuestionParameters& parameters);
 
 /// The question which leases there were.
 struct LeasesQuestion {
@@ -41,6 +41,6 @@ struct LeasesQuestion {
   bool operator==(const LeasesQuestion&) const = default;
 };
 /// Reads `since` and `points`. Error: `usage`, with what is allowed.
-Result<LeasesQuestion> leases_question(const Parameters& parameters);
+Result<LeasesQuestion> leases_question(const QuestionParameters& parameters);
 
-}  // namespace berth::history
+}  // namespace berth

@@ -1,4 +1,4 @@
-#include "berth/history/model/usage.h"
+#include "berth/usage/usage.h"
 
 #include <array>
 

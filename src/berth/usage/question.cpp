@@ -1,4 +1,4 @@
-#include "berth/history/model/question.h"
+#include "berth/usage/question.h"
 
 #include <fmt/format.h>
 
@@ -8,14 +8,13 @@
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/history/model/thinning.h"
 
-namespace berth::history {
+namespace berth {
 namespace {
 
 constexpr std::int64_t kMostPoints = 2000;
 
-Result<void> check_names(const Parameters& parameters, std::initializer_list<std::string_view> allowed) {
+Result<void> check_names(const QuestionParameters& parameters, std::initializer_list<std::string_view> allowed) {
   for (const auto& [name, value] : parameters) {
     if (std::ranges::find(allowed, name) != allowed.end()) continue;
     return fail(ErrorCode::usage, fmt::format("unknown parameter '{}'{}", name, instead_of(name, allowed)));
@@ -23,7 +22,7 @@ Result<void> check_names(const Parameters& parameters, std::initializer_list<std
   return {};
 }
 
-Result<void> read_since(const Parameters& parameters, std::int64_t& since_s) {
+Result<void> read_since(const QuestionParameters& parameters, std::int64_t& since_s) {
   const auto given = parameters.find("since");
   if (given == parameters.end()) return {};
   // Programs ask this too, and write seconds.
@@ -35,7 +34,7 @@ Result<void> read_since(const Parameters& parameters, std::int64_t& since_s) {
   return {};
 }
 
-Result<void> read_points(const Parameters& parameters, std::int64_t& points) {
+Result<void> read_points(const QuestionParameters& parameters, std::int64_t& points) {
   const auto given = parameters.find("points");
   if (given == parameters.end()) return {};
   const auto number = number_from_text<std::int64_t>(given->second);
@@ -47,7 +46,7 @@ Result<void> read_points(const Parameters& parameters, std::int64_t& points) {
 
 }  // namespace
 
-Result<DeviceQuestion> device_question(const Parameters& parameters) {
+Result<DeviceQuestion> device_question(const QuestionParameters& parameters) {
   if (auto checked = check_names(parameters, {"device", "since", "points"}); !checked)
     return std::unexpected(checked.error());
   DeviceQuestion question;
@@ -60,7 +59,7 @@ Result<DeviceQuestion> device_question(const Parameters& parameters) {
   return question;
 }
 
-Result<UsageQuestion> usage_question(const Parameters& parameters) {
+Result<UsageQuestion> usage_question(const QuestionParameters& parameters) {
   if (auto checked = check_names(parameters, {"since", "by"}); !checked)
     return std::unexpected(checked.error());
   UsageQuestion question;
@@ -72,7 +71,7 @@ Result<UsageQuestion> usage_question(const Parameters& parameters) {
   return question;
 }
 
-Result<LeasesQuestion> leases_question(const Parameters& parameters) {
+Result<LeasesQuestion> leases_question(const QuestionParameters& parameters) {
   if (auto checked = check_names(parameters, {"since", "points"}); !checked)
     return std::unexpected(checked.error());
   LeasesQuestion question;
@@ -81,4 +80,4 @@ Result<LeasesQuestion> leases_question(const Parameters& parameters) {
   return question;
 }
 
-}  // namespace berth::history
+}  // namespace berth

@@ -1,4 +1,4 @@
-#include "berth/history/model/memory_by_runs.h"
+#include "berth/usage/memory_by_runs.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/history/model/receipt.h"
+#include "berth/usage/receipt.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,8 +1,8 @@
-#include "berth/history/model/usage_total.h"
+#include "berth/usage/usage_total.h"
 
 #include <doctest/doctest.h>
 
-namespace berth::history::usage_total_test {
+namespace berth::usage_total_test {
 namespace {
 
 Usage usage(UsageBy by, std::vector<UsageRow> rows) {
@@ -57,4 +57,4 @@ TEST_CASE("the jobs of a user with one name are one row on all machines") {
 }
 
 }  // namespace
-}  // namespace berth::history::usage_total_test
+}  // namespace berth::usage_total_test

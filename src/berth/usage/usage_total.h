@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "berth/history/model/usage.h"
+#include "berth/usage/usage.h"
 
-namespace berth::history {
+namespace berth {
 
 /// Whether a user's name means the same user on all machines, or another one on each.
 enum class UsersAre { of_all_hosts, of_hosts };
@@ -17,4 +17,4 @@ enum class UsersAre { of_all_hosts, of_hosts };
 Usage total_usage(UsageBy by, const std::vector<std::pair<std::string, Usage>>& told,
                   std::vector<std::string> missing, UsersAre users = UsersAre::of_all_hosts);
 
-}  // namespace berth::history
+}  // namespace berth

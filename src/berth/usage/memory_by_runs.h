@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "berth/history/model/receipt.h"
+#include "berth/usage/receipt.h"
 
 // What `--memory auto` comes to: the memory that earlier runs of a command had in use, and a
 // margin.

@@ -1,4 +1,4 @@
-#include "berth/history/model/recorded.h"
+#include "berth/usage/recorded.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

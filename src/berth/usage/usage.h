@@ -10,6 +10,9 @@
 
 namespace berth {
 
+/// How long leases, and the hours counted from them, are kept, in seconds.
+inline constexpr std::int64_t kAccountsKept = std::int64_t{400} * 86'400;
+
 enum class UsageBy { user, device, job };
 std::string_view to_text(UsageBy by);
 bool read_value(std::string_view text, UsageBy& by);  ///< false: it is none

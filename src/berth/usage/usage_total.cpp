@@ -1,11 +1,11 @@
-#include "berth/history/model/usage_total.h"
+#include "berth/usage/usage_total.h"
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
 
-namespace berth::history {
+namespace berth {
 namespace {
 
 bool has_more_hours(const UsageRow& a, const UsageRow& b) {
@@ -44,4 +44,4 @@ Usage total_usage(UsageBy by, const std::vector<std::pair<std::string, Usage>>& 
   return total;
 }
 
-}  // namespace berth::history
+}  // namespace berth

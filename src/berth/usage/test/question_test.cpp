@@ -1,10 +1,8 @@
-#include "berth/history/model/question.h"
+#include "berth/usage/question.h"
 
 #include <doctest/doctest.h>
 
-#include "berth/history/default_path.h"
-
-namespace berth::history::question_test {
+namespace berth::question_test {
 namespace {
 
 std::string refusal_of(const auto& result) {
@@ -41,19 +39,5 @@ TEST_CASE("usage is asked by user, by device or by job") {
   CHECK(refusal_of(usage_question({{"points", "1"}})) == "unknown parameter 'points'; allowed: since, by");
 }
 
-TEST_CASE("the history lies where the system or the user keeps such things") {
-  using Variables = std::map<std::string, std::string>;
-  const auto path = [](const Variables& variables) {
-    return default_path([&](const char* name) -> std::string_view {
-      const auto found = variables.find(name);
-      return found == variables.end() ? std::string_view() : std::string_view(found->second);
-    });
-  };
-  CHECK(path({{"STATE_DIRECTORY", "/var/lib/a:/var/lib/b"}, {"HOME", "/root"}}) == "/var/lib/a/history.db");
-  CHECK(path({{"XDG_STATE_HOME", "/s"}, {"HOME", "/h"}}) == "/s/berth/history.db");
-  CHECK(path({{"XDG_STATE_HOME", "s"}, {"HOME", "/h"}}) == "/h/.local/state/berth/history.db");
-  CHECK(path({}) == std::nullopt);
-}
-
 }  // namespace
-}  // namespace berth::history::question_test
+}  // namespace berth::question_test
