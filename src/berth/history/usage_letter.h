@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
 #include "berth/usage/recorded.h"
 #include "berth/usage/usage.h"
 #include "berth/view/text.h"

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/machines/lab_order.h"
 #include "berth/queue/queue_order.h"
 #include "berth/queue/schedule.h"
 
@@ -21,17 +22,6 @@ namespace berth {
 /// more, connections would be idle. With fewer, a host would have no next request for as long as an
 /// ssh takes.
 inline constexpr std::size_t kLabWindow = 8;
-
-/// The requests for the same number of GPUs are a lane. With one window for all, requests for many
-/// GPUs would fill it while the free GPUs are enough for requests for few (tests/bench/placement.h:
-/// waits two to three times as long as in one queue). If no request may start before an earlier
-/// one, all are one lane: 0.
-unsigned lane_of(unsigned gpus, const QueueRules& rules);
-
-/// What Ticket::origin says of a request of this process on this machine.
-std::string origin_of(std::string_view machine, std::int64_t pid);
-/// What others say of it is cut to this length: it is shown to people.
-inline constexpr std::size_t kLongestOrigin = 80;
 
 /// The id of a ticket: the machine on which it was asked for, and the digits that it has drawn.
 std::string id_of(std::string_view home, std::string_view mark);
@@ -66,22 +56,6 @@ struct LabStart {
   std::optional<std::int64_t> fair_number{};  ///< as its ticket had it
 
   bool operator==(const LabStart&) const = default;
-};
-
-/// A request that stands in the queue of a host.
-struct LabStanding {
-  std::string origin;        ///< as of its ticket
-  std::size_t position = 1;  ///< 1: no earlier request could start on a host that it names
-
-  bool operator==(const LabStanding&) const = default;
-};
-
-/// The line as people see it.
-struct LabOrder {
-  std::vector<LabStanding> standing{};  ///< in the order of the queue
-  std::size_t outside = 0;              ///< how many requests stand in the own line of no host yet
-
-  bool operator==(const LabOrder&) const = default;
 };
 
 /// A request may name no more of them.

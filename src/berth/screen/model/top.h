@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/lab_queue/model/host.h"
-#include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/machines/host.h"
+#include "berth/machines/lab_order.h"
 #include "berth/screen/model/top_log.h"
 #include "berth/screen/model/trends.h"
 #include "berth/usage/recorded.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "berth/device/device.h"
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
 #include "berth/usage/recorded.h"
 #include "berth/verdict/ledger.h"
 

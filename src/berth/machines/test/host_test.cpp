@@ -1,4 +1,4 @@
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
 
 #include <doctest/doctest.h>
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "berth/lab_queue/model/host.h"
-#include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/machines/host.h"
+#include "berth/machines/lab_order.h"
 
 // The queue of a lab as people see it: each waiting request once, although it may wait on several
 // hosts.

@@ -1,11 +1,11 @@
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "berth/lab_queue/model/merged_queue.h"
+#include "berth/machines/merged_queue.h"
 
 namespace berth {
 namespace {

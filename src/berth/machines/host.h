@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/lab_queue/model/bare_host.h"
+#include "berth/machines/bare_host.h"
 #include "berth/queue/standing.h"
 #include "berth/request/expression.h"
 #include "berth/verdict/compliance.h"

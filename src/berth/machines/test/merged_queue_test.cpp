@@ -1,4 +1,4 @@
-#include "berth/lab_queue/model/merged_queue.h"
+#include "berth/machines/merged_queue.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

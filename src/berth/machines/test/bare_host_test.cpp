@@ -1,4 +1,4 @@
-#include "berth/lab_queue/model/bare_host.h"
+#include "berth/machines/bare_host.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

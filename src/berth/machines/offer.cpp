@@ -1,4 +1,4 @@
-#include "berth/hosts/model/offer.h"
+#include "berth/machines/offer.h"
 
 #include <fmt/format.h>
 
