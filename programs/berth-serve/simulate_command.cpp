@@ -15,7 +15,7 @@
 namespace berth::serve {
 namespace {
 
-Result<RecordedLeases> asked_leases(const command::PeerOptions& options,
+Result<RecordedLeases> asked_leases(const cli::PeerOptions& options,
                                     const LeasesQuestion& question) {
   BERTH_LET(const auto answer,
             ask_agent(options, fmt::format("/api/v1/past-leases?since={}s", question.since_s)));

@@ -18,7 +18,7 @@
 namespace berth::serve {
 namespace {
 
-Result<Usage> asked(const command::PeerOptions& options, const UsageQuestion& question) {
+Result<Usage> asked(const cli::PeerOptions& options, const UsageQuestion& question) {
   BERTH_LET(const auto answer, ask_agent(options, fmt::format("/api/v1/usage?since={}s&by={}",
                                                               question.since_s, to_text(question.by))));
   auto usage = view::usage_from_json(answer.document);
@@ -43,7 +43,7 @@ auto read_answer(const AskedHistory& answer, Read read) -> decltype(read(answer.
   return value;
 }
 
-Result<history::LetterFacts> asked_for_letter(const command::PeerOptions& options,
+Result<history::LetterFacts> asked_for_letter(const cli::PeerOptions& options,
                                               const UsageQuestion& question) {
   const std::string since = fmt::format("since={}s", question.since_s);
   history::LetterFacts facts;

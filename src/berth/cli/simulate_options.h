@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "berth/cli/peer_options.h"
 #include "berth/command/command.h"
-#include "berth/command/peer_options.h"
 #include "berth/source/source.h"
 #include "berth/usage/recorded.h"
 
@@ -15,7 +15,7 @@ struct SimulateOptions {
   std::string jobs;  ///< a file; "-": standard input
   bool from_history = false;
   std::string since;            ///< "": the agent's default
-  command::PeerOptions asking;  ///< url "": the agent of this machine
+  PeerOptions asking;  ///< url "": the agent of this machine
   std::string file;             ///< a history file; "": an agent is asked
   std::optional<unsigned> devices;
   std::optional<Moment> assumed_s;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "berth/command/peer_options.h"
+#include "berth/cli/peer_options.h"
 #include "berth/hosts/anywhere.h"
 
 namespace berth::cli {
@@ -13,7 +13,7 @@ struct UsageOptions {
   std::string by = "user";
   bool json = false;
   bool letter = false;          ///< a page of text in place of the table
-  command::PeerOptions asking;  ///< url "": the agent of this machine
+  PeerOptions asking;  ///< url "": the agent of this machine
   std::string file;             ///< a history file; "": an agent is asked
   command::AnywhereOptions anywhere;
 };

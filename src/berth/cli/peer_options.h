@@ -6,7 +6,7 @@
 #include "berth/command/syntax.h"
 #include "berth/http/peer.h"
 
-namespace berth::command {
+namespace berth::cli {
 
 /// The agent or hub that a command asks over the network, with token and certificates.
 struct PeerOptions {
@@ -17,10 +17,10 @@ struct PeerOptions {
 };
 
 /// Adds --token-file, --ca-file, --cert-file, --key-file and --insecure.
-void add_peer_options(Syntax& syntax, std::string_view group, PeerOptions& options);
+void add_peer_options(command::Syntax& syntax, std::string_view group, PeerOptions& options);
 
 /// The peer that the options name; reads the token. Error: `usage` or `failure` if the URL or a
 /// file is wrong, or if the peer must not be asked without TLS and token.
 Result<http::Peer> peer_of(const PeerOptions& options);
 
-}  // namespace berth::command
+}  // namespace berth::cli

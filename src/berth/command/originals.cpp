@@ -1,4 +1,4 @@
-#include "berth/cli/originals.h"
+#include "berth/command/originals.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace berth::cli {
+namespace berth::command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -77,4 +77,4 @@ std::vector<view::Finding> distributions_beside_ours(const fs::path& program) {
   return findings;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::command

@@ -1,19 +1,19 @@
-#include "berth/command/peer_options.h"
+#include "berth/cli/peer_options.h"
 
 #include "berth/http/settings.h"
 
-namespace berth::command {
+namespace berth::cli {
 
-void add_peer_options(Syntax& syntax, std::string_view group, PeerOptions& options) {
+void add_peer_options(command::Syntax& syntax, std::string_view group, PeerOptions& options) {
   const auto text = [group](std::string_view name, std::string_view help, std::string& to) {
-    return Option{group, 0, name, "FILE", help, {}, store_text(to)};
+    return command::Option{group, 0, name, "FILE", help, {}, command::store_text(to)};
   };
   syntax.options.push_back(text("token-file", "the token that it wants", options.token_file));
   syntax.options.push_back(text("ca-file", "who may sign its certificate", options.trust.authorities));
   syntax.options.push_back(text("cert-file", "the certificate that it wants", options.trust.certificate));
   syntax.options.push_back(text("key-file", "that certificate's key", options.trust.key));
   syntax.options.push_back(
-      {group, 0, "insecure", "", "ask over plain HTTP without a token", {}, raise_flag(options.insecure)});
+      {group, 0, "insecure", "", "ask over plain HTTP without a token", {}, command::raise_flag(options.insecure)});
 }
 
 Result<http::Peer> peer_of(const PeerOptions& options) {
@@ -32,4 +32,4 @@ Result<http::Peer> peer_of(const PeerOptions& options) {
   return peer;
 }
 
-}  // namespace berth::command
+}  // namespace berth::cli
