@@ -372,7 +372,7 @@ class Caller {
   bool terminal_;  ///< the command gets one
   HostQueuesReport report_;
   std::string question_, question_for_offer_;
-  std::optional<caller::Moment> wait_{};  ///< for each place in the lab queue; nullopt: no limit is said
+  std::optional<caller::Moment> wait_{};  ///< for each entry in the lab queue; nullopt: no limit is said
   caller::State state_{};
   std::deque<caller::What> answers_{};
   std::optional<caller::Sleep> sleep_{};

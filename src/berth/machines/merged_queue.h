@@ -25,15 +25,15 @@ struct LabWaiter {
   const Standing* nearest = nullptr;  ///< how it stands there
   std::vector<const Host*> hosts{};   ///< on which it waits
   /// In the lab queue; 1: no earlier request could start on a host that it names. nullopt: it is
-  /// not in this queue, or the line is not known.
+  /// not in this queue, or the order of the lab is not known.
   std::optional<std::size_t> position{};
 };
 
 /// All that wait on the hosts. REQUIRES: the hosts live as long as what is returned.
 ///
 /// Those in the lab queue have the order of this queue. A request that is not in it stands behind
-/// the request before it in the queue of its host. If the line is not known, the requests have the
-/// order in which the hosts tell them.
+/// the request before it in the queue of its host. If the order of the lab is not known,
+/// the requests have the order in which the hosts tell them.
 std::vector<LabWaiter> merged_queue(const Hosts& hosts, const LabOrder& order = {});
 
 }  // namespace berth

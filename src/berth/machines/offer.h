@@ -44,7 +44,7 @@ struct HostAnswer {
 };
 
 struct RankedHost {
-  std::size_t host = 0;  ///< its place among the answers
+  std::size_t host = 0;  ///< its index among the answers
   bool can_serve = false;
   bool in_reserve = false;  ///< the request joins it only once no host that has the path is left
   std::string reason;       ///< why the host has this rank, in words

@@ -160,7 +160,7 @@ struct SayJoin {
 struct SayYes {
   std::size_t host = 0;
 };
-/// End the connection, and with it the place and the lease there.
+/// End the connection, and with it the ticket and the lease there.
 struct Disconnect {
   std::size_t host = 0;
 };

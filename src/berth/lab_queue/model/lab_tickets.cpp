@@ -194,7 +194,7 @@ std::size_t LabOpenings::position(std::string_view id) const {
   return position;
 }
 
-// Finds the places of all requests in one pass. One pass for each request would take too long in a
+// Finds the positions of all requests in one pass. One pass for each request would take too long in a
 // long queue.
 LabOrder LabOpenings::order() const {
   LabOrder order;

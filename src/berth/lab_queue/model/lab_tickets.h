@@ -58,10 +58,10 @@ struct LabStart {
   bool operator==(const LabStart&) const = default;
 };
 
-/// A request may name no more of them.
+/// A request may name no more hosts.
 inline constexpr std::size_t kMostHostsOfRequest = 256;
 
-/// The requests of a lab. The same questions come again at each change of a long line. To answer
+/// The requests of a lab. The same questions come again at each change of a long queue. To answer
 /// them fast, requests that name the same hosts and are of one lane are kept together.
 class LabTickets {
  public:
@@ -83,7 +83,8 @@ class LabTickets {
   /// Whether it matters for the order what each user has of the lab already.
   bool asks_who_has_what() const { return with_fair_number_ > 0 || with_most_ > 0; }
 
-  /// The turns of those that have one, for the turn of one that comes (next_fair_number).
+  /// The fair numbers of the tickets that have one, for that of a ticket that comes
+  /// (next_fair_number).
   std::vector<Numbered> fair_numbers() const;
 
  private:
@@ -112,22 +113,23 @@ class LabTickets {
   std::ptrdiff_t with_most_ = 0;
 };
 
-/// Who may join which hosts, for as long as nobody changes the line. The order is that in which the
-/// store got the tickets. Where tickets have turns, those go past each other as queue_order says.
+/// Which tickets may join which hosts, for as long as nobody changes the queue. The order is that in
+/// which the store got the tickets. Tickets with a fair number go past each other as queue_order
+/// says.
 class LabOpenings {
  public:
-  /// Earlier tickets of an `absent` home, from which nobody has heard, keep their places and are
+  /// Earlier tickets of an `absent` home, from which nobody has heard, keep their positions and are
   /// not waited for. `has`: what each user has of the lab already.
   LabOpenings(const LabTickets& queue, const std::set<std::string, std::less<>>& absent,
               const GpusByUser& has = {});
 
   /// The hosts whose queue this one may join now: of the tickets before it that could start on that
-  /// host, those that have room in the window stand in its line already, and this one has room too.
+  /// host, those that have room in the window stand in its queue already, and this one has room too.
   /// Empty: it is not in the queue, or over its user's limit.
   std::vector<std::string> hosts_to_join(std::string_view id);
 
   /// If what its user has, and the user's tickets before it, leave too little of the user's limit
-  /// for it: how many GPUs those are. It keeps its place and is not waited for.
+  /// for it: how many GPUs those are. It keeps its position and is not waited for.
   std::optional<std::uint64_t> taken_of_limit(std::string_view id) const;
 
   /// How many tickets that share a host with it are before it.
