@@ -15,8 +15,7 @@
 namespace berth::serve {
 namespace {
 
-Result<RecordedLeases> asked_leases(const cli::PeerOptions& options,
-                                    const LeasesQuestion& question) {
+Result<RecordedLeases> asked_leases(const cli::PeerOptions& options, const LeasesQuestion& question) {
   BERTH_LET(const auto answer,
             ask_agent(options, fmt::format("/api/v1/past-leases?since={}s", question.since_s)));
   auto recorded = view::recorded_leases_from_json(answer.document);

@@ -70,8 +70,7 @@ Result<history::LetterFacts> asked_for_letter(const cli::PeerOptions& options,
   return facts;
 }
 
-Result<history::LetterFacts> read_for_letter(const std::string& path,
-                                             const UsageQuestion& question) {
+Result<history::LetterFacts> read_for_letter(const std::string& path, const UsageQuestion& question) {
   const std::int64_t now_s = std::time(nullptr);
   history::LetterFacts facts;
   BERTH_LET(facts.usage, read(path, question));

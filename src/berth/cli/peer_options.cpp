@@ -12,8 +12,13 @@ void add_peer_options(command::Syntax& syntax, std::string_view group, PeerOptio
   syntax.options.push_back(text("ca-file", "who may sign its certificate", options.trust.authorities));
   syntax.options.push_back(text("cert-file", "the certificate that it wants", options.trust.certificate));
   syntax.options.push_back(text("key-file", "that certificate's key", options.trust.key));
-  syntax.options.push_back(
-      {group, 0, "insecure", "", "ask over plain HTTP without a token", {}, command::raise_flag(options.insecure)});
+  syntax.options.push_back({group,
+                            0,
+                            "insecure",
+                            "",
+                            "ask over plain HTTP without a token",
+                            {},
+                            command::raise_flag(options.insecure)});
 }
 
 Result<http::Peer> peer_of(const PeerOptions& options) {

@@ -14,9 +14,9 @@ namespace berth::cli {
 struct SimulateOptions {
   std::string jobs;  ///< a file; "-": standard input
   bool from_history = false;
-  std::string since;            ///< "": the agent's default
+  std::string since;   ///< "": the agent's default
   PeerOptions asking;  ///< url "": the agent of this machine
-  std::string file;             ///< a history file; "": an agent is asked
+  std::string file;    ///< a history file; "": an agent is asked
   std::optional<unsigned> devices;
   std::optional<Moment> assumed_s;
   std::optional<QueueOrder> order;

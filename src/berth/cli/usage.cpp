@@ -67,8 +67,7 @@ class Usage : public command::Command {
           "{}: {}", meant[i].name,
           usage ? "it does not answer what it was asked" : printable_lines(usage.error().message))});
     }
-    const berth::Usage usage =
-        total_usage(by, told, std::move(missing), UsersAre::of_hosts);
+    const berth::Usage usage = total_usage(by, told, std::move(missing), UsersAre::of_hosts);
     if (told.empty()) {
       output.err += command::as_lines({std::string(view::kNoHostTells)});
       output.status = outcome_of(ErrorCode::failure).exit_status;

@@ -70,8 +70,7 @@ struct HubServices::UsageCollection {
     std::ranges::sort(missing);
     const bool is_whole = missing.empty();
     const http::Page page = http::make_page(
-        200, http::kJson,
-        view::usage_json(total_usage(by, told, std::move(missing)), view::Layout::line));
+        200, http::kJson, view::usage_json(total_usage(by, told, std::move(missing)), view::Layout::line));
     for (const http::Reply& reply : replies) reply(page);
     when_done(page, is_whole);
   }

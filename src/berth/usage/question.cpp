@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::int64_t kMostPoints = 2000;
 
-Result<void> check_names(const QuestionParameters& parameters, std::initializer_list<std::string_view> allowed) {
+Result<void> check_names(const QuestionParameters& parameters,
+                         std::initializer_list<std::string_view> allowed) {
   for (const auto& [name, value] : parameters) {
     if (std::ranges::find(allowed, name) != allowed.end()) continue;
     return fail(ErrorCode::usage, fmt::format("unknown parameter '{}'{}", name, instead_of(name, allowed)));

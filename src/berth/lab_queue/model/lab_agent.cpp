@@ -111,7 +111,8 @@ class RoundRules {
       state_.sweep_at = std::max(state_.sweep_at.value_or(Moment{}), now_ + kLateChange);
     const std::string_view url = deeds_.given.url;
     if (state_.fault.empty())
-      log(fmt::format("the store at {} does not answer, and all requests keep their positions: {}", url, silent.why));
+      log(fmt::format("the store at {} does not answer, and all requests keep their positions: {}", url,
+                      silent.why));
     state_.fault = fmt::format("{}: {}", url, silent.why);
     for (auto& [id, each] : state_.clients)
       if (each.entry) tell_silence(deeds_, id, *each.entry);
