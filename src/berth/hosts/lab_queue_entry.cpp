@@ -86,7 +86,8 @@ void LabQueueEntry::left(const std::string& host) {
 }
 
 void LabQueueEntry::let_go(const std::string& host) {
-  // If the request closed a host that it has left, an agent of an older version would end its entry.
+  // If the request closed a host that it has left, an agent of an older version would end its
+  // entry.
   if (std::ranges::find(hosts_, host) == hosts_.end()) return;
   joined_.erase(host);
   if (start_on_ == host) start_on_.clear();

@@ -17,11 +17,12 @@
 namespace berth::store {
 namespace {
 
-// So many tickets are read first, from the nearest on. In a short queue that is all of them, and the
-// position is exact. Each further batch is twice as long, so that all batches together cost at most
-// twice as much as one reading of all.
+// So many tickets are read first, from the nearest on. In a short queue that is all of them, and
+// the position is exact. Each further batch is twice as long, so that there are few batches also in
+// a long queue.
 constexpr std::size_t kFirstBatch = 8;
-// So many are read first from the front of the queue: mostly one of the first two takes what is free.
+// So many are read first from the front of the queue: mostly one of the first two takes what is
+// free.
 constexpr std::size_t kFirstOfFront = 2;
 // The files of so many rivals stay open, so that one system call tells whether a rival still waits.
 // They take at most a part of the descriptors that this process may have.

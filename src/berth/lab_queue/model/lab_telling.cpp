@@ -76,8 +76,8 @@ void tell_openings_to(AgentDeeds& deeds, ClientId id, QueueEntry& entry, LabOpen
     deeds.tell(id, "open " + name);
     deeds.tell(id, "answer " + name);
   }
-  // The position is sent last. So a request that does not wait knows that no other host is open to it
-  // now.
+  // The position is sent last. So a request that does not wait knows that no other host is open to
+  // it now.
   const std::size_t position = openings.position(entry.kept.id);
   if (std::exchange(entry.told.position, position) != position)
     deeds.tell(id, fmt::format("place {}", position));

@@ -194,8 +194,8 @@ std::size_t LabOpenings::position(std::string_view id) const {
   return position;
 }
 
-// Finds the positions of all requests in one pass. One pass for each request would take too long in a
-// long queue.
+// Finds the positions of all requests in one pass. One pass for each request would take too long in
+// a long queue.
 LabOrder LabOpenings::order() const {
   LabOrder order;
   std::map<const LabTickets::Group*, std::set<const LabTickets::Group*>> sharing;

@@ -113,8 +113,8 @@ class LabTickets {
   std::ptrdiff_t with_most_ = 0;
 };
 
-/// Which tickets may join which hosts, for as long as nobody changes the queue. The order is that in
-/// which the store got the tickets. Tickets with a fair number go past each other as queue_order
+/// Which tickets may join which hosts, for as long as nobody changes the queue. The order is that
+/// in which the store got the tickets. Tickets with a fair number go past each other as queue_order
 /// says.
 class LabOpenings {
  public:
@@ -124,8 +124,8 @@ class LabOpenings {
               const GpusByUser& has = {});
 
   /// The hosts whose queue this one may join now: of the tickets before it that could start on that
-  /// host, those that have room in the window stand in its queue already, and this one has room too.
-  /// Empty: it is not in the queue, or over its user's limit.
+  /// host, those that have room in the window stand in its queue already, and this one has room
+  /// too. Empty: it is not in the queue, or over its user's limit.
   std::vector<std::string> hosts_to_join(std::string_view id);
 
   /// If what its user has, and the user's tickets before it, leave too little of the user's limit
