@@ -13,7 +13,7 @@
 #include "berth/lease/release.h"
 #include "berth/lease/site_file.h"
 #include "berth/request/selector.h"
-#include "berth/slurm/model/slurm_job.h"
+#include "berth/slurm/slurm_job.h"
 #include "berth/store/site_directory.h"
 #include "berth/supervise/hold.h"
 #include "berth/supervise/lease_options.h"

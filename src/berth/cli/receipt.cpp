@@ -9,7 +9,7 @@
 #include "berth/base/text_match.h"
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/lease/receipt_files.h"
 #include "berth/view/receipt.h"
 

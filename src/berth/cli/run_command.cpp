@@ -5,9 +5,9 @@
 #include "berth/hosts/anywhere_run.h"
 #include "berth/jobs/model/noticed_end.h"
 #include "berth/jobs/notify.h"
-#include "berth/slurm/run_on_slurm.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
+#include "berth/supervise/run_on_slurm.h"
 #include "berth/view/explain.h"
 #include "berth/view/receipt.h"
 
@@ -107,7 +107,7 @@ class RunCommand : public command::Command {
     if (on_slurm_) {
       if (!wish_.targets.empty())
         return fail(ErrorCode::usage, "--on slurm excludes --notify: srun takes the place of berth");
-      return slurm::run_on_slurm(environment, options_, far_);
+      return supervise::run_on_slurm(environment, options_, far_);
     }
     BERTH_DO(settle(far_));
     tell_others(words);

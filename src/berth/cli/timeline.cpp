@@ -88,7 +88,7 @@ class TimelineCommand : public command::Command {
 
   command::RequestOptions options_;
   command::WatchOptions watch_;
-  command::PeerOptions asking_;
+  PeerOptions asking_;
   std::int64_t hours_ = 6;
   bool ascii_ = false;
   IdleTimes idle_;

@@ -13,10 +13,10 @@
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
 #include "berth/command/serve_program.h"
-#include "berth/history/model/usage.h"
-#include "berth/history/model/usage_total.h"
 #include "berth/hosts/anywhere.h"
 #include "berth/hosts/far_call.h"
+#include "berth/usage/usage.h"
+#include "berth/usage/usage_total.h"
 #include "berth/view/usage.h"
 
 namespace berth::cli {
@@ -67,8 +67,7 @@ class Usage : public command::Command {
           "{}: {}", meant[i].name,
           usage ? "it does not answer what it was asked" : printable_lines(usage.error().message))});
     }
-    const berth::Usage usage =
-        history::total_usage(by, told, std::move(missing), history::UsersAre::of_hosts);
+    const berth::Usage usage = total_usage(by, told, std::move(missing), UsersAre::of_hosts);
     if (told.empty()) {
       output.err += command::as_lines({std::string(view::kNoHostTells)});
       output.status = outcome_of(ErrorCode::failure).exit_status;

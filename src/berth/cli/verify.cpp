@@ -3,7 +3,7 @@
 #include "berth/command/request_options.h"
 #include "berth/lease/session.h"
 #include "berth/supervise/compliance_look.h"
-#include "berth/supervise/model/compliance.h"
+#include "berth/verdict/compliance.h"
 #include "berth/view/compliance.h"
 #include "berth/view/json.h"
 

@@ -11,7 +11,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/command/habits.h"
-#include "berth/slurm/model/slurm_options.h"
+#include "berth/slurm/slurm_options.h"
 #include "berth/view/explain.h"
 
 namespace berth::command {

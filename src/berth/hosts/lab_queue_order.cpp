@@ -13,7 +13,7 @@
 namespace berth::hosts {
 namespace {
 
-/// "3 desk1:1234": its place, and where it was asked for.
+/// "3 desk1:1234": its position, and where it was asked for.
 std::optional<LabStanding> standing_from(const std::string& text) {
   const std::size_t space = text.find(' ');
   if (space == std::string::npos) return std::nullopt;
@@ -22,8 +22,8 @@ std::optional<LabStanding> standing_from(const std::string& text) {
   return LabStanding{text.substr(space + 1), *position};
 }
 
-/// Adds a part of the line. Gives the place from which on the next part is to be asked for; 0: this
-/// was the last.
+/// Adds a part of the queue. Gives the position from which on the next part is to be asked for; 0:
+/// this part was the last.
 Result<std::size_t> add_part(LabOrder& order, const std::vector<AgentWords>& answer) {
   std::size_t next = 0;
   for (const AgentWords& words : answer) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/machines/lab_order.h"
 
 namespace berth::hosts {
 

@@ -22,12 +22,12 @@
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
+#include "berth/job/job_end.h"
 #include "berth/jobs/model/runner.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/notify.h"
 #include "berth/jobs/old_jobs.h"
 #include "berth/lease/site_file.h"
-#include "berth/supervise/model/job_end.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/limits.h"

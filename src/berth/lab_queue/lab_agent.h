@@ -15,7 +15,7 @@ namespace berth::lab_queue {
 /// Keeps the requests of this machine in the lab queue, which is in etcd, and tells each request
 /// which hosts it may join (docs/store-protocol.md). A request lasts as long as the connection on
 /// which it was made. All of it happens on the loop. If the store is down, no request loses its
-/// place.
+/// entry.
 class LabAgent {
  public:
   /// `log`: a line for the admin.

@@ -9,7 +9,7 @@
 
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/jobs/model/output_cut.h"
+#include "berth/job/job.h"
 #include "berth/lease/site_lists.h"
 #include "berth/queue/queue_order.h"
 #include "berth/verdict/original_locks.h"

@@ -40,7 +40,7 @@ struct Hold {
 struct Wish {
   TicketId id;
   std::uint32_t uid = 0;
-  std::size_t candidates = 0;  ///< the place of its set in QueueState::sets
+  std::size_t candidates = 0;  ///< the index of its set in QueueState::sets
   unsigned count = 1;
   bool shared = false;
   std::uint64_t bytes = 0;         ///< of each device, if a part of it is enough

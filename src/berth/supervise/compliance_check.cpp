@@ -20,8 +20,8 @@
 #include "berth/command/command.h"
 #include "berth/command/request_options.h"
 #include "berth/supervise/compliance_look.h"
-#include "berth/supervise/model/compliance.h"
 #include "berth/sys/process_identity.h"
+#include "berth/verdict/compliance.h"
 #include "berth/view/compliance.h"
 
 namespace berth::supervise {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "berth/base/record_fields.h"
-#include "berth/history/model/run_samples.h"
 #include "berth/lease/lease_wire.h"
 #include "berth/supervise/end_of_job.h"
 #include "berth/supervise/energy_at_start.h"
@@ -24,6 +23,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"
 #include "berth/sys/message.h"
+#include "berth/usage/run_samples.h"
 #include "berth/view/receipt.h"
 
 namespace berth::supervise {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "berth/history/model/receipt.h"
 #include "berth/source/source.h"
+#include "berth/usage/receipt.h"
 
 // The process that keeps the receipts of the leases that libraries have: one for each user and
 // machine. `berth __lease` hands it each lease over a connection of its own, as a LeaseToKeep and a

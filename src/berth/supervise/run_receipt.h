@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "berth/history/model/receipt.h"
 #include "berth/source/source.h"
 #include "berth/sys/detached_answer.h"
 #include "berth/sys/job_process.h"
+#include "berth/usage/receipt.h"
 #include "berth/verdict/ledger.h"
 
 namespace berth::supervise {

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "berth/base/error.h"
-#include "berth/history/model/run_samples.h"
 #include "berth/lease/domain.h"
 #include "berth/source/source.h"
 #include "berth/sys/descriptor.h"
+#include "berth/usage/run_samples.h"
 #include "berth/verdict/ledger.h"
 
 namespace berth::supervise {

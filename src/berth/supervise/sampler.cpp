@@ -19,7 +19,6 @@
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
 #include "berth/command/request_options.h"
-#include "berth/history/model/run_samples.h"
 #include "berth/lease/attribution.h"
 #include "berth/lease/lease_wire.h"
 #include "berth/store/memory_store.h"
@@ -30,6 +29,7 @@
 #include "berth/sys/limits.h"
 #include "berth/sys/message.h"
 #include "berth/sys/process_identity.h"
+#include "berth/usage/run_samples.h"
 
 namespace berth::supervise {
 namespace {

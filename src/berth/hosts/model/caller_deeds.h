@@ -34,8 +34,8 @@ class CallerDeeds {
 
   bool has_lab() const { return !std::holds_alternative<NoLab>(state_.entry); }
   /// nullptr: it has none.
-  Placed* placed() { return placed_at(state_.entry); }
-  const Placed* placed() const { return placed_at(state_.entry); }
+  Queued* queued() { return queued_in(state_.entry); }
+  const Queued* queued() const { return queued_in(state_.entry); }
 
   /// nullptr: it is not connected.
   Link* link_of(std::size_t host);

@@ -1,4 +1,4 @@
-#include "berth/jobs/model/notice.h"
+#include "berth/job/notice.h"
 
 #include <doctest/doctest.h>
 

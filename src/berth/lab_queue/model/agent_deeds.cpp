@@ -13,7 +13,7 @@ Client* AgentDeeds::client(ClientId id) const {
 
 QueueEntry* AgentDeeds::entry_of(ClientId id) const {
   Client* one = client(id);
-  return one != nullptr && one->place ? &*one->place : nullptr;
+  return one != nullptr && one->entry ? &*one->entry : nullptr;
 }
 
 std::deque<ClientId> AgentDeeds::clients() const {
@@ -23,7 +23,7 @@ std::deque<ClientId> AgentDeeds::clients() const {
 }
 
 bool AgentDeeds::somebody_waits() const {
-  return std::ranges::any_of(state.clients, [](const auto& each) { return each.second.place.has_value(); });
+  return std::ranges::any_of(state.clients, [](const auto& each) { return each.second.entry.has_value(); });
 }
 
 bool AgentDeeds::somebody_looks() const {
@@ -32,17 +32,17 @@ bool AgentDeeds::somebody_looks() const {
   });
 }
 
-void AgentDeeds::dismiss(ClientId id, std::string_view why, bool with_place) {
+void AgentDeeds::dismiss(ClientId id, std::string_view why, bool with_entry) {
   tell(id, fmt::format("no {}", why));
   act(Dismiss{id});
-  forget(id, with_place);
+  forget(id, with_entry);
 }
 
-void AgentDeeds::forget(ClientId id, bool with_place) {
+void AgentDeeds::forget(ClientId id, bool with_entry) {
   const Client& one = *client(id);
-  if (with_place && one.place) {
-    const auto found = given.store.queue().find(one.place->kept.id);
-    if (!found || found->uid == one.uid) state.removals.insert(one.place->kept.id);
+  if (with_entry && one.entry) {
+    const auto found = given.store.queue().find(one.entry->kept.id);
+    if (!found || found->uid == one.uid) state.removals.insert(one.entry->kept.id);
   }
   state.clients.erase(id);
   state.again = true;

@@ -28,9 +28,9 @@ struct AgentDeeds {
   bool somebody_looks() const;
 
   /// `with_place`: what the store has of it is removed.
-  void dismiss(ClientId id, std::string_view why, bool with_place);
-  /// Its place goes at once, unless that is another user's.
-  void forget(ClientId id, bool with_place);
+  void dismiss(ClientId id, std::string_view why, bool with_entry);
+  /// Its entry in the store goes at once, unless that is another user's.
+  void forget(ClientId id, bool with_entry);
 };
 
 }  // namespace berth::lab_agent

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using lab_queue::LabChange;
 
-/// In which those who waited here before this agent started may come back to their places.
+/// In which requests that waited here before this agent started may come back to their entries.
 constexpr auto kComingBack = 30s;
 /// etcd may make a change for so long after it was asked for and has not answered.
 constexpr auto kLateChange = 10s;
@@ -58,9 +58,9 @@ class RoundRules {
   }
 
   void on(const LimitsKnown& known) {
-    QueueEntry* place = deeds_.entry_of(known.client);
-    if (place == nullptr) return;
-    place->limits = LimitsOf{known.asker};
+    QueueEntry* entry = deeds_.entry_of(known.client);
+    if (entry == nullptr) return;
+    entry->limits = LimitsOf{known.asker};
     limit(deeds_, known.client);
     ring();
   }
@@ -90,8 +90,8 @@ class RoundRules {
       register_next();
     } else if (const auto* settles = std::get_if<Settles>(&state_.round)) {
       state_.again = true;
-      if (QueueEntry* place = deeds_.entry_of(settles->now); changed.made && place != nullptr)
-        meet(settles->now, *place, need_after(*place, settles->purpose));
+      if (QueueEntry* entry = deeds_.entry_of(settles->now); changed.made && entry != nullptr)
+        meet(settles->now, *entry, need_after(*entry, settles->purpose));
       settle_next();
     }
   }
@@ -111,10 +111,11 @@ class RoundRules {
       state_.sweep_at = std::max(state_.sweep_at.value_or(Moment{}), now_ + kLateChange);
     const std::string_view url = deeds_.given.url;
     if (state_.fault.empty())
-      log(fmt::format("the store at {} does not answer, and all keep their places: {}", url, silent.why));
+      log(fmt::format("the store at {} does not answer, and all requests keep their positions: {}", url,
+                      silent.why));
     state_.fault = fmt::format("{}: {}", url, silent.why);
     for (auto& [id, each] : state_.clients)
-      if (each.place) tell_silence(deeds_, id, *each.place);
+      if (each.entry) tell_silence(deeds_, id, *each.entry);
     deeds_.act(AskAnother{});
     report(deeds_);
     rest(now_ + pause_after(state_.faults++));
@@ -146,7 +147,7 @@ class RoundRules {
     deeds_.act(Appear{.anew = present == nullptr});
   }
 
-  /// The places of those who have gone.
+  /// The entries of requests that have ended.
   void take_away() {
     if (state_.removals.empty()) return look();
     const std::string& id = *state_.removals.begin();
@@ -198,28 +199,28 @@ class RoundRules {
     while (!settles.rest.empty()) {
       settles.now = settles.rest.front();
       settles.rest.pop_front();
-      QueueEntry* place = ready(settles.now);
-      if (place == nullptr) continue;
-      state_.patience.pass_over(*place, now_);
+      QueueEntry* entry = ready(settles.now);
+      if (entry == nullptr) continue;
+      state_.patience.pass_over(*entry, now_);
       Need need = need_of(*deeds_.client(settles.now), state_.settings, deeds_.given);
       if (auto* writes = std::get_if<Writes>(&need)) {
         settles.purpose = std::move(writes->purpose);
         return change(std::move(writes->change));
       }
-      meet(settles.now, *place, need);
+      meet(settles.now, *entry, need);
     }
     tell_openings(deeds_);
     end_round();
   }
 
   /// Where the store has to do nothing for it.
-  void meet(ClientId id, QueueEntry& place, const Need& need) {
+  void meet(ClientId id, QueueEntry& entry, const Need& need) {
     if (const auto* yes = std::get_if<Yes>(&need))
       deeds_.tell(id, "yes " + yes->host);
     else if (const auto* over = std::get_if<Over>(&need))
-      hold_back(deeds_, id, place, over->why);
+      hold_back(deeds_, id, entry, over->why);
     else if (const auto* away = std::get_if<TurnedAway>(&need))
-      deeds_.dismiss(id, away->why, away->with_place);
+      deeds_.dismiss(id, away->why, away->with_entry);
   }
 
   void end_round() {
@@ -236,9 +237,9 @@ class RoundRules {
     at_latest(state_.sweep_at);
     if (state_.board) at_latest(next_show(*state_.board, now_));
     for (const auto& [id, each] : state_.clients) {
-      if (!each.place) continue;
-      at_latest(state_.patience.next(*each.place));
-      at_latest(each.place->names_late());
+      if (!each.entry) continue;
+      at_latest(state_.patience.next(*each.entry));
+      at_latest(each.entry->names_late());
     }
     rest(std::max(until, now_));
   }
@@ -255,7 +256,7 @@ class RoundRules {
     const std::string& home = state_.settings.name;
     std::set<std::string, std::less<>> here;
     for (const auto& [id, each] : state_.clients)
-      if (each.place) here.insert(each.place->kept.id);
+      if (each.entry) here.insert(each.entry->kept.id);
     for (const std::string& id : store().queue().of_home(home))
       if (!here.contains(id)) state_.removals.insert(id);
     for (const auto& [id, start] : store().starts())
@@ -264,10 +265,10 @@ class RoundRules {
 
   // --- the step
 
-  /// Its place, if it is known which limits apply to it. nullptr: it is not, or it has none.
+  /// Its entry, if it is known which limits apply to it. nullptr: it is not, or it has none.
   QueueEntry* ready(ClientId id) const {
-    QueueEntry* place = deeds_.entry_of(id);
-    return place != nullptr && place->is_ready() ? place : nullptr;
+    QueueEntry* entry = deeds_.entry_of(id);
+    return entry != nullptr && entry->is_ready() ? entry : nullptr;
   }
   template <class Stage>
   bool is(const Stage&) const {

@@ -72,7 +72,7 @@ class LabCopy {
   Revisions revisions(std::string_view key) const;
   /// What the starts have, by user.
   GpusByUser gpus_by_user() const;
-  /// The turns of all that wait and of all that were started.
+  /// The fair numbers of all that wait and of all that were started.
   std::vector<Numbered> fair_numbers() const;
 
  protected:

@@ -21,14 +21,14 @@ class HearingRules {
 
   void hear(const WantsEntry& wants) {
     const Settings& settings = deeds_.state.settings;
-    if (one_.place) return dismiss(kUnknownWord);
+    if (one_.entry) return dismiss(kUnknownWord);
     const std::string name = id_of(settings.name, wants.mark);
     const auto has_it = [&](const auto& each) {
-      return each.second.place && each.second.place->kept.id == name;
+      return each.second.entry && each.second.entry->kept.id == name;
     };
     if (std::ranges::any_of(deeds_.state.clients, has_it))
-      return dismiss("this request has its place on another connection");
-    QueueEntry place{.kept = {.id = name,
+      return dismiss("this request has its entry on another connection");
+    QueueEntry entry{.kept = {.id = name,
                               .home = settings.name,
                               .uid = one_.uid,
                               .lane = wants.lane,
@@ -36,19 +36,19 @@ class HearingRules {
                               .origin = origin_of(settings.machine, one_.pid),
                               .hosts = {},
                               .joined = {}}};
-    for (const std::string& host : wants.hosts) place.hosts.push_back({host});
-    if (!wants.runs_on.empty()) place.stage = Runs{wants.runs_on};
+    for (const std::string& host : wants.hosts) entry.hosts.push_back({host});
+    if (!wants.runs_on.empty()) entry.stage = Runs{wants.runs_on};
     if (has_lab_limit(settings.limits)) {
-      place.limits = LimitsAsked{deeds_.given.now};
+      entry.limits = LimitsAsked{deeds_.given.now};
       deeds_.act(AskLimits{id_, one_.uid});
     }
-    one_.place = std::move(place);
+    one_.entry = std::move(entry);
     deeds_.state.removals.erase(name);
-    if (!deeds_.state.fault.empty()) tell_silence(deeds_, id_, *one_.place);
+    if (!deeds_.state.fault.empty()) tell_silence(deeds_, id_, *one_.entry);
   }
 
   void hear(const OfHost& said) {
-    NamedHost* host = one_.place ? one_.place->host(said.host) : nullptr;
+    NamedHost* host = one_.entry ? one_.entry->host(said.host) : nullptr;
     if (host == nullptr) return dismiss(kUnknownWord);
     if (std::holds_alternative<Left>(host->how)) {
       // Its answers to what it was told of the host may come after its word that it has left.
@@ -67,18 +67,18 @@ class HearingRules {
         opened->reach = Opened::Reach::stands;
         return;
       case OfHost::Word::closed:
-        return one_.place->lets_go(*host, Shut{});
+        return one_.entry->lets_go(*host, Shut{});
       case OfHost::Word::left:
-        return one_.place->lets_go(*host, Left{});
+        return one_.entry->lets_go(*host, Left{});
       case OfHost::Word::start:
-        return ask_to_start(*one_.place, said.host);
+        return ask_to_start(*one_.entry, said.host);
     }
   }
 
  private:
-  void ask_to_start(QueueEntry& place, const std::string& host) {
-    auto* runs = std::get_if<Runs>(&place.stage);
-    if (runs == nullptr) return (void)(place.stage = Asks{host});
+  void ask_to_start(QueueEntry& entry, const std::string& host) {
+    auto* runs = std::get_if<Runs>(&entry.stage);
+    if (runs == nullptr) return (void)(entry.stage = Asks{host});
     if (runs->host != host) return dismiss("this request was started already");
     runs->asks_again = true;
   }

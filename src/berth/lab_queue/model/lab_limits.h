@@ -15,7 +15,7 @@ void limit(AgentDeeds& deeds, ClientId id);
 
 /// Why its user may not start it now. `has`: what the users have of the lab. `taken`: the same for
 /// this user, with what the user's earlier requests ask for.
-std::optional<std::string> why_over(const QueueEntry& place, const Settings& settings, const Given& given,
+std::optional<std::string> why_over(const QueueEntry& entry, const Settings& settings, const Given& given,
                                     const GpusByUser& has, std::uint64_t taken);
 
 }  // namespace berth::lab_agent

@@ -9,9 +9,9 @@
 namespace berth::lab_agent {
 namespace {
 
-Need yes(QueueEntry& place, const std::string& host) {
+Need yes(QueueEntry& entry, const std::string& host) {
   Yes told{host};
-  place.stage = Runs{told.host};
+  entry.stage = Runs{told.host};
   return told;
 }
 
@@ -19,27 +19,27 @@ class NeedRules {
  public:
   NeedRules(Client& one, const Settings& settings, const Given& given)
       : one_(one),
-        place_(*one.place),
+        entry_(*one.entry),
         settings_(settings),
         given_(given),
-        found_(given.store.queue().find(place_.kept.id)),
-        start_(given.store.start_of(place_.kept.id)) {}
+        found_(given.store.queue().find(entry_.kept.id)),
+        start_(given.store.start_of(entry_.kept.id)) {}
 
   Need need() && {
-    give_fair_number(place_.kept);
-    if (found_ && found_->uid != one_.uid) return TurnedAway{"another user has a place of this name"};
-    if (!found_ && start_ != nullptr && place_.has_lost(*start_, one_.pid))
-      return Writes{take_back(place_, given_.store), Settles::TakesBack{start_->host}};
-    if (const auto* asks = std::get_if<Asks>(&place_.stage)) return start_on(asks->host);
+    give_fair_number(entry_.kept);
+    if (found_ && found_->uid != one_.uid) return TurnedAway{"another user has an entry of this name"};
+    if (!found_ && start_ != nullptr && entry_.has_lost(*start_, one_.pid))
+      return Writes{take_back(entry_, given_.store), Settles::TakesBack{start_->host}};
+    if (const auto* asks = std::get_if<Asks>(&entry_.stage)) return start_on(asks->host);
     // The command runs. That stays true if the store was wiped or set back.
-    if (const auto* runs = std::get_if<Runs>(&place_.stage)) {
+    if (const auto* runs = std::get_if<Runs>(&entry_.stage)) {
       if (start_ == nullptr)
-        return Writes{put_start_again(place_, place_.start_on(runs->host, one_.pid), order(),
+        return Writes{put_start_again(entry_, entry_.start_on(runs->host, one_.pid), order(),
                                       has_lab_limit(settings_.limits))};
       return runs->asks_again ? answer(runs->host) : Nothing{};
     }
     if (!found_) return start_ == nullptr ? put() : Nothing{};
-    const LabTicket wanted = place_.ticket();
+    const LabTicket wanted = entry_.ticket();
     const bool is_as_wanted = found_->hosts == wanted.hosts && found_->joined == wanted.joined &&
                               found_->most == wanted.most && found_->origin == wanted.origin;
     return is_as_wanted ? Nothing{} : put();
@@ -59,35 +59,35 @@ class NeedRules {
 
   /// The one start.
   Need start_on(const std::string& host) {
-    // It has no place: it gets one first, or it was started already.
+    // It has no entry: it gets one first, or it was started already.
     if (!found_) return start_ == nullptr ? put() : answer(host);
-    if (place_.is_closing(host)) return not_now(Nothing{});  // it is about to let this host go
+    if (entry_.is_closing(host)) return not_now(Nothing{});  // it is about to let this host go
     const auto why =
-        place_.kept.most ? why_over(place_, settings_, given_, given_.store.gpus_by_user(), 0) : std::nullopt;
+        entry_.kept.most ? why_over(entry_, settings_, given_, given_.store.gpus_by_user(), 0) : std::nullopt;
     if (why) return not_now(Over{*why});
-    return Writes{put_start(place_, place_.start_on(host, one_.pid), order(), given_.store),
+    return Writes{put_start(entry_, entry_.start_on(host, one_.pid), order(), given_.store),
                   Settles::Starts{host}};
   }
 
   Need not_now(Need need) {
-    place_.stage = Waits{};
+    entry_.stage = Waits{};
     return need;
   }
 
   /// A start that was answered to nobody is answered again, to the same process for the same host.
   Need answer(const std::string& host) {
     const bool is_own = start_->pid == one_.pid;
-    if (start_->host == host && is_own) return yes(place_, host);
+    if (start_->host == host && is_own) return yes(entry_, host);
     // Another's start that is there stays. Its own ends with the connection, as always.
     return TurnedAway{"this request was started already", is_own};
   }
 
-  Need put() const { return Writes{put_ticket(place_, order())}; }
+  Need put() const { return Writes{put_ticket(entry_, order())}; }
   /// Of its ticket; 0: it has none.
   std::uint64_t order() const { return found_ ? found_->order : 0; }
 
   Client& one_;
-  QueueEntry& place_;
+  QueueEntry& entry_;
   const Settings& settings_;
   const Given& given_;
   std::optional<LabTicket> found_;
@@ -100,14 +100,14 @@ Need need_of(Client& one, const Settings& settings, const Given& given) {
   return NeedRules(one, settings, given).need();
 }
 
-Need need_after(QueueEntry& place, const Settles::Purpose& made) {
+Need need_after(QueueEntry& entry, const Settles::Purpose& made) {
   if (const auto* starts = std::get_if<Settles::Starts>(&made)) {
     // If the process has let the host go while the store was asked, the next round takes the start
     // back.
-    const auto* asks = std::get_if<Asks>(&place.stage);
-    if (asks != nullptr && asks->host == starts->host) return yes(place, starts->host);
+    const auto* asks = std::get_if<Asks>(&entry.stage);
+    if (asks != nullptr && asks->host == starts->host) return yes(entry, starts->host);
   } else if (const auto* back = std::get_if<Settles::TakesBack>(&made)) {
-    if (NamedHost* host = place.host(back->host)) host->is_let_go = std::holds_alternative<Left>(host->how);
+    if (NamedHost* host = entry.host(back->host)) host->is_let_go = std::holds_alternative<Left>(host->how);
   }
   return Nothing{};
 }

@@ -6,7 +6,7 @@
 #include "berth/lab_queue/model/lab_agent.h"
 #include "berth/lab_queue/model/lab_copy.h"
 
-// What a request needs, so that the store has it as it should be and the request knows: its place,
+// What a request needs, so that the store has it as it should be and the request knows: its entry,
 // its one start, and the end of a start that it has lost.
 namespace berth::lab_agent {
 
@@ -28,13 +28,13 @@ struct Over {
 /// Its connection is to end.
 struct TurnedAway {
   std::string why;
-  bool with_place = false;  ///< with what the store has of it
+  bool with_entry = false;  ///< with what the store has of it
 };
 using Need = std::variant<Nothing, Writes, Yes, Over, TurnedAway>;
 
-/// REQUIRES: it has a place.
+/// REQUIRES: it has an entry.
 Need need_of(Client& one, const Settings& settings, const Given& given);
 /// After this was made for it.
-Need need_after(QueueEntry& place, const Settles::Purpose& made);
+Need need_after(QueueEntry& entry, const Settles::Purpose& made);
 
 }  // namespace berth::lab_agent

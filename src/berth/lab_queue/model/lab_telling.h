@@ -9,11 +9,11 @@ namespace berth::lab_agent {
 
 /// Tells each request which hosts it may join, or which limit holds it back, and its position.
 void tell_openings(AgentDeeds& deeds);
-/// The request keeps its place and lets its hosts go, so that no host holds GPUs for it.
-void hold_back(AgentDeeds& deeds, ClientId id, QueueEntry& place, const std::string& why);
+/// The request keeps its entry and lets its hosts go, so that no host holds GPUs for it.
+void hold_back(AgentDeeds& deeds, ClientId id, QueueEntry& entry, const std::string& why);
 
 /// That the store does not answer, which each request is told once.
-void tell_silence(AgentDeeds& deeds, ClientId id, QueueEntry& place);
+void tell_silence(AgentDeeds& deeds, ClientId id, QueueEntry& entry);
 /// That it answers again, to those who were told otherwise.
 void tell_return(AgentDeeds& deeds);
 

@@ -15,10 +15,6 @@ bool has_name(const std::vector<std::string>& names, std::string_view name) {
 
 }  // namespace
 
-unsigned lane_of(unsigned gpus, const QueueRules& rules) {
-  return rules.backfill ? gpus : 0;
-}
-
 std::string id_of(std::string_view home, std::string_view mark) {
   return fmt::format("{}-{}", home, mark);
 }
@@ -26,10 +22,6 @@ std::string id_of(std::string_view home, std::string_view mark) {
 std::string_view home_of(std::string_view id) {
   const std::size_t hyphen = id.rfind('-');
   return hyphen == std::string_view::npos ? "" : id.substr(0, hyphen);
-}
-
-std::string origin_of(std::string_view machine, std::int64_t pid) {
-  return fmt::format("{}:{}", machine, pid);
 }
 
 LabTickets::Group& LabTickets::group_of(const std::vector<std::string>& hosts) {
@@ -202,8 +194,8 @@ std::size_t LabOpenings::position(std::string_view id) const {
   return position;
 }
 
-// Finds the places of all requests in one pass. One pass for each request would take too long in a
-// long queue.
+// Finds the positions of all requests in one pass. One pass for each request would take too long in
+// a long queue.
 LabOrder LabOpenings::order() const {
   LabOrder order;
   std::map<const LabTickets::Group*, std::set<const LabTickets::Group*>> sharing;

@@ -15,11 +15,11 @@ namespace berth::lab_agent {
 // What a request, or somebody who looks, says.
 
 struct WantsStatus {};
-/// The queue as people see it, from this place of it on.
+/// The queue as people see it, from this position of it on.
 struct WantsQueue {
   std::size_t from = 0;
 };
-/// It wants a place for these hosts.
+/// It wants an entry for these hosts.
 struct WantsEntry {
   std::string mark;
   unsigned lane = 0;

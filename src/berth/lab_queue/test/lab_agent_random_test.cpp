@@ -43,7 +43,7 @@ class AnyLab {
  private:
   /// A process with a connection, which may be one that has come back.
   struct Person {
-    ClientId mark = 0;  ///< the first connection of the process; 0: it has not asked for a place
+    ClientId mark = 0;  ///< the first connection of the process; 0: it has not asked for an entry
     std::string yes{};  ///< the host of its yes
     std::set<std::string> left{};
   };
@@ -52,11 +52,11 @@ class AnyLab {
   static std::string any_host() { return fmt::format("gpu{}", 1 + below(3)); }
 
   std::string id_of(const Person& person) const { return desk_->id_of(person.mark); }
-  /// nullptr: nobody living has this place.
+  /// nullptr: nobody living has this entry.
   Person* owner_of(const std::string& id) {
     for (auto& [client, each] : people_)
       if (each.mark != 0 && id_of(each) == id && desk_->state.clients.contains(client) &&
-          desk_->state.clients.at(client).place)
+          desk_->state.clients.at(client).entry)
         return &each;
     return nullptr;
   }
@@ -167,8 +167,8 @@ class AnyLab {
     // A number that the agent has not heard of is lost with the store.
     numbers_.clear();
     for (const auto& [client, each] : desk_->state.clients)
-      if (each.place && each.place->kept.fair_number)
-        numbers_[each.place->kept.id] = *each.place->kept.fair_number;
+      if (each.entry && each.entry->kept.fair_number)
+        numbers_[each.entry->kept.id] = *each.entry->kept.fair_number;
   }
 
   /// The agent is killed. Of its clients some come back, and say what they have said before.
@@ -229,7 +229,7 @@ class AnyLab {
       if (const auto id = name_in(kLabTickets, each.key)) {
         const auto ticket = lab_queue::read_lab_ticket(*id, {each.key, stored_text(each), 1, 1});
         if (id->find("desk1-") != 0 || !ticket) continue;
-        // No place beside a start.
+        // No entry beside a start.
         const std::string start = key_of(kLabStarts, *id);
         const bool is_back = std::ranges::find(change.removed, start) != change.removed.end();
         RC_ASSERT((!etcd_.keys_.contains(start) || is_back));
@@ -300,7 +300,7 @@ class AnyLab {
   }
 
   void starts_somewhere(ClientId client) {
-    const auto hosts = desk_->state.clients.at(client).place->hosts;
+    const auto hosts = desk_->state.clients.at(client).entry->hosts;
     const auto usable = std::ranges::find_if(
         hosts, [](const NamedHost& each) { return !std::holds_alternative<Left>(each.how); });
     if (usable == hosts.end()) return;

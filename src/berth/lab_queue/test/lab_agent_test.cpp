@@ -323,13 +323,13 @@ TEST_CASE("a place belongs to its connection and its user") {
   const std::string wait = "wait " + Desk::mark_of(1) + " 1 gpu1 1";
   desk.waits("gpu1");
   CHECK(desk.says(desk.comes(), wait) ==
-        Words{"2: no this request has its place on another connection", "ends 2"});
+        Words{"2: no this request has its entry on another connection", "ends 2"});
   CHECK(desk.says(1, wait).front() == "1: no it was asked what this version does not know");
   CHECK(etcd.tickets() == 0);
   etcd.put(kLabTickets, desk.id_of(9), ticket_of("desk1", "gpu1", kBob));
   const ClientId other = desk.comes(kAlice);
   CHECK(desk.says(other, "wait " + Desk::mark_of(9) + " 1 gpu1 1") ==
-        Words{"3: no another user has a place of this name", "ends 3"});
+        Words{"3: no another user has an entry of this name", "ends 3"});
   CHECK(etcd.ticket(desk.id_of(9)));
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <functional>
 
 #include "berth/base/text_match.h"
@@ -293,18 +292,12 @@ class TopSections {
   std::vector<Section> sections_;
 };
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
 /// Whether all words of the filter are in the line, as long as it is.
 bool passes(const Entry& entry, std::string_view filter) {
   std::string text = entry.detail;
   for (const Cell& cell : entry.row) text += " " + cell.text;
-  text = lower_case(text);
-  const std::string wanted = lower_case(filter);
+  text = lowered(text);
+  const std::string wanted = lowered(filter);
   for (std::size_t at = 0; at < wanted.size();) {
     const std::size_t end = std::min(wanted.find(' ', at), wanted.size());
     if (text.find(wanted.substr(at, end - at)) == std::string::npos) return false;
