@@ -118,10 +118,10 @@ class JobRunner {
 
   void perform(runner::List&&) {
     auto numbers = spool_.numbers();
-    if (numbers)
-      tell(runner::Listed{*std::move(numbers)});
-    else
-      leave(std::unexpected(numbers.error()));
+    if (numbers) return tell(runner::Listed{*std::move(numbers)});
+    // A folder that was removed does not come back.
+    if (may_pass(numbers.error()) && numbers.error().os_error != ENOENT) return tell(runner::NotListed{});
+    leave(std::unexpected(numbers.error()));
   }
 
   void perform(runner::ReadJob&& what) { read_job(what.number); }

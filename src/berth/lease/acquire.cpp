@@ -100,7 +100,13 @@ class Acquirer {
     options_.locks = wanted.locks;
     if (own_ || is_hindered(state_)) {
       auto& excluded = options_.policy.excluded;
-      if (auto news = exclusions_.next(!excluded.empty())) excluded = *std::move(news);
+      auto news = exclusions_.next(!excluded.empty());
+      if (!news && wanted.by_news) {
+        // That may last for days, and the admin may want to reload the driver meanwhile.
+        source_.close();
+        return What(NoNews{});
+      }
+      if (news) excluded = *std::move(news);
     }
     if (wanted.fresh) source_.close();
     const auto opened = source_.open();

@@ -368,6 +368,10 @@ void DirectoryTicket::read_again() {
   ticket_.note = read->note;
 }
 
+sys::Descriptor DirectoryTicket::copy_of_watch() const {
+  return sys::Descriptor(watch_ ? ::fcntl(watch_->descriptor(), F_DUPFD_CLOEXEC, 3) : -1);
+}
+
 const sys::Bell* DirectoryTicket::listen() {
   if (!bell_) bell_.emplace(bell_name(*directory_, ticket_.id));
   return &*bell_;

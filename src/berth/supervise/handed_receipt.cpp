@@ -15,6 +15,7 @@
 #include <functional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -96,17 +97,21 @@ void HandedReceipt::keep(const leasing::Domain& domain, leasing::HeldLease lease
                           .machine = machine_,
                           .sampled = sampled_lease(ticket, domain, times_),
                           .sampled_after = times_ ? times_->after : std::chrono::milliseconds(0)};
-  if (!keeper_) {
-    // The process must have no descriptor of the lease, also not for the moment of its start.
-    {
-      const leasing::HeldLease given_up = std::move(lease);
-    }
-    begin();
+  // The kernel takes some milliseconds to end the watch of a wait. The host waits for the end of
+  // this process, and nobody for the one that keeps the receipt.
+  sys::Descriptor watch = lease.copy_of_watch();
+  // The process must have no descriptor of the lease, also not for the moment of its start.
+  {
+    const leasing::HeldLease given_up = std::move(lease);
   }
-  const std::array<int, 1> host{host_};
+  if (!keeper_) begin();
+  std::vector<int> handed{host_};
+  if (watch) handed.push_back(watch.get());
   // A process that is stopped does not hold up the host: it has room for this, or there is no
   // receipt.
-  (void)sys::send_message(keeper_.get(), encode_lease_to_keep(words), host);
+  (void)sys::send_message(keeper_.get(), encode_lease_to_keep(words), handed);
+  // In this order: the process reads to the end of the connection, and then has the last copy.
+  watch.close();
   keeper_.close();
 }
 

@@ -110,6 +110,7 @@ struct State {
   std::map<std::uint64_t, Pause> pauses{};     ///< of jobs that could not join the queue
   std::map<std::string, Failures> failures{};  ///< by what they ask for
   std::map<std::uint64_t, Pause> unread{};     ///< jobs that could not be read, until when they are left so
+  std::optional<Pause> unlisted{};             ///< the same of the list of all jobs
   std::map<std::uint64_t, Moment> graces{};    ///< of the jobs of tenants: Job::tenant_grace_s
   std::map<std::uint64_t, Moment> gone{};      ///< tenants, and when they were seen to have gone
   std::set<std::uint64_t> ended{};             ///< jobs that were asked to end with their tenant
@@ -124,6 +125,8 @@ struct Begun {};
 struct Listed {
   std::vector<std::uint64_t> numbers;
 };
+/// The answer to List, if the spool cannot be read now.
+struct NotListed {};
 /// The answer to ReadJob.
 struct JobRead {
   std::uint64_t number = 0;
@@ -185,8 +188,9 @@ struct Overheard {};
 struct Woken {};
 /// All answers are in.
 struct Settled {};
-using What = std::variant<Begun, Listed, JobRead, NotRead, TaskRead, Watched, NotWatched, ProcessEnded,
-                          NotSpawned, TenantsSeen, WellKnown, HasLetGo, Rung, Overheard, Woken, Settled>;
+using What =
+    std::variant<Begun, Listed, NotListed, JobRead, NotRead, TaskRead, Watched, NotWatched, ProcessEnded,
+                 NotSpawned, TenantsSeen, WellKnown, HasLetGo, Rung, Overheard, Woken, Settled>;
 struct Event {
   Moment now;
   std::int64_t wall_s = 0;

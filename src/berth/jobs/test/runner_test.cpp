@@ -139,6 +139,44 @@ TEST_CASE("while a job cannot be read no singleton starts, since it may have its
   CHECK(office.passes(1s).wakes().lately() == "starts 1");
 }
 
+TEST_CASE("a spool that cannot be listed now is listed again later, and keeps the runner until then") {
+  Office office;
+  office.job(1).unlistable = true;
+  CHECK(office.begins().lately().empty());
+  CHECK(office.asleep);
+  CHECK(office.sleeps_ms == 200);
+  CHECK(office.passes(200ms).wakes().sleeps_ms == 400);
+  office.unlistable = false;
+  CHECK(office.passes(400ms).wakes().lately() == "starts 1");
+  // Its last look fails, and it is the runner again.
+  office.starts(task(1));
+  office.on_let_go = [&] {
+    office.job(2);
+    office.unlistable = true;
+  };
+  CHECK(office.wakes().lately() == "lets go");
+  CHECK(office.asleep);
+  office.unlistable = false;
+  CHECK(office.passes(1s).wakes().lately() == "starts 2");
+}
+
+TEST_CASE("while the spool cannot be listed, nothing begins that an unknown job may have to come before") {
+  Office office;
+  const auto single = [](Job& job) {
+    job.name = "sync";
+    job.singleton = true;
+  };
+  office.job(1, single).job(2, [](Job& job) { job.after = {1}; }).job(3, single).job(4);
+  office.unlistable = true;
+  office.begins();
+  for (const std::uint64_t number : {2, 3, 4}) office.rings(task(number));
+  CHECK(office.runs().lately() == "starts 4");
+  office.starts(task(4)).wakes();
+  CHECK(office.lately().empty());
+  office.unlistable = false;
+  CHECK(office.passes(1s).wakes().lately() == "starts 1");
+}
+
 TEST_CASE("what an earlier runner has started is watched, and not started again") {
   Office office;
   office.job(1).job(2).begins();

@@ -60,15 +60,16 @@ std::size_t size_of(const State& state) {
 
 /// An answer to each action.
 const std::vector<What>& answers() {
-  static const std::vector<What> all{Begun{}, Looked{}, LookFailed{}, LeftGate{}, Paused{},
-                                     Named{}, Ticked{}, QueueRead{},  Rang{},     Woken::changed};
+  static const std::vector<What> all{Begun{}, Looked{}, LookFailed{}, NoNews{}, LeftGate{},    Paused{},
+                                     Named{}, Ticked{}, QueueRead{},  Rang{},   Woken::changed};
   return all;
 }
 
 /// True: the shell may give this answer to the action.
 bool belongs_to(const What& answer, const Action& action) {
   if (is<Look>(action))
-    return std::holds_alternative<Looked>(answer) || std::holds_alternative<LookFailed>(answer);
+    return std::holds_alternative<Looked>(answer) || std::holds_alternative<LookFailed>(answer) ||
+           std::holds_alternative<NoNews>(answer);
   if (is<Join>(action) || is<Decide>(action)) return std::holds_alternative<LeftGate>(answer);
   if (is<Pause>(action)) return std::holds_alternative<Paused>(answer);
   if (is<AskNames>(action)) return std::holds_alternative<Named>(answer);
@@ -208,7 +209,7 @@ class World {
     waiting.pop_back();
   }
   void a_device_changes(Device& device) {
-    switch (below(5)) {
+    switch (below(6)) {
       case 0:
         device.state = one_in(3) ? DeviceState::lost : DeviceState::ok;
         break;
@@ -220,6 +221,10 @@ class World {
         if (one_in(2)) add_process(device, process(4711, kGiB));
         break;
       case 3:
+        asker_.facts.policy.excluded.clear();
+        if (one_in(2)) asker_.facts.policy.excluded = {{device.uuid, "its fan"}};
+        break;
+      case 4:
         asker_.facts.draining.clear();
         if (one_in(2)) asker_.facts.draining = {device.uuid};
         break;
@@ -237,7 +242,8 @@ class World {
 
   // The answers of the shell.
 
-  void does(const Look&) {
+  void does(const Look& look) {
+    if (look.by_news && one_in(2)) return says(NoNews{});
     if (one_in(12)) return says(LookFailed{{ErrorCode::no_driver, "no driver"}, true});
     if (one_in(60)) return says(LookFailed{{ErrorCode::failure, "the directory is gone"}, false});
     Ledger before = books(asker_.leases);
