@@ -193,6 +193,18 @@ def test_a_wait_without_end_is_asked_for_by_name(one):
     job.starts()
 
 
+def test_a_wait_that_is_longer_than_clocks_count_is_a_long_one(one):
+    holding = holder(one)
+    job = waiter(one, "--wait", "9999999d")
+    looking = one.start_berth("wait", "-n", "1", "--wait", "9999999d")
+    # Meanwhile it would have given up.
+    assert one.berth("wait", "-n", "1", "--wait", "1s").status == 124
+    holding.ends()
+    job.starts()
+    job.ends()
+    assert looking.wait(DEADLINE_S) == 0
+
+
 # Those who are stopped
 
 

@@ -4,13 +4,14 @@ import contextlib
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
 
 import pytest
 from clock import Clock
-from jobs import eventually, has_told_energy, state
+from jobs import children_of, eventually, has_told_energy, state
 from lease_jobs import leases
 from schemas import checked_document
 from simulated_machine import DEADLINE_S
@@ -314,6 +315,38 @@ def test_a_run_that_was_asked_to_end_and_ended_at_once_did_not_end_badly(machine
     run.communicate(timeout=DEADLINE_S)
     told = kept(machine)
     assert told["exit_status"] == 3 and told["ending"] == "by_others"
+
+
+def test_a_run_that_was_asked_to_end_while_another_child_ended_did_not_end_badly(machine):
+    if shutil.which("strace") is None:
+        pytest.skip("needs strace")
+    # An orphan of the command becomes a child of `berth run`, which looks up late after its end.
+    words = "sh -c 'sleep 1000 & echo $!'; echo $$; read line; exit 3"
+    late = ["-e", "trace=rt_sigtimedwait", "-e", "inject=rt_sigtimedwait:delay_exit=1500000"]
+    traced = machine.start(
+        "strace",
+        "-o",
+        "/dev/null",
+        *late,
+        machine.program,
+        "run",
+        "--",
+        "sh",
+        "-c",
+        words,
+        stdin=subprocess.PIPE,
+    )
+    orphan, command = int(traced.stdout.readline()), int(traced.stdout.readline())
+    (run,) = children_of(traced.pid)
+    os.kill(orphan, signal.SIGKILL)
+    eventually(lambda: state(orphan) in ("Z", "gone"))
+    os.kill(run, signal.SIGTERM)
+    traced.stdin.write("\n")
+    traced.stdin.flush()
+    traced.communicate(timeout=DEADLINE_S)
+    told = kept(machine)
+    assert told["exit_status"] == 3 and told["ending"] == "by_others"
+    assert state(command) == "gone"
 
 
 def test_a_process_that_was_adopted_leaves_a_receipt_too(make_machine):

@@ -16,6 +16,9 @@
 namespace berth::cli {
 namespace {
 
+// Of a name that is none, as it is told.
+constexpr std::size_t kMostOfName = 80;
+
 constexpr std::string_view kReceiptAbout =
     "Shows what became of your runs: how long each waited and ran, how it ended, on which GPUs, how much "
     "memory of a GPU it had at most, how busy the GPUs were, and how much energy they took. Without a word "
@@ -75,7 +78,7 @@ class ReceiptCommand : public command::Command {
     if (meant.empty())
       return fail(ErrorCode::failure,
                   fmt::format("no run of yours is job, lease or program {}; `berth receipt` has the programs",
-                              in_quotes(words.front())));
+                              in_quotes(shortened(words.front(), kMostOfName))));
     if (json_) return command::Output{.out = view::receipts_json(meant, view::Layout::lines)};
     const view::Style style = command::Environment::style_of(1);
     command::Output output;

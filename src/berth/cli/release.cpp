@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/delay.h"
 #include "berth/base/printable.h"
-#include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/named_lease.h"
@@ -46,7 +46,7 @@ command::Option wait_option(std::int64_t& wait_s) {
           "how long it may take to end (default 10s)",
           {},
           [&wait_s](std::string_view value) -> Result<void> {
-            BERTH_LET(const auto seconds, seconds_from_text(value));
+            BERTH_LET(const auto seconds, delay_from_text(value));
             wait_s = seconds;
             return {};
           }};

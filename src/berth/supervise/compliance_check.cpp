@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/delay.h"
 #include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/request_options.h"
@@ -91,7 +92,7 @@ Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless
   const std::string_view set = command::variable("BERTH_VERIFY");
   if (set.empty()) return kFirst;
   if (set == "never") return std::nullopt;
-  const auto seconds = seconds_from_text(set, unitless);
+  const auto seconds = delay_from_text(set, unitless);
   if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_VERIFY (a time, or never)"));
   return std::chrono::seconds(*seconds);
 }

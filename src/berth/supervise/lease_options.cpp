@@ -5,7 +5,7 @@
 #include <chrono>
 #include <variant>
 
-#include "berth/base/units.h"
+#include "berth/base/delay.h"
 #include "berth/command/environment.h"
 #include "berth/lease/answers.h"
 #include "berth/request/job_mask.h"
@@ -21,7 +21,7 @@ Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& option
   const std::string_view set = command::variable("BERTH_WAIT");
   if (set.empty()) return otherwise;
   if (set == "forever") return std::nullopt;
-  const auto seconds = seconds_from_text(set);
+  const auto seconds = delay_from_text(set);
   if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_WAIT (a time, 0 or forever)"));
   return *seconds;
 }
@@ -57,7 +57,7 @@ void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
                             "wait at most this long (30m), then exit with status 124",
                             {},
                             [&options](std::string_view value) -> Result<void> {
-                              BERTH_LET(const auto seconds, seconds_from_text(value));
+                              BERTH_LET(const auto seconds, delay_from_text(value));
                               options.wait_s = seconds;
                               return {};
                             }});

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -41,6 +44,16 @@ std::optional<pid_t> own_peer(int socket) {
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::geteuid())
     return std::nullopt;
   return peer.pid;
+}
+
+sys::Descriptor accept_own(int listening) {
+  constexpr std::chrono::milliseconds kMoment{100};
+  for (;;) {
+    sys::Descriptor connection(::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (connection && !own_peer(connection.get())) continue;
+    if (!connection && (errno == EMFILE || errno == ENFILE)) std::this_thread::sleep_for(kMoment);
+    return connection;
+  }
 }
 
 sys::Descriptor connect_to(const SocketName& name) {

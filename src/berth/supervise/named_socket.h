@@ -30,6 +30,11 @@ sys::Descriptor connect_to(const SocketName& name);
 /// Does not block. Empty: another process has the name.
 sys::Descriptor listen_at(const SocketName& name);
 
+/// The next process of this user that has connected to `listening`, which does not block. Empty:
+/// none has, or there is no descriptor left for it. Then this takes a moment, because the socket
+/// stays readable.
+sys::Descriptor accept_own(int listening);
+
 /// The process at the other end, if it is of this user.
 std::optional<pid_t> own_peer(int socket);
 

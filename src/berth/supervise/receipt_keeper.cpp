@@ -126,9 +126,9 @@ class ReceiptKeeper {
 
   void take_connections() {
     while (listens_ && may_come_) {
-      sys::Descriptor connection(::accept4(kListening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      sys::Descriptor connection = accept_own(kListening);
       if (!connection) return;
-      if (own_peer(connection.get())) coming_.push_back({.connection = std::move(connection)});
+      coming_.push_back({.connection = std::move(connection)});
     }
   }
 

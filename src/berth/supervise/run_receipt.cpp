@@ -30,7 +30,7 @@ constexpr auto kWorthAsking = 10s;
 constexpr auto kPatienceWithDisk = 1s;
 // The driver is awake, since the command has just used it.
 constexpr auto kPatienceWithDriver = 2s;
-constexpr unsigned kHundred = 100;
+constexpr std::uint64_t kHundred = 100;
 
 // The counter begins anew when the driver is loaded. A part of a card has none of its own.
 Reading<std::uint64_t> energy_between(const Snapshot& earlier, const Snapshot& later,
@@ -62,8 +62,8 @@ std::string write_file(const std::string& path, const Receipt& receipt) {
 }
 
 // Rounded up: what was seen once is not nothing.
-unsigned percent_of(unsigned part, unsigned whole) {
-  return (kHundred * part + whole - 1) / whole;
+unsigned percent_of(std::uint64_t part, std::uint64_t whole) {
+  return static_cast<unsigned>((kHundred * part + whole - 1) / whole);
 }
 
 void take_samples(Receipt& receipt, const RunSamples& samples) {

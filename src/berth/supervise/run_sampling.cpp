@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "berth/base/units.h"
+#include "berth/base/delay.h"
 #include "berth/lease/lease_wire.h"
 #include "berth/supervise/sampler.h"
 #include "berth/sys/environment.h"
@@ -40,7 +40,7 @@ Result<std::optional<SamplingTimes>> sampling_times(bool clean) {
   if (const auto told = milliseconds_from_text(set)) {
     every = *told;
   } else if (!set.empty()) {
-    const auto seconds = seconds_from_text(set);
+    const auto seconds = delay_from_text(set);
     if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_SAMPLE (a time, or never)"));
     if (*seconds == 0) return fail(ErrorCode::usage, "BERTH_SAMPLE: the shortest time is 1ms");
     every = std::chrono::seconds(*seconds);

@@ -96,7 +96,7 @@ class Sampler {
 
   void take_runs() {
     for (;;) {
-      sys::Descriptor connection(::accept4(STDIN_FILENO, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      sys::Descriptor connection = accept_own(STDIN_FILENO);
       if (!connection) return;
       const auto peer = own_peer(connection.get());
       if (!peer) continue;
