@@ -6,6 +6,7 @@
 #include "berth/base/base64.h"
 #include "berth/base/printable.h"
 #include "berth/lab_queue/etcd_json.h"
+#include "berth/queue/orders.h"
 #include "berth/view/json_reader.h"
 
 namespace berth::lab_queue {
@@ -219,15 +220,19 @@ bool asks_nobody_for_password(std::string_view json) {
 
 namespace {
 
-/// Absent where there is none.
-void put_fair_number(view::Json& json, const std::optional<std::int64_t>& fair_number) {
-  if (fair_number) json["turn"] = *fair_number;
+/// Under the key of its order. Absent where there is none.
+void put_number(view::Json& json, const std::optional<OrderNumber>& number) {
+  if (number) json[std::string(row_of(number->order).keys.number)] = number->value;
 }
 
-std::optional<std::int64_t> fair_number_at(const view::Json& json) {
-  const auto fair_number = json.find("turn");
-  if (fair_number == json.end() || !fair_number->is_number_integer()) return std::nullopt;
-  return fair_number->get<std::int64_t>();
+std::optional<OrderNumber> number_in(const view::Json& json) {
+  for (const OrderRow& row : order_rows()) {
+    if (!has_numbers(row.order)) continue;
+    const auto number = json.find(row.keys.number);
+    if (number != json.end() && number->is_number_integer())
+      return OrderNumber{row.order, number->get<std::int64_t>()};
+  }
+  return std::nullopt;
 }
 
 /// nullopt: there is none, or it is no such number.
@@ -249,7 +254,7 @@ view::Json object_in(std::string_view text) {
 
 std::string lab_ticket_json(const LabTicket& ticket) {
   view::Json json{{"home", ticket.home}, {"uid", ticket.uid}, {"lane", ticket.lane}, {"gpus", ticket.gpus}};
-  put_fair_number(json, ticket.fair_number);
+  put_number(json, ticket.number);
   if (ticket.most) json["most"] = *ticket.most;
   json["asked_at"] = ticket.origin;
   json["hosts"] = ticket.hosts;
@@ -271,7 +276,7 @@ std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue&
                    .uid = *uid,
                    .lane = *lane,
                    .gpus = count_at<unsigned>(json, "gpus").value_or(1),
-                   .fair_number = fair_number_at(json),
+                   .number = number_in(json),
                    .most = count_at<unsigned>(json, "most"),
                    .origin = text_at(json, "asked_at"),
                    .hosts = *std::move(hosts),
@@ -280,7 +285,7 @@ std::optional<LabTicket> read_lab_ticket(std::string_view id, const StoredValue&
 
 std::string lab_start_json(const LabStart& start) {
   view::Json json{{"host", start.host}, {"pid", start.pid}, {"uid", start.uid}, {"gpus", start.gpus}};
-  put_fair_number(json, start.fair_number);
+  put_number(json, start.number);
   return on_one_line(json);
 }
 
@@ -297,7 +302,7 @@ LabStart read_lab_start(std::string_view text) {
           .pid = static_cast<std::int64_t>(count_at<std::uint32_t>(json, "pid").value_or(0)),
           .uid = count_at<std::uint32_t>(json, "uid").value_or(0),
           .gpus = count_at<unsigned>(json, "gpus").value_or(0),
-          .fair_number = fair_number_at(json)};
+          .number = number_in(json)};
 }
 
 }  // namespace berth::lab_queue

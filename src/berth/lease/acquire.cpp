@@ -441,7 +441,8 @@ class Acquirer {
     }
     draft.slurm_job = words_.slurm_job;
     draft.origin = words_.origin;
-    if (traits_of(options_.policy.queue.order).numbers) draft.fair_number = 0;  // the store knows which
+    // Which number it gets, the store knows when it joins.
+    if (has_numbers(options_.policy.queue.order)) draft.number = OrderNumber{options_.policy.queue.order};
     if (earlier_runs_) lasted_s_ = earlier_runs_->lasted_s();
     earlier_runs_.reset();
     note_expectation(draft, lasted_s_, options_.policy.queue, words_.limit_holds);

@@ -164,8 +164,8 @@ class RoundRules {
       return end_round();
     }
     for (const ClientId each : deeds_.clients()) limit(deeds_, each);
-    // The fair number of a new request depends on the numbers of the others.
-    if (!deeds_.given.is_unread || traits_of(state_.settings.order).numbers) return read();
+    // The number of a new request depends on the numbers of the others.
+    if (!deeds_.given.is_unread || has_numbers(state_.settings.order)) return read();
     state_.round = Registers{deeds_.clients()};
     register_next();
   }

@@ -26,7 +26,7 @@ class NeedRules {
         start_(given.store.start_of(entry_.kept.id)) {}
 
   Need need() && {
-    give_fair_number(entry_.kept);
+    give_number(entry_.kept);
     if (found_ && found_->uid != one_.uid) return TurnedAway{"another user has an entry of this name"};
     if (!found_ && start_ != nullptr && entry_.has_lost(*start_, one_.pid))
       return Writes{take_back(entry_, given_.store), Settles::TakesBack{start_->host}};
@@ -46,15 +46,15 @@ class NeedRules {
   }
 
  private:
-  /// A request gets its fair number once. It keeps the number of its ticket or its start, also if
+  /// A request gets its number once. It keeps the number of its ticket or its start, also if
   /// the store was wiped.
-  void give_fair_number(LabTicket& wanted) const {
+  void give_number(LabTicket& wanted) const {
     if (found_)
-      wanted.fair_number = found_->fair_number;
+      wanted.number = found_->number;
     else if (start_ != nullptr)
-      wanted.fair_number = start_->fair_number;
-    else if (!wanted.fair_number && traits_of(settings_.order).numbers)
-      wanted.fair_number = next_fair_number(wanted.uid, given_.store.fair_numbers());
+      wanted.number = start_->number;
+    else if (!wanted.number && has_numbers(settings_.order))
+      wanted.number = next_number(settings_.order, wanted.uid, given_.store.numbers());
   }
 
   /// The one start.

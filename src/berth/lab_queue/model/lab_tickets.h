@@ -36,8 +36,7 @@ struct LabTicket {
   std::uint32_t uid = 0;    ///< whose it is, as the kernel of its home says
   unsigned lane = 0;        ///< as of lane_of
   unsigned gpus = 1;
-  std::optional<std::int64_t>
-      fair_number{};  ///< as Ticket::fair_number: where its home lets who has fewer GPUs come first
+  std::optional<OrderNumber> number{};  ///< as Ticket::number, for the order of its home
   /// How many GPUs its user may have through this queue at once, as its home says.
   std::optional<unsigned> most{};
   std::string origin{};             ///< as Ticket::origin; "": its agent is too old to tell it
@@ -53,7 +52,7 @@ struct LabStart {
   std::int64_t pid = 0;  ///< of the process at its home that asked
   std::uint32_t uid = 0;
   unsigned gpus = 0;
-  std::optional<std::int64_t> fair_number{};  ///< as its ticket had it
+  std::optional<OrderNumber> number{};  ///< as its ticket had it
 
   bool operator==(const LabStart&) const = default;
 };
@@ -81,11 +80,10 @@ class LabTickets {
   std::vector<std::string> of_home(std::string_view home) const;
 
   /// Whether it matters for the order what each user has of the lab already.
-  bool asks_who_has_what() const { return with_fair_number_ > 0 || with_most_ > 0; }
+  bool asks_who_has_what() const { return with_number_ > 0 || with_most_ > 0; }
 
-  /// The fair numbers of the tickets that have one, for that of a ticket that comes
-  /// (next_fair_number).
-  std::vector<Numbered> fair_numbers() const;
+  /// Of those that have one, for the number of one that comes (next_number).
+  std::vector<Numbered> numbers() const;
 
  private:
   friend class LabOpenings;
@@ -109,7 +107,7 @@ class LabTickets {
   std::map<std::vector<std::string>, Group> groups_;
   std::map<std::string, std::vector<const Group*>, std::less<>> by_host_;
   std::map<std::string, std::size_t, std::less<>> homes_;
-  std::ptrdiff_t with_fair_number_ = 0;
+  std::ptrdiff_t with_number_ = 0;
   std::ptrdiff_t with_most_ = 0;
 };
 
@@ -149,7 +147,7 @@ class LabOpenings {
   /// For each lane, the tickets that have room in the window.
   using Window = std::map<unsigned, std::vector<Spot>>;
 
-  void rank_by_fair_number(const GpusByUser& has);
+  void rank_by_number(const GpusByUser& has);
   void pass_over_limited(const GpusByUser& has);
   std::vector<const Kept*> ranked() const;  ///< all of the queue, in its order
   bool is_passed_over(const Kept& ticket) const;

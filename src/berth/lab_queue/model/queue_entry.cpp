@@ -31,7 +31,7 @@ LabTicket QueueEntry::ticket() const {
 }
 
 LabStart QueueEntry::start_on(std::string_view host, std::int64_t pid) const {
-  return {std::string(host), pid, kept.uid, kept.gpus, kept.fair_number};
+  return {std::string(host), pid, kept.uid, kept.gpus, kept.number};
 }
 
 NamedHost* QueueEntry::host(std::string_view name) {

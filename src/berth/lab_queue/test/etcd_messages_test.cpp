@@ -148,7 +148,8 @@ TEST_CASE("a ticket is read as it was written") {
                      .origin = "desk1:7",
                      .hosts = {},
                      .joined = {}};
-    if (order % 2 == 0) ticket.fair_number = static_cast<std::int64_t>(order);
+    const OrderRow& row = order_rows()[order % order_rows().size()];
+    if (has_numbers(row.order)) ticket.number = OrderNumber{row.order, static_cast<std::int64_t>(order)};
     if (order % 3 == 0) ticket.most = lane;
     for (const std::uint8_t name : names) ticket.hosts.push_back("gpu" + std::to_string(name));
     ticket.joined = ticket.hosts;
@@ -162,18 +163,23 @@ TEST_CASE("a ticket is read as it was written") {
                        .uid = 1,
                        .lane = 2,
                        .gpus = 2,
-                       .fair_number = 5,
+                       .number = OrderNumber{QueueOrder::fair, 5},
                        .most = 4,
                        .origin = "a:7",
                        .hosts = {"b"},
                        .joined = {}}) ==
       R"({"home":"a","uid":1,"lane":2,"gpus":2,"turn":5,"most":4,"asked_at":"a:7","hosts":["b"],"joined":[]})");
+  // An order that is not known is none, and what it goes by is passed over.
+  const auto newer = read_lab_ticket(
+      "x", {"k", R"({"home":"a","uid":1,"lane":2,"unheard_of":3,"turn":"4","hosts":["b"],"joined":[]})", 1});
+  REQUIRE(newer);
+  CHECK(!newer->number);
   // A Berth of before says neither how many GPUs nor a turn nor a limit, nor where it was asked.
   const auto old =
       read_lab_ticket("x", {"k", R"({"home":"a","uid":1,"lane":2,"hosts":["b"],"joined":[]})", 1});
   REQUIRE(old);
   CHECK(old->gpus == 1);
-  CHECK(!old->fair_number);
+  CHECK(!old->number);
   CHECK(!old->most);
   CHECK(old->origin.empty());
   CHECK(!read_lab_ticket("x", {"k", "no json", 1}));
@@ -182,10 +188,12 @@ TEST_CASE("a ticket is read as it was written") {
 }
 
 TEST_CASE("a start is read as it was written, and what is none names no host") {
-  LabStart start{.host = "gpu1", .pid = 77, .uid = 1000, .gpus = 4, .fair_number = {}};
+  LabStart start{.host = "gpu1", .pid = 77, .uid = 1000, .gpus = 4, .number = {}};
   CHECK(read_lab_start(lab_start_json(start)) == start);
-  start.fair_number = 12;
-  CHECK(read_lab_start(lab_start_json(start)) == start);
+  for (const OrderRow& row : order_rows()) {
+    if (has_numbers(row.order)) start.number = OrderNumber{row.order, 12};
+    CHECK(read_lab_start(lab_start_json(start)) == start);
+  }
   for (const char* none : {"", "gpu1 77", "[]", "{}", R"({"host":7})"})
     CHECK(read_lab_start(none).host.empty());
 }

@@ -167,8 +167,7 @@ class AnyLab {
     // A number that the agent has not heard of is lost with the store.
     numbers_.clear();
     for (const auto& [client, each] : desk_->state.clients)
-      if (each.entry && each.entry->kept.fair_number)
-        numbers_[each.entry->kept.id] = *each.entry->kept.fair_number;
+      if (each.entry && each.entry->kept.number) numbers_[each.entry->kept.id] = *each.entry->kept.number;
   }
 
   /// The agent is killed. Of its clients some come back, and say what they have said before.
@@ -224,7 +223,7 @@ class AnyLab {
         RC_ASSERT(!etcd_.keys_.contains(each.key));
         const LabStart start = lab_queue::read_lab_start(stored_text(each));
         claims_[*id] = start.host;
-        look_at_number(*id, start.fair_number);
+        look_at_number(*id, start.number);
       }
       if (const auto id = name_in(kLabTickets, each.key)) {
         const auto ticket = lab_queue::read_lab_ticket(*id, {each.key, stored_text(each), 1, 1});
@@ -233,7 +232,7 @@ class AnyLab {
         const std::string start = key_of(kLabStarts, *id);
         const bool is_back = std::ranges::find(change.removed, start) != change.removed.end();
         RC_ASSERT((!etcd_.keys_.contains(start) || is_back));
-        look_at_number(*id, ticket->fair_number);
+        look_at_number(*id, ticket->number);
       }
     }
     for (const std::string& key : change.removed) look_at_removal(key, change);
@@ -255,7 +254,7 @@ class AnyLab {
     }
   }
 
-  void look_at_number(const std::string& id, std::optional<std::int64_t> number) {
+  void look_at_number(const std::string& id, std::optional<OrderNumber> number) {
     if (!is_fair_) return;
     RC_ASSERT(number);
     const auto [known, is_new] = numbers_.try_emplace(id, *number);
@@ -333,7 +332,7 @@ class AnyLab {
   std::map<ClientId, Person> people_{};
   std::map<ClientId, std::uint32_t> uids_{};
   std::map<std::string, std::string> claims_{};  ///< the starts that were made and not removed
-  std::map<std::string, std::int64_t> numbers_{};
+  std::map<std::string, OrderNumber> numbers_{};
 };
 
 }  // namespace

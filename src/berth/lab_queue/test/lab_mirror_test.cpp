@@ -18,7 +18,8 @@ std::string ticket_on(const std::string& host) {
 }
 
 std::string start_of(std::int64_t pid, std::uint32_t uid = 1000, unsigned gpus = 1) {
-  return lab_start_json({.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .fair_number = pid});
+  return lab_start_json(
+      {.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .number = OrderNumber{QueueOrder::fair, pid}});
 }
 
 EtcdNews news_of(std::vector<EtcdNews::Change> changes) {
@@ -74,9 +75,9 @@ TEST_CASE("what was started counts for its user, until it ends") {
   CHECK(mirror.gpus_by_user().in_all.at(1) == 6);
   CHECK(mirror.gpus_by_user().firmly.at(1) == 6);
   CHECK(mirror.starts().at("desk-c").host.empty());
-  REQUIRE(mirror.fair_numbers().size() == 2);
-  CHECK(mirror.fair_numbers().front().granted);
-  CHECK(mirror.fair_numbers().front().fair_number == 7);
+  REQUIRE(mirror.numbers().size() == 2);
+  CHECK(mirror.numbers().front().granted);
+  CHECK(mirror.numbers().front().number == OrderNumber{QueueOrder::fair, 7});
   mirror.hear(news_of({{{"/berth/1/start/desk-a", "", 0, 5}, true}}));
   CHECK(mirror.gpus_by_user().in_all.at(1) == 2);
 }

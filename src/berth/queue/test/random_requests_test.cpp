@@ -87,7 +87,7 @@ class World {
     asker_.facts = machine(kDevices);
     QueueRules& rules = asker_.facts.policy.queue;
     rules.backfill = one_in(2);
-    if (one_in(4)) rules.order = QueueOrder::fair;
+    if (one_in(4)) rules.order = order_rows()[1 + below(order_rows().size() - 1)].order;
     if (one_in(4)) rules.expect = Expect::limits;
     if (one_in(8))
       asker_.facts.limits = UserLimits{.uid = 1000, .now = {.waiting = Limit{2, "limits.waiting"}}};
@@ -177,7 +177,8 @@ class World {
     if (one_in(2)) ticket.time_s = 10 + static_cast<std::int64_t>(below(8000));
     if (one_in(5)) ticket.yield_s = 30;
     const QueueRules& rules = asker_.facts.policy.queue;
-    if (rules.order == QueueOrder::fair) ticket.fair_number = static_cast<std::int64_t>(below(5));
+    if (has_numbers(rules.order))
+      ticket.number = OrderNumber{rules.order, static_cast<std::int64_t>(below(5))};
     if (rules.expect != Expect::none) ticket.expected_s = 10 + static_cast<std::int64_t>(below(8000));
     return ticket;
   }
