@@ -27,18 +27,6 @@ def test_a_job_outlives_the_session_that_submitted_it(machine):
     assert log(machine, "1") == "done\n"
 
 
-def test_a_killed_runner_loses_nothing_and_comes_back_with_the_next_command(make_machine):
-    machine = make_machine("1xH100")
-    fill(machine, 1)
-    numbers = [submit(machine, "--", "sh", "-c", "echo ran") for _ in range(3)]
-    eventually(lambda: job(machine, numbers[0])["in_line"])
-    kill(machine, "runner")
-    assert len(processes(machine)["run"]) == 2  # what runs, and what is in line
-    machine.berth("cancel", "1")
-    assert machine.berth("wait", *numbers).status == 0
-    assert [log(machine, number) for number in numbers] == ["ran\n"] * 3
-
-
 def test_with_its_runner_killed_a_job_that_starts_brings_up_the_next(make_machine):
     machine = make_machine("1xH100")
     (holder,) = fill(machine, 1)
@@ -178,19 +166,6 @@ def test_a_spool_that_could_not_be_listed_for_a_while_is_listed_by_the_same_runn
 
 def is_asleep(pid: int) -> bool:
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
-
-
-def test_one_that_cannot_begin_holds_up_nobody_else(machine, tmp_path):
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    broken = submit(machine, "--at", "5s", "--", "true", cwd=gone)
-    others = [submit(machine, "--at", "5s", "--", "true") for _ in range(2)]
-    gone.rmdir()
-    for number in others:
-        assert machine.berth("wait", number).status == 0
-    assert job(machine, broken)["state"] == "waiting"
-    assert "No such file" in job(machine, broken)["reason"]
-    assert machine.berth("cancel", broken).status == 0
 
 
 def test_a_script_with_the_line_ends_of_windows_is_refused_at_submit(machine, tmp_path):

@@ -112,6 +112,17 @@ TEST_CASE("a job that is held keeps no place that no other job takes") {
   CHECK(line.plan({.yes = true}).leaves_queue == TaskId{1, {}});
 }
 
+TEST_CASE("a place that a held job gave to one that is then cancelled goes on to the next") {
+  Line line(1, 3);
+  line.facts.rivals[0].passes_to = TaskId{2, {}};
+  line.facts.rivals[0].on_hold = true;
+  // What was cancelled is no rival any more.
+  line.facts.rivals.erase(line.facts.rivals.begin() + 1);
+  const EditPlan plan = line.plan({.yes = true});
+  CHECK(plan.pass == pass(3));
+  CHECK(!plan.leaves_queue);
+}
+
 TEST_CASE("a place is among jobs with the same request, so it comes after the request") {
   CHECK(Line(2).refused({.move = Move::first, .new_request = true}) == ErrorCode::usage);
 }

@@ -451,6 +451,8 @@ TEST_CASE("what makes no array is refused") {
   };
   CHECK(refused({"lr"}));
   CHECK(refused({"lr="}));
+  CHECK(refused({"lr=1,,2"}));
+  CHECK(refused({"lr=1,2,"}));
   CHECK(refused({"=1"}));
   CHECK(refused({"1lr=1"}));
   CHECK(refused({"index=1"}));

@@ -257,6 +257,14 @@ TEST_CASE("a job waits for those that it comes after, and is cancelled if one di
   CHECK(well.lately() == "starts 1; tells the end of 1; starts 2");
 }
 
+TEST_CASE("a runner whose last job is given up, as the one before it failed, has nothing left and leaves") {
+  Office office;
+  office.job(1).job(2, [](Job& job) { job.after_ok = {1}; }).begins().starts(task(1)).wakes();
+  CHECK(office.lately() == "starts 1");
+  CHECK(office.ends(task(1), 3).wakes().lately() ==
+        "tells the end of 1; gives up 2 for 1; tells the end of 2; lets go; leaves");
+}
+
 TEST_CASE("one that is to be given up never starts, though the disk does not take that") {
   Office office;
   office.job(1).job(2, [](Job& job) { job.after_ok = {1}; });
@@ -358,6 +366,13 @@ TEST_CASE(
   office.begins();
   office.files[task(2)].push_back(wrote(TaskEventKind::again));
   CHECK(office.begins().lately().ends_with("starts 2"));
+}
+
+TEST_CASE("a task of an array that is cancelled is passed, and the others start") {
+  Office office;
+  office.job(1, [](Job& job) { job.array = "0-2"; }).begins();
+  CHECK(office.cancelled({1, 1}).wakes().lately() == "starts 1.0");
+  CHECK(office.starts({1, 0}).wakes().lately() == "starts 1.2");
 }
 
 TEST_CASE("a held job is not started, and holds up no other") {
