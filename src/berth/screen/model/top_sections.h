@@ -43,8 +43,8 @@ struct FilledSection {
   std::vector<TopEntry> entries;
 };
 
-/// All sections with all that there is, in the order of kTopSections. The hours stay empty: they are
-/// a picture.
+/// All sections with all that there is, in the order of kTopSections. The hours stay empty: they
+/// are a picture.
 std::vector<FilledSection> sections_of(const TopSight& sight, const ScreenSize& size, const Style& style);
 
 /// Whether all words of the filter are in the line, as long as it is.
