@@ -127,7 +127,7 @@ class Doctor : public command::Command {
         "CUDA once in a process of its own, and tries each GPU that nobody has. Changes nothing. "
         "The status is 0 unless something FAILs.";
     syntax.options.push_back(
-        {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, command::raise_flag(json_)});
+        command::flag_option("Options", "json", "as JSON (docs/schema/doctor.json)", json_));
     syntax.options.push_back(command::source_option(kind_));
     return syntax;
   }

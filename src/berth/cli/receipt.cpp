@@ -41,22 +41,12 @@ class ReceiptCommand : public command::Command {
     command::Syntax syntax;
     syntax.arguments = "[JOB|LEASE|PROGRAM]";
     syntax.about = kReceiptAbout;
-    syntax.options.push_back({"Options",
-                              0,
-                              "forget",
-                              "",
-                              "remove the runs of this program from the record; without a word, all runs",
-                              {},
-                              command::raise_flag(forget_)});
+    syntax.options.push_back(command::flag_option(
+        "Options", "forget", "remove the runs of this program from the record; without a word, all runs",
+        forget_));
+    syntax.options.push_back(command::flag_option("Options", "last", "the run that ended last", last_));
     syntax.options.push_back(
-        {"Options", 0, "last", "", "the run that ended last", {}, command::raise_flag(last_)});
-    syntax.options.push_back({"Options",
-                              0,
-                              "json",
-                              "",
-                              "each run, as JSON (docs/schema/receipt.json)",
-                              {},
-                              command::raise_flag(json_)});
+        command::flag_option("Options", "json", "each run, as JSON (docs/schema/receipt.json)", json_));
     return syntax;
   }
 

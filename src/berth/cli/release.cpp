@@ -118,13 +118,8 @@ class Release : public command::Command {
     syntax.words_command = "__leases mine";
     syntax.about = kReleaseAbout;
     syntax.options.push_back(wait_option(wait_s_));
-    syntax.options.push_back({"Options",
-                              0,
-                              "because",
-                              "TEXT",
-                              "told to whoever has the lease",
-                              {},
-                              command::store_text(because_)});
+    syntax.options.push_back(
+        command::text_option("Options", "because", "TEXT", "told to whoever has the lease", because_));
     add_anywhere_options(syntax, anywhere_, "on whichever host of the lab has it, through ssh");
     return syntax;
   }

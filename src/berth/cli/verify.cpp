@@ -39,7 +39,7 @@ class Verify : public command::Command {
     syntax.words_command = "__leases";
     syntax.about = kVerifyAbout;
     syntax.options.push_back(
-        {"Options", 0, "json", "", "as JSON (docs/schema/verify.json)", {}, command::raise_flag(json_)});
+        command::flag_option("Options", "json", "as JSON (docs/schema/verify.json)", json_));
     syntax.options.push_back(command::source_option(source_));
     return syntax;
   }

@@ -243,6 +243,16 @@ std::string help_text(const Syntax& syntax, std::string_view command, std::strin
   return text;
 }
 
+Option flag_option(std::string_view group, std::string_view name, std::string_view help, bool& flag,
+                   char letter) {
+  return {group, letter, name, "", help, {}, raise_flag(flag)};
+}
+
+Option text_option(std::string_view group, std::string_view name, std::string_view value,
+                   std::string_view help, std::string& text) {
+  return {group, 0, name, value, help, {}, store_text(text)};
+}
+
 std::function<Result<void>(std::string_view)> raise_flag(bool& flag) {
   return [&flag](std::string_view) -> Result<void> {
     flag = true;

@@ -38,18 +38,13 @@ command::Option lease_option(std::string_view name, Request& request) {
 }
 
 command::Option note_option(std::string_view group, std::string& note) {
-  return {group, 0, "note", "TEXT", "shown to others beside the lease", {}, command::store_text(note)};
+  return command::text_option(group, "note", "TEXT", "shown to others beside the lease", note);
 }
 
 void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
   add_request_options(syntax, options.request);
-  syntax.options.push_back({kLeaseGroup,
-                            0,
-                            "no-wait",
-                            "",
-                            "do not wait: exit with status 75 and the reasons",
-                            {},
-                            command::raise_flag(options.no_wait)});
+  syntax.options.push_back(command::flag_option(
+      kLeaseGroup, "no-wait", "do not wait: exit with status 75 and the reasons", options.no_wait));
   syntax.options.push_back({kLeaseGroup,
                             0,
                             "wait",

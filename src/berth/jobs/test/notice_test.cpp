@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "berth/jobs/model/noticed_end.h"
-#include "berth/jobs/notice.h"
+#include "berth/jobs/notice_channels.h"
 
 namespace berth::notice_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/jobs/notice.h"
+#include "berth/jobs/notice_channels.h"
 
 #include <algorithm>
 #include <array>
