@@ -44,6 +44,9 @@ CODECS = {
     "src/berth/queue/ticket_codec.cpp": ("queue",),
     "src/berth/lease/lease_wire.cpp": ("lease",),
     "src/berth/source/probe/protocol.cpp": ("source",),
+    "src/berth/history/model/receipt.cpp": ("history",),
+    "src/berth/history/model/run_samples.h": ("history",),
+    "src/berth/history/model/run_samples.cpp": ("history",),
     "src/berth/view/device_json.cpp": ("view",),
     "src/berth/view/host_report.cpp": ("view",),
     "src/berth/view/json_reader.cpp": ("view",),
@@ -74,6 +77,7 @@ FIRST = {
     "view": "*host_report_test*,*readings_document_test*,*request_document_test*",
     "source": "*protocol_test*,*interrupted_test*,*probe_source_test*",
     "lease": "*lease_wire_test*",
+    "history": "*receipt_test*,*run_samples_test*",
     "jobs": "*job_test*,*stored_request_test*",
 }
 # The others of this room ask the whole program.
