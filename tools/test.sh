@@ -171,6 +171,12 @@ make_container_base() {
     mv build/containers/base.tar.new build/containers/base.tar && rm -rf "$folder"
 }
 
+# What looks at the GPUs of a thousand runs. Not a part of the whole: it waits some minutes.
+run_part_runs() {
+  check build-release build release berth simulator || return 0
+  suite=tests/run program_tests program-runs release -m lasting
+}
+
 # What ./dev package leaves, and what the README installs from the sources, used as its users would.
 # Not a part of the whole: it compiles half an hour and more.
 run_part_wheels() {

@@ -45,6 +45,9 @@ CODECS = {
     "src/berth/lease/lease_wire.cpp": ("lease",),
     "src/berth/lease/site_keys.cpp": ("lease",),
     "src/berth/source/probe/protocol.cpp": ("source",),
+    "src/berth/usage/receipt.cpp": ("usage",),
+    "src/berth/usage/run_samples.h": ("usage",),
+    "src/berth/usage/run_samples.cpp": ("usage",),
     "src/berth/view/device_json.cpp": ("view",),
     "src/berth/view/host_report.cpp": ("view",),
     "src/berth/view/json_reader.cpp": ("view",),
@@ -77,7 +80,9 @@ FIRST = {
     "view": "*host_report_test*,*readings_document_test*,*request_document_test*",
     "source": "*protocol_test*,*interrupted_test*,*probe_source_test*",
     "lease": "*lease_wire_test*,*site_keys_test*,*site_file_test*",
-    "jobs": "*job_test*,*job_codec_test*,*stored_request_test*",
+    "usage": "*receipt_test*,*run_samples_test*",
+    "job": "*job_test*,*job_codec_test*",
+    "jobs": "*stored_request_test*",
 }
 # The others of this room ask the whole program.
 ALL = {room: "*" for room in FIRST} | {"lease": FIRST["lease"]}

@@ -21,13 +21,13 @@
 
 #include "berth/lease/left_behind.h"
 #include "berth/lease/receipt_files.h"
-#include "berth/supervise/named_socket.h"
 #include "berth/supervise/receipt_keeper.h"
 #include "berth/supervise/run_receipt.h"
 #include "berth/sys/child.h"
 #include "berth/sys/file.h"
 #include "berth/sys/limits.h"
 #include "berth/sys/message.h"
+#include "berth/sys/named_socket.h"
 #include "berth/sys/process_title.h"
 
 namespace berth::supervise {
@@ -60,13 +60,13 @@ std::size_t surroundings() {
 }  // namespace
 
 void HandedReceipt::begin() {
-  const auto name = socket_name("receipts", machine_, fmt::format("{:x}", surroundings()));
+  const auto name = sys::socket_name("receipts", ::geteuid(), machine_, fmt::format("{:x}", surroundings()));
   if (!name) return;
-  keeper_ = connect_to(*name);
+  keeper_ = sys::connect_to(*name);
   if (keeper_) return;
   // Empty if somebody else has the name, or another process takes it at this moment: then the new
   // one serves this lease alone.
-  const sys::Descriptor listening = listen_at(*name);
+  const sys::Descriptor listening = sys::listen_at(*name);
   const sys::Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   std::array<int, 2> ends{};
   if (!nothing || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
@@ -94,7 +94,6 @@ void HandedReceipt::keep(const leasing::Domain& domain, leasing::HeldLease lease
   if (is_in_run_of_its_own(domain, ticket)) return end();
   const LeaseToKeep words{.receipt = receipt_at_grant(ticket, lease.devices()),
                           .granted_ms = granted_at(ticket),
-                          .machine = machine_,
                           .sampled = sampled_lease(ticket, domain, times_),
                           .sampled_after = times_ ? times_->after : std::chrono::milliseconds(0)};
   // The kernel takes some milliseconds to end the watch of a wait. The host waits for the end of

@@ -19,7 +19,6 @@ namespace berth::supervise {
 struct LeaseToKeep {
   Receipt receipt;              ///< as receipt_at_grant
   std::int64_t granted_ms = 0;  ///< by the boot clock
-  std::string machine{};        ///< as machine_directory
   SampledLease sampled{};
   std::chrono::milliseconds sampled_after{};
 

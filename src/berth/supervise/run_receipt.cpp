@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Before, the question would take a good part of the time: a driver may need a second to wake up.
+// A driver may need a second to wake up.
 constexpr auto kWorthAsking = 10s;
 // A disk that works is faster by far. What comes later is lost.
 constexpr auto kPatienceWithDisk = 1s;
@@ -112,6 +112,10 @@ ReadMachine read_at_end(source::SourceKind kind) {
   };
 }
 
+bool is_worth_asking(std::chrono::milliseconds lasted) {
+  return lasted >= kWorthAsking;
+}
+
 Receipt receipt_at_grant(const Ticket& ticket, const std::vector<const Device*>& devices) {
   Receipt receipt;
   receipt.lease = ticket.id;
@@ -139,7 +143,7 @@ void end_receipt(Receipt& receipt, const CommandEnd& end, const std::optional<Ru
     receipt.exit_status = end.how.exit_status;
   std::optional<Snapshot> before;
   std::optional<Snapshot> later;
-  if (end.lasted >= kWorthAsking) before = at_start();
+  if (is_worth_asking(end.lasted)) before = at_start();
   if (can_tell(before)) later = read();
   if (later) {
     receipt.driver = later->driver_version;

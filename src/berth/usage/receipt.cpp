@@ -162,8 +162,7 @@ std::string encode_receipt(const Receipt& receipt) {
     fields_of_stranger(stranger, field);
   }
   std::string line = std::move(record).finish();
-  std::ranges::replace(line, '\t', ' ');
-  std::ranges::replace(line, '\n', '\t');
+  for (char& each : line) each = each == '\t' ? ' ' : each == '\n' ? '\t' : each;
   line.back() = '\n';
   return line;
 }

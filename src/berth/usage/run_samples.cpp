@@ -26,6 +26,7 @@ void fields_of_sampled_lease(Lease& lease, Fields& field) {
   field("lease", lease.lease);
   field("shared", lease.shared);
   field("path", lease.path);
+  field("machine", lease.machine);
   field("device", lease.devices);
   field("every_ms", lease.every_ms);
   field("job_pid", lease.job_pid);
@@ -134,6 +135,48 @@ std::uint64_t highest_sum(const std::vector<Life>& lives) {
 }
 
 }  // namespace
+
+bool may_wait_for_agent(std::int64_t every_ms) {
+  return every_ms >= 2 * kWaitsForAgentMs;
+}
+
+Snapshot look_for_samplers(const Snapshot& look) {
+  Snapshot told;
+  told.readings = look.readings;
+  told.stale_reason = look.stale_reason;
+  for (const Device& device : look.devices) {
+    Device& bare = told.devices.emplace_back();
+    bare.index = device.index;
+    bare.uuid = device.uuid;
+    bare.mig = device.mig;
+    bare.state = device.state;
+    bare.memory = device.memory;
+    bare.utilization_percent = device.utilization_percent;
+    bare.throttle_reasons = device.throttle_reasons;
+    if (!device.processes) continue;
+    bare.processes.emplace();
+    for (const Process& process : *device.processes) {
+      Process& told_process = bare.processes->emplace_back();
+      told_process.pid = process.pid;
+      told_process.kind = process.kind;
+      told_process.used_bytes = process.used_bytes;
+    }
+  }
+  return told;
+}
+
+ReadingSet readings_of_sampler() {
+  return ReadingKind::memory | ReadingKind::processes | ReadingKind::utilization | ReadingKind::throttle |
+         ReadingKind::mig;
+}
+
+bool is_worth_own_look(const Snapshot& told) {
+  if (told.stale_reason) return false;
+  ReadingSet asked = told.readings;
+  // The throttling is one of the modes.
+  if (asked.has(ReadingKind::modes)) asked |= ReadingKind::throttle;
+  return (asked.bits & readings_of_sampler().bits) == readings_of_sampler().bits;
+}
 
 bool is_throttled(std::uint64_t reasons) {
   return (reasons & kSlowed) != 0;

@@ -64,6 +64,7 @@ struct SampledLease {
   TicketId lease{};
   bool shared = false;
   std::string path{};                  ///< with the leases around it, as BERTH_LEASE has it
+  std::string machine{};               ///< the path of the machine's lease directory
   std::vector<std::string> devices{};  ///< their UUIDs
   std::int64_t every_ms = 0;
   std::uint32_t job_pid = 0;  ///< as of its ticket
@@ -79,6 +80,24 @@ using DescribeProcess = std::function<std::pair<std::string, std::string>(std::u
 /// adds nothing. `describe`: is asked of each stranger once.
 void add_sample(RunSamples& samples, const SampledLease& lease, const Snapshot& look,
                 const std::multimap<std::uint32_t, TicketId>& leases, const DescribeProcess& describe);
+
+/// How long the sampler of a user waits for the next look of an agent before it looks itself.
+inline constexpr std::int64_t kWaitsForAgentMs = 2000;
+
+/// Whether a sampler that looks so often waits for an agent: a look that comes late must not be
+/// missing before the next one.
+bool may_wait_for_agent(std::int64_t every_ms);
+
+/// The part of an agent's look that a sampler needs, which the driver tells every user too. What
+/// only root can read of a process or in the kernel's log is not in it.
+Snapshot look_for_samplers(const Snapshot& look);
+
+/// Whether a look that an agent told takes the place of a sampler's own: the driver answered, and
+/// was asked for all that the sampler would ask.
+bool is_worth_own_look(const Snapshot& told);
+
+/// What a sampler asks for.
+ReadingSet readings_of_sampler();
 
 /// Whether these bits of the driver say that the clocks are slower than they could be.
 bool is_throttled(std::uint64_t reasons);

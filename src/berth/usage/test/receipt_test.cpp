@@ -40,6 +40,7 @@ TEST_CASE("what was written of a run is read as it was, a line each") {
   killed.is_accounted = true;
   killed.clean = false;
   killed.devices[0].peak_bytes = 7;
+  killed.devices[0].total_bytes = 80;
   killed.devices[0].use_percent = 0;
   killed.devices[1].throttled_percent = 4;
   killed.strangers = {{"1", 812, "bob", "python x.py", 3000}};
@@ -212,11 +213,16 @@ TEST_CASE("programs are told with the one that ran last first, and by the middle
   Receipt failed = run_of("python train.py", 1);
   failed.ending = Ending::badly;
   failed.devices.pop_back();
-  const auto told = runs_by_program(std::vector{run_of("python train.py", 10), failed,
-                                                run_of("python train.py", 30), run_of("./bench", 5, 7)});
+  // The highest peak is of neither the first nor the last.
+  failed.devices[0].peak_bytes = 9;
+  Receipt longest = run_of("python train.py", 30);
+  longest.devices[1].peak_bytes = 7;
+  const auto told =
+      runs_by_program(std::vector{run_of("python train.py", 10), failed, longest, run_of("./bench", 5, 7)});
   REQUIRE(told.size() == 2);
   CHECK(told[0] == ProgramRuns{"bench", "./bench", 1, 0, 5 * 60'000, 7, std::nullopt});
-  CHECK(told[1] == ProgramRuns{"train.py", "python train.py", 3, 1, 10 * 60'000, 1'800'000'000, 3'600'000});
+  CHECK(told[1] ==
+        ProgramRuns{"train.py", "python train.py", 3, 1, 10 * 60'000, 1'800'000'000, 3'600'000, 9});
 }
 
 TEST_CASE("of several devices the energy is known only where all of them tell it") {

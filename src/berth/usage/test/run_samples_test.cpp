@@ -52,6 +52,7 @@ SampledLease lease_of(bool shared) {
   return {.lease = kLease,
           .shared = shared,
           .path = "x",
+          .machine = "/run/berth",
           .devices = {"GPU-a"},
           .every_ms = 10'000,
           .job_pid = 9,
@@ -99,11 +100,76 @@ TEST_CASE("who computes on a whole card and is not of the lease is a stranger, a
   CHECK(run.device().peak_bytes == 20U);
 }
 
+TEST_CASE("of very many strangers the first eight are told, however long the others stay") {
+  Sampled run;
+  std::vector<Process> many;
+  for (std::uint32_t pid = 1000; pid < 1020; ++pid) many.push_back(process(pid, 1));
+  run.see(look_at(device_with(50, many))).see(look_at(device_with(50, many)));
+  REQUIRE(run.samples.strangers.size() == 8);
+  CHECK(run.samples.strangers[7] == Stranger{"0", 1007, "ann", "python 1007", 20'000});
+}
+
 TEST_CASE("a desktop is no stranger, and what another lease of the user computes is one") {
   Sampled run;
   run.see(look_at(device_with(5, {process(3, 5, ProcessKind::graphics), process(200, 1)})));
   REQUIRE(run.samples.strangers.size() == 1);
   CHECK(run.samples.strangers[0].pid == 200);
+}
+
+TEST_CASE("a look of the agent counts if the driver answered, and was asked for all that samples need") {
+  Snapshot look = look_at(device_with(5, {}));
+  look.readings = readings_for_listing();
+  CHECK(is_worth_own_look(look_for_samplers(look)));
+  look.readings = readings_of_sampler();
+  CHECK(is_worth_own_look(look));
+  for (const ReadingKind each : {ReadingKind::memory, ReadingKind::processes, ReadingKind::utilization,
+                                 ReadingKind::throttle, ReadingKind::mig}) {
+    look.readings.bits = readings_of_sampler().bits & ~ReadingSet(each).bits;
+    CHECK_FALSE(is_worth_own_look(look));
+  }
+  look.readings = readings_for_listing();
+  look.stale_reason = "the driver hangs";
+  CHECK_FALSE(is_worth_own_look(look_for_samplers(look)));
+}
+
+TEST_CASE("samples of what the agent tells are those of a look of one's own, and it tells no more") {
+  Device device = device_with(50, {process(kOwn, 7), process(812, 30, ProcessKind::graphics)});
+  device.index = 3;
+  device.mig = MigPlacement{"GPU-b", 1, 2, 0};
+  device.throttle_reasons = kPowerCap;
+  device.health.last_xid = 79;
+  device.energy_mj = 5;
+  device.accounted.emplace();
+  device.processes->at(1).command = "python secret.py";
+  device.processes->at(1).user = "bob";
+  device.processes->at(1).uid = 1002;
+  device.processes->at(1).container = "abc";
+  Snapshot look = look_at(device);
+  look.notes = {"a note"};
+  look.topology.emplace();
+  Device told = device;
+  told.health = {};
+  told.energy_mj.reset();
+  told.accounted.reset();
+  told.processes = {process(kOwn, 7), process(812, 30, ProcessKind::graphics)};
+  CHECK(look_for_samplers(look) == look_at(told));
+  Device silent = device;
+  silent.processes.reset();
+  silent.state = DeviceState::lost;
+  CHECK_FALSE(look_for_samplers(look_at(silent)).devices[0].processes);
+  CHECK(look_for_samplers(look_at(silent)).devices[0].state == DeviceState::lost);
+  for (const bool shared : {false, true}) {
+    Sampled own(shared);
+    Sampled others(shared);
+    CHECK(own.see(look).samples == others.see(look_for_samplers(look)).samples);
+  }
+}
+
+TEST_CASE("only a sampler that looks seldom waits for the agent") {
+  CHECK(may_wait_for_agent(10'000));
+  CHECK(may_wait_for_agent(2 * kWaitsForAgentMs));
+  CHECK_FALSE(may_wait_for_agent(2 * kWaitsForAgentMs - 1));
+  CHECK_FALSE(may_wait_for_agent(100));
 }
 
 TEST_CASE("what a look does not tell is no sample") {

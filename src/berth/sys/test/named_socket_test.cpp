@@ -1,4 +1,4 @@
-#include "berth/supervise/named_socket.h"
+#include "berth/sys/named_socket.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <chrono>
 #include <string>
 
-namespace berth::supervise::named_socket_test {
+namespace berth::sys::named_socket_test {
 namespace {
 
 /// As long as this lives, this process can open nothing.
@@ -16,7 +16,7 @@ class NoDescriptors {
  public:
   NoDescriptors() {
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
-    const sys::Descriptor lowest(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
+    const Descriptor lowest(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
     const rlimit none{static_cast<rlim_t>(lowest.get()), before_.rlim_max};
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
   }
@@ -29,12 +29,12 @@ class NoDescriptors {
 };
 
 TEST_CASE("who waits for connections rests where no descriptor is left, and loses none") {
-  const auto name = socket_name("test", "/", std::to_string(::getpid()));
+  const auto name = socket_name("test", ::geteuid(), "/", std::to_string(::getpid()));
   REQUIRE(name);
-  const sys::Descriptor listening = listen_at(*name);
+  const Descriptor listening = listen_at(*name);
   REQUIRE(listening);
   CHECK_FALSE(accept_own(listening.get()));
-  const sys::Descriptor connected = connect_to(*name);
+  const Descriptor connected = connect_to(*name);
   REQUIRE(connected);
   {
     const NoDescriptors none;
@@ -46,4 +46,4 @@ TEST_CASE("who waits for connections rests where no descriptor is left, and lose
 }
 
 }  // namespace
-}  // namespace berth::supervise::named_socket_test
+}  // namespace berth::sys::named_socket_test
