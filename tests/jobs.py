@@ -50,6 +50,11 @@ def has_told_energy(machine: Machine) -> bool:
     return bool(alone) and not any(is_probe(pid) for pid in machine.inhabitants())
 
 
+def samplers(machine: Machine) -> list[int]:
+    """The processes that look at the GPUs of runs."""
+    return [pid for pid in machine.inhabitants() if b"__sample" in words_of(pid)]
+
+
 def words_of(pid) -> bytes:
     with contextlib.suppress(OSError):
         return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()

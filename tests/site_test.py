@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 
-pytestmark = pytest.mark.release_only
+pytestmark = [pytest.mark.package, pytest.mark.release_only]
 
 ROOT = pathlib.Path(__file__).parents[1]
 

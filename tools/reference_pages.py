@@ -93,7 +93,9 @@ def cpp_page() -> str:
 
 def split_at_namespace(source: str) -> tuple[str, str]:
     """What is said of the whole, and what is inside of the namespace."""
-    found = re.search(r"((?:^///.*\n)*)^namespace berth \{\n(.*)^\}  // namespace berth", source, re.M | re.S)
+    # A `.` would go over the ends of lines, and try each way to cut a comment in parts.
+    inside = r"((?:^///[^\n]*\n)*)^namespace berth \{\n(.*)^\}  // namespace berth"
+    found = re.search(inside, source, re.M | re.S)
     return without_slashes(found[1]), found[2]
 
 

@@ -87,7 +87,6 @@ make_site() {
 
 run_part_release() {
   check build-release build release all unit_tests || return 0
-  make_site
   unit_tests release
   program_tests program-release release -m "not package and not python and not lasting"
 }
@@ -172,6 +171,12 @@ make_container_base() {
     mv build/containers/base.tar.new build/containers/base.tar && rm -rf "$folder"
 }
 
+# What looks at the GPUs of a thousand runs. Not a part of the whole: it waits some minutes.
+run_part_runs() {
+  check build-release build release berth simulator || return 0
+  suite=tests/run program_tests program-runs release -m lasting
+}
+
 # What ./dev package leaves, and what the README installs from the sources, used as its users would.
 # Not a part of the whole: it compiles half an hour and more.
 run_part_wheels() {
@@ -183,26 +188,31 @@ run_part_wheels() {
   longest_s=7200 program_tests program-wheels release -m wheels
 }
 
-# The whole, in two lanes: tests of the program wait most of the time, and beside them whatever
-# computes is built and looked at, at a lower priority. Each test of the program runs once: under
-# the sanitizers, or, where it is marked so, as the build that ships. Unit tests run under the
-# sanitizers alone. `./dev test --all` runs all of them as the build that ships, too, a host with
-# threads under TSan, and clang-tidy, which reads as long as half a build takes.
+# The whole, in lanes: tests of the program wait most of the time, and beside them whatever computes
+# is built and looked at, at a lower priority. Tests wait for the build that they ask for, and for
+# nothing else. Each test of the program runs once: under the sanitizers, or, where it is marked so,
+# as the build that ships. Unit tests run under the sanitizers alone. `./dev test --all` runs all of
+# them as the build that ships, too, a host with threads under TSan, and clang-tidy, which reads as
+# long as half a build takes.
 run_part_whole() {
   check build-release build release || return 0
   compute_beside &
   local beside=$!
-  make_site
-  program_tests program-release release -m "release_only and not package and not python"
-  run_part_python
-  run_part_package
+  tests_of_what_ships &
+  local ships=$!
   while [[ ! -e build/results/build-debug.count ]] && kill -0 "$beside" 2>/dev/null; do sleep 1; done
   # Half of what a sanitized command costs is the search for leaks at its end. Here berth-serve,
   # which lives long, and the unit tests are searched; the part debug searches every command.
   if grep -qx 'passed 1' build/results/build-debug.count; then
     ASAN_OPTIONS=include_if_exists=$PWD/tests/sanitizers/%b program_tests_debug
   fi
-  wait "$beside"
+  wait "$beside" "$ships"
+}
+
+tests_of_what_ships() {
+  program_tests program-release release -m "release_only and not package and not python"
+  run_part_python
+  run_part_package
 }
 
 compute_beside() {

@@ -32,9 +32,9 @@ std::string reading(const std::string& path) {
 
 }  // namespace
 
-Result<AskedHistory> ask_agent(command::PeerOptions options, const std::string& target) {
+Result<AskedHistory> ask_agent(cli::PeerOptions options, const std::string& target) {
   if (options.url.empty()) options.url = own_agent();
-  BERTH_LET(const auto peer, command::peer_of(options));
+  BERTH_LET(const auto peer, cli::peer_of(options));
   const auto response = net::get_once(peer, target, kHistoryPatience, kLongestHistory);
   std::string asking = fmt::format("asking {}", url_of(peer));
   if (!response) {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "berth/base/error.h"
-#include "berth/command/peer_options.h"
+#include "berth/cli/peer_options.h"
 #include "berth/history/history_file.h"
 
 // Commands that need a history: of an agent that is asked, or of a file that no agent has.
@@ -15,7 +15,7 @@ struct AskedHistory {
   std::string asking;  ///< "asking http://…"
 };
 /// Without a URL the agent of this machine is asked.
-Result<AskedHistory> ask_agent(command::PeerOptions options, const std::string& target);
+Result<AskedHistory> ask_agent(cli::PeerOptions options, const std::string& target);
 
 /// Error: also where there is none yet.
 Result<history::HistoryFile> open_history(const std::string& path);

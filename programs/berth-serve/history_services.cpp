@@ -24,10 +24,10 @@ http::Service service(history::History& history, const Read& read) {
 
 http::ByPath<http::Service> history_services(history::History& history, const std::string& hostname) {
   http::ByPath<http::Service> services;
-  services["/api/v1/history"] = service(history, history::device_question);
+  services["/api/v1/history"] = service(history, device_question);
   services["/api/v1/hosts/" + hostname + "/history"] = services["/api/v1/history"];
-  services["/api/v1/usage"] = service(history, history::usage_question);
-  services["/api/v1/past-leases"] = service(history, history::leases_question);
+  services["/api/v1/usage"] = service(history, usage_question);
+  services["/api/v1/past-leases"] = service(history, leases_question);
   return services;
 }
 

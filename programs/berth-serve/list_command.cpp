@@ -47,7 +47,7 @@ Result<command::Output> list_command(std::span<char*> words) {
   const command::Syntax syntax = cli::list_syntax(options);
   if (const auto parsed = command::parse(syntax, "berth list", words); !parsed)
     return std::unexpected(parsed.error());
-  BERTH_LET(const auto peer, command::peer_of(options.hub));
+  BERTH_LET(const auto peer, cli::peer_of(options.hub));
   return command::show(options.watch,
                        [&](view::Layout layout) { return list_once(peer, options.watch.json, layout); });
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "asked_history.h"
-#include "berth/command/peer_options.h"
+#include "berth/cli/peer_options.h"
 #include "berth/command/syntax.h"
 #include "berth/timeline/model/timeline.h"
 
@@ -13,11 +13,11 @@ namespace berth::serve {
 
 Result<command::Output> past_command(std::span<char*> words) {
   std::string since = "6h";
-  command::PeerOptions asking;
+  cli::PeerOptions asking;
   command::Syntax syntax;
-  syntax.options = {{"Options", 0, "since", "TIME", "from so long ago", {}, command::store_text(since)},
-                    {"Options", 0, "url", "URL", "ask this agent", {}, command::store_text(asking.url)}};
-  add_peer_options(syntax, "Options", asking);
+  syntax.options = {command::text_option("Options", "since", "TIME", "from so long ago", since),
+                    command::text_option("Options", "url", "URL", "ask this agent", asking.url)};
+  cli::add_peer_options(syntax, "Options", asking);
   if (const auto parsed = command::parse(syntax, "berth timeline", words); !parsed)
     return std::unexpected(parsed.error());
   BERTH_LET(auto answer,

@@ -18,7 +18,7 @@ void PastOfTimeline::renew(history::History& history, std::int64_t now_s) {
   // Also after the clock was set.
   if (std::abs(now_s - asked_s_) < kRenewEvery) return;
   asked_s_ = now_s;
-  history.ask(history::LeasesQuestion{.since_s = TimelineSpan().back_s, .points = kTimelinePoints},
+  history.ask(LeasesQuestion{.since_s = TimelineSpan().back_s, .points = kTimelinePoints},
               [self = shared_from_this()](const history::HistoryAnswer& answer) {
                 std::shared_ptr<const RecordedLeases> told;
                 if (answer.http_status == 200) {

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "berth/history/history.h"
-#include "berth/history/model/recorded.h"
+#include "berth/usage/recorded.h"
 
 namespace berth::serve {
 

@@ -9,14 +9,13 @@
 
 #include "asked_history.h"
 #include "berth/cli/simulate_options.h"
-#include "berth/history/model/question.h"
+#include "berth/usage/question.h"
 #include "berth/view/recorded.h"
 
 namespace berth::serve {
 namespace {
 
-Result<RecordedLeases> asked_leases(const command::PeerOptions& options,
-                                    const history::LeasesQuestion& question) {
+Result<RecordedLeases> asked_leases(const cli::PeerOptions& options, const LeasesQuestion& question) {
   BERTH_LET(const auto answer,
             ask_agent(options, fmt::format("/api/v1/past-leases?since={}s", question.since_s)));
   auto recorded = view::recorded_leases_from_json(answer.document);
@@ -24,7 +23,7 @@ Result<RecordedLeases> asked_leases(const command::PeerOptions& options,
   return recorded;
 }
 
-Result<RecordedLeases> read_leases(const std::string& path, const history::LeasesQuestion& question) {
+Result<RecordedLeases> read_leases(const std::string& path, const LeasesQuestion& question) {
   BERTH_LET(auto file, open_history(path));
   auto recorded = file.recorded_leases(question, std::time(nullptr));
   if (!recorded) return std::unexpected(fault_of_history(path, recorded.error()));
@@ -45,9 +44,9 @@ Result<command::Output> simulate_command(std::span<char*> words) {
     return std::unexpected(parsed.error());
   if (!options.file.empty() && !options.asking.url.empty())
     return fail(ErrorCode::usage, "--file and --url contradict each other: give one of them");
-  history::Parameters parameters;
+  QuestionParameters parameters;
   if (!options.since.empty()) parameters["since"] = options.since;
-  BERTH_LET(const auto question, history::leases_question(parameters));
+  BERTH_LET(const auto question, leases_question(parameters));
   BERTH_LET(const auto recorded, options.file.empty() ? asked_leases(options.asking, question)
                                                       : read_leases(options.file, question));
   const RecordedWorkload made = recorded_workload(recorded, options.devices);

@@ -9,8 +9,8 @@
 #include "asked_history.h"
 #include "berth/cli/usage_options.h"
 #include "berth/command/environment.h"
-#include "berth/history/model/question.h"
 #include "berth/history/usage_letter.h"
+#include "berth/usage/question.h"
 #include "berth/view/host_report.h"
 #include "berth/view/recorded.h"
 #include "berth/view/usage.h"
@@ -18,7 +18,7 @@
 namespace berth::serve {
 namespace {
 
-Result<Usage> asked(const command::PeerOptions& options, const history::UsageQuestion& question) {
+Result<Usage> asked(const cli::PeerOptions& options, const UsageQuestion& question) {
   BERTH_LET(const auto answer, ask_agent(options, fmt::format("/api/v1/usage?since={}s&by={}",
                                                               question.since_s, to_text(question.by))));
   auto usage = view::usage_from_json(answer.document);
@@ -26,7 +26,7 @@ Result<Usage> asked(const command::PeerOptions& options, const history::UsageQue
   return usage;
 }
 
-Result<Usage> read(const std::string& path, const history::UsageQuestion& question) {
+Result<Usage> read(const std::string& path, const UsageQuestion& question) {
   BERTH_LET(auto file, open_history(path));
   const std::int64_t now_s = std::time(nullptr);
   auto usage = file.usage(question.by, {history::step_of(now_s - question.since_s, 3600), now_s});
@@ -43,8 +43,8 @@ auto read_answer(const AskedHistory& answer, Read read) -> decltype(read(answer.
   return value;
 }
 
-Result<history::LetterFacts> asked_for_letter(const command::PeerOptions& options,
-                                              const history::UsageQuestion& question) {
+Result<history::LetterFacts> asked_for_letter(const cli::PeerOptions& options,
+                                              const UsageQuestion& question) {
   const std::string since = fmt::format("since={}s", question.since_s);
   history::LetterFacts facts;
   BERTH_LET(const auto hosts_answer, ask_agent(options, "/api/v1/hosts"));
@@ -70,8 +70,7 @@ Result<history::LetterFacts> asked_for_letter(const command::PeerOptions& option
   return facts;
 }
 
-Result<history::LetterFacts> read_for_letter(const std::string& path,
-                                             const history::UsageQuestion& question) {
+Result<history::LetterFacts> read_for_letter(const std::string& path, const UsageQuestion& question) {
   const std::int64_t now_s = std::time(nullptr);
   history::LetterFacts facts;
   BERTH_LET(facts.usage, read(path, question));
@@ -93,7 +92,7 @@ Result<history::LetterFacts> read_for_letter(const std::string& path,
   return facts;
 }
 
-Result<command::Output> letter(const cli::UsageOptions& options, const history::UsageQuestion& question) {
+Result<command::Output> letter(const cli::UsageOptions& options, const UsageQuestion& question) {
   if (options.json || question.by != UsageBy::user)
     return fail(ErrorCode::usage, "--letter is text about users: without --json and --by");
   BERTH_LET(const auto facts, options.file.empty() ? asked_for_letter(options.asking, question)
@@ -108,7 +107,7 @@ Result<command::Output> usage_command(std::span<char*> words) {
   const command::Syntax syntax = cli::usage_syntax(options);
   if (const auto parsed = command::parse(syntax, "berth usage", words); !parsed)
     return std::unexpected(parsed.error());
-  BERTH_LET(const auto question, history::usage_question({{"since", options.since}, {"by", options.by}}));
+  BERTH_LET(const auto question, usage_question({{"since", options.since}, {"by", options.by}}));
   if (!options.file.empty() && !options.asking.url.empty())
     return fail(ErrorCode::usage, "--file and --url contradict each other: give one of them");
   if (options.letter) return letter(options, question);

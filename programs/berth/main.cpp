@@ -1,9 +1,14 @@
 // All wiring of the program: the command line names a row of the table in commands.cpp; what needs
 // the driver has its probe started here, so that the driver is loaded while the options are read.
+#include <malloc.h>
+
 #include "berth/cli/program.h"
 
 int main(int argc, char** argv) {
   using namespace berth::cli;
+  // The thread that writes a receipt would have an arena of its own, which costs more than the
+  // receipt. No thread of this program allocates so much that it would wait for another.
+  ::mallopt(M_ARENA_MAX, 1);
   berth::command::keep_standard_descriptors();
   berth::command::survive_limit_on_file_sizes();
   const std::span<char*> words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);

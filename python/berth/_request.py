@@ -172,7 +172,7 @@ def wait_ms(value: object) -> int | None:
         return None
     if isinstance(value, str):
         try:
-            return _berth.seconds(value) * 1000
+            value = _berth.seconds(value)
         except Usage as error:
             raise Usage(f"wait: {error}") from None
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -1,6 +1,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 
 #include "machine/process_life.h"
 #include "smi/report.h"
@@ -52,6 +53,20 @@ std::string shown_program(const LiveProcess& process) {
   if (!process.name.empty()) return process.name;
   const std::string name = program_name(process.pid);
   return name.empty() ? "[Not Found]" : name;
+}
+
+std::string report_time() {
+  const time_t now = time(nullptr);
+  tm local{};
+  localtime_r(&now, &local);
+  char text[64];
+  strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", &local);
+  return text;
+}
+
+std::string cuda_text(const Scenario& scenario) {
+  const int cuda = scenario.cuda_version();
+  return line("%d.%d", cuda / 1000, cuda % 1000 / 10);
 }
 
 const char* not_available(const Scenario& scenario) {

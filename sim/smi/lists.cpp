@@ -1,6 +1,4 @@
 // -L, topo -m and -q -x.
-#include <time.h>
-
 #include "smi/report.h"
 
 namespace berth::sim {
@@ -159,17 +157,12 @@ std::string topology_matrix(const Cards& cards) {
 }
 
 std::string xml_report(const Cards& cards) {
-  const time_t now = time(nullptr);
-  tm local{};
-  localtime_r(&now, &local);
-  char stamp[64];
-  strftime(stamp, sizeof stamp, "%a %b %e %H:%M:%S %Y", &local);
-  const int cuda = cards.scenario->cuda_version();
   std::string out =
       "<?xml version=\"1.0\" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "
       "\"nvsmi_device_v12.dtd\">\n<nvidia_smi_log>\n";
-  out += element(1, "timestamp", stamp) + element(1, "driver_version", cards.scenario->driver_version()) +
-         element(1, "cuda_version", line("%d.%d", cuda / 1000, cuda % 1000 / 10)) +
+  out += element(1, "timestamp", report_time()) +
+         element(1, "driver_version", cards.scenario->driver_version()) +
+         element(1, "cuda_version", cuda_text(*cards.scenario)) +
          element(1, "attached_gpus", std::to_string(cards.all.size()));
   for (const Card& card : cards.all)
     out += "\t<gpu id=\"" + pci_text(card.device->pci, 8) + "\">\n" + identity_elements(card) +

@@ -46,6 +46,10 @@ std::string topology_matrix(const Cards& cards);
 
 /// The name that nvidia-smi shows for a process.
 std::string shown_program(const LiveProcess& process);
+/// The moment as it stands at the head of a report: "Fri Nov 27 11:18:55 2026".
+std::string report_time();
+/// The version of CUDA that the driver speaks: "12.8".
+std::string cuda_text(const Scenario& scenario);
 /// What stands for a reading that the device does not have.
 const char* not_available(const Scenario& scenario);
 /// printf into a std::string.

@@ -1,7 +1,5 @@
 // The table for people, in the three widths that the tool has had: up to R525, R530 to R545, and
 // since R550.
-#include <time.h>
-
 #include "smi/report.h"
 
 namespace berth::sim {
@@ -193,26 +191,16 @@ std::string process_table(const Cards& cards, const Style& style) {
          full_bar(style, '=', '|') + rows + full_bar(style);
 }
 
-std::string now_line() {
-  const time_t now = time(nullptr);
-  tm local{};
-  localtime_r(&now, &local);
-  char text[64];
-  strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", &local);
-  return std::string(text) + "       \n";
-}
-
 }  // namespace
 
 std::string overview_table(const Cards& cards) {
   const Style& style = style_of(cards.scenario->active_generation().branch);
   const std::string driver = cards.scenario->driver_version();
-  const int cuda = cards.scenario->cuda_version();
-  const std::string cuda_text = line("%d.%d", cuda / 1000, cuda % 1000 / 10);
-  std::string out = now_line() + full_bar(style);
+  const std::string cuda = cuda_text(*cards.scenario);
+  std::string out = report_time() + "       \n" + full_bar(style);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-  out += row(line(style.versions, driver.c_str(), driver.c_str(), cuda_text.c_str()), style);
+  out += row(line(style.versions, driver.c_str(), driver.c_str(), cuda.c_str()), style);
 #pragma GCC diagnostic pop
   out += bar('|', '-', '+', style);
   for (const char* title : style.titles) out += row(title, style);

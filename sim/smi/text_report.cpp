@@ -1,6 +1,4 @@
 // -q: the readings of each device, a label and a value on a line.
-#include <time.h>
-
 #include "smi/report.h"
 
 namespace berth::sim {
@@ -72,15 +70,9 @@ std::string processes(const Card& card) {
 }  // namespace
 
 std::string text_report(const Cards& cards) {
-  const time_t now = time(nullptr);
-  tm local{};
-  localtime_r(&now, &local);
-  char stamp[64];
-  strftime(stamp, sizeof stamp, "%a %b %e %H:%M:%S %Y", &local);
-  const int cuda = cards.scenario->cuda_version();
   std::string out = "\n==============NVSMI LOG==============\n\n";
-  out += entry(0, "Timestamp", stamp) + entry(0, "Driver Version", cards.scenario->driver_version()) +
-         entry(0, "CUDA Version", line("%d.%d", cuda / 1000, cuda % 1000 / 10)) + "\n" +
+  out += entry(0, "Timestamp", report_time()) + entry(0, "Driver Version", cards.scenario->driver_version()) +
+         entry(0, "CUDA Version", cuda_text(*cards.scenario)) + "\n" +
          entry(0, "Attached GPUs", std::to_string(cards.all.size()));
   for (const Card& card : cards.all) {
     out += "GPU " + pci_text(card.device->pci, 8) + "\n" + identity(card) + readings(card) + processes(card) +

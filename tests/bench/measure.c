@@ -52,8 +52,11 @@ static void print_peak(pid_t pid) {
   snprintf(path, sizeof path, "/proc/%d/status", pid);
   FILE* status = fopen(path, "r");
   if (status == NULL) return;
-  while (fgets(line, sizeof line, status) != NULL)
+  while (fgets(line, sizeof line, status) != NULL) {
+    // A thread has the memory of its process.
+    if (strncmp(line, "Tgid:", 5) == 0 && strtol(line + 5, NULL, 10) != pid) break;
     if (strncmp(line, "VmHWM:", 6) == 0) printf("%ld\n", strtol(line + 6, NULL, 10));
+  }
   fclose(status);
 }
 

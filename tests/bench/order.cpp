@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "berth/queue/expectation.h"
@@ -203,13 +204,14 @@ class Queue {
 
   void join(std::size_t job, Moment since) {
     Waiting one{job, since, expectation_of(jobs_[job].length, lasted_[jobs_[job].recipe], rules_)};
-    if (traits_of(rules_.order).numbers) {
+    if (has_numbers(rules_.order)) {
       std::vector<Numbered> others;
       for (const Waiting& each : waiting_)
-        others.push_back({jobs_[each.job].user, jobs_[each.job].devices, turns_[each.job]});
+        others.push_back({jobs_[each.job].user, jobs_[each.job].devices, *turns_[each.job]});
       for (const Running& each : running_)
-        others.push_back({jobs_[each.was.job].user, jobs_[each.was.job].devices, turns_[each.was.job], true});
-      turns_[job] = next_fair_number(jobs_[job].user, others);
+        others.push_back(
+            {jobs_[each.was.job].user, jobs_[each.was.job].devices, *turns_[each.was.job], true});
+      turns_[job] = next_number(rules_.order, jobs_[job].user, std::move(others));
     }
     waiting_.push_back(std::move(one));
   }
@@ -257,7 +259,7 @@ class Queue {
         wish.expected = one.expected->expected_s;
         wish.likely = one.expected->likely_s;
       }
-      if (traits_of(rules_.order).numbers) wish.fair_number = turns_[one.job];
+      if (has_numbers(rules_.order)) wish.number = turns_[one.job];
       const auto mine = has.in_all.find(job.user);
       const std::uint64_t own = mine == has.in_all.end() ? 0 : mine->second;
       wish.passed_over = world_.most_gpus != 0 && own + job.devices > world_.most_gpus;
@@ -361,7 +363,7 @@ class Queue {
   Moment foretells_next_ = 0;
   std::vector<Foretold> foretold_;
   std::vector<Moment> waits_;  ///< of each job until it first started
-  std::vector<std::int64_t> turns_;
+  std::vector<std::optional<OrderNumber>> turns_;
   std::map<std::size_t, std::vector<Moment>> lasted_;  ///< by recipe
   std::vector<Waiting> waiting_;                       ///< as they came
   std::vector<Running> running_;

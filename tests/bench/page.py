@@ -22,7 +22,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests/web")]
 
-from fleet import Fleet, FleetServer  # noqa: E402
+from fleet import Fleet  # noqa: E402
+from fleet_server import FleetServer  # noqa: E402
 
 VISITS = 10
 SECONDS = 30

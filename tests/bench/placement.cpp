@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "berth/hosts/model/host_selection.h"
-#include "berth/hosts/model/offer.h"
 #include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/machines/offer.h"
 #include "berth/simulate/replayer.h"
 
 namespace berth {

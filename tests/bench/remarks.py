@@ -308,8 +308,8 @@ REMARKS = [
         "jobs-true",
         far,
         "Berth asks the driver for the lease of each job. It writes the start of a job to the disk before the"
-        " command begins, so that nothing is run twice. The limit does neither. In a trace, the disk takes 0.3 ms of the"
-        " 4.8 ms from one start to the next. On one GPU no two jobs start at once, so one flush cannot serve several.",
+        " command begins, so that nothing is run twice. The limit does neither. In a trace, the disk takes 0.3 ms from"
+        " one start to the next. On one GPU no two jobs start at once, so one flush cannot serve several.",
     ),
     Remark(
         "jobs-true",

@@ -220,24 +220,14 @@ def one_after_another(bench: Bench, row: Row) -> None:
 def of_ours(bench: Bench, row: Row) -> None:
     """An array, and a list, of ten thousand."""
     count = bench.times(LISTED)
-    with Machine(bench, "jobs-many", devices=1) as machine, servers(machine, 1) as started:
-        ours = started.jobs(bench.berth)
-        job = script(machine.directory / "true.sh", "exec true")
-        # What comes after it waits.
-        ours.tell([bench.berth, "submit", "--", "sleep", "1000"])
+    with only_ours(bench, "jobs-array") as (machine, _, job):
         array = Contestant("berth submit", OURS, lambda: [bench.berth, "submit", "--array", f"1-{count}", "--", str(job)],
                            shown=f"berth submit --array 1-{count} -- JOB")  # fmt: skip
-        contest = Contest(bench.measure, machine.environment, max(3, bench.runs // 4))
         row.tables.append(
-            Table(
-                "submit-array",
-                f"an array of {count:,}, submitted",
-                "ms",
-                contest.hold([array]),
-                compared=False,
-            )
+            lone_table(bench, machine, "submit-array", f"an array of {count:,}, submitted", [array])
         )
-        bench.say(f"{count} jobs")
+    bench.say(f"{count} jobs")
+    with only_ours(bench, "jobs-many") as (machine, ours, job):
         ours.submit(job, count)
         shown = [
             Contestant(
@@ -249,14 +239,22 @@ def of_ours(bench: Bench, row: Row) -> None:
             for words in ("jobs", "jobs --json")
         ]
         row.tables.append(
-            Table(
-                f"jobs-{LISTED}",
-                f"{count:,} waiting jobs shown, a line each",
-                "ms",
-                contest.hold(shown),
-                compared=False,
-            )
+            lone_table(bench, machine, f"jobs-{LISTED}", f"{count:,} waiting jobs shown, a line each", shown)
         )
+
+
+@contextlib.contextmanager
+def only_ours(bench: Bench, name: str) -> Iterator[tuple[Machine, Server, pathlib.Path]]:
+    """A machine whose GPU is taken, so that jobs wait, what keeps them, and a job."""
+    with Machine(bench, name, devices=1) as machine, servers(machine, 1) as started:
+        ours = started.jobs(bench.berth)
+        ours.tell([bench.berth, "submit", "--", "sleep", "1000"])
+        yield machine, ours, script(machine.directory / "true.sh", "exec true")
+
+
+def lone_table(bench: Bench, machine: Machine, key: str, title: str, ours: list[Contestant]) -> Table:
+    contest = Contest(bench.measure, machine.environment, max(3, bench.runs // 4))
+    return Table(key, title, "ms", contest.hold(ours), compared=False)
 
 
 def submit(bench: Bench) -> Row:

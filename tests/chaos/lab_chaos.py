@@ -365,6 +365,17 @@ class LabChaos:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
 
+    def stop_for_a_while(self, what: str, name: str, process, seconds: float) -> None:
+        """Whoever is stopped is busy until it goes on."""
+        self.note(f"{what} stopped", f"{name} for {seconds:.1f} s")
+        self.busy.add(name)
+        self.signal(process, signal.SIGSTOP)
+        self.after(seconds, self.continue_stopped, name, process)
+
+    def continue_stopped(self, name: str, process) -> None:
+        self.signal(process, signal.SIGCONT)
+        self.busy.discard(name)
+
     def stop_s(self, long: float = 0) -> float:
         """`long`: how many of all are longer than what others have patience for."""
         if self.random.random() < long:
@@ -403,15 +414,7 @@ class LabChaos:
 
     def stop_an_agent(self) -> None:
         if desk := self.agent_aimed_at():
-            seconds = self.stop_s(0.07)
-            self.note("agent stopped", f"{desk.name} for {seconds:.1f} s")
-            self.busy.add(desk.name)
-            self.signal(desk.agent, signal.SIGSTOP)
-            self.after(seconds, self.continue_agent, desk)
-
-    def continue_agent(self, desk: Desk) -> None:
-        self.signal(desk.agent, signal.SIGCONT)
-        self.busy.discard(desk.name)
+            self.stop_for_a_while("agent", desk.name, desk.agent, self.stop_s(0.07))
 
     # The store
 
@@ -439,15 +442,7 @@ class LabChaos:
     def stop_a_member(self) -> None:
         self.aim()
         if member := self.member():
-            seconds = self.stop_s(0.02)
-            self.note("store member stopped", f"{member.name} for {seconds:.1f} s")
-            self.busy.add(member.name)
-            self.signal(member.process, signal.SIGSTOP)
-            self.after(seconds, self.continue_member, member)
-
-    def continue_member(self, member: Etcd) -> None:
-        self.signal(member.process, signal.SIGCONT)
-        self.busy.discard(member.name)
+            self.stop_for_a_while("store member", member.name, member.process, self.stop_s(0.02))
 
     def kill_the_store(self) -> None:
         """So many of its members that it cannot go on."""

@@ -1,6 +1,6 @@
 // What another machine answers to a hub.
-#include "berth/history/model/recorded.h"
 #include "berth/hub/hub_pages.h"
+#include "berth/usage/recorded.h"
 #include "berth/view/host_report.h"
 #include "berth/view/hosts_json.h"
 #include "berth/view/recorded.h"

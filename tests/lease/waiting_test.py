@@ -166,10 +166,9 @@ def test_a_wait_ends_in_time_also_while_somebody_stays_in_the_gate(one):
     assert queue(one) == []
 
 
-@pytest.mark.parametrize(
-    "words, environment, status",
-    [
-        (["--no-wait"], {}, 75),
+def test_how_long_is_said_by_the_command_line_and_else_by_the_environment(one):
+    holder(one)
+    for words, environment, status in (
         (["--no-wait"], {"BERTH_WAIT": "1h"}, 75),
         (["--wait", "1s"], {"BERTH_WAIT": "0"}, 124),
         ([], {"BERTH_WAIT": "0"}, 75),
@@ -177,12 +176,9 @@ def test_a_wait_ends_in_time_also_while_somebody_stays_in_the_gate(one):
         ([], {"BERTH_WAIT": "soon"}, 2),
         (["--wait", "-3"], {}, 2),
         (["--wait", "1s", "--no-wait"], {}, 2),
-    ],
-)
-def test_how_long_is_said_by_the_command_line_and_else_by_the_environment(one, words, environment, status):
-    holder(one)
-    answer = one.berth("run", *words, "--", "echo", "never", env=environment)
-    assert (answer.status, answer.out) == (status, "")
+    ):
+        answer = one.berth("run", *words, "--", "echo", "never", env=environment)
+        assert (answer.status, answer.out) == (status, ""), (words, environment)
     assert queue(one) == []
 
 
@@ -191,6 +187,18 @@ def test_a_wait_without_end_is_asked_for_by_name(one):
     job = waiter(one, env={"BERTH_WAIT": "forever"})
     holding.ends()
     job.starts()
+
+
+def test_a_wait_that_is_longer_than_clocks_count_is_a_long_one(one):
+    holding = holder(one)
+    job = waiter(one, "--wait", "9999999d")
+    looking = one.start_berth("wait", "-n", "1", "--wait", "9999999d")
+    # Meanwhile it would have given up.
+    assert one.berth("wait", "-n", "1", "--wait", "1s").status == 124
+    holding.ends()
+    job.starts()
+    job.ends()
+    assert looking.wait(DEADLINE_S) == 0
 
 
 # Those who are stopped

@@ -82,6 +82,15 @@ def test_the_queue_of_a_lab_has_the_order_of_the_store(line):
     ]
     # Where the machine has no store, the order is that of the hosts.
     assert rows(queue(line, env={})) == HOSTS_ONLY
+    document = json.loads(queue(line, "--json").stdout)
+    checked_document(document, "hosts")
+    assert places(document) == ALL_THREE
+    assert "line" not in json.loads(queue(line, "--json", env={}).stdout)
+    ticket = {"home": "desk9", "uid": 1, "lane": 1, "gpus": 1, "hosts": ["gpu1"], "joined": []}
+    line.etcd.ask("kv/put", key="/berth/1/ticket/desk9-" + "ab" * 16, value=json.dumps(ticket))
+    eventually(
+        lambda: "\n\n1 more request in the queue of the lab, not yet in the queue of" in queue(line).stdout
+    )
 
 
 def places(document):
@@ -96,13 +105,6 @@ def places(document):
 
 
 ALL_THREE = [("first", 1), ("second", 1), ("third", 3)]
-
-
-def test_as_json_the_line_is_told_beside_the_hosts(line):
-    document = json.loads(queue(line, "--json").stdout)
-    checked_document(document, "hosts")
-    assert places(document) == ALL_THREE
-    assert "line" not in json.loads(queue(line, "--json", env={}).stdout)
 
 
 @pytest.fixture
@@ -136,22 +138,11 @@ def test_a_hub_with_the_store_tells_the_line_and_what_becomes_of_it(line, hub):
     eventually(lambda: told() == [])
 
 
-def test_who_is_in_the_queue_of_no_host_yet_is_counted(line):
-    ticket = {"home": "desk9", "uid": 1, "lane": 1, "gpus": 1, "hosts": ["gpu1"], "joined": []}
-    line.etcd.ask("kv/put", key="/berth/1/ticket/desk9-" + "ab" * 16, value=json.dumps(ticket))
-    eventually(
-        lambda: "\n\n1 more request in the queue of the lab, not yet in the queue of" in queue(line).stdout
-    )
-
-
-def test_a_store_that_is_silent_costs_the_order_and_no_row(line):
+def test_a_store_that_is_silent_or_no_agent_costs_the_order_and_no_row(line):
     line.etcd.kill()
     answer = eventually(lambda: (told := queue(line)).stderr and told)
     assert "the store of the lab does not answer" in answer.stderr
     assert rows(answer) == HOSTS_ONLY
-
-
-def test_without_an_agent_it_is_said_and_the_rows_are_there(line):
     desk = line.desks[1]
     desk.agent.kill()
     desk.agent.wait(timeout=DEADLINE_S)

@@ -148,6 +148,17 @@ def test_alone_it_shows_a_line_for_each_program(machine):
     assert [line.split()[:3] for line in lines] == [["true", "1", "0"], ["train.sh", "2", "0"]]
 
 
+def test_the_command_of_the_page_finds_the_newest_of_several_runs(machine):
+    for status in (3, 4):
+        machine.berth("run", "--", "sh", "-c", f"exit {status}")
+    page = (pathlib.Path(__file__).parents[2] / "docs/tasks/receipt.md").read_text()
+    (line,) = (line for line in page.splitlines() if line.startswith("lease=$("))
+    script = f'berth() {{ {machine.program} "$@"; }}; {line}; berth receipt "$lease"'
+    answer = machine.run("bash", "-c", script)
+    assert answer.status == 0, answer.err
+    assert answer.out.count("ended") == 1 and "exit status 4" in answer.out
+
+
 def test_what_is_forgotten_is_gone(machine):
     for words in (["true"], ["true"], ["false"]):
         machine.berth("run", "--", *words)

@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -614,6 +615,16 @@ def test_a_stale_lease_in_the_environment_is_ignored_with_its_mask_and_one_warni
         "berth: the lease in BERTH_LEASE=00000000000000aa has ended, or is not yours; "
         "Berth ignores this variable and CUDA_VISIBLE_DEVICES\n"
     )
+
+
+def test_a_command_is_found_before_it_has_a_process(machine):
+    if shutil.which("strace") is None:
+        pytest.skip("needs strace")
+    # If Ctrl-Z stopped its process before the exec, `berth run` would not know.
+    log = machine.directory / "calls"
+    traced = ["strace", "-f", "-e", "trace=execve", "-o", log, machine.program, "run", "--", "true"]
+    assert machine.run(*traced, env={"PATH": f"/nowhere:/neither:{machine.env['PATH']}"}).status == 0
+    assert len(re.findall(r'execve\("[^"]*/true"', log.read_text())) == 1
 
 
 # Several users

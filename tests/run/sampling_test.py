@@ -4,13 +4,15 @@ import contextlib
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
 
 import pytest
+from agent import Agent
 from clock import Clock
-from jobs import eventually, has_told_energy, state
+from jobs import children_of, eventually, has_told_energy, name_of, samplers, state
 from lease_jobs import leases
 from schemas import checked_document
 from simulated_machine import DEADLINE_S
@@ -82,13 +84,8 @@ def opened(pid) -> set[str]:
     return names
 
 
-def samplers(machine) -> list[int]:
-    found = []
-    for pid in machine.inhabitants():
-        with contextlib.suppress(OSError):
-            if b"__sample" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
-                found.append(pid)
-    return found
+def asks_driver(sampler: int) -> bool:
+    return any("probe" in name_of(child) for child in children_of(sampler))
 
 
 def kept(machine, *words) -> dict:
@@ -227,6 +224,43 @@ def test_a_sampler_that_is_killed_takes_nothing_that_was_seen(make_machine):
     assert kept(machine)["peak_bytes"] == GIB
 
 
+def test_while_the_agent_of_root_looks_a_sampler_asks_no_driver(open_machine, as_user):
+    machine = open_machine
+    agent = Agent(machine)
+    # The shortest interval at which a sampler waits for an agent; the first look is at once.
+    words = ("run", "--clean", "--", "sh", "-c", "read line")
+    run = machine.start(
+        *as_user(20001), machine.program, *words, env={"BERTH_SAMPLE": "4s"}, stdin=subprocess.PIPE
+    )
+    sampled(run, 1)
+    (sampler,) = samplers(machine)
+    assert not asks_driver(sampler)
+    agent.ends()
+    sampled(run, seen(run) + 1)
+    assert asks_driver(sampler)
+    Agent(machine)
+    # The next look may have been asked for already.
+    sampled(run, seen(run) + 2)
+    eventually(lambda: not asks_driver(sampler))
+    assert samplers(machine) == [sampler]
+    end(run)
+    eventually(lambda: samplers(machine) == [])
+
+
+def test_an_agent_that_says_nothing_costs_no_look(open_machine, as_user):
+    machine = open_machine
+    agent = Agent(machine)
+    agent.process.send_signal(signal.SIGSTOP)
+    eventually(lambda: state(agent.process.pid) == "T")
+    words = ("run", "--clean", "--", "sh", "-c", "read line")
+    run = machine.start(
+        *as_user(20001), machine.program, *words, env={"BERTH_SAMPLE": "4s"}, stdin=subprocess.PIPE
+    )
+    sampled(run, 1)
+    assert all(asks_driver(sampler) for sampler in samplers(machine))
+    end(run)
+
+
 @pytest.mark.parametrize("env", [{}, {"BERTH_SAMPLE": "never"}], ids=["short", "never"])
 def test_a_run_that_is_over_soon_or_wants_no_samples_has_none(machine, env):
     run = start(machine, env=env)
@@ -314,6 +348,38 @@ def test_a_run_that_was_asked_to_end_and_ended_at_once_did_not_end_badly(machine
     run.communicate(timeout=DEADLINE_S)
     told = kept(machine)
     assert told["exit_status"] == 3 and told["ending"] == "by_others"
+
+
+def test_a_run_that_was_asked_to_end_while_another_child_ended_did_not_end_badly(machine):
+    if shutil.which("strace") is None:
+        pytest.skip("needs strace")
+    # An orphan of the command becomes a child of `berth run`, which looks up late after its end.
+    words = "sh -c 'sleep 1000 & echo $!'; echo $$; read line; exit 3"
+    late = ["-e", "trace=rt_sigtimedwait", "-e", "inject=rt_sigtimedwait:delay_exit=1500000"]
+    traced = machine.start(
+        "strace",
+        "-o",
+        "/dev/null",
+        *late,
+        machine.program,
+        "run",
+        "--",
+        "sh",
+        "-c",
+        words,
+        stdin=subprocess.PIPE,
+    )
+    orphan, command = int(traced.stdout.readline()), int(traced.stdout.readline())
+    (run,) = children_of(traced.pid)
+    os.kill(orphan, signal.SIGKILL)
+    eventually(lambda: state(orphan) in ("Z", "gone"))
+    os.kill(run, signal.SIGTERM)
+    traced.stdin.write("\n")
+    traced.stdin.flush()
+    traced.communicate(timeout=DEADLINE_S)
+    told = kept(machine)
+    assert told["exit_status"] == 3 and told["ending"] == "by_others"
+    assert state(command) == "gone"
 
 
 def test_a_process_that_was_adopted_leaves_a_receipt_too(make_machine):

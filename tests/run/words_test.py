@@ -44,6 +44,27 @@ def test_what_was_meant_is_told_where_it_cannot_be_started(machine, words, hint)
     assert leases(machine) == []
 
 
+def test_where_there_is_only_python3_it_is_named(machine):
+    programs = machine.directory / "programs"
+    programs.mkdir()
+    (programs / "python3").symlink_to("/bin/sh")
+    answer = machine.berth("run", "--", "python", "train.py", "--seed", "7", env={"PATH": programs})
+    told = "there is python3: berth run -- python3 train.py --seed 7"
+    assert (answer.status, answer.err) == (127, f"berth: python: there is no such command on PATH; {told}\n")
+
+
+def test_whatever_file_is_typed_as_a_command_is_not_read_without_end(machine):
+    fifo = machine.directory / "train"
+    os.mkfifo(fifo)
+    for word in (fifo, "/dev/zero"):
+        # A limit, so that a fault here costs this machine nothing.
+        answer = machine.run(
+            "sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh", machine.program, "run", "--", word
+        )
+        assert answer.status == 126
+        assert answer.err == f"berth: {word}: Permission denied\n"
+
+
 def test_a_mask_that_is_inherited_is_named_where_it_makes_one_wait(make_machine):
     machine = make_machine("2xH100")
     holder(machine, "--devices", "1")

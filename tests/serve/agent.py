@@ -1,6 +1,7 @@
 """A running `berth serve`, as its clients see it."""
 
 import http.client
+import itertools
 import json
 import re
 import signal
@@ -29,6 +30,7 @@ class Agent:
         assert found, line + self.err.rest()
         self.scheme, self.host, self.port = found[1], found[2], int(found[3])
         assert self._serving() == f"berth: serving unix:{self.socket}\n"
+        self._since_h = itertools.count(24)
 
     def _serving(self) -> str:
         while not (line := self.err.line()).startswith("berth: serving ") and line:
@@ -53,6 +55,10 @@ class Agent:
         status, _, text = self.get(path)
         assert status == 200, text
         return json.loads(text)
+
+    def usage(self, by: str = "user") -> dict:
+        """Of now. Whoever asks for the hours once more within ten seconds is told the same, so each asks for others."""
+        return self.json(f"/api/v1/usage?by={by}&since={next(self._since_h)}h")
 
     def raw(self, request: bytes) -> bytes:
         """What comes back until the agent closes the connection."""

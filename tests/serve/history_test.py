@@ -1,6 +1,7 @@
 """What the agent remembers, and what becomes of that when disk, clock or agent fail."""
 
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -29,9 +30,9 @@ def file(machine):
 
 
 def usage(agent: Agent, by: str = "user") -> dict:
-    status, _, text = agent.get(f"/api/v1/usage?by={by}")
-    documented("/api/v1/usage", status, text)
-    return agent.json(f"/api/v1/usage?by={by}")
+    told = agent.usage(by)
+    documented("/api/v1/usage", 200, json.dumps(told))
+    return told
 
 
 def history(agent: Agent) -> dict:

@@ -339,45 +339,24 @@ def test_the_token_is_shown_and_never_told(machine, make_machine, tmp_path):
     assert TOKEN[::-1] not in told
 
 
-BAD_FILES = {
-    "unknown key": ("a.toml", '[[agent]]\nurl = "self"\nurk = 1\n', "a.toml:3: unknown key 'urk' in [[agent]], did you mean url?"),
-    "unknown head": ("a.toml", "insecure = true\n", "a.toml:1: unknown key 'insecure'; allowed: token-file, ca-file"),
-    "no url": ("a.toml", '\n[[agent]]\nname = "x"\n', 'a.toml:2: [[agent]] needs url = "https://node01:8420", or "self"'),
-    "no table": ("a.toml", "agent = 3\n", "a.toml:1: agents are a list of tables: [[agent]]"),
-    "number": ("a.toml", '[[agent]]\nurl = 3\n', "a.toml:2: url: must be a text in quotes"),
-    "flag": ("a.toml", '[[agent]]\nurl = "self"\ninsecure = "yes"\n', "a.toml:3: insecure: must be true or false"),
-    "no TOML": ("a.toml", "[[agent\n", "a.toml:1: "),
-    "url": ("a.toml", '[[agent]]\nurl = "node01"\n', "a.toml:1: url: 'node01' must be a URL like http://node01:8420"),
-    "secret": ("a.toml", '[[agent]]\nurl = "http://me:secret@node"\n', "a.toml:1: url: '…@…' must be a URL"),
-    "token": ("a.toml", '[[agent]]\nurl = "https://n"\ntoken-file = "/none"\n', "a.toml:1: token-file: reading the token from /none: No such file"),
-    "twice": ("a.toml", '[[agent]]\nurl = "self"\nname = "a"\n[[agent]]\nurl = "http://b"\nname = "a"\n', "a.toml:4: name: 'a' is taken by a.toml:1; give another"),
-    "name": ("a.toml", '[[agent]]\nurl = "self"\nname = "a/b"\n', "a.toml:1: name: 'a/b' must be one word"),
-    "of nvgpu": ("a.cfg", "# nodes\nAGENTS = ['self', # here\n]\n", "a.cfg:2: AGENTS is of nvgpu; make the file of a hub from it: python -m nvgpu.agents a.cfg"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "text", "words"), BAD_FILES.values(), ids=BAD_FILES)
-def test_a_file_at_fault_is_named_with_its_line(machine, tmp_path, name, text, words):
-    (tmp_path / name).write_text(text)
-    answer = machine.berth("serve", "--hub", "--agents", name, cwd=tmp_path)
+def test_a_file_at_fault_is_named_with_its_line(machine, tmp_path):
+    (tmp_path / "a.toml").write_text('[[agent]]\nurl = "self"\nurk = 1\n')
+    answer = machine.berth("serve", "--hub", "--agents", "a.toml", cwd=tmp_path)
     assert answer.status in (1, 2)
-    assert words in " ".join(answer.err.split())
+    assert "a.toml:3: unknown key 'urk' in [[agent]], did you mean url?" in " ".join(answer.err.split())
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_options_at_fault_are_named(machine):
+    for options, words in (
         (["--hub"], "--hub needs to know whom to ask: --agents FILE, or --agent URL"),
         (["--agent", "self"], "--agent and --agents are for a hub: add --hub"),
         (["--hub", "--agents", "/none"], "reading the agents in /none: No such file or directory"),
         (["--hub", "--agent", "ftp://x"], "--agent ftp://x: url: 'ftp://x' must be a URL"),
         (["--hub", "--agent", "x=y"], "--agent x=y: url: 'y' must be a URL"),
-    ],
-)
-def test_options_at_fault_are_named(machine, options, words):
-    answer = machine.berth("serve", *options)
-    assert answer.status in (1, 2)
-    assert words in " ".join(answer.err.split())
+    ):
+        answer = machine.berth("serve", *options)
+        assert answer.status in (1, 2)
+        assert words in " ".join(answer.err.split())
 
 
 def test_sighup_reads_the_agents_again_and_a_bad_file_changes_nothing(
@@ -471,18 +450,18 @@ def test_history_and_usage_are_asked_of_the_agents(make_machine, fake, document)
     hub = Hub(own, "own=self", f"far=http://127.0.0.1:{far.port}", f"silly={silly.url}", gone)
     device = hub.sees("far")["snapshot"]["devices"][0]["uuid"]
     silly.reply = answering("{}")
-    eventually(lambda: len(far.json("/api/v1/usage?since=1h")["rows"]) == 1)
+    eventually(lambda: len(far.usage()["rows"]) == 1)
 
     usage = eventually(
         lambda: (
-            (usage := checked_document(hub.json("/api/v1/usage?since=1h"), "usage"))
+            (usage := checked_document(hub.usage(), "usage"))
             and sum(row["leases"] for row in usage["rows"]) == 2
             and usage
         )
     )
     assert (usage["complete"], usage["missing"]) == (False, ["gone", "silly"])
     assert len(usage["rows"]) == 1
-    rows = hub.json("/api/v1/usage?since=1h&by=device")["rows"]
+    rows = hub.usage("device")["rows"]
     assert {row["host"] for row in rows} == {"own", "far"}
 
     asked = f"history?device={device}&since=1h&points=10"

@@ -18,7 +18,7 @@ def machine(make_machine):
 
 
 def jobs_by_name(source) -> dict:
-    document = checked_document(source.json("/api/v1/usage?by=job"), "usage")
+    document = checked_document(source.usage("job"), "usage")
     assert document["by"] == "job"
     return {(row["user"], row["job"]): row for row in document["rows"]}
 
@@ -31,7 +31,7 @@ def test_the_hours_of_jobs_are_told_by_their_name(machine):
     nameless = submit(machine, "--", "sleep", "1000")
     eventually(lambda: jobs_by_name(agent).get((USER, None), {}).get("leased_gpu_hours"))
     other = holder(machine)
-    eventually(lambda: agent.json("/api/v1/usage")["rows"][0]["leases"] == 4)
+    eventually(lambda: agent.usage()["rows"][0]["leases"] == 4)
     other.ends()
     rows = jobs_by_name(agent)
     assert set(rows) == {(USER, "sweep"), (USER, None)}

@@ -21,20 +21,23 @@ def bars(document: dict, gpu: int) -> list[tuple]:
 
 def test_leases_reservations_and_the_past_are_one_value_for_the_command_and_for_http(in_order):
     machine = in_order("2xH100")
-    agent = Agent(machine, "--history", machine.directory / "history.db")
+    clock = Clock(machine)
+    agent = Agent(machine, "--history", machine.directory / "history.db", env=clock.env)
     url = f"http://127.0.0.1:{agent.port}"
     former = holder(machine, "-n", "2", "--note", "before")
     eventually(lambda: len(agent.json("/api/v1/past-leases?since=1h")["leases"]) == 1)
     former.ends()
     lease = holder(machine, "-n", "2", "--time", "2h")
     waiting = waiter(machine, "-n", "1", "--time", "1h")
+    # The past is read anew every 30 s.
+    clock.set(31, 31)
 
     def told() -> dict:
         """Once the history knows that the first lease is over."""
         document = checked_document(agent.json("/api/v1/timeline"), "timeline")
         return len(document["rows"][0]["bars"]) == 3 and document["queue"] and document
 
-    document = eventually(told, seconds=90)
+    document = eventually(told)
     assert document["step_s"] > 0
     assert [bar["end"] for bar in document["rows"][1]["bars"]][:2] == ["over", "limit"]
     assert document["rows"][0]["loads"]
@@ -136,11 +139,14 @@ def test_how_many_hours_there_may_be_is_said(machine, hours):
 
 def test_loads_come_only_to_those_who_ask_for_them(machine):
     """A Berth that does not know them asks for none, and its reader would take no list of lists."""
-    agent = Agent(machine, "--history", machine.directory / "history.db")
+    clock = Clock(machine)
+    agent = Agent(machine, "--history", machine.directory / "history.db", env=clock.env)
     without = agent.json("/api/v1/past-leases?since=1h")
     assert not {"loads", "memories", "step_s"} & without.keys()
     checked_document(without, "past-leases")
     assert agent.get("/api/v1/past-leases?points=1")[0] == 400
+    # A sample is of ten seconds.
+    clock.set(11, 11)
     eventually(lambda: agent.json("/api/v1/past-leases?since=1h&points=10")["devices"])
     told = checked_document(agent.json("/api/v1/past-leases?since=1h&points=10"), "past-leases")
     assert [len(rows) for rows in told["loads"]] == [len(rows) for rows in told["memories"]] != []

@@ -28,7 +28,7 @@ def used(machine, file):
     agent.url = f"http://127.0.0.1:{agent.port}"
     job = holder(machine, "-n", "2")
     # The first look that sees it knows of no time yet.
-    eventually(lambda: sum(row["leased_gpu_hours"] for row in agent.json("/api/v1/usage")["rows"]))
+    eventually(lambda: sum(row["leased_gpu_hours"] for row in agent.usage()["rows"]))
     job.ends()
     return agent
 
@@ -100,9 +100,8 @@ def test_a_token_is_asked_for_and_given(machine, tmp_path):
     assert machine.berth("usage", "--url", url, "--token-file", token).status == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_what_is_wrong_is_named_with_what_to_do(machine):
+    for words, said in (
         (["--since", "soon"], '"soon" is not a time'),
         (["--since", "500d"], "since: must be from 1s to 400d"),
         (["--by", "host"], "--by host: must be one of user, device, job"),
@@ -112,10 +111,8 @@ def test_a_token_is_asked_for_and_given(machine, tmp_path):
         (["--url", "unix:/none"], "nobody listens at unix:/none"),
         (["--file", "/none"], "reading /none: No such file or directory"),
         (["--file", "x", "--url", "http://x"], "--file and --url contradict each other"),
-    ],
-)
-def test_what_is_wrong_is_named_with_what_to_do(machine, words, said):
-    assert said in refusal(machine.berth("usage", *words))
+    ):
+        assert said in refusal(machine.berth("usage", *words))
 
 
 def test_the_agent_that_keeps_no_history_says_so(machine):

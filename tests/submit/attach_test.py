@@ -6,7 +6,6 @@ import os
 import pty
 import select
 import signal
-import socket
 import stat
 import struct
 import subprocess
@@ -150,25 +149,6 @@ def test_the_job_has_the_size_of_the_window(machine):
     again = attach(machine, number, size=(41, 132))
     again.until("41 132\r\n")
     again.until("41 132\r\n")
-
-
-def test_another_key_can_be_the_one_that_detaches(machine):
-    number = running(machine, sys.executable, "-c", READS_RAW)
-    terminal = attach(machine, number, "--detach-key", "^]")
-    terminal.type("\x1c")
-    terminal.until("got 28\r\n")
-    terminal.type("\x1d")
-    assert terminal.ends() == 0
-    assert machine.berth("attach", number, "--detach-key", "x").status == 2
-
-
-READS_RAW = """
-import os, tty
-tty.setraw(0)
-print("ready", end="\\r\\n", flush=True)
-while True:
-    print("got", os.read(0, 1)[0], end="\\r\\n", flush=True)
-"""
 
 
 def test_all_that_are_attached_see_the_same_and_may_type(machine, echoes):
@@ -369,18 +349,6 @@ def test_only_its_user_can_open_the_socket(machine, echoes):
     machine.berth("cancel", echoes)
     eventually(lambda: not path.exists())
     assert machine.berth("forget", echoes).status == 0
-
-
-def test_packets_of_another_version_are_passed_over(machine, echoes):
-    peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    folder = os.open(spool(machine) / echoes, os.O_PATH)
-    peer.connect(f"/proc/self/fd/{folder}/tty")
-    peer.settimeout(DEADLINE_S)
-    for packet in (b"z", b"w", b"w0 0", b"w999999 1", b"kodd\n"):
-        peer.send(packet)
-    seen = b""
-    while b"got odd" not in seen:
-        seen += peer.recv(65536)
 
 
 def test_a_process_of_the_task_that_is_killed_ends_the_job_as_without_a_terminal(machine, echoes):

@@ -135,72 +135,6 @@ def test_what_runs_in_the_place_of_another_job_is_that_job_for_everybody(busy):
     assert busy.berth("receipt", first).status != 0
 
 
-def test_held_in_the_queue_a_job_leaves_its_place_to_the_next(busy):
-    first, second = marked(busy, "first"), marked(busy, "second")
-    in_line(busy, first)
-    place = place_in_queue(busy)
-    edit(busy, first, "--hold")
-    assert places(busy) == place
-    busy.free()
-    all_end(busy, second)
-    assert order(busy) == ["second"] and job(busy, first)["held"]
-    edit(busy, first, "--no-hold")
-    all_end(busy, first)
-
-
-def test_held_jobs_keep_no_place_in_the_queue_that_nobody_takes(busy):
-    """Others would wait behind it, for nothing."""
-    first, second = marked(busy, "first"), marked(busy, "second")
-    in_line(busy, first)
-    place_in_queue(busy)
-    edit(busy, first, "--hold")
-    assert "has a place in the queue of the machine" in refused(busy, second, "--hold")
-    assert not job(busy, second)["held"]
-    edit(busy, second, "--hold", "--yes")
-    eventually(lambda: places(busy) == [])
-    busy.free()
-    edit(busy, first, "--no-hold")
-    edit(busy, second, "--no-hold")
-    all_end(busy, first, second)
-    assert sorted(order(busy)) == ["first", "second"]
-
-
-def test_a_cancelled_job_passes_on_the_place_that_a_held_one_gave_it(busy):
-    first, second, third = (marked(busy, word) for word in ("first", "second", "third"))
-    in_line(busy, first)
-    place = place_in_queue(busy)
-    edit(busy, first, "--hold")
-    assert busy.berth("cancel", second).status == 0
-    assert places(busy) == place
-    assert f"job {third} starts in its place in the queue" in busy.berth("jobs").out
-    assert busy.berth("cancel", third).status == 0
-    eventually(lambda: places(busy) == [])
-    assert job(busy, first)["held"]
-
-
-def test_a_job_that_is_let_go_is_ended_by_its_cancel(busy):
-    """Its process in the queue is still known."""
-    first, second = marked(busy, "first"), marked(busy, "second")
-    in_line(busy, first)
-    place_in_queue(busy)
-    edit(busy, first, "--hold")
-    edit(busy, first, "--no-hold")
-    for number in (second, first):
-        assert busy.berth("cancel", number).status == 0
-    eventually(lambda: places(busy) == [])
-    assert [each["state"] for each in told(busy, first, second)] == ["cancelled", "cancelled"]
-
-
-def test_jobs_move_before_and_behind_each_other(busy):
-    a, b, c, d = (marked(busy, word) for word in "abcd")
-    in_line(busy, a)
-    edit(busy, a, "--last")
-    edit(busy, d, "--before", c)
-    busy.free()
-    all_end(busy, a, b, c, d)
-    assert order(busy) == ["b", "d", "c", "a"]
-
-
 def test_an_array_takes_a_place_and_gives_it_up(busy):
     first = marked(busy, "first")
     array = submit(busy, "--array", "0-1", "--", "sh", "-c", f"echo $BERTH_JOB >> {busy.directory}/order")
@@ -279,18 +213,6 @@ def test_of_several_edits_at_once_each_is_whole(busy):
     assert sorted(order(busy)) == sorted(str(i) for i in range(6))
 
 
-def test_a_job_that_begins_meanwhile_is_either_held_or_runs(make_machine):
-    machine = make_machine("1xH100")
-    for i in range(8):
-        number = marked(machine, str(i))
-        answer = machine.berth("edit", number, "--hold", "--yes")
-        if answer.status == 0:
-            assert job(machine, number)["starts"] == 0
-            edit(machine, number, "--no-hold")
-        all_end(machine, number)
-        assert order(machine).count(str(i)) == 1
-
-
 def test_a_killed_runner_and_killed_processes_lose_no_edit(busy):
     first, second = marked(busy, "first"), marked(busy, "second")
     in_line(busy, first)
@@ -319,27 +241,3 @@ def test_an_edit_that_was_cut_off_counts_for_nothing(busy):
     assert job(busy, first)["request"] == ["--time=2h"]
     busy.free()
     all_end(busy, first)
-
-
-def test_after_fail_runs_a_job_where_the_other_one_failed_and_else_cancels_it(make_machine):
-    machine = make_machine("2xH100")
-    bad = marked(machine, "bad", then="exit 3")
-    good = marked(machine, "good")
-    mends = marked(machine, "mends", "--after-fail", bad)
-    idle = marked(machine, "idle", "--after-fail", good)
-    last = marked(machine, "last", "--after-any", f"{mends},{idle}")
-    all_end(machine, last)
-    assert job(machine, mends)["state"] == "ended" and job(machine, idle)["state"] == "cancelled"
-    assert job(machine, idle)["reason"] == f"job {good} ended well, and --after-fail asks that it fail"
-    assert "idle" not in order(machine) and order(machine)[-1] == "last"
-
-
-def test_of_singletons_of_one_name_one_runs_at_a_time(make_machine):
-    machine = make_machine("4xH100")
-    line = f"mkdir {machine.directory}/alone && sleep 0.2 && rmdir {machine.directory}/alone"
-    numbers = [
-        submit(machine, "-J", "sync", "--singleton", "-n", str(1 + i % 2), "--", "sh", "-c", line)
-        for i in range(4)
-    ]
-    all_end(machine, *numbers)
-    assert "add --job-name" in machine.berth("submit", "--singleton", "--", "true").err

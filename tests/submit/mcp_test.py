@@ -82,14 +82,6 @@ def test_a_client_of_either_way_sees_the_tools_and_runs_a_command_on_a_gpu(machi
     assert "run it through" in with_client(machine, use, mode=mode)
 
 
-def test_one_that_fails_is_an_error_with_its_status_and_what_it_printed(machine):
-    async def use(client):
-        text = await refusal(client, "run", command="echo went wrong; exit 3")
-        assert text == "job 2 is failed (exit status 3)\nwent wrong\n"
-
-    with_client(machine, use)
-
-
 def test_one_that_takes_long_goes_on_and_is_waited_for_read_and_cancelled(machine):
     async def use(client):
         text = await say(client, "run", command="echo begun; read x < go; echo ended", wait_s=0)
@@ -225,24 +217,6 @@ def test_a_site_sets_the_limits_of_programs(machine):
     assert "a program has 1 GPUs at once at most" in machine.berth("doctor").out
 
 
-def test_its_jobs_end_for_a_person_and_run_again_where_that_was_said(make_machine):
-    machine = make_machine("1xH100")
-
-    async def use(client):
-        await say(client, "submit", command="echo begun; exec sleep 1000", requeue=True)
-
-        async def begun(times):
-            return log(machine, "2").count("begun") == times
-
-        await until(lambda: begun(1))
-        person = await asyncio.to_thread(Job, machine)
-        assert await asyncio.to_thread(person.starts) == "0"
-        await asyncio.to_thread(person.ends)
-        await until(lambda: begun(2))
-
-    with_client(machine, use, "--yield", "5s")
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, None])
 def test_when_the_session_ends_what_waits_is_cancelled_and_what_runs_ends_after_the_grace(make_machine, how):
     machine = make_machine("1xH100")
@@ -293,26 +267,6 @@ def test_what_a_session_has_left_gets_sigkill_after_the_grace_of_the_site(make_m
     wait_for(machine, "2", "cancelled")
     eventually(lambda: not processes(machine)["job"] and not processes(machine)["runner"])
     assert machine.berth("run", "--no-wait", "--", "true").status == 0
-
-
-def test_what_a_session_that_has_ended_still_has_counts_for_the_next(make_machine):
-    machine = make_machine("4xH100")
-    first = session(machine, "--gpus", "2", "--grace", "1h")
-    for number in range(2):
-        call(first, number, "submit", command="exec sleep 1000")
-    wait_for(machine, "3", "running")
-    first.stdin.close()
-    assert first.wait(DEADLINE_S) == 0
-    second = session(machine, "--gpus", "2")
-    call(second, 1, "submit", command="exec sleep 1000")
-    # A job of nobody's, that the runner sends into the line after it.
-    own = submit(machine, "--job-name", "own", "--", "true")
-    assert machine.berth("wait", own).status == 0
-    assert (found := job(machine, "5"))["state"] == "waiting" and not found["in_line"]
-    machine.berth("cancel", "2")
-    wait_for(machine, "5", "running")
-    second.stdin.close()
-    assert second.wait(DEADLINE_S) == 0
 
 
 @pytest.mark.parametrize("tool", ["cancel", "notifications/cancelled"])

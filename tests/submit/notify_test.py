@@ -67,22 +67,6 @@ def test_an_array_is_told_of_as_one(machine, hook):
     assert "fail|1|job 1|ended: 1 of 6 tasks did not end with status 0|1" in told(machine)
 
 
-def test_one_that_is_cut_off_is_told_of_and_one_that_its_user_cancels_is_not(machine, hook):
-    number = submit(machine, "--notify", hook, "--", "sleep", "1000")
-    wait_for(machine, number, "running")
-    kill(machine, "run")
-    eventually(lambda: told(machine) == ["fail|1|job 1|was cut off, by kill -9 or a reboot|1"])
-    number = submit(machine, "--notify", hook, "--", "sleep", "1000")
-    wait_for(machine, number, "running")
-    machine.berth("cancel", number)
-    after = submit(machine, "--notify", hook, "--after-ok", number, "--", "true")
-    wait_for(machine, after, "cancelled")
-    eventually(lambda: len(told(machine)) == 2)
-    assert told(machine)[1].startswith(
-        f"fail|{after}|job {after}|was cancelled: job {number} did not end with"
-    )
-
-
 def test_one_whose_run_and_runner_are_killed_is_told_of_by_the_next(machine, hook):
     number = submit(machine, "--notify", hook, "--", "sleep", "1000")
     wait_for(machine, number, "running")
@@ -256,14 +240,6 @@ def test_a_hook_of_a_claim_runs_in_the_folder_of_its_caller_and_holds_up_nothing
     eventually(lambda: machine.berth("list", "--json").json["leases"] == [])
     where = folder / "where"
     eventually(lambda: where.exists() and where.read_text() == f"{folder}\n")
-
-
-@pytest.mark.parametrize(
-    "target", ["", "https://x", "mail:-oQ", "slack:x", "cmd:", "json:file:///etc/passwd"]
-)
-def test_what_is_no_target_is_refused(machine, target):
-    assert machine.berth("submit", "--notify", target, "--", "true").status == 2
-    assert machine.berth("submit", "--notify", "cmd:true", "--notify-on", "never", "--", "true").status == 2
 
 
 def test_mail_without_sendmail_is_refused_at_submit(machine):

@@ -1,12 +1,8 @@
 """One job after another, at a time, and again."""
 
 import contextlib
-import time
 
-import pytest
-from jobs import eventually
 from schemas import checked
-from storm import processes
 from submitted import fill, job, submit, told
 
 
@@ -31,13 +27,6 @@ def test_a_job_comes_after_others_whatever_became_of_them(make_machine):
     assert found["after"] == [int(first), int(array)]
 
 
-def test_after_ok_of_one_that_ended_well_runs(machine):
-    first = submit(machine, *marks(machine, "first", "sleep 0.2"))
-    last = submit(machine, "--after-ok", first, *marks(machine, "last"))
-    assert machine.berth("wait", last).status == 0
-    assert order(machine) == ["first", "last"]
-
-
 def test_after_ok_of_one_that_failed_is_cancelled_and_so_is_what_comes_after_it(machine):
     first = submit(machine, *marks(machine, "first", "exit 3"))
     second = submit(machine, "--after-ok", first, *marks(machine, "second"))
@@ -47,63 +36,6 @@ def test_after_ok_of_one_that_failed_is_cancelled_and_so_is_what_comes_after_it(
     assert [each["state"] for each in told(machine)] == ["ended", "cancelled", "cancelled", "ended"]
     assert job(machine, second)["reason"] == f"job {first} did not end with status 0, as --after-ok asks"
     assert order(machine) == ["first", "fourth"]
-
-
-def test_a_runner_ends_also_if_the_last_job_is_cancelled_since_the_one_before_it_failed(make_machine):
-    machine = make_machine("2xH100")
-    first = submit(machine, "--", "sh", "-c", "sleep 0.3; exit 3")
-    second = submit(machine, "--after-ok", first, "--", "true")
-    eventually(lambda: job(machine, second)["state"] == "cancelled")
-    eventually(lambda: processes(machine)["runner"] == [])
-
-
-def test_a_cycle_cannot_be_made(machine):
-    for words in (
-        ("--after", "1"),
-        ("--after-ok", "7"),
-        ("--after", "x"),
-        ("--after", "1.2"),
-        ("--after", ""),
-    ):
-        assert machine.berth("submit", *words, "--", "true").status in (1, 2)
-    assert told(machine) == []
-
-
-def test_a_job_does_not_start_before_its_time(machine):
-    late = submit(machine, "--at", "1000h", "--", "true")
-    soon = submit(machine, "--at", "1s", "--", "true")
-    assert machine.berth("wait", soon).status == 0
-    assert job(machine, soon)["started_s"] >= job(machine, soon)["not_before_s"]
-    assert job(machine, late)["state"] == "waiting"
-    assert machine.berth("cancel", late).status == 0
-
-
-@pytest.mark.parametrize("time", ["25:00", "22:60", "x", ":", "22:00:00", "0", ""])
-def test_a_time_that_is_none_is_refused(machine, time):
-    assert machine.berth("submit", "--at", time, "--", "true").status == 2
-
-
-def test_a_time_of_the_day_is_the_next_one(machine):
-    number = submit(machine, "--at", "00:00", "--", "true")
-    found = job(machine, number)
-    assert 0 < found["not_before_s"] - found["submitted_s"] <= 86400
-    assert found["not_before_s"] % 86400 == 0  # the lab is in UTC
-
-
-def test_one_that_ends_well_at_the_second_try_has_ended_well(machine):
-    number = submit(
-        machine, "--retries", "5", *marks(machine, "try", f"test $(wc -l < {machine.directory}/order) = 2")
-    )
-    assert machine.berth("wait", number).status == 0
-    assert order(machine) == ["try"] * 2
-
-
-def test_only_the_statuses_that_are_named_are_tried_again(machine):
-    number = submit(machine, "--retries", "5", "--retry-on", "75,137", *marks(machine, "try", "exit 3"))
-    assert machine.berth("wait", number).status == 3
-    assert order(machine) == ["try"]
-    assert machine.berth("submit", "--retry-on", "75", "--", "true").status == 2
-    assert machine.berth("submit", "--retries", "1", "--retry-on", "0", "--", "true").status == 2
 
 
 def test_another_try_is_on_another_device_where_that_is_asked_for(make_machine):
@@ -143,14 +75,3 @@ def test_an_array_that_was_cancelled_goes_on(make_machine):
     assert machine.berth("retry", number).status == 0
     machine.berth("cancel", holder)
     assert machine.berth("wait", number).status == 0
-
-
-def test_a_task_that_is_cancelled_just_as_it_gets_in_line_leaves_the_line(make_machine):
-    machine = make_machine("1xH100")
-    fill(machine, 1)
-    for attempt in range(20):
-        number = submit(machine, "--array", "0-1", "--", "true")
-        # At another point of its way into the line each time.
-        time.sleep(attempt * 0.001)
-        assert machine.berth("cancel", number).status == 0
-    eventually(lambda: checked(machine.berth("queue", "--json"), "queue")["waiters"] == [])

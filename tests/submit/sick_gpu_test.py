@@ -68,22 +68,6 @@ def test_of_an_array_beside_one_bad_gpu_few_tasks_are_lost(four):
     assert four.berth("pick", "--devices", "0").out.strip() == "0"
 
 
-def test_tasks_that_take_long_speak_for_the_others_while_they_live(four):
-    job = submit(four, "--array", "1-40", "--", *bad_on_0("sleep 1000"))
-    eventually(
-        lambda: four.berth("list").out.count("leased") == 3 and "passed over" in four.berth("list").out
-    )
-    assert failed(four, job) <= FEW
-    # The GPU is there for whoever has not said that it is bad, and for a request that wants just
-    # it.
-    assert four.berth("run", "--devices", "0", "--", "true").status == 0
-
-
-def test_a_script_that_fails_everywhere_blames_no_gpu(four):
-    assert wait(four, submit(four, "--array", "1-40", "--", "sh", "-c", "exit 1")) == 40
-    assert {state_of(four, index)["free"] for index in range(4)} == {True}
-
-
 def test_what_was_ended_by_somebody_blames_no_gpu(four):
     for _ in range(3):
         wait(four, submit(four, "--", *bad_on_0("true")))
@@ -112,25 +96,14 @@ call = "cuDevicePrimaryCtxRetain"
 device = 0
 result = 214
 """
-HANGS_ON_0 = NO_CONTEXT_ON_0.replace("result = 214", "hang = true")
 NO_CUDA_ANYWHERE = '[[device]]\nmodel = "A100"\ncount = 4\n[[fault]]\ncall = "cuInit"\nresult = {}\n'.format
 
 
-# It is bounded, and the bound is long: CUDA takes its time on a machine with many GPUs.
-@pytest.mark.parametrize(
-    "scenario, trouble",
-    [
-        (NO_CONTEXT_ON_0, "CUDA makes no context on it: error 214 ("),
-        (HANGS_ON_0, "CUDA does not start: no answer within 20 s"),
-    ],
-    ids=["fails", "hangs"],
-)
-def test_after_a_bad_run_cuda_is_tried_and_where_it_fails_the_request_waits_for_another_gpu(
-    make_machine, scenario, trouble
-):
-    machine = make_machine(scenario)
+def test_after_a_bad_run_cuda_is_tried_and_where_it_fails_the_request_waits_for_another_gpu(make_machine):
+    machine = make_machine(NO_CONTEXT_ON_0)
     assert machine.berth("run", "--devices", "0", "--", "sh", "-c", "exit 1").status == 1
     others = [holder(machine, "--devices", str(index)) for index in (1, 2, 3)]
+    trouble = "CUDA makes no context on it: error 214 ("
     waiter = Job(machine).says(f"GPU 0 is given back, and passed over for a time: {trouble}")
     waiter.says("waiting for")
     assert endings(machine) == ["badly", "no_cuda"]
@@ -164,7 +137,7 @@ def test_a_gpu_on_which_cuda_starts_is_kept(make_machine):
     assert endings(machine) == ["badly", "badly"]
 
 
-@pytest.mark.parametrize("error, tried", [(999, True), (802, True), (804, False), (46, False), (2, False)])
+@pytest.mark.parametrize("error, tried", [(999, True), (804, False)])
 def test_what_is_wrong_with_the_installation_blames_no_gpu(make_machine, error, tried):
     machine = make_machine(NO_CUDA_ANYWHERE(error))
     for _ in range(2):
@@ -180,15 +153,6 @@ def test_where_cuda_starts_nowhere_nobody_waits_for_ever(make_machine):
     assert answer.status == 3
     assert answer.err.count("is given back") == 4
     assert endings(machine) == ["badly"] * 4 + ["no_cuda"] * 4 + ["badly"]
-
-
-def test_of_an_array_one_task_is_lost_where_cuda_does_not_start(make_machine):
-    machine = make_machine(NO_CONTEXT_ON_0)
-    go = machine.directory / "go"
-    job = submit(machine, "--array", "1-12", "--", *bad_on_0(f"until [ -e {go} ]; do sleep 0.02; done"))
-    eventually(lambda: "passed over" in machine.berth("list").out)
-    go.touch()
-    assert wait(machine, job) == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs files of other users")

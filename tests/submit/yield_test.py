@@ -6,7 +6,7 @@ import signal
 
 from jobs import Job, eventually, holder
 from storm import processes as all_processes
-from submitted import fill, job, kill, log, submit, wait_for
+from submitted import job, log, submit, wait_for
 
 GOES_ON = "echo begins; trap 'echo asked; kill $!; exit 7' TERM; sleep 1000 & wait"
 PLAIN = "echo begins; exec sleep 1000"
@@ -103,15 +103,3 @@ def test_a_job_that_was_cut_off_runs_again_by_itself_where_that_was_said(make_ma
     cut_off(machine, "runner", "run", "sleep")
     eventually(lambda: runs_for_the(3))
     assert eventually(lambda: log(machine, again).count("begins") == 3)
-
-
-def test_one_that_was_cancelled_when_it_was_cut_off_does_not_run_again(make_machine):
-    machine = make_machine("1xH100")
-    (holder,) = fill(machine, 1)
-    number = submit(machine, "--rerun", "--", "sh", "-c", PLAIN)
-    machine.berth("cancel", holder)
-    wait_for(machine, number, "running")
-    kill(machine, "runner", "run", "job")
-    assert machine.berth("cancel", number).status == 0
-    assert machine.berth("jobs").status == 0
-    assert job(machine, number)["state"] == "cancelled"

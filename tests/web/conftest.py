@@ -3,7 +3,8 @@ import pathlib
 
 import pytest
 from agent import Agent
-from fleet import Fleet, FleetServer
+from fleet import Fleet
+from fleet_server import FleetServer
 from playwright.sync_api import expect, sync_playwright
 from simulated_machine import BUILD
 

@@ -8,7 +8,7 @@ from agent import Agent
 from jobs import eventually
 from simulated_machine import BUILD
 
-pytestmark = pytest.mark.release_only
+pytestmark = [pytest.mark.package, pytest.mark.release_only]
 
 
 @pytest.fixture(scope="module")

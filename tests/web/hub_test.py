@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 
 import pytest
 from fleet import Fleet
@@ -14,10 +13,6 @@ pytestmark = pytest.mark.release_only
 # Of all that was loaded, compressed as it was.
 TRANSFER = """performance.getEntries().filter(each => "transferSize" in each)
     .reduce((sum, each) => sum + each.transferSize, 0)"""
-
-
-def chips(page):
-    return page.get_by_role("group", name="Show only the GPUs that are")
 
 
 def longest_task_ms(trace: bytes) -> float:
@@ -100,37 +95,6 @@ def test_a_machine_opens_to_its_table(fleet, open_page):
     expect(table).to_have_count(0)
 
 
-def test_one_glance_at_the_idle_ones_and_back(fleet, open_page):
-    page = open_page(fleet.url)
-    chip = chips(page).get_by_role("button", name="leased, idle")
-    count = int(chip.locator("b").inner_text())
-    chip.click()
-    expect(chip).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".narrowed")).to_contain_text(f"Shown: {count} GPUs of 96 on")
-    assert page.locator(".machine").count() < 12
-    assert page.locator(".tile:not(.gap):not(.is-idle)").count() == 0
-    assert page.url.endswith("#state=idle")
-    page.get_by_role("button", name="Show all", exact=True).click()
-    expect(page.locator(".machine")).to_have_count(12)
-
-
-def test_a_user_and_what_is_theirs(fleet, open_page):
-    page = open_page(fleet.url)
-    user = page.locator(".users").get_by_role("button").first
-    name = user.inner_text()
-    user.click()
-    drawer = page.get_by_role("dialog", name=name)
-    expect(drawer).to_contain_text("GPU-hours leased")
-    expect(drawer.get_by_role("heading", name="Leases")).to_be_visible()
-    drawer.get_by_role("button", name="Show only these GPUs").click()
-    expect(drawer).to_have_count(0)
-    expect(page.locator(".narrowed")).to_contain_text(f"{name}'s")
-    assert set(page.locator(".tile .word").all_inner_texts()) == {name}
-    # Whoever gets the address sees the same.
-    assert page.url.endswith(f"#user={name}")
-    expect(open_page(page.url).locator(".narrowed")).to_contain_text(f"{name}'s")
-
-
 def test_a_request_that_waits_on_several_machines_is_there_once(fleet, open_page):
     for number in (1, 2, 4):
         fleet.fleet.machines[number].far = ["zoe"]
@@ -180,17 +144,6 @@ def test_who_waits_in_the_line_of_the_lab_stands_in_its_order(make_fleet, open_p
     expect(labs).to_have_count(0)
 
 
-def test_the_filter_finds_who_waits_by_each_machine_that_they_wait_on(fleet, open_page):
-    for number in (1, 2, 3, 4):
-        fleet.fleet.machines[number].far = ["zoe"]
-    page = open_page(fleet.url)
-    page.get_by_role("searchbox").fill("node003 zoe")
-    waiting = page.get_by_role("region", name="Queue")
-    expect(waiting.get_by_role("listitem")).to_have_count(1)
-    expect(waiting.locator(".place")).to_have_text("4 hosts")
-    expect(waiting.locator(".place")).to_have_attribute("title", "node002, node003, node004, node005")
-
-
 def test_a_machine_that_is_down_says_why_and_since_when(fleet, open_page):
     def count_free() -> int:
         return fleet.fleet.hosts()["summary"]["free"]
@@ -203,7 +156,9 @@ def test_a_machine_that_is_down_says_why_and_since_when(fleet, open_page):
     expect(down).to_contain_text("down")
     expect(down).to_contain_text("connection refused; last word 5 min ago")
     expect(page.locator(".figure")).to_have_text(f"{count_free()} of 96 free")
-    chips(page).get_by_role("button", name="in trouble").click()
+    page.get_by_role("group", name="Show only the GPUs that are").get_by_role(
+        "button", name="in trouble"
+    ).click()
     expect(page.locator(".machine")).to_have_count(1)
     fleet.fleet.machines[4].down = False
     fleet.look()
@@ -216,45 +171,6 @@ def test_a_machine_whose_driver_hangs_shows_old_readings_as_such(fleet, open_pag
     expect(page.get_by_role("region", name="node003")).to_contain_text(
         "old readings: GPU 3: the driver does not respond since 14:02, from 5 min ago"
     )
-
-
-def test_a_filter_stands_in_the_address(fleet, open_page):
-    page = open_page(fleet.url)
-    page.get_by_role("searchbox", name="Filter the GPUs").fill("name~L40S")
-    expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96 on 3 machines")
-    again = open_page(page.url)
-    expect(again.get_by_role("searchbox")).to_have_value("name~L40S")
-    expect(again.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96 on 3 machines")
-
-
-def test_plain_words_find_machines_users_notes_and_commands(fleet, open_page):
-    page = open_page(fleet.url)
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    field = page.get_by_role("searchbox", name="Filter the GPUs")
-    devices = [
-        (host, device, [lease for lease in host["snapshot"]["leases"] if lease["id"] in device["leases"]])
-        for host in fleet.fleet.hosts()["hosts"]
-        for device in host["snapshot"]["devices"]
-    ]
-
-    def has(words: str) -> int:
-        texts = [
-            json.dumps([host["name"], device["name"], device["processes"], leases])
-            for host, device, leases in devices
-        ]
-        return sum(all(word in text.lower() for word in words.lower().split()) for text in texts)
-
-    for words in ("node003", "Hanna", "pretrain.py", "deadline", "hanna h100"):
-        field.fill(words)
-        assert has(words) > 0
-        expect(page.locator(".narrowed")).to_contain_text(f"Shown: {has(words)} GPUs of 96 on")
-    expect(page.get_by_role("alert")).to_have_count(0)
-    assert [each for each in asked if "match" in each] == []
-    field.fill("nobody-has-this")
-    expect(page.locator(".machines")).to_contain_text("No GPU matches this filter.")
-    field.fill("")
-    expect(page.locator(".machine")).to_have_count(12)
 
 
 # What a person could have seen: both numbers, at each frame.
@@ -345,118 +261,6 @@ def test_a_history_that_is_odd_costs_its_own_place_and_not_the_page(fleet, open_
     fleet.fleet.history = whole
     drawer.get_by_role("button", name="7 days").click()
     expect(drawer.locator(".chart svg")).to_have_count(4)
-
-
-def test_the_hours_of_a_machine_open_and_say_in_words_what_they_draw(fleet, open_page, violations):
-    page = open_page(fleet.url)
-    hours = page.get_by_role("region", name="Hours")
-    band = hours.get_by_role("button", name="node002")
-    band.click()
-    rows = hours.get_by_role("list", name="Hours of the GPUs of node002").get_by_role("button")
-    expect(rows).to_have_count(8)
-    line = fleet.fleet.timeline("node002")
-    for row, told in zip(rows.all(), line["rows"], strict=True):
-        said = row.get_attribute("aria-label")
-        assert said.startswith(f"GPU {told['gpu']}: ")
-        assert all(bar["user"] in said for bar in told["bars"])
-        assert said.count(" until about ") >= sum(bar["expected_s"] is not None for bar in told["bars"])
-        assert said.count(", at most 31.0 GiB in use, mean use 72 %, 214 Wh, clean") == 1, (
-            "of the lease that is over"
-        )
-        assert row.locator("xpath=..").locator(".bar").count() == len(told["bars"])
-    assert any(bar["expected_s"] for row in line["rows"] for bar in row["bars"])
-    assert violations(page) == []
-    rows.first.click()
-    expect(page.get_by_role("dialog", name="GPU 0 of node002")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(rows.first).to_be_focused()
-    band.click()
-    expect(rows).to_have_count(0)
-
-
-# The least contrast of a name on its plate, over the paint of its bar, as WCAG reckons it.
-LEAST_CONTRAST = """() => {
-    const brush = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
-    const light = colours => {
-        for (const colour of colours) { brush.fillStyle = colour; brush.fillRect(0, 0, 1, 1); }
-        const [r, g, b] = [...brush.getImageData(0, 0, 1, 1).data].map(each => {
-            const part = each / 255;
-            return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-        });
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    };
-    return Math.min(...[...document.querySelectorAll(".bar .who:not(:empty)")].map(name => {
-        const { color, backgroundColor } = getComputedStyle(name);
-        const ground = light([getComputedStyle(name.parentElement).borderTopColor, backgroundColor]);
-        const ink = light([color]);
-        return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
-    }));
-}"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_each_name_in_the_hours_can_be_read_on_its_bar(fleet, open_page, scheme):
-    page = open_page(fleet.url)
-    page.emulate_media(color_scheme=scheme)
-    hours = page.get_by_role("region", name="Hours")
-    for name in ("node001", "node002", "node003"):
-        hours.get_by_role("button", name=name).click()
-        expect(hours.get_by_role("list", name=f"Hours of the GPUs of {name}")).to_be_visible()
-    assert page.locator(".bar .who:not(:empty)").count() > 10
-    assert page.evaluate(LEAST_CONTRAST) >= 4.5
-
-
-def test_a_lease_that_outlasts_the_hours_has_no_edge_of_a_limit(fleet, open_page):
-    told = fleet.fleet.timeline
-
-    def longer(name: str) -> dict:
-        line = told(name)
-        limited = [bar for row in line["rows"] for bar in row["bars"] if bar["end"] == "limit"]
-        limited[0]["until_s"] = line["to_s"] + 60
-        return line
-
-    fleet.fleet.timeline = longer
-    page = open_page(fleet.url)
-    hours = page.get_by_role("region", name="Hours")
-    hours.get_by_role("button", name="node002").click()
-    edges = hours.locator(".bar.is-lease.is-limit:not(.tl-legend *)")
-    expect(edges.first).to_be_visible()
-    widths = edges.evaluate_all("bars => bars.map(bar => getComputedStyle(bar).borderRightWidth)")
-    assert widths.count("0px") == 1 and set(widths) == {"0px", "3px"}
-
-
-def test_a_filter_for_a_user_leaves_the_others_out_of_the_queue_of_the_hours(make_fleet, open_page):
-    fleet = make_fleet(100)
-
-    def users(host: dict, what: str) -> list[str]:
-        return [each["user"] for each in (host["queue"] | host["snapshot"])[what]]
-
-    host, user = next(
-        (host, user)
-        for host in fleet.fleet.hosts()["hosts"]
-        for user in users(host, "leases")
-        if 0 < users(host, "waiters").count(user) < len(users(host, "waiters"))
-    )
-    page = open_page(f"{fleet.url}#filter={user}")
-    hours = page.get_by_role("region", name="Hours")
-    hours.get_by_role("button", name=host["name"]).click()
-    waiters = hours.get_by_role("list", name="From about when the requests that wait start")
-    rows = waiters.get_by_role("listitem")
-    expect(rows).to_have_count(users(host, "waiters").count(user))
-    for row in rows.all():
-        expect(row).to_contain_text(f"{user}, ")
-
-
-def test_a_server_that_is_too_old_to_tell_hours_costs_their_place_alone(fleet, open_page):
-    def unknown(_):
-        raise LookupError
-
-    fleet.fleet.timeline = unknown
-    page = open_page(fleet.url, expected="404")
-    hours = page.get_by_role("region", name="Hours")
-    hours.get_by_role("button", name="node002").click()
-    expect(hours).to_contain_text("The Berth of node002 is too old to tell its hours.")
-    expect(page.locator(".machine")).to_have_count(12)
 
 
 def test_who_looks_says_so_once_and_is_told_where_they_are(fleet, open_page):
@@ -592,42 +396,6 @@ def test_a_time_that_is_none_costs_its_own_words_and_not_the_page(make_fleet, op
     expect(page.locator(".devices tbody tr")).to_have_count(8)
     fleet.look()
     expect(page.locator(".devices tbody tr")).to_have_count(8)
-
-
-def test_an_answer_that_is_slower_than_the_news_still_narrows(fleet, open_page):
-    answer = fleet.fleet.match
-
-    def slow(expression: str) -> dict:
-        for _ in range(4):
-            time.sleep(0.5)
-            fleet.look()
-        return answer(expression)
-
-    fleet.fleet.match = slow
-    page = open_page(fleet.url)
-    page.get_by_role("searchbox").fill("name~H100")
-    expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96")
-    # Of the news that came meanwhile is asked as soon as there is an answer.
-    fleet.fleet.match = lambda _: answer("name~none")
-    expect(page.locator(".narrowed")).to_contain_text("Shown: 0 GPUs of 96")
-
-
-def test_a_filter_outlives_a_server_that_is_away(fleet, open_page):
-    page = open_page(f"{fleet.url}#filter=name~H100", expected="status of")
-    expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96")
-    answer = fleet.fleet.match
-
-    def away(expression: str) -> dict:
-        raise LookupError(expression)
-
-    fleet.fleet.match = away
-    with page.expect_response(lambda response: response.status == 502):
-        fleet.look()
-    expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96")
-    expect(page.get_by_role("alert")).to_have_count(0)
-    fleet.fleet.match = lambda _: answer("name~L40S")
-    fleet.look()
-    expect(page.locator(".narrowed")).to_contain_text("Shown: 24 GPUs of 96 on 3 machines")
 
 
 def test_a_token_that_no_header_can_carry_is_not_the_token(make_fleet, open_page):

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/http/answer.h"
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
 #include "berth/view/hosts_json.h"
 
 namespace berth::agent {

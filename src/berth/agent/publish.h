@@ -5,10 +5,10 @@
 #include <string>
 
 #include "berth/base/error.h"
-#include "berth/history/model/recorded.h"
 #include "berth/http/answer.h"
 #include "berth/lease/look.h"
-#include "berth/supervise/model/compliance.h"
+#include "berth/usage/recorded.h"
+#include "berth/verdict/compliance.h"
 #include "berth/view/json.h"
 #include "berth/view/prometheus.h"
 

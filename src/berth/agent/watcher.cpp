@@ -75,6 +75,7 @@ Result<leasing::World> Watcher::look_at_machine() {
 void Watcher::look() {
   warnings_ = leasing::blind_spots(store::choose_lease_directory());
   const auto world = look_at_machine();
+  samplers_.tell(store::choose_lease_directory().path, world ? &world->facts.snapshot : nullptr);
   PublishContext context;
   context.hostname = hostname_;
   context.now_s = std::time(nullptr);

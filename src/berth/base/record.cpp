@@ -9,9 +9,17 @@ namespace {
 
 constexpr std::string_view kEnd = "end";
 
+// Each pick writes some of these texts: find_first_of would call a function for each character.
+std::size_t find_special(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\n' || text[i] == '\r' || text[i] == '\\') return i;
+  }
+  return std::string_view::npos;
+}
+
 void append_escaped(std::string& text, std::string_view value) {
   for (;;) {
-    const std::size_t special = value.find_first_of("\n\r\\");
+    const std::size_t special = find_special(value);
     text.append(value.substr(0, special));
     if (special == std::string_view::npos) return;
     text += '\\';

@@ -39,7 +39,7 @@ class Adopt : public command::Command {
     syntax.about = kAdoptAbout;
     syntax.options.push_back(supervise::note_option("Options", options_.note));
     syntax.options.push_back(
-        {"Options", 0, "json", "", "as JSON (docs/schema/claim.json)", {}, command::raise_flag(json_)});
+        command::flag_option("Options", "json", "as JSON (docs/schema/claim.json)", json_));
     syntax.options.push_back(command::source_option(options_.request.source));
     return syntax;
   }

@@ -63,21 +63,12 @@ class Claim : public command::Command {
                                 process_ = static_cast<pid_t>(pid);
                                 return {};
                               }});
-    syntax.options.push_back({supervise::kLeaseGroup,
-                              0,
-                              "inside",
-                              "",
-                              "in a shell with a claim: take a part of its GPUs (default: take other GPUs)",
-                              {},
-                              command::raise_flag(inside_)});
+    syntax.options.push_back(command::flag_option(
+        supervise::kLeaseGroup, "inside",
+        "in a shell with a claim: take a part of its GPUs (default: take other GPUs)", inside_));
     jobs::add_notify_options(syntax, supervise::kLeaseGroup, wish_);
-    syntax.options.push_back({supervise::kLeaseGroup,
-                              0,
-                              "json",
-                              "",
-                              "as JSON (docs/schema/claim.json)",
-                              {},
-                              command::raise_flag(json_)});
+    syntax.options.push_back(
+        command::flag_option(supervise::kLeaseGroup, "json", "as JSON (docs/schema/claim.json)", json_));
     return syntax;
   }
 

@@ -8,10 +8,10 @@
 #include <span>
 
 #include "berth/base/text_match.h"
-#include "berth/cli/originals.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
+#include "berth/command/originals.h"
 #include "berth/jobs/logout_warning.h"
 #include "berth/lease/cuda_health.h"
 #include "berth/lease/directory_health.h"
@@ -127,7 +127,7 @@ class Doctor : public command::Command {
         "CUDA once in a process of its own, and tries each GPU that nobody has. Changes nothing. "
         "The status is 0 unless something FAILs.";
     syntax.options.push_back(
-        {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, command::raise_flag(json_)});
+        command::flag_option("Options", "json", "as JSON (docs/schema/doctor.json)", json_));
     syntax.options.push_back(command::source_option(kind_));
     return syntax;
   }
@@ -164,7 +164,7 @@ class Doctor : public command::Command {
     add(findings, leasing::examine_site_files(read ? &*read : nullptr));
     check_logout(findings);
     std::error_code ignored;
-    add(findings, distributions_beside_ours(std::filesystem::canonical("/proc/self/exe", ignored)));
+    add(findings, command::distributions_beside_ours(std::filesystem::canonical("/proc/self/exe", ignored)));
     return findings;
   }
 

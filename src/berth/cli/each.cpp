@@ -14,12 +14,12 @@
 #include "berth/command/command.h"
 #include "berth/command/input.h"
 #include "berth/command/messages.h"
+#include "berth/job/job_end.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/lines_of_file.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/new_job.h"
 #include "berth/jobs/progress.h"
-#include "berth/supervise/model/job_end.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
 
@@ -90,13 +90,8 @@ class Each : public command::Command {
     command::Syntax syntax;
     syntax.arguments = "[FILE]";
     syntax.about = kEachAbout;
-    syntax.options.push_back({jobs::kJobGroup,
-                              0,
-                              "again",
-                              "",
-                              "also run lines that have ended well before",
-                              {},
-                              command::raise_flag(again_)});
+    syntax.options.push_back(
+        command::flag_option(jobs::kJobGroup, "again", "also run lines that have ended well before", again_));
     add_task_options(syntax, submission_);
     return syntax;
   }

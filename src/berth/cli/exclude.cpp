@@ -25,13 +25,8 @@ class Exclude : public command::Command {
     command::Syntax syntax;
     syntax.arguments = "GPU...";
     syntax.about = kExcludeAbout;
-    syntax.options.push_back({"Options",
-                              0,
-                              "because",
-                              "TEXT",
-                              "why, for all who ask for a GPU",
-                              {},
-                              command::store_text(because_)});
+    syntax.options.push_back(
+        command::text_option("Options", "because", "TEXT", "why, for all who ask for a GPU", because_));
     syntax.options.push_back(command::source_option(options_.source));
     return syntax;
   }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kLongestPast = std::size_t{16} << 20U;
 
-std::vector<std::string> words_of(const command::PeerOptions& asking, std::int64_t since_s) {
+std::vector<std::string> words_of(const PeerOptions& asking, std::int64_t since_s) {
   std::vector<std::string> words{std::string(command::kPastWord), fmt::format("--since={}s", since_s)};
   const auto add = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) words.push_back(fmt::format("--{}={}", name, value));
@@ -32,7 +32,7 @@ std::vector<std::string> words_of(const command::PeerOptions& asking, std::int64
 
 }  // namespace
 
-Result<RecordedLeases> known_past(const command::PeerOptions& asking, std::int64_t since_s) {
+Result<RecordedLeases> known_past(const PeerOptions& asking, std::int64_t since_s) {
   BERTH_LET(auto program, command::berth_serve_path());
   BERTH_LET(const auto said,
             command::ask_program_in_time(std::move(program), words_of(asking, since_s), kPatience,

@@ -4,14 +4,14 @@
 #include <string>
 
 #include "berth/base/error.h"
-#include "berth/command/peer_options.h"
-#include "berth/history/model/recorded.h"
+#include "berth/cli/peer_options.h"
+#include "berth/usage/recorded.h"
 
 namespace berth::cli {
 
 /// What an agent knows of the last hours: leases and loads, as a timeline wants them. Asks through
 /// berth-serve, which has a client, and waits a few seconds at most. `asking.url` "": the agent of
 /// this machine. Error: also if no agent runs here, or it keeps no history.
-Result<RecordedLeases> known_past(const command::PeerOptions& asking, std::int64_t since_s);
+Result<RecordedLeases> known_past(const PeerOptions& asking, std::int64_t since_s);
 
 }  // namespace berth::cli

@@ -152,13 +152,8 @@ command::Syntax list_syntax(ListOptions& options) {
   constexpr std::string_view kOther = command::kAnywhereGroup;
   command::Syntax syntax;
   syntax.about = kListAbout;
-  syntax.options.push_back({"Options",
-                            'l',
-                            "long",
-                            "",
-                            "also temperature, power, leases and processes",
-                            {},
-                            command::raise_flag(options.whole)});
+  syntax.options.push_back(command::flag_option(
+      "Options", "long", "also temperature, power, leases and processes", options.whole, 'l'));
   syntax.options.push_back({"Options",
                             0,
                             "devices",
@@ -171,13 +166,8 @@ command::Syntax list_syntax(ListOptions& options) {
                             }});
   add_watch_options(syntax, options.watch, "as JSON (docs/schema/list.json; of other machines, hosts.json)");
   syntax.options.push_back(command::source_option(options.request.source));
-  syntax.options.push_back({kOther,
-                            0,
-                            "hub",
-                            "URL",
-                            "all machines of this hub: http://hub:8420",
-                            {},
-                            command::store_text(options.hub.url)});
+  syntax.options.push_back(command::text_option(
+      kOther, "hub", "URL", "all machines of this hub: http://hub:8420", options.hub.url));
   add_peer_options(syntax, kOther, options.hub);
   add_anywhere_options(syntax, options.anywhere, "all hosts of the lab, each asked through ssh");
   return syntax;

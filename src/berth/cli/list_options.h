@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "berth/command/peer_options.h"
+#include "berth/cli/peer_options.h"
 #include "berth/command/request_options.h"
 #include "berth/command/watch.h"
 #include "berth/hosts/anywhere.h"
@@ -15,7 +15,7 @@ struct ListOptions {
   std::vector<std::string> devices;  ///< selectors; empty: all
   bool whole = false;                ///< leases and processes too
   command::WatchOptions watch;
-  command::PeerOptions hub;  ///< url "": list this machine
+  PeerOptions hub;  ///< url "": list this machine
   command::AnywhereOptions anywhere;
 };
 

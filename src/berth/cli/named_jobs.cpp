@@ -59,7 +59,7 @@ class JobLog : public OnJobs {
     command::Syntax syntax = OnJobs::syntax();
     syntax.arguments = "JOB";
     syntax.options.push_back(
-        {"Options", 'f', "follow", "", "go on until the job is over", {}, command::raise_flag(follow_)});
+        command::flag_option("Options", "follow", "go on until the job is over", follow_, 'f'));
     add_anywhere_options(syntax, anywhere_, "of a job that was submitted on another host, through ssh");
     return syntax;
   }

@@ -51,7 +51,7 @@ class Pick : public command::Command {
                                 return {};
                               }});
     syntax.options.push_back(
-        {"Output", 0, "json", "", "as JSON (docs/schema/pick.json)", {}, command::raise_flag(json_)});
+        command::flag_option("Output", "json", "as JSON (docs/schema/pick.json)", json_));
     return syntax;
   }
 

@@ -26,8 +26,7 @@ command::Syntax general_syntax(General& general) {
   syntax.arguments = "[COMMAND]";
   syntax.options_end_at_first_word = true;
   syntax.options.push_back(simulation_option(general.sim));
-  syntax.options.push_back(
-      {"Options", 0, "version", "", "print the version", {}, command::raise_flag(general.version)});
+  syntax.options.push_back(command::flag_option("Options", "version", "print the version", general.version));
   return syntax;
 }
 

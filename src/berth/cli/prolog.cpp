@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/units.h"
+#include "berth/base/delay.h"
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/release.h"
 #include "berth/lease/site_file.h"
 #include "berth/request/selector.h"
-#include "berth/slurm/model/slurm_job.h"
+#include "berth/slurm/slurm_job.h"
 #include "berth/store/site_directory.h"
 #include "berth/supervise/hold.h"
 #include "berth/supervise/lease_options.h"
@@ -97,7 +97,7 @@ class Prolog : public command::Command {
                               "wait at most this long (10m), then fail with status 124",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(lease_.wait_s, seconds_from_text(value));
+                                BERTH_LET(lease_.wait_s, delay_from_text(value));
                                 return {};
                               }});
     syntax.options.push_back({kSlurmGroup,

@@ -9,12 +9,15 @@
 #include "berth/base/text_match.h"
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/lease/receipt_files.h"
 #include "berth/view/receipt.h"
 
 namespace berth::cli {
 namespace {
+
+// Of a name that is none, as it is told.
+constexpr std::size_t kMostOfName = 80;
 
 constexpr std::string_view kReceiptAbout =
     "Shows what became of your runs: how long each waited and ran, how it ended, on which GPUs, how much "
@@ -38,22 +41,12 @@ class ReceiptCommand : public command::Command {
     command::Syntax syntax;
     syntax.arguments = "[JOB|LEASE|PROGRAM]";
     syntax.about = kReceiptAbout;
-    syntax.options.push_back({"Options",
-                              0,
-                              "forget",
-                              "",
-                              "remove the runs of this program from the record; without a word, all runs",
-                              {},
-                              command::raise_flag(forget_)});
+    syntax.options.push_back(command::flag_option(
+        "Options", "forget", "remove the runs of this program from the record; without a word, all runs",
+        forget_));
+    syntax.options.push_back(command::flag_option("Options", "last", "the run that ended last", last_));
     syntax.options.push_back(
-        {"Options", 0, "last", "", "the run that ended last", {}, command::raise_flag(last_)});
-    syntax.options.push_back({"Options",
-                              0,
-                              "json",
-                              "",
-                              "each run, as JSON (docs/schema/receipt.json)",
-                              {},
-                              command::raise_flag(json_)});
+        command::flag_option("Options", "json", "each run, as JSON (docs/schema/receipt.json)", json_));
     return syntax;
   }
 
@@ -75,7 +68,7 @@ class ReceiptCommand : public command::Command {
     if (meant.empty())
       return fail(ErrorCode::failure,
                   fmt::format("no run of yours is job, lease or program {}; `berth receipt` has the programs",
-                              in_quotes(words.front())));
+                              in_quotes(shortened(words.front(), kMostOfName))));
     if (json_) return command::Output{.out = view::receipts_json(meant, view::Layout::lines)};
     const view::Style style = command::Environment::style_of(1);
     command::Output output;

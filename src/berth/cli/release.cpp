@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/delay.h"
 #include "berth/base/printable.h"
-#include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/named_lease.h"
@@ -46,7 +46,7 @@ command::Option wait_option(std::int64_t& wait_s) {
           "how long it may take to end (default 10s)",
           {},
           [&wait_s](std::string_view value) -> Result<void> {
-            BERTH_LET(const auto seconds, seconds_from_text(value));
+            BERTH_LET(const auto seconds, delay_from_text(value));
             wait_s = seconds;
             return {};
           }};
@@ -118,13 +118,8 @@ class Release : public command::Command {
     syntax.words_command = "__leases mine";
     syntax.about = kReleaseAbout;
     syntax.options.push_back(wait_option(wait_s_));
-    syntax.options.push_back({"Options",
-                              0,
-                              "because",
-                              "TEXT",
-                              "told to whoever has the lease",
-                              {},
-                              command::store_text(because_)});
+    syntax.options.push_back(
+        command::text_option("Options", "because", "TEXT", "told to whoever has the lease", because_));
     add_anywhere_options(syntax, anywhere_, "on whichever host of the lab has it, through ssh");
     return syntax;
   }

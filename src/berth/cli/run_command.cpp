@@ -5,9 +5,9 @@
 #include "berth/hosts/anywhere_run.h"
 #include "berth/jobs/model/noticed_end.h"
 #include "berth/jobs/notify.h"
-#include "berth/slurm/run_on_slurm.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
+#include "berth/supervise/run_on_slurm.h"
 #include "berth/view/explain.h"
 #include "berth/view/receipt.h"
 
@@ -35,44 +35,25 @@ class RunCommand : public command::Command {
     syntax.about = kRunAbout;
     syntax.options_end_at_first_word = true;
     add_lease_options(syntax, options_.lease);
-    syntax.options.push_back({supervise::kLeaseGroup,
-                              0,
-                              "end-with-command",
-                              "",
-                              "end the lease when COMMAND ends, even if processes that it started still live",
-                              {},
-                              command::raise_flag(options_.end_with_command)});
-    syntax.options.push_back({supervise::kLeaseGroup,
-                              0,
-                              "exec",
-                              "",
-                              "replace berth by COMMAND, so that no parent process stays; if COMMAND closes "
-                              "files that it did not open, the lease ends",
-                              {},
-                              command::raise_flag(options_.exec)});
+    syntax.options.push_back(
+        command::flag_option(supervise::kLeaseGroup, "end-with-command",
+                             "end the lease when COMMAND ends, even if processes that it started still live",
+                             options_.end_with_command));
+    syntax.options.push_back(
+        command::flag_option(supervise::kLeaseGroup, "exec",
+                             "replace berth by COMMAND, so that no parent process stays; if COMMAND closes "
+                             "files that it did not open, the lease ends",
+                             options_.exec));
     add_fields(syntax, RequestPart::job, supervise::kLeaseGroup, options_.lease.request.request);
-    syntax.options.push_back({supervise::kLeaseGroup,
-                              0,
-                              "requeue",
-                              "",
-                              "with --yield: if the job has given way, wait and start it again",
-                              {},
-                              command::raise_flag(options_.requeue)});
-    syntax.options.push_back({supervise::kLeaseGroup,
-                              'v',
-                              "verbose",
-                              "",
-                              "say which GPUs it got, even if standard error is no terminal",
-                              {},
-                              command::raise_flag(options_.verbose)});
+    syntax.options.push_back(command::flag_option(
+        supervise::kLeaseGroup, "requeue", "with --yield: if the job has given way, wait and start it again",
+        options_.requeue));
+    syntax.options.push_back(command::flag_option(
+        supervise::kLeaseGroup, "verbose", "say which GPUs it got, even if standard error is no terminal",
+        options_.verbose, 'v'));
     jobs::add_notify_options(syntax, supervise::kLeaseGroup, wish_);
-    syntax.options.push_back({supervise::kLeaseGroup,
-                              'q',
-                              "quiet",
-                              "",
-                              "do not say which GPUs it got",
-                              {},
-                              command::raise_flag(options_.quiet)});
+    syntax.options.push_back(command::flag_option(supervise::kLeaseGroup, "quiet",
+                                                  "do not say which GPUs it got", options_.quiet, 'q'));
     add_far_options(syntax, far_, "on the first host that has the GPUs, through ssh");
     syntax.options.push_back({command::kAnywhereGroup,
                               0,
@@ -107,7 +88,7 @@ class RunCommand : public command::Command {
     if (on_slurm_) {
       if (!wish_.targets.empty())
         return fail(ErrorCode::usage, "--on slurm excludes --notify: srun takes the place of berth");
-      return slurm::run_on_slurm(environment, options_, far_);
+      return supervise::run_on_slurm(environment, options_, far_);
     }
     BERTH_DO(settle(far_));
     tell_others(words);

@@ -21,10 +21,8 @@ constexpr std::string_view kOptions = "Options";
 constexpr std::string_view kHub = "Hub";
 constexpr std::string_view kStore = "Store of a lab";
 
-command::Option text_option(std::string_view group, std::string_view name, std::string_view value,
-                            std::string_view help, std::string& text) {
-  return {group, 0, name, value, help, {}, command::store_text(text)};
-}
+using command::flag_option;
+using command::text_option;
 
 command::Option seconds_option(std::string_view group, std::string_view name, std::string_view help,
                                std::int64_t& seconds) {
@@ -38,13 +36,7 @@ command::Option seconds_option(std::string_view group, std::string_view name, st
 
 std::vector<command::Option> hub_options(http::HubSettings& hub) {
   return {
-      {kHub,
-       0,
-       "hub",
-       "",
-       "show other machines too: those that the agents below are on",
-       {},
-       command::raise_flag(hub.is_hub)},
+      flag_option(kHub, "hub", "show other machines too: those that the agents below are on", hub.is_hub),
       text_option(kHub, "agents", "FILE", "the agents: [[agent]] in TOML", hub.agents_file),
       {kHub,
        0,
@@ -60,13 +52,8 @@ std::vector<command::Option> hub_options(http::HubSettings& hub) {
       text_option(kHub, "agent-ca", "FILE", "who may sign agents' certificates", hub.access.ca_file),
       text_option(kHub, "agent-cert", "FILE", "the certificate that agents are shown", hub.access.cert_file),
       text_option(kHub, "agent-key", "FILE", "that certificate's key", hub.access.key_file),
-      {kHub,
-       0,
-       "agent-insecure",
-       "",
-       "ask agents of --agent over plain HTTP without a token, too",
-       {},
-       command::raise_flag(hub.access.insecure)},
+      flag_option(kHub, "agent-insecure", "ask agents of --agent over plain HTTP without a token, too",
+                  hub.access.insecure),
       seconds_option(kHub, "agent-wait", "how long an agent may take to answer (default 5)", hub.patience_s),
   };
 }
@@ -132,13 +119,7 @@ command::Syntax serve_syntax(http::Settings& settings, std::string& config_file)
       text_option(kOptions, "tls-key", "FILE", "the certificate's key", settings.tls_key),
       text_option(kOptions, "tls-clients", "FILE",
                   "accept only clients whose certificate one of these has signed", settings.tls_clients),
-      {"Options",
-       0,
-       "insecure",
-       "",
-       "everybody who reaches the address may read",
-       {},
-       command::raise_flag(settings.insecure)},
+      flag_option(kOptions, "insecure", "everybody who reaches the address may read", settings.insecure),
       {"Options",
        0,
        "host",
@@ -155,14 +136,10 @@ command::Syntax serve_syntax(http::Settings& settings, std::string& config_file)
       seconds_option(kOptions, "patience", "how long a client may take over a request (default 10)",
                      settings.patience_s),
       text_option(kOptions, "history", "FILE", "keep the history in this file", settings.history_file),
-      {"Options", 0, "no-history", "", "keep no history", {}, command::raise_flag(settings.no_history)},
-      {"Options",
-       0,
-       "own-jobs",
-       "",
-       "show the jobs that you have submitted, too, and the end of what they print",
-       {},
-       command::raise_flag(settings.own_jobs)},
+      flag_option(kOptions, "no-history", "keep no history", settings.no_history),
+      flag_option(kOptions, "own-jobs",
+                  "show the jobs that you have submitted, too, and the end of what they print",
+                  settings.own_jobs),
       text_option(kOptions, "config", "FILE", "a TOML file with these options as keys", config_file),
       command::source_option(settings.source),
   };

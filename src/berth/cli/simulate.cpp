@@ -12,7 +12,7 @@
 #include "berth/command/open_session.h"
 #include "berth/command/serve_program.h"
 #include "berth/lease/site_file.h"
-#include "berth/queue/queue_order.h"
+#include "berth/queue/orders.h"
 #include "berth/simulate/workload.h"
 #include "berth/sys/clock.h"
 #include "berth/view/replay.h"
@@ -180,8 +180,8 @@ command::Syntax simulate_syntax(SimulateOptions& options) {
   option(kOtherRules, "assumed-time", "TIME",
          "assume that a job without a time limit lasts this long: 1h, 2d",
          [&options](std::string_view value) { return set_time(value, options.assumed_s); });
-  option(kOtherRules, "order", "ORDER",
-         "whose job starts first: fifo (whoever came first) or fair (the user who has fewer GPUs)",
+  static const std::string kOrderHelp = fmt::format("whose job starts first: {}", orders_in_words());
+  option(kOtherRules, "order", "ORDER", kOrderHelp,
          [&options](std::string_view value) { return set_order(value, options); });
   option(
       kOtherRules, "expect", "TIMES",

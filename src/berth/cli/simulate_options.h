@@ -3,10 +3,10 @@
 #include <optional>
 #include <string>
 
+#include "berth/cli/peer_options.h"
 #include "berth/command/command.h"
-#include "berth/command/peer_options.h"
-#include "berth/history/model/recorded.h"
 #include "berth/source/source.h"
+#include "berth/usage/recorded.h"
 
 namespace berth::cli {
 
@@ -14,9 +14,9 @@ namespace berth::cli {
 struct SimulateOptions {
   std::string jobs;  ///< a file; "-": standard input
   bool from_history = false;
-  std::string since;            ///< "": the agent's default
-  command::PeerOptions asking;  ///< url "": the agent of this machine
-  std::string file;             ///< a history file; "": an agent is asked
+  std::string since;   ///< "": the agent's default
+  PeerOptions asking;  ///< url "": the agent of this machine
+  std::string file;    ///< a history file; "": an agent is asked
   std::optional<unsigned> devices;
   std::optional<Moment> assumed_s;
   std::optional<QueueOrder> order;

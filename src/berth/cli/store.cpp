@@ -79,14 +79,10 @@ command::Syntax store_syntax(StoreOptions& options) {
   syntax.arguments = "status|doctor";
   syntax.words = {kStatus, "doctor"};
   syntax.options = {
-      {"Options",
-       0,
-       "config",
-       "FILE",
-       "where the store is, from the file of an agent (`berth serve --config FILE`)",
-       {},
-       command::store_text(options.config_file)},
-      {"Options", 0, "json", "", "as JSON (docs/schema/doctor.json)", {}, command::raise_flag(options.json)},
+      command::text_option("Options", "config", "FILE",
+                           "where the store is, from the file of an agent (`berth serve --config FILE`)",
+                           options.config_file),
+      command::flag_option("Options", "json", "as JSON (docs/schema/doctor.json)", options.json),
   };
   for (command::Option& each : store_access_options(options.store)) syntax.options.push_back(std::move(each));
   return syntax;

@@ -46,17 +46,11 @@ class TimelineCommand : public command::Command {
                                 hours_ = *hours;
                                 return {};
                               }});
-    syntax.options.push_back(
-        {"Options", 0, "ascii", "", "with plain characters alone", {}, command::raise_flag(ascii_)});
+    syntax.options.push_back(command::flag_option("Options", "ascii", "with plain characters alone", ascii_));
     add_watch_options(syntax, watch_, "as JSON (docs/schema/timeline.json)");
     syntax.options.push_back(command::source_option(options_.source));
-    syntax.options.push_back({kPast,
-                              0,
-                              "url",
-                              "URL",
-                              "ask this agent: http://127.0.0.1:8421",
-                              {},
-                              command::store_text(asking_.url)});
+    syntax.options.push_back(
+        command::text_option(kPast, "url", "URL", "ask this agent: http://127.0.0.1:8421", asking_.url));
     add_peer_options(syntax, kPast, asking_);
     return syntax;
   }
@@ -88,7 +82,7 @@ class TimelineCommand : public command::Command {
 
   command::RequestOptions options_;
   command::WatchOptions watch_;
-  command::PeerOptions asking_;
+  PeerOptions asking_;
   std::int64_t hours_ = 6;
   bool ascii_ = false;
   IdleTimes idle_;

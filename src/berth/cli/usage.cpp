@@ -13,10 +13,10 @@
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
 #include "berth/command/serve_program.h"
-#include "berth/history/model/usage.h"
-#include "berth/history/model/usage_total.h"
 #include "berth/hosts/anywhere.h"
 #include "berth/hosts/far_call.h"
+#include "berth/usage/usage.h"
+#include "berth/usage/usage_total.h"
 #include "berth/view/usage.h"
 
 namespace berth::cli {
@@ -67,8 +67,7 @@ class Usage : public command::Command {
           "{}: {}", meant[i].name,
           usage ? "it does not answer what it was asked" : printable_lines(usage.error().message))});
     }
-    const berth::Usage usage =
-        history::total_usage(by, told, std::move(missing), history::UsersAre::of_hosts);
+    const berth::Usage usage = total_usage(by, told, std::move(missing), UsersAre::of_hosts);
     if (told.empty()) {
       output.err += command::as_lines({std::string(view::kNoHostTells)});
       output.status = outcome_of(ErrorCode::failure).exit_status;
@@ -86,9 +85,7 @@ class Usage : public command::Command {
 
 command::Syntax usage_syntax(UsageOptions& options) {
   const auto text = [](std::string_view name, std::string_view value, std::string_view help,
-                       std::string& to) {
-    return command::Option{"Options", 0, name, value, help, {}, command::store_text(to)};
-  };
+                       std::string& to) { return command::text_option("Options", name, value, help, to); };
   command::Syntax syntax;
   syntax.about = kUsageAbout;
   syntax.options = {
@@ -110,14 +107,11 @@ command::Syntax usage_syntax(UsageOptions& options) {
        "user (default), device, or job: the name of a job",
        {"user", "device", "job"},
        command::store_text(options.by)},
-      {"Options", 0, "json", "", "as JSON (docs/schema/usage.json)", {}, command::raise_flag(options.json)},
-      {"Options",
-       0,
-       "letter",
-       "",
-       "as a page of text for a mail, of one machine: hours leased and idle, waits, memory, sick GPUs",
-       {},
-       command::raise_flag(options.letter)},
+      command::flag_option("Options", "json", "as JSON (docs/schema/usage.json)", options.json),
+      command::flag_option(
+          "Options", "letter",
+          "as a page of text for a mail, of one machine: hours leased and idle, waits, memory, sick GPUs",
+          options.letter),
       text("url", "URL", "ask this agent or hub: https://node01:8420", options.asking.url),
       text("hub", "URL", "the same", options.asking.url),
       text("file", "FILE", "read this history; no agent may have it", options.file),

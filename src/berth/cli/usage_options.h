@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "berth/command/peer_options.h"
+#include "berth/cli/peer_options.h"
 #include "berth/hosts/anywhere.h"
 
 namespace berth::cli {
@@ -12,9 +12,9 @@ struct UsageOptions {
   std::string since = "7d";
   std::string by = "user";
   bool json = false;
-  bool letter = false;          ///< a page of text in place of the table
-  command::PeerOptions asking;  ///< url "": the agent of this machine
-  std::string file;             ///< a history file; "": an agent is asked
+  bool letter = false;  ///< a page of text in place of the table
+  PeerOptions asking;   ///< url "": the agent of this machine
+  std::string file;     ///< a history file; "": an agent is asked
   command::AnywhereOptions anywhere;
 };
 

@@ -3,7 +3,7 @@
 #include "berth/command/request_options.h"
 #include "berth/lease/session.h"
 #include "berth/supervise/compliance_look.h"
-#include "berth/supervise/model/compliance.h"
+#include "berth/verdict/compliance.h"
 #include "berth/view/compliance.h"
 #include "berth/view/json.h"
 
@@ -39,7 +39,7 @@ class Verify : public command::Command {
     syntax.words_command = "__leases";
     syntax.about = kVerifyAbout;
     syntax.options.push_back(
-        {"Options", 0, "json", "", "as JSON (docs/schema/verify.json)", {}, command::raise_flag(json_)});
+        command::flag_option("Options", "json", "as JSON (docs/schema/verify.json)", json_));
     syntax.options.push_back(command::source_option(source_));
     return syntax;
   }

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/units.h"
+#include "berth/base/delay.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
@@ -141,7 +141,7 @@ class Wait : public command::Command {
                               "wait at most this long (30m), then exit with status 124",
                               {},
                               [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(wait_s_, seconds_from_text(value));
+                                BERTH_LET(wait_s_, delay_from_text(value));
                                 return {};
                               }});
     jobs::add_notify_options(syntax, kGroup, wish_);

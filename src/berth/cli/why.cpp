@@ -40,20 +40,10 @@ class Why : public command::Command {
     yield.help = "judge it as a job that gives way to requests that do not yield";
     syntax.options.push_back(yield);
     note_words(syntax.options, request_words_);
-    syntax.options.push_back({"The job",
-                              0,
-                              "job",
-                              "JOB",
-                              "why this job of yours waits, as the word JOB",
-                              {},
-                              command::store_text(job_)});
-    syntax.options.push_back({"Output",
-                              0,
-                              "json",
-                              "",
-                              "as JSON (docs/schema/why.json; of other machines, why-hosts.json)",
-                              {},
-                              command::raise_flag(json_)});
+    syntax.options.push_back(
+        command::text_option("The job", "job", "JOB", "why this job of yours waits, as the word JOB", job_));
+    syntax.options.push_back(command::flag_option(
+        "Output", "json", "as JSON (docs/schema/why.json; of other machines, why-hosts.json)", json_));
     add_anywhere_options(syntax, anywhere_, "say for every host whether it would be chosen, and why");
     syntax.options.push_back(command::near_option(near_));
     return syntax;

@@ -55,21 +55,14 @@ Option near_option(std::string& near) {
 
 void add_far_options(Syntax& syntax, FarOptions& options, std::string_view help) {
   add_anywhere_options(syntax, options.hosts, help);
-  syntax.options.push_back({kAnywhereGroup,
-                            0,
-                            "folder",
-                            "PATH",
-                            "with --anywhere: the folder of COMMAND there (default: the same as here)",
-                            {},
-                            store_text(options.folder)});
-  syntax.options.push_back({kAnywhereGroup,
-                            0,
-                            "env",
-                            "WHICH",
-                            "with --anywhere: variables that COMMAND gets: all, none, or names with commas "
-                            "between (default all, but for those of this machine and this login)",
-                            {},
-                            store_text(options.passed_variables)});
+  syntax.options.push_back(text_option(
+      kAnywhereGroup, "folder", "PATH",
+      "with --anywhere: the folder of COMMAND there (default: the same as here)", options.folder));
+  syntax.options.push_back(
+      text_option(kAnywhereGroup, "env", "WHICH",
+                  "with --anywhere: variables that COMMAND gets: all, none, or names with commas "
+                  "between (default all, but for those of this machine and this login)",
+                  options.passed_variables));
   syntax.options.push_back(near_option(options.near));
 }
 

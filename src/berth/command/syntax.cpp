@@ -11,7 +11,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/command/habits.h"
-#include "berth/slurm/model/slurm_options.h"
+#include "berth/slurm/slurm_options.h"
 #include "berth/view/explain.h"
 
 namespace berth::command {
@@ -241,6 +241,16 @@ std::string help_text(const Syntax& syntax, std::string_view command, std::strin
                         view::wrapped(each.help, kHelpWidth, kHelpColumn));
   }
   return text;
+}
+
+Option flag_option(std::string_view group, std::string_view name, std::string_view help, bool& flag,
+                   char letter) {
+  return {group, letter, name, "", help, {}, raise_flag(flag)};
+}
+
+Option text_option(std::string_view group, std::string_view name, std::string_view value,
+                   std::string_view help, std::string& text) {
+  return {group, 0, name, value, help, {}, store_text(text)};
 }
 
 std::function<Result<void>(std::string_view)> raise_flag(bool& flag) {

@@ -59,7 +59,14 @@ std::string help_text(const Syntax& syntax, std::string_view command, std::strin
 /// paragraph that begins with a space stays as it is.
 std::string flowed(std::string_view text);
 
-/// The setter of a plain flag.
+/// An option that raises the flag.
+Option flag_option(std::string_view group, std::string_view name, std::string_view help, bool& flag,
+                   char letter = 0);
+/// An option whose value becomes the text.
+Option text_option(std::string_view group, std::string_view name, std::string_view value,
+                   std::string_view help, std::string& text);
+
+/// The setter of a plain flag, for an option that is more than that.
 std::function<Result<void>(std::string_view)> raise_flag(bool& flag);
 
 /// The setter of a text.

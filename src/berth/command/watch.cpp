@@ -26,7 +26,7 @@ std::string on_screen(std::string_view text) {
 }  // namespace
 
 void add_watch_options(Syntax& syntax, WatchOptions& options, std::string_view schema_help) {
-  syntax.options.push_back({"Options", 0, "json", "", schema_help, {}, raise_flag(options.json)});
+  syntax.options.push_back(flag_option("Options", "json", schema_help, options.json));
   syntax.options.push_back({"Options",
                             'w',
                             "watch",

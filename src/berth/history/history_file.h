@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "berth/history/database.h"
-#include "berth/history/model/question.h"
-#include "berth/history/model/recorded.h"
 #include "berth/history/model/recorder.h"
 #include "berth/history/model/resample.h"
 #include "berth/history/model/thinning.h"
-#include "berth/history/model/usage.h"
+#include "berth/usage/question.h"
+#include "berth/usage/recorded.h"
+#include "berth/usage/usage.h"
 
 namespace berth::history {
 

@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "berth/history/history_file.h"
-#include "berth/history/model/question.h"
 #include "berth/history/model/recorder.h"
+#include "berth/usage/question.h"
 #include "berth/view/json.h"
 
 namespace berth::history {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/history/model/recorded.h"
-#include "berth/history/model/usage.h"
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
+#include "berth/usage/recorded.h"
+#include "berth/usage/usage.h"
 #include "berth/view/text.h"
 
 namespace berth::history {

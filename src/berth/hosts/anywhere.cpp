@@ -86,16 +86,16 @@ Hosts look_at_hosts(const std::vector<LabHost>& hosts, AskBare bare) {
   const auto answers = ask_hosts(ssh, hosts, {}, {});
   std::vector<Host> seen;
   std::vector<LabHost> lacking;
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     seen.push_back(host_of(hosts[i], answers[i], std::time(nullptr)));
     if (bare == AskBare::no || answers[i] || answers[i].error().os_error != ENOENT) continue;
     lacking.push_back(hosts[i]);
-    places.push_back(i);
+    indices.push_back(i);
   }
   auto told = ask_bare_hosts(ssh, lacking);
   for (std::size_t i = 0; i < told.size(); ++i)
-    if (told[i]) seen[places[i]].bare = *std::move(told[i]);
+    if (told[i]) seen[indices[i]].bare = *std::move(told[i]);
   Hosts all;
   for (Host& host : seen) all.push_back(std::make_shared<const Host>(std::move(host)));
   return all;

@@ -5,11 +5,11 @@
 
 #include "berth/command/far_options.h"
 #include "berth/command/request_options.h"
-#include "berth/hosts/model/offer.h"
 #include "berth/hosts/ssh.h"
-#include "berth/lab_queue/model/host.h"
-#include "berth/lab_queue/model/lab_tickets.h"
 #include "berth/lease/lease_wire.h"
+#include "berth/machines/host.h"
+#include "berth/machines/lab_order.h"
+#include "berth/machines/offer.h"
 #include "berth/request/lab_host.h"
 #include "berth/view/json.h"
 

@@ -30,9 +30,9 @@
 #include "berth/hosts/model/caller.h"
 #include "berth/hosts/own_terminal.h"
 #include "berth/hosts/passed_environment.h"
-#include "berth/lab_queue/model/lab_tickets.h"
 #include "berth/lease/earlier_runs.h"
 #include "berth/lease/site_file.h"
+#include "berth/machines/lab_order.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/terminal.h"
@@ -372,7 +372,7 @@ class Caller {
   bool terminal_;  ///< the command gets one
   HostQueuesReport report_;
   std::string question_, question_for_offer_;
-  std::optional<caller::Moment> wait_{};  ///< for each place in the lab queue; nullopt: no limit is said
+  std::optional<caller::Moment> wait_{};  ///< for each entry in the lab queue; nullopt: no limit is said
   caller::State state_{};
   std::deque<caller::What> answers_{};
   std::optional<caller::Sleep> sleep_{};

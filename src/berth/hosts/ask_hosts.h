@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/hosts/model/offer.h"
 #include "berth/hosts/ssh.h"
 #include "berth/hosts/wire.h"
+#include "berth/machines/offer.h"
 #include "berth/request/lab_host.h"
 
 namespace berth::hosts {

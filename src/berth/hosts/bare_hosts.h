@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "berth/hosts/ssh.h"
-#include "berth/lab_queue/model/bare_host.h"
+#include "berth/machines/bare_host.h"
 #include "berth/request/lab_host.h"
 
 namespace berth::hosts {

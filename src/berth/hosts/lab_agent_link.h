@@ -18,7 +18,7 @@ struct AgentLine {
 };
 
 /// The connection to the agent of this machine that keeps the lab queue (docs/store-protocol.md).
-/// The request has its place there as long as this connection lives, and the connection ends with
+/// The request has its entry there as long as this connection lives, and the connection ends with
 /// this process. Only `open` blocks.
 class LabAgentLink {
  public:

@@ -81,7 +81,8 @@ void LabQueueEntry::left(const std::string& host) {
 }
 
 void LabQueueEntry::let_go(const std::string& host) {
-  // An agent of an older version ends the place of who closes a host that was left.
+  // If the request closed a host that it has left, an agent of an older version would end its
+  // entry.
   if (std::ranges::find(hosts_, host) == hosts_.end()) return;
   joined_.erase(host);
   if (start_on_ == host) start_on_.clear();

@@ -14,11 +14,11 @@
 
 namespace berth::hosts {
 
-/// The place of one request in the lab queue. If the agent ends and starts again, the request comes
-/// back with the same mark and has the same place.
+/// The entry of one request in the lab queue. If the agent ends and starts again, the request comes
+/// back with the same mark and has the same entry.
 class LabQueueEntry {
  public:
-  /// `lane` and `gpus`: of the request (berth/lab_queue/model/lab_tickets.h). `hosts`: that could
+  /// `lane` and `gpus`: of the request (berth/machines/lab_order.h). `hosts`: that could
   /// start it, without users. An agent that does not run at this moment is tried again and again.
   /// Error: as of LabAgentLink::open.
   static Result<LabQueueEntry> take(std::string socket, unsigned lane, unsigned gpus,

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "berth/hosts/model/offer.h"
 #include "berth/lease/lease_wire.h"
+#include "berth/machines/offer.h"
 
 // The messages that go over ssh between `berth … --anywhere`, the caller, and `berth __envoy`,
 // which ssh starts on a host. docs/machines.md has their order. All are records

@@ -34,7 +34,7 @@ struct HubSettings {
 
 inline constexpr std::string_view kDefaultStoreSocket = "/run/berth-serve/store.sock";
 
-/// The store in which the requests of the lab stand in one line.
+/// The store in which the requests of the lab stand in one queue.
 struct StoreSettings {
   std::vector<std::string> urls{};  ///< of etcd; empty: there is none
   std::string socket{};             ///< for the requests on this machine; "": kDefaultStoreSocket

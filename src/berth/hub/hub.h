@@ -9,7 +9,7 @@
 
 #include "berth/http/answer.h"
 #include "berth/hub/agents.h"
-#include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/machines/lab_order.h"
 
 namespace berth::hub {
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "berth/history/model/question.h"
-#include "berth/history/model/usage_total.h"
 #include "berth/timeline/picture.h"
+#include "berth/usage/question.h"
+#include "berth/usage/usage_total.h"
 #include "berth/view/json.h"
 #include "berth/view/usage.h"
 
@@ -70,8 +70,7 @@ struct HubServices::UsageCollection {
     std::ranges::sort(missing);
     const bool is_whole = missing.empty();
     const http::Page page = http::make_page(
-        200, http::kJson,
-        view::usage_json(history::total_usage(by, told, std::move(missing)), view::Layout::line));
+        200, http::kJson, view::usage_json(total_usage(by, told, std::move(missing)), view::Layout::line));
     for (const http::Reply& reply : replies) reply(page);
     when_done(page, is_whole);
   }
@@ -132,7 +131,7 @@ void HubServices::ask_host(const std::vector<AgentNow>& agents, const http::Call
                  reply(page_from(name, answer, timeline::from_json, timeline::to_json));
                });
   }
-  if (const auto question = history::device_question(call.parameters); !question)
+  if (const auto question = device_question(call.parameters); !question)
     return reply(http::refusal(400, question.error().message));
   ask(agent, kHistoryPath, call.parameters,
       [name = agent.name, reply = std::move(reply)](const Result<http::Response>& answer) {
@@ -142,7 +141,7 @@ void HubServices::ask_host(const std::vector<AgentNow>& agents, const http::Call
 
 void HubServices::ask_usage(const std::vector<AgentNow>& agents, const http::Call& call,
                             const http::Reply& reply) {
-  const auto question = history::usage_question(call.parameters);
+  const auto question = usage_question(call.parameters);
   if (!question) return reply(http::refusal(400, question.error().message));
   // Each is a connection to every agent.
   const std::string asked = http::query_of(call.parameters);

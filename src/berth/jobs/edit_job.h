@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "berth/command/environment.h"
+#include "berth/job/edit.h"
 #include "berth/jobs/job_spool.h"
-#include "berth/jobs/model/edit.h"
 #include "berth/jobs/named_job.h"
 
 namespace berth::jobs {

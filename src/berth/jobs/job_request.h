@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "berth/hosts/anywhere.h"
-#include "berth/jobs/model/stored_request.h"
+#include "berth/job/stored_request.h"
 #include "berth/supervise/lease_options.h"
 
 namespace berth::jobs {

@@ -15,11 +15,11 @@
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/hosts/anywhere_run.h"
+#include "berth/job/edit.h"
 #include "berth/jobs/job_request.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/job_terminal.h"
-#include "berth/jobs/model/edit.h"
 #include "berth/jobs/model/task_run.h"
 #include "berth/jobs/notify.h"
 #include "berth/jobs/output_bound.h"
@@ -374,7 +374,7 @@ Result<int> run_task(command::Environment& environment, std::string_view path) {
 }
 
 /// The command that the runner starts for a task: a `berth run` that nobody watches.
-class TaskCommand : public command::Command {
+class TaskRunCommand : public command::Command {
  public:
   command::Syntax syntax() override {
     command::Syntax syntax;
@@ -393,7 +393,7 @@ class TaskCommand : public command::Command {
 }  // namespace
 
 std::unique_ptr<command::Command> make_task_run() {
-  return std::make_unique<TaskCommand>();
+  return std::make_unique<TaskRunCommand>();
 }
 
 }  // namespace berth::jobs

@@ -22,12 +22,12 @@
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
+#include "berth/job/job_end.h"
 #include "berth/jobs/model/runner.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/notify.h"
 #include "berth/jobs/old_jobs.h"
 #include "berth/lease/site_file.h"
-#include "berth/supervise/model/job_end.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/limits.h"
@@ -118,10 +118,10 @@ class JobRunner {
 
   void perform(runner::List&&) {
     auto numbers = spool_.numbers();
-    if (numbers)
-      tell(runner::Listed{*std::move(numbers)});
-    else
-      leave(std::unexpected(numbers.error()));
+    if (numbers) return tell(runner::Listed{*std::move(numbers)});
+    // A folder that was removed does not come back.
+    if (may_pass(numbers.error()) && numbers.error().os_error != ENOENT) return tell(runner::NotListed{});
+    leave(std::unexpected(numbers.error()));
   }
 
   void perform(runner::ReadJob&& what) { read_job(what.number); }

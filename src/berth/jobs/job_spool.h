@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::jobs {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/request/lab_host.h"
 #include "berth/view/jobs.h"
 

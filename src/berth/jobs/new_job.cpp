@@ -154,27 +154,14 @@ void add_task_options(command::Syntax& syntax, Submission& submission) {
        "with --retries: only if the exit status is one of these: 75,137 (128 plus the signal that killed it)",
        {},
        [&job](std::string_view value) { return read_statuses(job, value); }});
-  syntax.options.push_back({kJobGroup,
-                            0,
-                            "not-on-last-device",
-                            "",
-                            "with --retries: run the task on other GPUs than before",
-                            {},
-                            command::raise_flag(job.not_on_last_device)});
-  syntax.options.push_back({kJobGroup,
-                            0,
-                            "requeue",
-                            "",
-                            "with --yield: run a task again that has given way to another request",
-                            {},
-                            command::raise_flag(job.requeue)});
-  syntax.options.push_back({kJobGroup,
-                            0,
-                            "rerun",
-                            "",
-                            "run a task again that was cut off by kill -9 or a reboot",
-                            {},
-                            command::raise_flag(job.rerun)});
+  syntax.options.push_back(command::flag_option(kJobGroup, "not-on-last-device",
+                                                "with --retries: run the task on other GPUs than before",
+                                                job.not_on_last_device));
+  syntax.options.push_back(command::flag_option(
+      kJobGroup, "requeue", "with --yield: run a task again that has given way to another request",
+      job.requeue));
+  syntax.options.push_back(command::flag_option(
+      kJobGroup, "rerun", "run a task again that was cut off by kill -9 or a reboot", job.rerun));
   syntax.options.push_back(
       {kJobGroup,
        0,

@@ -23,7 +23,7 @@
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/model/noticed_end.h"
 #include "berth/jobs/new_job.h"
-#include "berth/jobs/notice.h"
+#include "berth/jobs/notice_channels.h"
 #include "berth/sys/child.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/file.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "berth/command/syntax.h"
+#include "berth/job/notice.h"
 #include "berth/jobs/job_spool.h"
-#include "berth/jobs/model/notice.h"
 
 namespace berth::jobs {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 
 namespace berth::jobs {
 

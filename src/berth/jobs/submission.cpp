@@ -109,13 +109,8 @@ void add_submit_options(command::Syntax& syntax, Submission& submission) {
       jobs_option("after-any", "run it when they have ended, however: the same as --after", job.after));
   syntax.options.push_back(jobs_option(
       "after-fail", "run it when they have ended, none with status 0, else cancel it", job.after_fail));
-  syntax.options.push_back({kJobGroup,
-                            0,
-                            "singleton",
-                            "",
-                            "with --job-name: one job of yours with this name at a time",
-                            {},
-                            command::raise_flag(job.singleton)});
+  syntax.options.push_back(command::flag_option(
+      kJobGroup, "singleton", "with --job-name: one job of yours with this name at a time", job.singleton));
   syntax.options.push_back({kJobGroup,
                             0,
                             "at",
@@ -126,13 +121,8 @@ void add_submit_options(command::Syntax& syntax, Submission& submission) {
                               BERTH_LET(job.not_before_s, moment_from_text(value));
                               return {};
                             }});
-  syntax.options.push_back({kJobGroup,
-                            0,
-                            "tty",
-                            "",
-                            "give it a terminal, to which `berth attach JOB` connects yours",
-                            {},
-                            command::raise_flag(job.tty)});
+  syntax.options.push_back(command::flag_option(
+      kJobGroup, "tty", "give it a terminal, to which `berth attach JOB` connects yours", job.tty));
   add_task_options(syntax, submission);
 }
 

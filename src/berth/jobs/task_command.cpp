@@ -11,7 +11,7 @@
 
 #include "berth/command/messages.h"
 #include "berth/jobs/model/job_script.h"
-#include "berth/slurm/model/slurm.h"
+#include "berth/slurm/slurm.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"

@@ -8,6 +8,7 @@
 
 #include "berth/base/base64.h"
 #include "berth/base/printable.h"
+#include "berth/queue/orders.h"
 #include "berth/view/json_reader.h"
 
 namespace berth::lab_queue {
@@ -107,9 +108,23 @@ Result<ToldChange> change_of(const Json& event) {
   return ToldChange{std::move(value), removed};
 }
 
+/// Under the key of its order. Absent where there is none.
+void put_number(Json& json, const std::optional<OrderNumber>& number) {
+  if (number) json[std::string(row_of(number->order).keys.number)] = number->value;
+}
+
+std::optional<OrderNumber> number_in(const view::JsonReader& reader) {
+  for (const OrderRow& row : order_rows()) {
+    if (!has_numbers(row.order)) continue;
+    if (const auto number = reader.reading<std::int64_t>(row.keys.number))
+      return OrderNumber{row.order, *number};
+  }
+  return std::nullopt;
+}
+
 std::string ticket_text(const LabTicket& ticket) {
   Json json{{"home", ticket.home}, {"uid", ticket.uid}, {"lane", ticket.lane}, {"gpus", ticket.gpus}};
-  if (ticket.fair_number) json["turn"] = *ticket.fair_number;
+  put_number(json, ticket.number);
   if (ticket.most) json["most"] = *ticket.most;
   json["asked_at"] = ticket.origin;
   json["hosts"] = ticket.hosts;
@@ -128,7 +143,7 @@ std::optional<LabTicket> read_ticket(std::string_view text) {
                    .uid = reader.needed<std::uint32_t>("uid"),
                    .lane = reader.needed<unsigned>("lane"),
                    .gpus = reader.reading<unsigned>("gpus").value_or(1),
-                   .fair_number = reader.reading<std::int64_t>("turn"),
+                   .number = number_in(reader),
                    .most = reader.reading<unsigned>("most"),
                    .origin = reader.reading_text("asked_at").value_or(""),
                    .hosts = reader.texts("hosts"),
@@ -140,7 +155,7 @@ std::optional<LabTicket> read_ticket(std::string_view text) {
 
 std::string start_text(const LabStart& start) {
   Json json{{"host", start.host}, {"pid", start.pid}, {"uid", start.uid}, {"gpus", start.gpus}};
-  if (start.fair_number) json["turn"] = *start.fair_number;
+  put_number(json, start.number);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -153,7 +168,7 @@ LabStart read_start(std::string_view text) {
           .pid = reader.reading<std::uint32_t>("pid").value_or(0),
           .uid = reader.reading<std::uint32_t>("uid").value_or(0),
           .gpus = reader.reading<unsigned>("gpus").value_or(0),
-          .fair_number = reader.reading<std::int64_t>("turn")};
+          .number = number_in(reader)};
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kWatchPatience = 3000ms;  // until it has begun
+// Fixed, although an agent asks a store that is silent ever less often (lab_agent.cpp): a watch is
+// one request, which reads nothing again, and until there is one, news comes only when it asks.
 constexpr auto kBetweenWatches = 1s;
 constexpr auto kLongAsleep = 24h;
 constexpr std::size_t kKeysOfPage = 500;

@@ -16,7 +16,7 @@
 namespace berth::lab_queue {
 
 /// The connections of those who wait, or look, on this machine. The kernel says who each one is. A
-/// request keeps its place in the lab queue as long as its connection lives. All of it happens on
+/// request keeps its entry in the lab queue as long as its connection lives. All of it happens on
 /// the loop.
 class LabConnections : public std::enable_shared_from_this<LabConnections> {
  public:

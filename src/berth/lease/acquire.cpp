@@ -100,7 +100,13 @@ class Acquirer {
     options_.locks = wanted.locks;
     if (own_ || is_hindered(state_)) {
       auto& excluded = options_.policy.excluded;
-      if (auto news = exclusions_.next(!excluded.empty())) excluded = *std::move(news);
+      auto news = exclusions_.next(!excluded.empty());
+      if (!news && wanted.by_news) {
+        // That may last for days, and the admin may want to reload the driver meanwhile.
+        source_.close();
+        return What(NoNews{});
+      }
+      if (news) excluded = *std::move(news);
     }
     if (wanted.fresh) source_.close();
     const auto opened = source_.open();
@@ -435,7 +441,8 @@ class Acquirer {
     }
     draft.slurm_job = words_.slurm_job;
     draft.origin = words_.origin;
-    if (traits_of(options_.policy.queue.order).numbers) draft.fair_number = 0;  // the store knows which
+    // Which number it gets, the store knows when it joins.
+    if (has_numbers(options_.policy.queue.order)) draft.number = OrderNumber{options_.policy.queue.order};
     if (earlier_runs_) lasted_s_ = earlier_runs_->lasted_s();
     earlier_runs_.reset();
     note_expectation(draft, lasted_s_, options_.policy.queue, words_.limit_holds);

@@ -95,6 +95,8 @@ class HeldLease {
   /// Gives back what only the wait needed. That takes some milliseconds, so call it when the job
   /// has begun.
   void end_watch() { own_->end_watch(); }
+  /// A copy of it, for a process that gives it back instead.
+  sys::Descriptor copy_of_watch() const { return own_->copy_of_watch(); }
   /// Ends the lease for all processes that share it. Without this call, the end of this object ends
   /// only our part.
   void release() {

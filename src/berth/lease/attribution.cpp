@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "berth/slurm/model/slurm_job.h"
+#include "berth/slurm/slurm_job.h"
 
 namespace berth::leasing {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/slurm/model/slurm_job.h"
+#include "berth/slurm/slurm_job.h"
 #include "berth/store/directory_store.h"
 #include "berth/sys/environment.h"
 

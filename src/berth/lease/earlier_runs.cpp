@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "berth/history/model/memory_by_runs.h"
-#include "berth/history/model/receipt.h"
 #include "berth/lease/receipt_files.h"
+#include "berth/usage/memory_by_runs.h"
+#include "berth/usage/receipt.h"
 
 namespace berth::leasing {
 namespace {

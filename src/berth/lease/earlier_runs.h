@@ -10,7 +10,7 @@
 namespace berth::leasing {
 
 /// For how long this user's earlier runs lasted that say most of a command
-/// (history/model/receipt.h), as `expectation_of` takes it. A home may not answer, so a thread
+/// (usage/receipt.h), as `expectation_of` takes it. A home may not answer, so a thread
 /// reads the record, while the driver is asked.
 class EarlierRunsReading {
  public:
@@ -30,7 +30,7 @@ struct SettledMemory {
   std::string told{};  ///< a sentence for the user; "": there was nothing to settle
 };
 
-/// By this user's record of runs of the command (history/model/memory_by_runs.h). A home that does
+/// By this user's record of runs of the command (usage/memory_by_runs.h). A home that does
 /// not answer within a second has no runs.
 SettledMemory settle_memory(Request request, const std::string& command);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "berth/lab_queue/model/host.h"
 #include "berth/lease/look.h"
+#include "berth/machines/host.h"
 #include "berth/view/text.h"
 
 namespace berth::leasing {

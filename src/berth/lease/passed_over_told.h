@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/verdict/outcomes.h"
+#include "berth/verdict/passed_over.h"
 #include "berth/view/doctor.h"
 
 namespace berth::leasing {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/history/model/receipt.h"
+#include "berth/usage/receipt.h"
 
 // A user's record of runs: a file a machine, in a folder of the user's own state that nobody else
 // may read or write. A home may serve several machines; each writes its own file, and all are read.

@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/printable.h"
-#include "berth/supervise/model/job_end.h"
+#include "berth/job/job_end.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/terminal.h"

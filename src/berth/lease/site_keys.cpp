@@ -9,9 +9,9 @@
 
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/jobs/model/output_cut.h"
+#include "berth/job/job.h"
 #include "berth/lease/site_lists.h"
-#include "berth/queue/queue_order.h"
+#include "berth/queue/orders.h"
 #include "berth/verdict/original_locks.h"
 
 namespace berth::leasing::site {
@@ -228,7 +228,7 @@ std::string words_of_idle(const Policy& policy) {
 }
 
 std::string words_of_order(const Policy& policy) {
-  return std::string(traits_of(policy.queue.order).rule);
+  return rule_in_words(policy.queue.order);
 }
 
 std::string words_of_expect(const Policy& policy) {

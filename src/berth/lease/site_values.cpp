@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/delay.h"
 #include "berth/base/units.h"
 #include "berth/request/request.h"
 
@@ -63,7 +64,7 @@ Result<std::optional<std::int64_t>> read_span(const Page& page, std::string_view
   BERTH_LET(const auto text, amount_of(page, node, key, "2h"));
   std::optional<std::int64_t> seconds;
   if (text != "forever") {
-    const auto parsed = seconds_from_text(text);
+    const auto parsed = delay_from_text(text);
     if (!parsed) return wrong(page, node, fmt::format("{}: {}, or \"forever\"", key, parsed.error().message));
     seconds = *parsed;
   }

@@ -23,12 +23,15 @@ constexpr milliseconds kBetweenAttempts = 3ms;
 // until then. If it fails for a single request (its container lost its access), that request must
 // not keep the others waiting.
 constexpr milliseconds kKeepsOthersWaiting = 60s;
+// Beside what `berth include` brings back, a device may come that is new: an instance of MIG.
+constexpr milliseconds kLooksWithoutNews = 60s;
 
 // The actions. Each of these notes what the request is doing until the answer.
 
 Action look(State& state) {
   state.doing = Looking{};
-  return Look{state.tries.ask_for_locks, loads_anew(state.session)};
+  return Look{state.tries.ask_for_locks, loads_anew(state.session),
+              is_hindered(state) && state.excluded_at.has_value()};
 }
 
 Action look_once_more(State& state) {
@@ -157,10 +160,13 @@ Action wait_for_driver(State& state, milliseconds now, std::string why, millisec
   return sleep(state, now);
 }
 
+bool works(const Device& device) {
+  return device.state == DeviceState::ok;
+}
+
 // True if only devices that do not work now make the request impossible: somebody may be resetting
 // them. Until then, the devices for which the ticket joined may have no name.
 bool is_bad_day(const State& state, const Facts& facts) {
-  const auto works = [](const Device& device) { return device.state == DeviceState::ok; };
   const std::vector<Device>& devices = facts.snapshot.devices;
   const auto broken = std::ranges::count_if(devices, std::not_fn(works));
   std::vector<std::string> wanted;
@@ -194,6 +200,9 @@ Action on(State& state, milliseconds now, Looking, Looked seen) {
   const auto possible = check_possible(state.request, seen.facts);
   const auto bad_day =
       !possible && is_in_queue(state) ? keeps_others_waiting(state, seen.facts) : std::nullopt;
+  state.excluded_at.reset();
+  // A device that does not work now may come back, and be enough beside those that are excluded.
+  if (bad_day == 0ms && std::ranges::all_of(seen.facts.snapshot.devices, works)) state.excluded_at = now;
   if (bad_day) return wait_for_driver(state, now, possible.error().message, *bad_day);
   state.session = after_answer(state.session, now);
   state.standing.hindrance.clear();
@@ -207,7 +216,14 @@ Action on(State& state, milliseconds now, Looking, Looked seen) {
   return join(state, GateFor::devices, *std::move(could_use));
 }
 
+Action on(State& state, milliseconds now, Looking, NoNews) {
+  if (state.excluded_at && now - *state.excluded_at < kLooksWithoutNews) return sleep(state, now);
+  state.excluded_at.reset();
+  return look(state);
+}
+
 Action on(State& state, milliseconds now, Looking, LookFailed failed) {
+  state.excluded_at.reset();
   if (failed.by_driver && is_in_queue(state))
     return wait_for_driver(state, now, std::move(failed.error.message), kKeepsOthersWaiting);
   return fail_with(state, std::move(failed.error));

@@ -38,6 +38,8 @@ struct LookFailed {
   Error error;
   bool by_driver = false;  ///< and not by what Berth itself keeps
 };
+/// The answer to a Look by news, if there is none: nothing was asked.
+struct NoNews {};
 /// The result of a decision.
 struct LeftGate {
   Decided decided;
@@ -64,7 +66,8 @@ struct QueueRead {
 struct Rang {
   std::set<TicketId> stopped;  ///< the tickets whose process is stopped, and so does not hear
 };
-using What = std::variant<Begun, Looked, LookFailed, LeftGate, Paused, Named, Ticked, QueueRead, Rang, Woken>;
+using What =
+    std::variant<Begun, Looked, LookFailed, NoNews, LeftGate, Paused, Named, Ticked, QueueRead, Rang, Woken>;
 struct Event {
   std::chrono::milliseconds now;  ///< since the request began, by a clock that nobody can set
   What what;
@@ -74,9 +77,10 @@ struct Event {
 
 /// Ask the driver and read the ledger. The answer is Looked or LookFailed.
 struct Look {
-  bool locks = false;  ///< also find out who has locked a device without a ticket, which takes the kernel
-                       ///< some time
-  bool fresh = false;  ///< load the driver anew first: what a command that starts now would meet
+  bool locks = false;    ///< also find out who has locked a device without a ticket, which takes the kernel
+                         ///< some time
+  bool fresh = false;    ///< load the driver anew first: what a command that starts now would meet
+  bool by_news = false;  ///< only if what is excluded has changed since the last look
 
   bool operator==(const Look&) const = default;
 };

@@ -129,6 +129,9 @@ struct State {
   QueueStage stage{};
   Tries tries{};
   DriverSession session{};
+  /// When a look found that all devices work, and that only what an admin has excluded keeps them
+  /// from it.
+  std::optional<std::chrono::milliseconds> excluded_at{};
   Quiet quiet{};
   Listening listening{};
   Doing doing{};

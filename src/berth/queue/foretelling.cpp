@@ -128,8 +128,8 @@ class Future {
       owner->holds.push_back(hold);
       if (hold.leaves != Leaves::in_time) owner->ends = std::min(owner->ends, hold.left_by);
     }
-    for (std::size_t place = 0; place < queue.wishes.size(); ++place) {
-      if (!queue.wishes[place].yields) waiting_.push_back({queue.wishes[place], place});
+    for (std::size_t index = 0; index < queue.wishes.size(); ++index) {
+      if (!queue.wishes[index].yields) waiting_.push_back({queue.wishes[index], index});
     }
     // As they came, which queue_order wants.
     std::ranges::sort(waiting_, {}, [](const Waiting& each) { return each.wish.id; });
@@ -156,7 +156,7 @@ class Future {
   };
   struct Waiting {
     Wish wish;
-    std::size_t place = 0;  ///< in the queue as it was
+    std::size_t index = 0;  ///< in the queue as it was
   };
 
   void begin(const Tenure& tenure, std::vector<Hold> holds) {
@@ -206,7 +206,7 @@ class Future {
       const auto* now = std::get_if<StartsNow>(&assignments[at]);
       if (now == nullptr) continue;
       const Waiting& one = waiting_[order[at]];
-      starts_[one.place] = ExpectedStart{queue_.now, now->devices};
+      starts_[one.index] = ExpectedStart{queue_.now, now->devices};
       const Wish& wish = one.wish;
       const Tenure tenure{wish.id, wish.uid, queue_.now, wish.length, wish.likely, wish.expected};
       begin(tenure, holds_of(queue_, wish, assignments[at], rules_));

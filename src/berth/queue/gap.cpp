@@ -58,7 +58,7 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates, con
   Ticket ticket = ticket_for(request);
   ticket.id = TicketId{std::numeric_limits<std::uint64_t>::max()};
   ticket.uid = facts.asker_uid;
-  if (traits_of(facts.policy.queue.order).numbers) ticket.fair_number = next_fair_number(ticket.uid, ledger);
+  ticket.number = next_number(facts.policy.queue.order, ticket.uid, ledger);
   // The command is not known, and it has not waited. So it comes behind all requests that go by
   // their run times.
   note_expectation(ticket, {}, facts.policy.queue);
@@ -82,7 +82,7 @@ std::vector<Verdict> behind_the_queue(std::vector<Verdict> verdicts, const Ticke
     verdict.more_culprits = owners.size() - verdict.culprits.size();
     verdict.failed = Clause::not_awaited;
     verdict.reason = fmt::format("kept for {}, {}", names_of(owners),
-                                 newcomer.fair_number ? "whose turn is before yours" : "who asked earlier");
+                                 newcomer.number ? "whose turn is before yours" : "who asked earlier");
   }
   return verdicts;
 }

@@ -47,7 +47,7 @@ bool is_counted_in_queue(const State& state) {
 // waits.
 bool depends_on_unread(const State& state, const Ledger& ledger) {
   if (ledger.unread == 0) return false;
-  if (is_counted_in_queue(state) || state.standing.ticket.fair_number) return true;
+  if (is_counted_in_queue(state) || state.standing.ticket.number) return true;
   if (const auto* blocked = std::get_if<Blocked>(&state.decision.plan))
     return blocked->held_back || !are_all_unread_later(state, ledger);
   const Behind* me = behind(state);

@@ -54,34 +54,34 @@ class HostQueueBuilder {
  private:
   void add(const Verdict& verdict) {
     const Device* device = find_device(facts_.snapshot, verdict.uuid);
-    const std::size_t place = queue_.uuids.size();
+    const std::size_t index = queue_.uuids.size();
     queue_.uuids.push_back(verdict.uuid);
     const std::vector<const Ticket*> leases = leases_holding(*device, ledger_);
     std::uint64_t room_bytes = verdict.free_bytes.value_or(0);
     for (const Ticket* lease : leases) {
       const bool whole = takes_whole(*lease, *device);
-      hold(of_lease(*lease, place, whole));
+      hold(of_lease(*lease, index, whole));
       room_bytes =
           whole ? lendable_memory(*device).value_or(0) : sum_of_bytes(room_bytes, lease->promise_bytes);
     }
     queue_.state.room_bytes.push_back(room_bytes);
-    if (!verdict.free() && leases.empty()) hold(of_nobody(place, verdict));
+    if (!verdict.free() && leases.empty()) hold(of_nobody(index, verdict));
   }
 
-  Hold of_lease(const Ticket& lease, std::size_t place, bool whole) const {
+  Hold of_lease(const Ticket& lease, std::size_t index, bool whole) const {
     const Moment now = queue_.state.now;
     // Of a second alone, its end: the job may have as long as that.
     const Moment end = expected_end(granted_at(lease, kSecond - 1), length_of(lease), now,
                                     facts_.policy.queue, kSecond, likely_of(lease));
-    Hold hold{place, 0, end, whole, lease.promise_bytes, lease.id};
+    Hold hold{index, 0, end, whole, lease.promise_bytes, lease.id};
     if (!lease.yield_s) return hold;
     hold.leaves = lease.ending ? Leaves::anyhow : Leaves::when_asked;
     hold.left_by = now + *lease.yield_s * kSecond;
     return hold;
   }
 
-  Hold of_nobody(std::size_t place, const Verdict& verdict) const {
-    Hold hold{place, 0};
+  Hold of_nobody(std::size_t index, const Verdict& verdict) const {
+    Hold hold{index, 0};
     if (verdict.failed != Clause::not_draining) return hold;
     hold.until = queue_.state.now + kDraining;
     hold.leaves = Leaves::anyhow;
@@ -109,11 +109,11 @@ class HostQueueBuilder {
 
   std::vector<std::size_t> indices_of(const std::vector<std::string>& candidates) const {
     std::vector<std::size_t> indices;
-    for (std::size_t place = 0; place < queue_.uuids.size(); ++place) {
+    for (std::size_t index = 0; index < queue_.uuids.size(); ++index) {
       const auto means = [&](const std::string& one) {
-        return one == kEveryDevice || one == queue_.uuids[place];
+        return one == kEveryDevice || one == queue_.uuids[index];
       };
-      if (std::ranges::any_of(candidates, means)) indices.push_back(place);
+      if (std::ranges::any_of(candidates, means)) indices.push_back(index);
     }
     return indices;
   }

@@ -11,7 +11,7 @@
 
 namespace berth {
 
-/// The queue as ledger and facts describe it, and the devices to which its places refer.
+/// The queue as ledger and facts describe it, and the devices to which its indices refer.
 struct HostQueue {
   QueueState state;
   std::vector<std::string> uuids;  ///< without GPUs that are split by MIG: their instances count

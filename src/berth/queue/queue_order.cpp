@@ -2,98 +2,66 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
-#include <ranges>
 
 #include "berth/queue/host_queue.h"
 
 namespace berth {
 namespace {
 
-using Indices = std::vector<std::size_t>;
-
 constexpr Moment kLongestAge = 10LL * 365 * 86'400 * kSecond;
 // The product of an age and a run time needs more than 64 bits.
 __extension__ using Wide = unsigned __int128;
 
-/// The order of wishes of one kind: all of them yield, or none does.
-class FairOrder {
- public:
-  FairOrder(std::span<const Wish> wishes, std::map<std::uint32_t, std::uint64_t> has, Moment now)
-      : wishes_(wishes), has_(std::move(has)), now_(now) {}
+Moment waited(const Wish& wish, Moment now) {
+  return std::clamp<Moment>(now - wish.since, 0, kLongestAge);
+}
 
-  void sort(std::span<std::size_t> indices) {
-    const auto oldest =
-        std::ranges::find_if(indices, [&](std::size_t at) { return !wishes_[at].passed_over; });
-    if (oldest != indices.end() && wishes_[*oldest].expected &&
-        waited(*oldest) >= wishes_[*oldest].longest_wait)
-      first_ = *oldest;
-    while (!indices.empty()) {
-      const auto run = indices.first(length_of_run(indices));
-      sort_run(run);
-      indices = indices.subspan(run.size());
-    }
-  }
+/// REQUIRES: both have a time.
+bool has_larger_ratio(const Wish& a, const Wish& b, Moment now) {
+  return static_cast<Wide>(waited(a, now)) * static_cast<Wide>(*b.expected) >
+         static_cast<Wide>(waited(b, now)) * static_cast<Wide>(*a.expected);
+}
 
- private:
-  /// How many of the first wishes may go past each other.
-  std::size_t length_of_run(std::span<const std::size_t> indices) const {
-    const Wish& first = wishes_[indices.front()];
-    if (!first.fair_number && !first.expected) return 1;
-    const auto is_other = [&](std::size_t at) {
-      return wishes_[at].fair_number.has_value() != first.fair_number.has_value() ||
-             wishes_[at].expected.has_value() != first.expected.has_value();
-    };
-    return static_cast<std::size_t>(std::ranges::find_if(indices, is_other) - indices.begin());
-  }
+bool keeps_order_of_coming(const Wish& wish) {
+  return !wish.number && !wish.expected;
+}
 
-  void sort_run(std::span<std::size_t> run) {
-    const bool by_user = wishes_[run.front()].fair_number.has_value();
-    if (wishes_[run.front()].expected) std::ranges::sort(run, std::bind_front(&FairOrder::is_before, this));
-    if (by_user) sort_by_user(run);
-    const auto first = std::ranges::find(run, first_);
+bool keep_same_order(const Wish& a, const Wish& b) {
+  return order_of(a.number) == order_of(b.number) && a.expected.has_value() == b.expected.has_value();
+}
+
+/// How many of the first wishes may go past each other.
+std::size_t length_of_run(std::span<const Wish*> wishes) {
+  const Wish& first = *wishes.front();
+  if (keeps_order_of_coming(first)) return 1;
+  const auto is_wall = [&](const Wish* wish) { return !keep_same_order(*wish, first); };
+  return static_cast<std::size_t>(std::ranges::find_if(wishes, is_wall) - wishes.begin());
+}
+
+void sort_run(const OrderedRun& run) {
+  const Wish& any = *run.wishes.front();
+  if (any.expected)
+    std::ranges::stable_sort(run.wishes,
+                             [&](const Wish* a, const Wish* b) { return has_larger_ratio(*a, *b, run.now); });
+  if (const OrderRow& row = row_of(order_of(any.number)); row.sort != nullptr) row.sort(run);
+}
+
+/// Puts wishes of one kind into their order: all of them yield, or none does. `has`: what counts
+/// for this kind.
+void sort_kind(std::span<const Wish*> wishes, std::map<std::uint32_t, std::uint64_t> has, Moment now) {
+  const auto oldest = std::ranges::find_if_not(wishes, &Wish::passed_over);
+  const Wish* comes_first = nullptr;
+  if (oldest != wishes.end() && (*oldest)->expected && waited(**oldest, now) >= (*oldest)->longest_wait)
+    comes_first = *oldest;
+  while (!wishes.empty()) {
+    const auto run = wishes.first(length_of_run(wishes));
+    wishes = wishes.subspan(run.size());
+    sort_run({run, has, now});
+    // Whatever the others of its run are like.
+    const auto first = std::ranges::find(run, comes_first);
     if (first != run.end()) std::rotate(run.begin(), first, std::next(first));
   }
-
-  Moment waited(std::size_t at) const { return std::clamp<Moment>(now_ - wishes_[at].since, 0, kLongestAge); }
-
-  /// By their response ratios; REQUIRES: both have a time.
-  bool is_before(std::size_t a, std::size_t b) const {
-    const Wide left = static_cast<Wide>(waited(a)) * static_cast<Wide>(*wishes_[b].expected);
-    const Wide right = static_cast<Wide>(waited(b)) * static_cast<Wide>(*wishes_[a].expected);
-    return left != right ? left > right : a < b;
-  }
-
-  /// By what their users have; the wishes of one user stay in their order. The numbers belong to
-  /// the user and not to a wish: the user's first wish has the lowest of them.
-  void sort_by_user(std::span<std::size_t> run) {
-    std::map<std::uint32_t, std::vector<std::int64_t>> numbers;
-    for (const std::size_t place : run) numbers[wishes_[place].uid].push_back(*wishes_[place].fair_number);
-    for (auto& [uid, own] : numbers) std::ranges::sort(own, std::ranges::greater{});
-    struct Rank {
-      std::uint64_t has;
-      std::int64_t number;
-      std::size_t place;
-      auto operator<=>(const Rank&) const = default;
-    };
-    std::vector<Rank> ranks;
-    for (const std::size_t place : run) {
-      const Wish& wish = wishes_[place];
-      std::uint64_t& has = has_[wish.uid];
-      std::vector<std::int64_t>& own = numbers[wish.uid];
-      ranks.push_back({has, own.back(), place});
-      own.pop_back();
-      if (!wish.passed_over) has += wish.count;
-    }
-    std::ranges::sort(ranks);
-    std::ranges::copy(ranks | std::views::transform(&Rank::place), run.begin());
-  }
-
-  std::span<const Wish> wishes_;
-  std::map<std::uint32_t, std::uint64_t> has_;
-  Moment now_;
-  std::optional<std::size_t> first_;  ///< comes first of its run, whatever the others are like
-};
+}
 
 Moment in_moments(std::int64_t seconds) {
   return seconds * kSecond;
@@ -111,7 +79,7 @@ std::vector<const Ticket*> in_order(std::vector<const Ticket*> waiting, const st
 }
 
 bool goes_by_ratio_alone(const Ticket& ticket) {
-  return ticket.expected_s && !ticket.fair_number;
+  return ticket.expected_s && !ticket.number;
 }
 
 bool has_waited_longest(const Ticket& ticket, Moment now) {
@@ -131,37 +99,15 @@ GpusByUser gpus_by_user(const Ledger& ledger) {
   return has;
 }
 
-std::int64_t next_fair_number(std::uint32_t uid, std::span<const Numbered> others) {
-  std::optional<std::int64_t> last_granted, first_waiting;
-  std::int64_t own = 0;
-  for (const Numbered& other : others) {
-    const std::int64_t turn = other.fair_number;
-    if (other.uid == uid) own = std::max(own, std::min(turn, kLastFairNumber - other.count) + other.count);
-    if (other.granted)
-      last_granted = std::max(turn, last_granted.value_or(turn));
-    else
-      first_waiting = std::min(turn, first_waiting.value_or(turn));
-  }
-  return std::max(own, last_granted.value_or(first_waiting.value_or(0)));
-}
-
-std::int64_t next_fair_number(std::uint32_t uid, const Ledger& ledger) {
-  std::vector<Numbered> others;
-  for (const Ticket& ticket : ledger.tickets) {
-    if (ticket.fair_number)
-      others.push_back({ticket.uid, ticket.count, *ticket.fair_number, ticket.phase == TicketPhase::granted});
-  }
-  return next_fair_number(uid, others);
-}
-
-Indices queue_order(std::span<const Wish> wishes, const GpusByUser& has, Moment now) {
-  Indices indices(wishes.size());
-  std::iota(indices.begin(), indices.end(), 0);
-  const auto yielding = std::ranges::stable_partition(indices, std::logical_not{},
-                                                      [&](std::size_t at) { return wishes[at].yields; });
-  const auto firm = static_cast<std::size_t>(yielding.begin() - indices.begin());
-  FairOrder(wishes, has.firmly, now).sort(std::span(indices).first(firm));
-  FairOrder(wishes, has.in_all, now).sort(std::span(indices).subspan(firm));
+std::vector<std::size_t> queue_order(std::span<const Wish> wishes, const GpusByUser& has, Moment now) {
+  std::vector<const Wish*> queue;
+  for (const Wish& wish : wishes) queue.push_back(&wish);
+  const auto yielding = std::ranges::stable_partition(queue, std::logical_not{}, &Wish::yields);
+  const auto firm = static_cast<std::size_t>(yielding.begin() - queue.begin());
+  sort_kind(std::span(queue).first(firm), has.firmly, now);
+  sort_kind(std::span(queue).subspan(firm), has.in_all, now);
+  std::vector<std::size_t> indices;
+  for (const Wish* wish : queue) indices.push_back(static_cast<std::size_t>(wish - wishes.data()));
   return indices;
 }
 
@@ -178,7 +124,7 @@ Wish wish_of(const Ticket& ticket, bool passed_over) {
           .since = joined_at(ticket),
           .longest_wait = ticket.longest_wait_s.transform(in_moments).value_or(kNever),
           .yields = ticket.yield_s.has_value(),
-          .fair_number = ticket.fair_number,
+          .number = ticket.number,
           .passed_over = passed_over};
 }
 

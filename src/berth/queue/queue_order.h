@@ -2,19 +2,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <set>
 #include <span>
 #include <vector>
 
+#include "berth/queue/orders.h"
 #include "berth/queue/schedule.h"
 
-// The order of turns: the order of coming; the fair order, in which the user who has less comes
-// first; and, of requests with an expected run time, the order by response ratio (highest response
-// ratio next, Brinch Hansen, 1971), in which the one comes first that has waited longest in
-// relation to how long it is expected to last. The order is a function of the tickets and of the
-// boot clock: nothing in it is of the site file, which somebody may change while they wait.
+// The order of turns, by the orders of orders.h; and, of requests with an expected run time, the
+// order by response ratio (highest response ratio next, Brinch Hansen, 1971), in which the one
+// comes first that has waited longest in relation to how long it is expected to last. The order is
+// a function of the tickets and of the boot clock: nothing in it is of the site file, which
+// somebody may change while they wait.
 namespace berth {
 
 /// How many GPUs each user has, by uid.
@@ -26,34 +26,15 @@ struct GpusByUser {
 /// As the leases of the ledger say.
 GpusByUser gpus_by_user(const Ledger& ledger);
 
-/// A ticket with a number.
-struct Numbered {
-  std::uint32_t uid = 0;
-  unsigned count = 1;
-  std::int64_t fair_number = 0;
-  bool granted = false;
-};
-
-/// The number for a new request of a user, given the tickets that have one. As in start-time fair
-/// queueing (Goyal, Vin and Cheng, 1996), with the number of GPUs as the cost. Nobody saves up
-/// turns by not asking. A user who has just had a turn stands behind one who has not, although only
-/// the live tickets are remembered.
-std::int64_t next_fair_number(std::uint32_t uid, std::span<const Numbered> others);
-std::int64_t next_fair_number(std::uint32_t uid, const Ledger& ledger);
-inline constexpr std::int64_t kLastFairNumber = std::numeric_limits<std::int64_t>::max();
-
 /// The places of the wishes in the order of their turns. REQUIRES: they are in the order in which
 /// they came.
 ///
-/// Wishes that yield stand behind all others. Of the wishes with a number, the one comes first
-/// whose user would have the fewest GPUs when it starts: those that the user has, and those that
-/// the user's earlier wishes ask for. For a wish that does not yield, GPUs of leases that yield do
-/// not count. So users who have many wishes each take turns. Among equals the number decides, then
-/// the order of coming.
+/// Wishes that yield stand behind all others. For a wish that does not yield, GPUs of leases that
+/// yield do not count. Wishes with a number stand as the row of its order sorts them (orders.h).
 ///
 /// Of the wishes that are expected to last for some time, the one comes first that has waited
-/// longest in relation to that time; of wishes with a number, this orders those of the same user.
-/// The wish that came first of all of its kind comes first once it has waited for its
+/// longest in relation to that time; wishes with a number are then sorted by the order of the
+/// number. The wish that came first of all of its kind comes first once it has waited for its
 /// `longest_wait`.
 ///
 /// No wish goes past a wish of another order. One that has neither a number nor such a time waits
@@ -63,7 +44,7 @@ std::vector<std::size_t> queue_order(std::span<const Wish> wishes, const GpusByU
 /// Whether the ticket keeps another order than that of coming: it may go past an earlier one that
 /// does too.
 inline bool may_go_past(const Ticket& ticket) {
-  return ticket.fair_number || ticket.expected_s;
+  return ticket.number || ticket.expected_s;
 }
 
 /// What the order goes by, in milliseconds of the boot clock. Which devices it could have is not in

@@ -40,7 +40,7 @@ struct Hold {
 struct Wish {
   TicketId id;
   std::uint32_t uid = 0;
-  std::size_t candidates = 0;  ///< the place of its set in QueueState::sets
+  std::size_t candidates = 0;  ///< the index of its set in QueueState::sets
   unsigned count = 1;
   bool shared = false;
   std::uint64_t bytes = 0;         ///< of each device, if a part of it is enough
@@ -50,10 +50,10 @@ struct Wish {
   /// How long it is expected to last, for the order of turns alone. nullopt: it does not know that
   /// order.
   std::optional<Moment> expected{};
-  Moment since = 0;              ///< when it came, if it is expected to last for some time
-  Moment longest_wait = kNever;  ///< having waited so long, it has its turn first if it came first
-  bool yields = false;           ///< it starts when the wishes that do not yield leave it room
-  std::optional<std::int64_t> fair_number{};  ///< as Ticket::fair_number
+  Moment since = 0;                     ///< when it came, if it is expected to last for some time
+  Moment longest_wait = kNever;         ///< having waited so long, it has its turn first if it came first
+  bool yields = false;                  ///< it starts when the wishes that do not yield leave it room
+  std::optional<OrderNumber> number{};  ///< as Ticket::number
   /// It is stopped, or its own conditions hold it back. It counts as if it did not wait, and keeps
   /// its place.
   bool passed_over = false;

@@ -74,7 +74,7 @@ void note_start(Standing& standing, const std::vector<const Ticket*>& before,
                 const std::map<TicketId, ForeseenStart>& starts, std::int64_t booted_at_s);
 
 /// How a wait goes, in one line: "first in line for 5 min; 1 of 4 free; GPU 3 leased alice 2 h", or
-/// "no. 3 in line for 5 min, behind bob (train.py)"; where its place may move, "2 before you now
+/// "no. 3 in line for 5 min, behind bob (train.py)"; where its position may move, "2 before you now
 /// for 5 min, behind bob".
 std::string in_one_line(const Standing& standing);
 

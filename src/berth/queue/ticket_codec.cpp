@@ -11,7 +11,7 @@
 
 #include "berth/base/record_fields.h"
 #include "berth/queue/expectation.h"
-#include "berth/queue/queue_order.h"
+#include "berth/queue/orders.h"
 #include "berth/request/request.h"
 
 namespace berth {
@@ -33,6 +33,36 @@ constexpr std::size_t kMostWords = 512;
 constexpr std::size_t kLongestWaitingBytes = 485;
 static_assert(kLongestWaitingBytes + kGrantBytes + kDeviceBytes * kMostDevices + kExtensionsBytes <=
               kTicketMaxBytes);
+
+std::optional<std::int64_t> number_of_order(const Ticket& ticket, QueueOrder order) {
+  if (!ticket.number || ticket.number->order != order) return std::nullopt;
+  return ticket.number->value;
+}
+
+void set_number_of_order(Ticket& ticket, QueueOrder order, std::optional<std::int64_t> value) {
+  if (value)
+    ticket.number = OrderNumber{order, *value};
+  else if (order_of(ticket.number) == order)
+    ticket.number.reset();
+}
+
+/// Of the orders, a ticket says the one that it keeps.
+template <class TicketType, class Fields>
+void order_fields_of(TicketType& ticket, Fields& field) {
+  constexpr bool kReads = !std::is_const_v<TicketType>;
+  for (const OrderRow& row : order_rows()) {
+    if (!kReads && row.order != order_of(ticket.number)) continue;
+    if (has_numbers(row.order)) {
+      auto number = number_of_order(ticket, row.order);
+      if (kReads || !ticket.expected_s) field.hint(row.keys.number, number, 0, kLastOrderNumber);
+      if (kReads || ticket.expected_s)
+        field.hint(row.keys.number_beside_expected, number, 0, kLastOrderNumber);
+      if constexpr (kReads) set_number_of_order(ticket, row.order, number);
+    }
+    // Absent would mean that nobody may go past it.
+    field.clamped(row.keys.expected, ticket.expected_s, kLeastExpectedS, kMostExpectedS);
+  }
+}
 
 /// The fields of a ticket, those of a grant last. Written is only what the ticket has.
 template <class TicketType, class Candidates, class Fields>
@@ -57,13 +87,7 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   if (kReads || ticket.shared) field("promise_bytes", ticket.promise_bytes);
   field.hint("time", ticket.time_s, 1, kLongestTimeS);
   field.hint("yield", ticket.yield_s, 1, kLongestYieldS);
-  // A program that does not know the order by response ratio waits in the order of coming, then,
-  // and for a ticket without `turn`: else it would rank this one by its fair order alone, and each
-  // might wait for the other.
-  if (kReads || !ticket.expected_s) field.hint("turn", ticket.fair_number, 0, kLastFairNumber);
-  if (kReads || ticket.expected_s) field.hint("user_turn", ticket.fair_number, 0, kLastFairNumber);
-  // Absent would mean that nobody may go past it.
-  field.clamped("expected", ticket.expected_s, kLeastExpectedS, kMostExpectedS);
+  order_fields_of(ticket, field);
   field.hint("likely", ticket.likely_s, kLeastExpectedS, kLongestTimeS);
   field.hint("longest_wait", ticket.longest_wait_s, kLeastLongestWaitS, kLongestTimeS);
   field("asked_at", ticket.origin);

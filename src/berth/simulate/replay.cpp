@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "berth/queue/queue_order.h"
 #include "berth/simulate/replayer.h"
@@ -30,7 +31,7 @@ class QueueReplay : public Replayer {
               .length = job.length,
               .since = job.arrival,
               .longest_wait = rules().longest_wait_s,
-              .fair_number = number_of(at)};
+              .number = number_of(at)};
     if (const auto expected = expectation(at)) {
       wish.expected = expected->expected_s;
       wish.likely = expected->likely_s;
@@ -40,13 +41,13 @@ class QueueReplay : public Replayer {
 
   bool has_waiters() const override { return !queue_.wishes.empty(); }
 
-  std::optional<std::int64_t> number_of(std::size_t at) {
-    if (!traits_of(rules().order).numbers) return std::nullopt;
+  std::optional<OrderNumber> number_of(std::size_t at) {
+    if (!has_numbers(rules().order)) return std::nullopt;
     std::vector<Numbered> others;
-    for (const Wish& wish : queue_.wishes) others.push_back({wish.uid, wish.count, *wish.fair_number});
+    for (const Wish& wish : queue_.wishes) others.push_back({wish.uid, wish.count, *wish.number});
     for (const Running& each : running())
-      others.push_back({uid_of(each.job), workload().jobs[each.job].devices, numbers_[each.job], true});
-    return numbers_[at] = next_fair_number(uid_of(at), others);
+      others.push_back({uid_of(each.job), workload().jobs[each.job].devices, *numbers_[each.job], true});
+    return numbers_[at] = next_number(rules().order, uid_of(at), std::move(others));
   }
 
   std::uint32_t uid_of(std::size_t job) const {
@@ -81,7 +82,7 @@ class QueueReplay : public Replayer {
 
   const Decide& decide_;
   std::map<std::string, std::size_t> uids_;
-  std::vector<std::int64_t> numbers_;  ///< of each job in the fair order, from when it joins
+  std::vector<std::optional<OrderNumber>> numbers_;  ///< of each job, from when it joins
   QueueState queue_;
 };
 

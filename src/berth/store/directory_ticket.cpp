@@ -182,7 +182,7 @@ FaultOr<Decided> DirectoryTicket::join_under_gate(const Decide& decide) {
   BERTH_LET(auto scan, scan_leases(*directory_));
   const TicketId newest = std::max(scan.newest, before.newest);
   earlier_rivals_.note(std::move(before.ids), before.newest);
-  if (ticket_.fair_number) BERTH_DO(take_number(scan.ledger));
+  if (ticket_.number) BERTH_DO(take_number(scan.ledger));
   if (auto entered = enter_queue(newest); !entered) {
     ticket_.id = {};
     if (entered.error().code == ErrorCode::usage) return std::unexpected(entered.error());
@@ -205,7 +205,7 @@ Result<void> DirectoryTicket::take_number(Ledger ledger) {
   earlier_rivals_.ask(ticket_, sys::milliseconds_since_boot());
   while (!earlier_rivals_.unread().empty()) BERTH_DO(earlier_rivals_.read_on(ticket_, {.all = true}));
   earlier_rivals_.add_to(ledger);
-  ticket_.fair_number = next_fair_number(ticket_.uid, ledger);
+  ticket_.number = next_number(ticket_.number->order, ticket_.uid, ledger);
   return {};
 }
 
@@ -366,6 +366,10 @@ void DirectoryTicket::read_again() {
   ticket_.release = read->release;
   ticket_.command = read->command;
   ticket_.note = read->note;
+}
+
+sys::Descriptor DirectoryTicket::copy_of_watch() const {
+  return sys::Descriptor(watch_ ? ::fcntl(watch_->descriptor(), F_DUPFD_CLOEXEC, 3) : -1);
 }
 
 const sys::Bell* DirectoryTicket::listen() {

@@ -55,6 +55,7 @@ class DirectoryTicket : public OwnTicket {
     watch_.reset();
     if (!ticket_.yield_s) bell_.reset();
   }
+  sys::Descriptor copy_of_watch() const override;
   const sys::Bell* listen() override;
   void tell_that_it_ends() override;
   void release() override;

@@ -17,13 +17,15 @@
 namespace berth::store {
 namespace {
 
-// Enough for the place in a short queue to be exact. Each further reading is twice as long, so that
-// asking again and again costs no more than the reading itself.
+// So many tickets are read first, from the nearest on. In a short queue that is all of them, and
+// the position is exact. Each further batch is twice as long, so that there are few batches also in
+// a long queue.
 constexpr std::size_t kFirstBatch = 8;
-// Of those who came first of all mostly one takes what is free.
+// So many are read first from the front of the queue: mostly one of the first two takes what is
+// free.
 constexpr std::size_t kFirstOfFront = 2;
-// Files that stay open, so that one question tells whether a rival still waits. Of all that this
-// process may have open they are a part.
+// The files of so many rivals stay open, so that one system call tells whether a rival still waits.
+// They take at most a part of the descriptors that this process may have.
 constexpr std::size_t kKeptOpen = 512;
 constexpr std::size_t kPartOfFiles = 4;
 // From this distance on, a ticket that was not read counts as far.

@@ -81,7 +81,7 @@ class EarlierRivals {
     bool noted = true;       ///< false: its name was only seen without the gate
     bool asked = false;      ///< since the gate was entered
   };
-  /// It has a lease; it may come back to its place (OwnTicket::wait_again).
+  /// A ticket that has a lease now, and may come back to its position (OwnTicket::wait_again).
   struct Away {
     TicketId id;
     sys::FileIdentity identity;

@@ -11,6 +11,7 @@
 #include "berth/base/error.h"
 #include "berth/queue/decision.h"
 #include "berth/sys/bell.h"
+#include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/outcomes.h"
@@ -88,6 +89,9 @@ class OwnTicket {
   /// the kernel takes some milliseconds: the job should start first, and the next lease should not
   /// wait for it. REQUIRES: the ticket does not wait.
   virtual void end_watch() {}
+  /// A copy of what end_watch() gives back: those milliseconds are taken by the process that has
+  /// the last copy. Empty: there is nothing to give back.
+  virtual sys::Descriptor copy_of_watch() const { return {}; }
 
   /// Makes the bell of this lease, which stays the property of this object. nullptr: nobody can
   /// ring it.

@@ -22,6 +22,7 @@
 #include "berth/sys/file.h"
 #include "berth/sys/random_word.h"
 #include "berth/verdict/outcome_codec.h"
+#include "berth/verdict/passed_over.h"
 
 namespace berth::store {
 namespace {

@@ -12,8 +12,8 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/sys/descriptor.h"
-
 #include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::supervise {
 namespace {
@@ -39,19 +39,13 @@ bool is_assignment(std::string_view word) {
   });
 }
 
-// The kernel then looks for an interpreter whose name ends in a carriage return.
-bool is_script_with_crlf(const std::string& path) {
-  const auto text = sys::read_whole(path);
-  if (!text || !text->starts_with("#!")) return false;
-  const std::size_t end = text->find('\n');
-  return end != std::string::npos && (*text)[end - 1] == '\r';
-}
-
 struct FileHere {
   bool is_executable = false;
   std::string start;
 };
 
+// Any file may be typed in place of a command: a FIFO, /dev/zero, a hundred gigabytes. nullopt: it
+// is no regular file, or cannot be read.
 std::optional<FileHere> file_here(const std::string& name) {
   constexpr std::size_t kEnough = 1U << 14U;
   struct stat status{};
@@ -59,6 +53,14 @@ std::optional<FileHere> file_here(const std::string& name) {
   const sys::Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return std::nullopt;
   return FileHere{::access(name.c_str(), X_OK) == 0, sys::read_start(file.get(), kEnough).value_or("")};
+}
+
+// The kernel then looks for an interpreter whose name ends in a carriage return.
+bool is_script_with_crlf(const std::string& path) {
+  const auto file = file_here(path);
+  if (!file || !file->start.starts_with("#!")) return false;
+  const std::size_t end = file->start.find('\n');
+  return end != std::string::npos && file->start[end - 1] == '\r';
 }
 
 // The program that its first line names, else what its name suggests. "": it is no script.
@@ -94,6 +96,14 @@ std::string hint_of_file(const std::vector<std::string>& words, std::string_view
                      verb == "submit" ? " and has no #BERTH line" : "", verb, interpreter, typed);
 }
 
+// Debian and Ubuntu have no "python" of their own.
+std::string hint_of_python(const std::vector<std::string>& words, std::string_view verb) {
+  if (words.front() != "python" || sys::cannot_start({"python3"})) return "";
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  return fmt::format("; there is python3: berth {} -- python3 {}", verb,
+                     printable(fmt::format("{}", fmt::join(rest, " "))));
+}
+
 }  // namespace
 
 std::string command_hint(const std::vector<std::string>& words, std::string_view verb) {
@@ -106,7 +116,8 @@ std::string command_hint(const std::vector<std::string>& words, std::string_view
     return fmt::format("; its lines end as Windows has them: sed -i 's/\\r$//' {}", first);
   if (first.find_first_of(" \t\n|&;<>()$`*") != std::string::npos)
     return fmt::format("; a line for the shell is written so: berth {} -- sh -c {}", verb, in_quotes(first));
-  return hint_of_file(words, verb);
+  const std::string hint = hint_of_file(words, verb);
+  return hint.empty() ? hint_of_python(words, verb) : hint;
 }
 
 }  // namespace berth::supervise

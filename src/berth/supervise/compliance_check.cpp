@@ -16,12 +16,13 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/delay.h"
 #include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/request_options.h"
 #include "berth/supervise/compliance_look.h"
-#include "berth/supervise/model/compliance.h"
 #include "berth/sys/process_identity.h"
+#include "berth/verdict/compliance.h"
 #include "berth/view/compliance.h"
 
 namespace berth::supervise {
@@ -91,7 +92,7 @@ Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless
   const std::string_view set = command::variable("BERTH_VERIFY");
   if (set.empty()) return kFirst;
   if (set == "never") return std::nullopt;
-  const auto seconds = seconds_from_text(set, unitless);
+  const auto seconds = delay_from_text(set, unitless);
   if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_VERIFY (a time, or never)"));
   return std::chrono::seconds(*seconds);
 }

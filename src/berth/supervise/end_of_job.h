@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "berth/job/job_end.h"
 #include "berth/supervise/lease_clock.h"
-#include "berth/supervise/model/job_end.h"
 #include "berth/sys/wake_timer.h"
 
 namespace berth::supervise {
 
 /// Ends the job of a lease that this process holds, for whatever reason, in the steps of
-/// supervise/model/job_end.h.
+/// job/job_end.h.
 class EndOfJob {
  public:
   using Moment = std::optional<std::chrono::steady_clock::time_point>;

@@ -15,18 +15,19 @@
 #include <functional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "berth/lease/left_behind.h"
 #include "berth/lease/receipt_files.h"
-#include "berth/supervise/named_socket.h"
 #include "berth/supervise/receipt_keeper.h"
 #include "berth/supervise/run_receipt.h"
 #include "berth/sys/child.h"
 #include "berth/sys/file.h"
 #include "berth/sys/limits.h"
 #include "berth/sys/message.h"
+#include "berth/sys/named_socket.h"
 #include "berth/sys/process_title.h"
 
 namespace berth::supervise {
@@ -59,13 +60,13 @@ std::size_t surroundings() {
 }  // namespace
 
 void HandedReceipt::begin() {
-  const auto name = socket_name("receipts", machine_, fmt::format("{:x}", surroundings()));
+  const auto name = sys::socket_name("receipts", ::geteuid(), machine_, fmt::format("{:x}", surroundings()));
   if (!name) return;
-  keeper_ = connect_to(*name);
+  keeper_ = sys::connect_to(*name);
   if (keeper_) return;
   // Empty if somebody else has the name, or another process takes it at this moment: then the new
   // one serves this lease alone.
-  const sys::Descriptor listening = listen_at(*name);
+  const sys::Descriptor listening = sys::listen_at(*name);
   const sys::Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   std::array<int, 2> ends{};
   if (!nothing || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
@@ -93,20 +94,23 @@ void HandedReceipt::keep(const leasing::Domain& domain, leasing::HeldLease lease
   if (is_in_run_of_its_own(domain, ticket)) return end();
   const LeaseToKeep words{.receipt = receipt_at_grant(ticket, lease.devices()),
                           .granted_ms = granted_at(ticket),
-                          .machine = machine_,
                           .sampled = sampled_lease(ticket, domain, times_),
                           .sampled_after = times_ ? times_->after : std::chrono::milliseconds(0)};
-  if (!keeper_) {
-    // The process must have no descriptor of the lease, also not for the moment of its start.
-    {
-      const leasing::HeldLease given_up = std::move(lease);
-    }
-    begin();
+  // The kernel takes some milliseconds to end the watch of a wait. The host waits for the end of
+  // this process, and nobody for the one that keeps the receipt.
+  sys::Descriptor watch = lease.copy_of_watch();
+  // The process must have no descriptor of the lease, also not for the moment of its start.
+  {
+    const leasing::HeldLease given_up = std::move(lease);
   }
-  const std::array<int, 1> host{host_};
+  if (!keeper_) begin();
+  std::vector<int> handed{host_};
+  if (watch) handed.push_back(watch.get());
   // A process that is stopped does not hold up the host: it has room for this, or there is no
   // receipt.
-  (void)sys::send_message(keeper_.get(), encode_lease_to_keep(words), host);
+  (void)sys::send_message(keeper_.get(), encode_lease_to_keep(words), handed);
+  // In this order: the process reads to the end of the connection, and then has the last copy.
+  watch.close();
   keeper_.close();
 }
 

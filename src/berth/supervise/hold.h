@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "berth/command/command.h"
-#include "berth/jobs/model/notice.h"
+#include "berth/job/notice.h"
 #include "berth/lease/acquire.h"
 #include "berth/supervise/run_sampling.h"
 

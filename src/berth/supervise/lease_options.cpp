@@ -5,7 +5,7 @@
 #include <chrono>
 #include <variant>
 
-#include "berth/base/units.h"
+#include "berth/base/delay.h"
 #include "berth/command/environment.h"
 #include "berth/lease/answers.h"
 #include "berth/request/job_mask.h"
@@ -21,7 +21,7 @@ Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& option
   const std::string_view set = command::variable("BERTH_WAIT");
   if (set.empty()) return otherwise;
   if (set == "forever") return std::nullopt;
-  const auto seconds = seconds_from_text(set);
+  const auto seconds = delay_from_text(set);
   if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_WAIT (a time, 0 or forever)"));
   return *seconds;
 }
@@ -38,18 +38,13 @@ command::Option lease_option(std::string_view name, Request& request) {
 }
 
 command::Option note_option(std::string_view group, std::string& note) {
-  return {group, 0, "note", "TEXT", "shown to others beside the lease", {}, command::store_text(note)};
+  return command::text_option(group, "note", "TEXT", "shown to others beside the lease", note);
 }
 
 void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
   add_request_options(syntax, options.request);
-  syntax.options.push_back({kLeaseGroup,
-                            0,
-                            "no-wait",
-                            "",
-                            "do not wait: exit with status 75 and the reasons",
-                            {},
-                            command::raise_flag(options.no_wait)});
+  syntax.options.push_back(command::flag_option(
+      kLeaseGroup, "no-wait", "do not wait: exit with status 75 and the reasons", options.no_wait));
   syntax.options.push_back({kLeaseGroup,
                             0,
                             "wait",
@@ -57,7 +52,7 @@ void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
                             "wait at most this long (30m), then exit with status 124",
                             {},
                             [&options](std::string_view value) -> Result<void> {
-                              BERTH_LET(const auto seconds, seconds_from_text(value));
+                              BERTH_LET(const auto seconds, delay_from_text(value));
                               options.wait_s = seconds;
                               return {};
                             }});

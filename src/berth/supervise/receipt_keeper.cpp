@@ -7,23 +7,27 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <deque>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "berth/base/record_fields.h"
-#include "berth/history/model/run_samples.h"
 #include "berth/lease/lease_wire.h"
+#include "berth/lease/receipt_files.h"
 #include "berth/supervise/end_of_job.h"
 #include "berth/supervise/energy_at_start.h"
-#include "berth/supervise/named_socket.h"
 #include "berth/supervise/run_receipt.h"
 #include "berth/supervise/run_sampling.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"
 #include "berth/sys/message.h"
+#include "berth/sys/named_socket.h"
+#include "berth/usage/run_samples.h"
 #include "berth/view/receipt.h"
 
 namespace berth::supervise {
@@ -36,6 +40,8 @@ constexpr int kListening = STDIN_FILENO;
 constexpr int kFirstConnection = STDOUT_FILENO;
 // A program that leases again and again finds the process that it had before.
 constexpr auto kStaysWithoutLease = 2s;
+// A host that asks for the receipt gets it also if the home does not answer.
+constexpr auto kWaitsForLine = 1s;
 constexpr std::size_t kMostLeaseBytes = 1UL << 20U;
 
 constexpr std::string_view kLeaseToKeep = "berth-lease-to-keep";
@@ -44,7 +50,6 @@ constexpr unsigned kLeaseToKeepVersion = 1;
 template <class Lease, class Fields>
 void fields_of_lease_to_keep(Lease& lease, Fields& field) {
   field("granted_ms", lease.granted_ms);
-  field("machine", lease.machine);
   field("sampled_after_ms", lease.sampled_after);
 }
 
@@ -63,7 +68,7 @@ struct KeptLease {
         receipt(std::move(told.receipt)),
         granted_ms(told.granted_ms),
         energy(told.sampled.shared ? std::vector<std::string>() : told.sampled.devices, source),
-        sampling(std::move(told.sampled), std::move(told.machine), source, told.sampled_after) {}
+        sampling(std::move(told.sampled), source, told.sampled_after) {}
 
   sys::Descriptor host;
   bool may_say = true;
@@ -72,20 +77,70 @@ struct KeptLease {
   std::int64_t granted_ms;
   EnergyAtStart energy;
   RunSampling sampling;
+  std::atomic<bool> is_told = false;  ///< the host was sent the receipt, or is not there any more
+  EndOfJob::Moment told_at_last{};    ///< whether or not its line is written by then
 };
 
 // The host says nothing if it was killed.
-void write_receipt(KeptLease& lease, std::chrono::milliseconds lasted, source::SourceKind source) {
+void complete_receipt(KeptLease& lease, std::chrono::milliseconds lasted, source::SourceKind source) {
   Receipt& receipt = lease.receipt;
   end_receipt(
       receipt, {lasted, {0, 0}}, lease.sampling.samples(), [&] { return lease.energy.told(); },
       read_at_end(source));
   if (!read_value(lease.said, receipt.ending)) receipt.ending = Ending::by_others;
   receipt.exit_status.reset();
-  (void)ReceiptKeeping(receipt, "").trouble();
-  // Nobody may be there.
-  (void)sys::send_message(lease.host.get(), view::receipts_json({receipt}, view::Layout::lines));
 }
+
+// Once, whichever thread comes first.
+void tell_host(KeptLease& lease) {
+  if (lease.is_told.exchange(true)) return;
+  // To make the document takes as long as all else of a receipt.
+  pollfd host{lease.host.get(), 0, 0};
+  if (::poll(&host, 1, 0) > 0) return;
+  (void)sys::send_message(lease.host.get(), view::receipts_json({lease.receipt}, view::Layout::lines));
+  // The end of the text. This process may let go of the lease later.
+  ::shutdown(lease.host.get(), SHUT_WR);
+}
+
+/// Writes the lines of leases one after another, in a thread that lives on: a thread for each would
+/// cost more than the line. If the home does not answer, no line is written any more.
+class ReceiptWriter {
+ public:
+  void write(std::shared_ptr<KeptLease> lease) {
+    if (!work_) {
+      const auto work = std::make_shared<Work>();
+      sys::begin_detached([work] { keep_writing(*work); });
+      work_ = work;
+    }
+    {
+      const std::scoped_lock lock(work_->mutex);
+      work_->waiting.push_back(std::move(lease));
+    }
+    work_->news.notify_one();
+  }
+
+ private:
+  struct Work {
+    std::mutex mutex;
+    std::condition_variable news;
+    std::deque<std::shared_ptr<KeptLease>> waiting;
+    std::optional<std::string> folder = leasing::receipt_folder();
+  };
+
+  [[noreturn]] static void keep_writing(Work& work) {
+    for (;;) {
+      std::unique_lock lock(work.mutex);
+      work.news.wait(lock, [&work] { return !work.waiting.empty(); });
+      const auto lease = std::move(work.waiting.front());
+      work.waiting.pop_front();
+      lock.unlock();
+      if (work.folder) leasing::note_receipt(*work.folder, lease->receipt);
+      tell_host(*lease);
+    }
+  }
+
+  std::shared_ptr<Work> work_;
+};
 
 class ReceiptKeeper {
  public:
@@ -103,6 +158,7 @@ class ReceiptKeeper {
       take_connections();
       take_leases();
       hear_hosts();
+      tell_hosts();
     } while (goes_on());
   }
 
@@ -110,6 +166,7 @@ class ReceiptKeeper {
   void wait() {
     EndOfJob::Moment until;
     if (leases_.empty() && coming_.empty()) until = stays_until_;
+    for (const auto& lease : ended_) until = earlier(until, lease->told_at_last);
     for (const auto& lease : leases_)
       until = earlier(until, earlier(lease->sampling.next(), lease->energy.next()));
     // After the shutdown it would be ready for ever.
@@ -126,9 +183,9 @@ class ReceiptKeeper {
 
   void take_connections() {
     while (listens_ && may_come_) {
-      sys::Descriptor connection(::accept4(kListening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      sys::Descriptor connection = sys::accept_own(kListening);
       if (!connection) return;
-      if (own_peer(connection.get())) coming_.push_back({.connection = std::move(connection)});
+      coming_.push_back({.connection = std::move(connection)});
     }
   }
 
@@ -167,26 +224,41 @@ class ReceiptKeeper {
     });
   }
 
-  // In a thread, because the driver and the home may take their time, and other leases end
+  // In threads, because the driver and the home may take their time, and other leases end
   // meanwhile.
   void end(const std::shared_ptr<KeptLease>& lease) {
-    const auto lasted = std::max<std::int64_t>(sys::milliseconds_since_boot() - lease->granted_ms, 0);
+    const std::chrono::milliseconds lasted(
+        std::max<std::int64_t>(sys::milliseconds_since_boot() - lease->granted_ms, 0));
+    ended_.push_back(lease);
     try {
-      sys::begin_detached(
-          [lease = std::shared_ptr(lease), lasted, writing = writing_, source = source_]() mutable {
-            write_receipt(*lease, std::chrono::milliseconds(lasted), source);
-            lease.reset();
-            --*writing;
-          });
-      ++*writing_;
+      if (is_worth_asking(lasted)) {
+        sys::begin_detached([lease = std::shared_ptr(lease), lasted, source = source_] {
+          complete_receipt(*lease, lasted, source);
+          (void)ReceiptKeeping(lease->receipt, "").trouble();
+          tell_host(*lease);
+        });
+      } else {
+        complete_receipt(*lease, lasted, source_);
+        lease->told_at_last = KeeperClock::now() + kWaitsForLine;
+        writer_.write(lease);
+      }
     } catch (const std::system_error&) {
       // As under a limit on processes: there is no receipt.
+      lease->is_told = true;
     }
+  }
+
+  void tell_hosts() {
+    const auto now = KeeperClock::now();
+    std::erase_if(ended_, [now](const auto& lease) {
+      if (lease->told_at_last && *lease->told_at_last <= now) tell_host(*lease);
+      return lease->is_told.load();
+    });
   }
 
   bool goes_on() {
     const auto now = KeeperClock::now();
-    if (!leases_.empty() || !coming_.empty() || *writing_ > 0) {
+    if (!leases_.empty() || !coming_.empty() || !ended_.empty()) {
       stays_until_ = now + kStaysWithoutLease;
       return true;
     }
@@ -205,9 +277,9 @@ class ReceiptKeeper {
   bool may_come_ = true;
   std::vector<LeaseComing> coming_;
   std::vector<std::shared_ptr<KeptLease>> leases_;
+  std::vector<std::shared_ptr<KeptLease>> ended_;  ///< whose receipts are being written
+  ReceiptWriter writer_;
   KeeperClock::time_point stays_until_{};
-  /// How many receipts are being written.
-  std::shared_ptr<std::atomic<int>> writing_ = std::make_shared<std::atomic<int>>(0);
 };
 
 }  // namespace

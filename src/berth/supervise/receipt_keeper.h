@@ -6,19 +6,19 @@
 #include <string>
 #include <string_view>
 
-#include "berth/history/model/receipt.h"
 #include "berth/source/source.h"
+#include "berth/usage/receipt.h"
 
 // The process that keeps the receipts of the leases that libraries have: one for each user and
 // machine. `berth __lease` hands it each lease over a connection of its own, as a LeaseToKeep and a
 // descriptor of the connection with the host. That connection lives as long as the lease does, so
-// its end is the end of the lease, however the host ended. The process holds nothing of a lease.
+// its end is the end of the lease, however the host ended. The process holds nothing of a lease. If
+// the request has waited, a second descriptor comes along, the watch of the wait: to be closed.
 namespace berth::supervise {
 
 struct LeaseToKeep {
   Receipt receipt;              ///< as receipt_at_grant
   std::int64_t granted_ms = 0;  ///< by the boot clock
-  std::string machine{};        ///< as machine_directory
   SampledLease sampled{};
   std::chrono::milliseconds sampled_after{};
 

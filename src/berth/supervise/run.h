@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "berth/command/environment.h"
-#include "berth/history/model/receipt.h"
 #include "berth/lease/acquire.h"
 #include "berth/supervise/lease_options.h"
 #include "berth/sys/job_process.h"
+#include "berth/usage/receipt.h"
 
 namespace berth::supervise {
 

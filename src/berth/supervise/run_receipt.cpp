@@ -10,7 +10,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/command/environment.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/lease/receipt_files.h"
 #include "berth/source/probe_source.h"
 #include "berth/supervise/noted_end.h"
@@ -24,13 +24,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Before, the question would take a good part of the time: a driver may need a second to wake up.
+// A driver may need a second to wake up.
 constexpr auto kWorthAsking = 10s;
 // A disk that works is faster by far. What comes later is lost.
 constexpr auto kPatienceWithDisk = 1s;
 // The driver is awake, since the command has just used it.
 constexpr auto kPatienceWithDriver = 2s;
-constexpr unsigned kHundred = 100;
+constexpr std::uint64_t kHundred = 100;
 
 // The counter begins anew when the driver is loaded. A part of a card has none of its own.
 Reading<std::uint64_t> energy_between(const Snapshot& earlier, const Snapshot& later,
@@ -62,8 +62,8 @@ std::string write_file(const std::string& path, const Receipt& receipt) {
 }
 
 // Rounded up: what was seen once is not nothing.
-unsigned percent_of(unsigned part, unsigned whole) {
-  return (kHundred * part + whole - 1) / whole;
+unsigned percent_of(std::uint64_t part, std::uint64_t whole) {
+  return static_cast<unsigned>((kHundred * part + whole - 1) / whole);
 }
 
 void take_samples(Receipt& receipt, const RunSamples& samples) {
@@ -112,6 +112,10 @@ ReadMachine read_at_end(source::SourceKind kind) {
   };
 }
 
+bool is_worth_asking(std::chrono::milliseconds lasted) {
+  return lasted >= kWorthAsking;
+}
+
 Receipt receipt_at_grant(const Ticket& ticket, const std::vector<const Device*>& devices) {
   Receipt receipt;
   receipt.lease = ticket.id;
@@ -139,7 +143,7 @@ void end_receipt(Receipt& receipt, const CommandEnd& end, const std::optional<Ru
     receipt.exit_status = end.how.exit_status;
   std::optional<Snapshot> before;
   std::optional<Snapshot> later;
-  if (end.lasted >= kWorthAsking) before = at_start();
+  if (is_worth_asking(end.lasted)) before = at_start();
   if (can_tell(before)) later = read();
   if (later) {
     receipt.driver = later->driver_version;

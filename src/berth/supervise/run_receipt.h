@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "berth/history/model/receipt.h"
 #include "berth/source/source.h"
 #include "berth/sys/detached_answer.h"
 #include "berth/sys/job_process.h"
+#include "berth/usage/receipt.h"
 #include "berth/verdict/ledger.h"
 
 namespace berth::supervise {
@@ -29,13 +29,16 @@ using ReadMachine = std::function<std::optional<Snapshot>()>;
 /// seconds is not known.
 ReadMachine read_at_end(source::SourceKind source);
 
+/// Whether the driver is asked at the end of what lasted so long: else the question would take a
+/// good part of the time.
+bool is_worth_asking(std::chrono::milliseconds lasted);
+
 /// What is known of a run when its lease is granted. `devices`: of the lease, as they were then.
 Receipt receipt_at_grant(const Ticket& ticket, const std::vector<const Device*>& devices);
 
-/// Adds what the lease had and used, until now. Asks the machine only if the command has lasted so
-/// long that the question is a small part of it, and only if the cards have told their energy at
-/// its start (`at_start`, energy_at_start.h). To be called while the lease is held: the counter of
-/// the card goes on for whoever gets it next.
+/// Adds what the lease had and used, until now. Asks the machine only if is_worth_asking, and only
+/// if the cards have told their energy at its start (`at_start`, energy_at_start.h). To be called
+/// while the lease is held: the counter of the card goes on for whoever gets it next.
 void end_receipt(Receipt& receipt, const CommandEnd& end, const std::optional<RunSamples>& samples,
                  const ReadMachine& at_start, const ReadMachine& read);
 

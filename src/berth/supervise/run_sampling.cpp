@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "berth/base/units.h"
+#include "berth/base/delay.h"
 #include "berth/lease/lease_wire.h"
 #include "berth/supervise/sampler.h"
 #include "berth/sys/environment.h"
@@ -40,7 +40,7 @@ Result<std::optional<SamplingTimes>> sampling_times(bool clean) {
   if (const auto told = milliseconds_from_text(set)) {
     every = *told;
   } else if (!set.empty()) {
-    const auto seconds = seconds_from_text(set);
+    const auto seconds = delay_from_text(set);
     if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_SAMPLE (a time, or never)"));
     if (*seconds == 0) return fail(ErrorCode::usage, "BERTH_SAMPLE: the shortest time is 1ms");
     every = std::chrono::seconds(*seconds);
@@ -59,6 +59,7 @@ SampledLease sampled_lease(const Ticket& ticket, const leasing::Domain& domain,
   return {.lease = ticket.id,
           .shared = ticket.shared,
           .path = domain.path_of(ticket.id),
+          .machine = machine_directory(domain),
           .devices = ticket.devices,
           .every_ms = times ? times->every.count() : 0,
           .job_pid = has_job ? ticket.job_pid : ticket.pid,
@@ -67,12 +68,10 @@ SampledLease sampled_lease(const Ticket& ticket, const leasing::Domain& domain,
 
 RunSampling::RunSampling(const Ticket& ticket, const leasing::Domain& domain, source::SourceKind source,
                          const std::optional<SamplingTimes>& times)
-    : RunSampling(sampled_lease(ticket, domain, times), machine_directory(domain), source,
-                  times ? times->after : 0ms) {}
+    : RunSampling(sampled_lease(ticket, domain, times), source, times ? times->after : 0ms) {}
 
-RunSampling::RunSampling(SampledLease lease, std::string machine, source::SourceKind source,
-                         std::chrono::milliseconds after)
-    : lease_(std::move(lease)), machine_(std::move(machine)), source_(source) {
+RunSampling::RunSampling(SampledLease lease, source::SourceKind source, std::chrono::milliseconds after)
+    : lease_(std::move(lease)), source_(source) {
   if (lease_.every_ms > 0) next_ = std::chrono::steady_clock::now() + after;
 }
 
@@ -88,7 +87,7 @@ void RunSampling::go_on() {
 void RunSampling::begin() {
   seen_ = sys::memory_file("berth-samples");
   if (!seen_) return;
-  sampler_ = connect_to_sampler(machine_, source_);
+  sampler_ = connect_to_sampler(lease_.machine, source_);
   if (!sampler_) return;
   const std::array<int, 1> seen{seen_.get()};
   if (!sys::send_message(sampler_.get(), encode_sampled_lease(lease_), seen)) sampler_.close();

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "berth/base/error.h"
-#include "berth/history/model/run_samples.h"
 #include "berth/lease/domain.h"
 #include "berth/source/source.h"
 #include "berth/sys/descriptor.h"
+#include "berth/usage/run_samples.h"
 #include "berth/verdict/ledger.h"
 
 namespace berth::supervise {
@@ -41,10 +41,8 @@ class RunSampling {
   /// `domain`: in which the lease was granted.
   RunSampling(const Ticket& ticket, const leasing::Domain& domain, source::SourceKind source,
               const std::optional<SamplingTimes>& times);
-  /// `lease`: if its interval is 0, it is not sampled; `machine`: as machine_directory; `after`: as
-  /// SamplingTimes has it.
-  RunSampling(SampledLease lease, std::string machine, source::SourceKind source,
-              std::chrono::milliseconds after);
+  /// `lease`: if its interval is 0, it is not sampled; `after`: as SamplingTimes has it.
+  RunSampling(SampledLease lease, source::SourceKind source, std::chrono::milliseconds after);
   RunSampling(const RunSampling&) = delete;
   RunSampling& operator=(const RunSampling&) = delete;
 
@@ -61,7 +59,6 @@ class RunSampling {
   void begin();
 
   SampledLease lease_;
-  std::string machine_;  ///< the path of its lease directory
   source::SourceKind source_;
   std::optional<Time> next_;
   int tries_ = 0;

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,17 +20,19 @@
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
 #include "berth/command/request_options.h"
-#include "berth/history/model/run_samples.h"
+#include "berth/device/snapshot_codec.h"
 #include "berth/lease/attribution.h"
 #include "berth/lease/lease_wire.h"
+#include "berth/lease/told_looks.h"
 #include "berth/store/memory_store.h"
-#include "berth/supervise/named_socket.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/limits.h"
 #include "berth/sys/message.h"
+#include "berth/sys/named_socket.h"
 #include "berth/sys/process_identity.h"
+#include "berth/usage/run_samples.h"
 
 namespace berth::supervise {
 namespace {
@@ -42,13 +45,11 @@ constexpr auto kSoon = 1s;
 // Longer than the start of a process takes.
 constexpr auto kWaitsForFirstRun = 10s;
 constexpr std::size_t kMostWishBytes = 64UL << 10U;
-
-const ReadingSet kSampledReadings = ReadingKind::memory | ReadingKind::processes | ReadingKind::utilization |
-                                    ReadingKind::throttle | ReadingKind::mig;
+constexpr std::size_t kMostLookBytes = 4UL << 20U;
 
 // It is there as soon as its socket is: the child takes what has come meanwhile.
-void start_sampler(const SocketName& name, source::SourceKind source) {
-  const sys::Descriptor socket = listen_at(name);
+void start_sampler(const sys::SocketName& name, source::SourceKind source) {
+  const sys::Descriptor socket = sys::listen_at(name);
   if (!socket) return;
   const auto program = command::program_path();
   if (!program) return;
@@ -56,6 +57,17 @@ void start_sampler(const SocketName& name, source::SourceKind source) {
   (void)sys::Child::spawn({.program = *program,
                            .arguments = {"__sample", fmt::format("--source={}", source::to_text(source))},
                            .input = socket.get()});
+}
+
+/// The leases in a path of them, as BERTH_LEASE has it.
+std::vector<TicketId> leases_in(std::string_view path) {
+  std::vector<TicketId> leases;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    if (const auto id = ticket_id_from_text(part)) leases.push_back(*id);
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+  }
+  return leases;
 }
 
 /// A run that wants samples.
@@ -81,7 +93,10 @@ class Sampler {
       take_runs();
       take_wishes();
       if (runs_.empty() && (had_run_ || SamplerClock::now() >= next_look_)) return;
-      if (SamplerClock::now() >= next_look_ && !runs_.empty()) look();
+      if (agent_)
+        hear_agent();
+      else if (SamplerClock::now() >= next_look_ && !runs_.empty())
+        begin_look();
     }
   }
 
@@ -89,16 +104,18 @@ class Sampler {
   void wait() {
     std::vector<pollfd> ready{{STDIN_FILENO, POLLIN, 0}};
     for (const auto& run : runs_) ready.push_back({run->connection.get(), POLLIN, 0});
-    const int came = ::poll(ready.data(), ready.size(), sys::poll_timeout(next_look_));
+    ready.push_back({agent_.get(), POLLIN, 0});
+    const auto until = agent_ ? std::optional(waits_for_agent_until_) : next_look_;
+    const int came = ::poll(ready.data(), ready.size(), sys::poll_timeout(until));
     // Of a thousand runs, hardly one says something between two looks.
     for (std::size_t i = 0; i < runs_.size(); ++i) runs_[i]->may_say = came < 0 || ready[i + 1].revents != 0;
   }
 
   void take_runs() {
     for (;;) {
-      sys::Descriptor connection(::accept4(STDIN_FILENO, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      sys::Descriptor connection = sys::accept_own(STDIN_FILENO);
       if (!connection) return;
-      const auto peer = own_peer(connection.get());
+      const auto peer = sys::own_peer(connection.get());
       if (!peer) continue;
       had_run_ = true;
       auto run = std::make_unique<SampledRun>(SampledRun{.connection = std::move(connection)});
@@ -140,17 +157,19 @@ class Sampler {
     run.ticket.job_start_ticks = lease.job_start_ticks;
     // A process that belonged to nobody, or to a lease around this one or inside of it, may belong
     // to this run.
-    std::erase_if(of_processes_, [&](const auto& each) {
-      return leasing::names_lease(lease.path, each.second) || is_inside(each.second, lease.lease);
-    });
+    std::vector<TicketId> others = leases_in(lease.path);
+    for (const auto& inner : runs_) {
+      if (leasing::names_lease(inner->lease.path, lease.lease)) others.push_back(inner->lease.lease);
+    }
+    std::erase_if(of_processes_,
+                  [&](const auto& each) { return std::ranges::find(others, each.second) != others.end(); });
     std::erase_if(known_, [this](std::uint32_t pid) { return !of_processes_.contains(pid); });
     const auto soon = last_look_ + std::min<SamplerClock::duration>(kSoon, every());
     next_look_ = std::min(next_look_, std::max(soon, SamplerClock::now()));
   }
 
-  bool is_inside(TicketId inner, TicketId outer) const {
-    const auto run = std::ranges::find(runs_, inner, [](const auto& each) { return each->lease.lease; });
-    return run != runs_.end() && leasing::names_lease((*run)->lease.path, outer);
+  auto find_run(TicketId lease) const {
+    return std::ranges::find(runs_, lease, [](const auto& run) { return run->lease.lease; });
   }
 
   SamplerClock::duration every() const {
@@ -162,23 +181,61 @@ class Sampler {
                                                                 : std::chrono::milliseconds(least_ms);
   }
 
-  void look() {
+  void begin_look() {
     last_look_ = SamplerClock::now();
     next_look_ = last_look_ + every();
+    agent_ = connect_to_agent();
+    told_.clear();
+    waits_for_agent_until_ = last_look_ + std::chrono::milliseconds(kWaitsForAgentMs);
+    if (!agent_) look_at_driver();
+  }
+
+  // Empty: there is none, or its look may come too late. A source that was named is not another's.
+  sys::Descriptor connect_to_agent() const {
+    const auto every_ms = std::chrono::duration_cast<std::chrono::milliseconds>(every()).count();
+    const auto run = std::ranges::find_if(runs_, [](const auto& each) { return has_begun(*each); });
+    if (run == runs_.end() || !source_.is_automatic() || !may_wait_for_agent(every_ms)) return {};
+    const auto name = leasing::told_looks((*run)->lease.machine);
+    return name ? sys::connect_to(*name) : sys::Descriptor();
+  }
+
+  void hear_agent() {
+    const auto received = sys::receive_message(agent_.get());
+    if (received) told_ += received->text;
+    const bool ended = !received || received->ended || told_.size() > kMostLookBytes;
+    if (!ended && SamplerClock::now() < waits_for_agent_until_) return;
+    agent_.close();
+    const auto told = decode_snapshot(told_);
+    if (!told || !is_worth_own_look(*told)) return look_at_driver();
+    // The driver need not be open for both.
+    environment_.end_probe();
+    // A probe that was ended at an earlier look has ended by now.
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    take_look(*told);
+  }
+
+  void look_at_driver() {
     auto source = environment_.source(source_);
-    const auto snapshot = source ? (*source)->read(kSampledReadings) : std::unexpected(source.error());
+    const auto snapshot = source ? (*source)->read(readings_of_sampler()) : std::unexpected(source.error());
     // The look took its time, and a driver that hangs takes much.
     next_look_ = std::max(next_look_, SamplerClock::now());
-    if (!snapshot) return;
-    attribute(*snapshot);
+    if (snapshot) take_look(*snapshot);
+  }
+
+  void take_look(const Snapshot& snapshot) {
+    attribute(snapshot);
     const DescribeProcess describe = [](std::uint32_t pid) {
       const auto owner = sys::process_owner(static_cast<pid_t>(pid));
       return std::pair(owner ? sys::user_name(*owner) : std::string(),
                        sys::process_command(static_cast<pid_t>(pid)));
     };
+    // Of a thousand leases that share a card, each is held against all processes there.
+    std::map<TicketId, std::multimap<std::uint32_t, TicketId>> own;
+    for (const auto& [pid, lease] : of_processes_) own[lease].emplace(pid, lease);
     for (const auto& run : runs_) {
       if (!has_begun(*run)) continue;
-      add_sample(run->samples, run->lease, *snapshot, of_processes_, describe);
+      add_sample(run->samples, run->lease, snapshot, own[run->lease.lease], describe);
       const std::string text = encode_run_samples(run->samples);
       (void)::pwrite(run->seen.get(), text.data(), text.size(), 0);
     }
@@ -220,11 +277,10 @@ class Sampler {
   // A process in a lease inside of another belongs to both.
   void add_process(std::uint32_t pid, TicketId lease) {
     of_processes_.emplace(pid, lease);
-    const auto inner = std::ranges::find(runs_, lease, [](const auto& run) { return run->lease.lease; });
+    const auto inner = find_run(lease);
     if (inner == runs_.end()) return;
-    for (const auto& run : runs_) {
-      if (run->lease.lease != lease && leasing::names_lease((*inner)->lease.path, run->lease.lease))
-        of_processes_.emplace(pid, run->lease.lease);
+    for (const TicketId around : leases_in((*inner)->lease.path)) {
+      if (around != lease && find_run(around) != runs_.end()) of_processes_.emplace(pid, around);
     }
   }
 
@@ -234,6 +290,9 @@ class Sampler {
   bool had_run_ = false;
   SamplerClock::time_point last_look_{};
   SamplerClock::time_point next_look_{};
+  sys::Descriptor agent_;  ///< a connection over which the agent is to tell its next look
+  std::string told_;       ///< of that look, as far as it has come
+  SamplerClock::time_point waits_for_agent_until_{};
   std::set<std::uint32_t> known_;  ///< processes that were on a device at the last look
   std::multimap<std::uint32_t, TicketId> of_processes_;
 };
@@ -264,11 +323,11 @@ class SamplerCommand : public command::Command {
 }  // namespace
 
 sys::Descriptor connect_to_sampler(const std::string& path, source::SourceKind source) {
-  const auto name = socket_name("sampler", path, source::to_text(source));
+  const auto name = sys::socket_name("sampler", ::geteuid(), path, source::to_text(source));
   if (!name) return {};
-  if (sys::Descriptor connection = connect_to(*name)) return connection;
+  if (sys::Descriptor connection = sys::connect_to(*name)) return connection;
   start_sampler(*name, source);
-  return connect_to(*name);
+  return sys::connect_to(*name);
 }
 
 std::unique_ptr<command::Command> make_sampler() {

@@ -16,7 +16,7 @@ class Bell {
 
   int descriptor() const { return socket_.get(); }
 
-  /// Whether somebody has rung since the last call.
+  /// Whether somebody has rung since the last call. Of very many rings the next call tells as well.
   bool has_rung() const;
 
  private:

@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "berth/sys/borrowing_child.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/signals_blocked.h"
 #include "berth/sys/system_error.h"
@@ -192,9 +193,11 @@ Child& Child::operator=(Child&& other) noexcept {
 std::optional<Ending> Child::wait(std::chrono::milliseconds patience) {
   auto ending = collect(pid_);
   if (!ending && patience.count() > 0) {
+    const auto until = std::chrono::steady_clock::now() + patience;
     const Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
     pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
-    if (process) poll(&ended, 1, static_cast<int>(patience.count()));
+    // A host program may have handlers of signals, and a timer that sends some.
+    while (process && poll(&ended, 1, poll_timeout(until)) < 0 && errno == EINTR) continue;
     ending = collect(pid_);
   }
   if (ending) pid_ = -1;

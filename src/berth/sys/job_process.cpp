@@ -124,11 +124,43 @@ std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
+// 0, or why this file cannot be executed.
+int file_error(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return errno;
+  if (S_ISDIR(status.st_mode)) return EISDIR;
+  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+/// The file that a program's name leads to.
+struct ProgramFile {
+  std::string path;  ///< the name itself, if it leads to none on PATH
+  int error = 0;     ///< why it cannot be executed
+};
+
+ProgramFile find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return {name, file_error(name)};
+  ProgramFile found{name, ENOENT};
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";
+  while (!rest.empty() && found.error != 0) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    std::string here = fmt::format("{}/{}", folder.empty() ? "." : folder, name);
+    const int error = file_error(here);
+    // As exec does: one that may not be executed is passed over for a later one, and named if there
+    // is none.
+    if (error == 0) found = {std::move(here), 0};
+    if (error == EACCES) found.error = error;
+  }
+  return found;
+}
+
 // The words and the environment of a command, as exec wants them.
 class ExecArguments {
  public:
   // REQUIRES: the command outlives this.
-  explicit ExecArguments(const JobCommand& command) {
+  explicit ExecArguments(const JobCommand& command) : path_(find_program(command.words.front()).path) {
     for (const std::string& word : command.words) words_.push_back(const_cast<char*>(word.c_str()));
     words_.push_back(nullptr);
     std::unordered_set<std::string_view> not_ours;
@@ -144,6 +176,9 @@ class ExecArguments {
     add(nullptr);
   }
 
+  // Not looked for in the child: a network disk on PATH may take long, and Ctrl-Z may come
+  // meanwhile.
+  const char* path() const { return path_.c_str(); }
   char* const* words() const { return words_.data(); }
   char* const* variables() const { return variables_.data(); }
   std::size_t count() const { return words_.size(); }
@@ -151,6 +186,7 @@ class ExecArguments {
  private:
   void add(char* variable) { variables_.push_back(variable); }
 
+  std::string path_;
   std::vector<char*> words_;
   std::vector<std::string> added_;
   std::vector<char*> variables_;
@@ -164,16 +200,19 @@ BERTH_BORROWED_MEMORY bool take_terminal(int terminal) {
          ::dup2(terminal, STDERR_FILENO) >= 0;
 }
 
-// In the child, as above. Gives the errno of a failed exec.
-BERTH_BORROWED_MEMORY int replace_by(const JobCommand& command, const ExecArguments& arguments) {
+// In the child, as above. `mask`: of the command; null: as it is. Gives the errno of a failed exec.
+BERTH_BORROWED_MEMORY int replace_by(const JobCommand& command, const ExecArguments& arguments,
+                                     const sigset_t* mask) {
   if (command.terminal >= 0 && !take_terminal(command.terminal)) return errno;
   for (const int descriptor : command.inherited) {
     if (::fcntl(descriptor, F_DUPFD, kFirstInherited) >= 0) continue;
     return errno == EINVAL ? EMFILE : errno;  // the limit lies below that number
   }
-  // Last: a low limit on open files would keep the copies of descriptors away.
+  // After them: a low limit on open files would keep the copies of descriptors away.
   set_limits(command.limits);
-  ::execvpe(*arguments.words(), arguments.words(), arguments.variables());
+  // From here on Ctrl-Z stops the child, and this process does not know before the exec.
+  if (mask != nullptr) ::sigprocmask(SIG_SETMASK, mask, nullptr);
+  ::execvpe(arguments.path(), arguments.words(), arguments.variables());
   return errno;
 }
 
@@ -198,39 +237,15 @@ BERTH_BORROWED_MEMORY int be_the_command(void* argument) {
   // If this process is killed, the job ends too.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != start.parent) ::_exit(kNotExecutable);
-  ::sigprocmask(SIG_SETMASK, &start.mask, nullptr);
-  start.error = replace_by(start.command, start.arguments);
+  start.error = replace_by(start.command, start.arguments, &start.mask);
   ::_exit(kNotExecutable);
-}
-
-// 0, or why this file cannot be executed.
-int file_error(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return errno;
-  if (S_ISDIR(status.st_mode)) return EISDIR;
-  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
 }
 
 }  // namespace
 
 std::optional<NotStarted> cannot_start(const std::vector<std::string>& words) {
-  const std::string& program = words.front();
-  int error = ENOENT;
-  if (program.find('/') != std::string::npos) {
-    error = file_error(program);
-  } else {
-    const char* path = std::getenv("PATH");
-    std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";
-    while (!rest.empty() && error != 0) {
-      const std::string_view folder = rest.substr(0, rest.find(':'));
-      rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-      const int here = file_error(fmt::format("{}/{}", folder.empty() ? "." : folder, program));
-      // As exec does: one that may not be executed is passed over for a later one, and named if
-      // there is none.
-      if (here == 0 || here == EACCES) error = here;
-    }
-  }
-  return error == 0 ? std::nullopt : std::optional(not_started(program, error));
+  const int error = find_program(words.front()).error;
+  return error == 0 ? std::nullopt : std::optional(not_started(words.front(), error));
 }
 
 std::optional<NotStarted> cannot_inherit(std::size_t descriptors) {
@@ -251,7 +266,7 @@ std::optional<NotStarted> cannot_inherit(std::size_t descriptors) {
 }
 
 NotStarted exec_job(const JobCommand& command) {
-  return not_started(command.words.front(), replace_by(command, ExecArguments(command)));
+  return not_started(command.words.front(), replace_by(command, ExecArguments(command), nullptr));
 }
 
 HeldTermination::HeldTermination() {
@@ -293,7 +308,10 @@ std::optional<JobEnding> JobProcess::collect() {
   int status = 0;
   for (pid_t one = 0; (one = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
     if (one != pid_) continue;
-    if (!WIFSTOPPED(status) && (is_hang_up_pending() || hung_up_)) hang_up_group();
+    if (!WIFSTOPPED(status)) {
+      if (is_hang_up_pending() || hung_up_) hang_up_group();
+      if (const auto call = pending_call(pid_)) call_ = call;
+    }
     if (WIFEXITED(status)) return JobEnding{WEXITSTATUS(status), 0};
     if (WIFSIGNALED(status)) return JobEnding{0, WTERMSIG(status)};
     // The shell that started us shall see its job stopped. Whoever stops the command by SIGSTOP
@@ -310,10 +328,7 @@ std::optional<JobEnding> JobProcess::collect() {
 std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_clock::time_point> until) {
   const sigset_t set = signals_to_hold();
   for (;;) {
-    if (const auto ending = collect()) {
-      if (const auto call = pending_call(pid_)) call_ = call;
-      return ending;
-    }
+    if (const auto ending = collect()) return ending;
     const auto left = until ? time_left(*until) : std::nullopt;
     if (until && !left) return std::nullopt;
     siginfo_t info{};

@@ -147,7 +147,9 @@ Result<bool> wait_flock(int file, std::optional<std::chrono::milliseconds> limit
   if (limit || on_slow) tick.emplace(limit ? kLookUp : kSlow);
   while (::flock(file, LOCK_EX) != 0) {
     if (errno != EINTR) return fail_errno("locking");
-    const auto waited = std::chrono::steady_clock::now() - began;
+    // As a host program may say it, the limit may be more than nanoseconds can count.
+    const auto waited =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
     if (limit && waited >= *limit) return false;
     if (!told && waited >= kSlow) {
       on_slow();

@@ -9,6 +9,7 @@
 
 #include "berth/base/error.h"
 #include "berth/device/device.h"
+#include "berth/verdict/queue_rules.h"
 
 namespace berth {
 
@@ -62,9 +63,9 @@ struct Ticket {
   /// The lease ends for a waiter that does not yield, with this time between SIGTERM and SIGKILL.
   /// nullopt: it does not yield.
   std::optional<std::int64_t> yield_s{};
-  /// The ticket keeps the fair order, with this number (src/berth/queue/queue_order.h). nullopt: it
-  /// keeps the order of coming.
-  std::optional<std::int64_t> fair_number{};
+  /// The ticket keeps another order than that of coming, with this number
+  /// (src/berth/queue/orders.h). nullopt: it keeps the order of coming.
+  std::optional<OrderNumber> number{};
   /// The ticket keeps the order by response ratio (src/berth/queue/queue_order.h): for how long it
   /// is expected to have its devices. Not its time limit, and nothing ends by it. nullopt: it does
   /// not know that order.

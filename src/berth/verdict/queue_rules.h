@@ -13,22 +13,28 @@ namespace berth {
 using Moment = std::int64_t;
 inline constexpr Moment kNever = std::numeric_limits<Moment>::max();
 
-/// Which request has its turn first. One is added here, in the table of queue_rules.cpp, and in
-/// queue/queue_order.cpp, which compares; all others ask what it is like.
+/// Which request has its turn first. An order is added here, and with a row in queue/orders.cpp,
+/// which says all else of it.
 enum class QueueOrder {
   fifo,  ///< the one that came first
   fair,  ///< that of the user with fewer GPUs
 };
-std::string_view to_text(QueueOrder order);                       ///< as in the site file: "fifo"
-Result<QueueOrder> queue_order_from_text(std::string_view text);  ///< Error: `usage`, what it must be
 
-/// What an order is like.
-struct OrderTraits {
-  /// A request gets a number when it joins, and may go past an earlier one that has a number too.
-  bool numbers = false;
-  std::string_view rule;  ///< for people; "": nothing, it is the usual one
+/// Whether a request gets a number for this order when it joins. That of coming needs none: the ids
+/// say it.
+constexpr bool has_numbers(QueueOrder order) {
+  return order != QueueOrder::fifo;
+}
+
+/// Carried by a request that keeps another order than that of coming. The row of the order says
+/// what the number means. Requests that keep different orders do not go past each other.
+struct OrderNumber {
+  QueueOrder order = QueueOrder::fifo;  ///< one that has_numbers
+  std::int64_t value = 0;
+
+  bool operator==(const OrderNumber&) const = default;
 };
-const OrderTraits& traits_of(QueueOrder order);
+inline constexpr std::int64_t kLastOrderNumber = std::numeric_limits<std::int64_t>::max();
 
 /// Which run times count for the order of the queue.
 enum class Expect {
@@ -56,7 +62,7 @@ struct QueueRules {
   Moment longest_wait_s = 21 * 86'400;
 
   /// Whether the one that came first does not always have its turn first.
-  bool orders_by_more_than_coming() const { return traits_of(order).numbers || expect != Expect::none; }
+  bool orders_by_more_than_coming() const { return has_numbers(order) || expect != Expect::none; }
   /// Whether a request can be given devices that an earlier one waits for.
   bool lets_others_pass() const { return backfill || orders_by_more_than_coming(); }
 

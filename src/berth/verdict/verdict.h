@@ -13,7 +13,7 @@
 #include "berth/request/mask.h"
 #include "berth/request/request.h"
 #include "berth/verdict/ledger.h"
-#include "berth/verdict/outcomes.h"
+#include "berth/verdict/passed_over.h"
 #include "berth/verdict/site_policy.h"
 
 namespace berth {
@@ -31,7 +31,7 @@ enum class Clause {
   no_outsider,       ///< no process without a lease computes on it
   no_hidden_holder,  ///< no memory in use that no listed process explains
   compute_mode,
-  not_passed_over,  ///< what ran on it did not die at once while it lives elsewhere (outcomes.h)
+  not_passed_over,  ///< what ran on it did not die at once while it lives elsewhere (passed_over.h)
   thresholds,       ///< conditions on what changes: free memory, utilisation …
   within_limit,     ///< of the asking user; of a request that yields, also leave_free of the site
   not_awaited,      ///< the queue does not keep it for an earlier request; see behind_the_queue (queue/gap.h)

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "berth/supervise/model/compliance.h"
+#include "berth/verdict/compliance.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

@@ -6,7 +6,7 @@
 
 #include "berth/base/record_fields.h"
 #include "berth/device/device_readings.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/view/explain.h"
 #include "berth/view/version_text.h"

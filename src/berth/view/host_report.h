@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
 #include "berth/view/json.h"
 
 namespace berth::view {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "berth/lab_queue/model/host.h"
-#include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/machines/host.h"
+#include "berth/machines/lab_order.h"
 
 namespace berth::view {
 

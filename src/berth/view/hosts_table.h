@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/view/json.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
 #include "berth/request/job_mask.h"
 #include "berth/request/request.h"
 #include "berth/verdict/ledger.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/hosts/model/offer.h"
+#include "berth/machines/offer.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

@@ -14,8 +14,8 @@
 
 #include "berth/device/device_readings.h"
 #include "berth/device/health.h"
-#include "berth/jobs/model/job.h"
-#include "berth/supervise/model/compliance.h"
+#include "berth/job/job.h"
+#include "berth/verdict/compliance.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/view/metric_writer.h"
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "berth/lab_queue/model/host.h"
-#include "berth/lab_queue/model/merged_queue.h"
+#include "berth/machines/host.h"
+#include "berth/machines/merged_queue.h"
 #include "berth/queue/standing.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"

@@ -47,14 +47,31 @@ std::string ending_text(const Receipt& receipt) {
   return receipt.ending == Ending::by_others ? "well, after it was asked to" : "well";
 }
 
+/// An object of JSON, written key by key: a list in braces would copy each value.
+class JsonFields {
+ public:
+  explicit JsonFields(std::size_t count) { fields_.reserve(count); }
+  template <class Value>
+  JsonFields& add(const char* key, Value&& value) {
+    fields_.emplace_back(key, std::forward<Value>(value));
+    return *this;
+  }
+  Json take() { return Json(std::move(fields_)); }
+
+ private:
+  Json::object_t fields_;
+};
+
 Json device_json_of(const DeviceReceipt& device) {
-  return {{"label", device.label},
-          {"uuid", device.uuid},
-          {"name", device.model},
-          {"energy_mj", nullable(device.energy_mj)},
-          {"peak_bytes", nullable(device.peak_bytes)},
-          {"use_percent", nullable(device.use_percent)},
-          {"throttled_percent", nullable(device.throttled_percent)}};
+  return JsonFields(7)
+      .add("label", device.label)
+      .add("uuid", device.uuid)
+      .add("name", device.model)
+      .add("energy_mj", nullable(device.energy_mj))
+      .add("peak_bytes", nullable(device.peak_bytes))
+      .add("use_percent", nullable(device.use_percent))
+      .add("throttled_percent", nullable(device.throttled_percent))
+      .take();
 }
 
 Json stranger_json(const Stranger& stranger) {
@@ -97,30 +114,34 @@ std::string clean_text(const Receipt& receipt) {
   return *receipt.clean ? "yes: nobody else computed, and the clocks were not slowed" : "no";
 }
 
+// Of each lease of a library one is made, whether or not its program asks.
 Json receipt_json_of(const Receipt& receipt) {
-  Json json = {{"lease", to_text(receipt.lease)},
-               {"job", receipt.job.empty() ? Json(nullptr) : Json(receipt.job)},
-               {"program", receipt.program},
-               {"command", receipt.command},
-               {"ended_at_s", receipt.ended_s},
-               {"waited_ms", receipt.waited_ms},
-               {"lasted_ms", receipt.lasted_ms},
-               {"ending", to_text(receipt.ending)},
-               {"exit_status", nullable(receipt.exit_status)},
-               {"signal", nullable(receipt.signal)},
-               {"promised_bytes", receipt.promise_bytes == 0 ? Json(nullptr) : Json(receipt.promise_bytes)},
-               {"driver_version", receipt.driver.empty() ? Json(nullptr) : Json(receipt.driver)},
-               {"energy_mj", nullable(energy_mj_of(receipt))},
-               {"peak_bytes", nullable(peak_bytes_of(receipt))},
-               {"use_percent", nullable(use_percent_of(receipt))},
-               {"accounted", receipt.is_accounted},
-               {"sampled_every_ms", nullable(receipt.sampled_every_ms)},
-               {"clean", nullable(receipt.clean)},
-               {"devices", Json::array()},
-               {"strangers", receipt.sampled_every_ms ? Json(Json::array()) : Json(nullptr)}};
-  for (const DeviceReceipt& device : receipt.devices) json["devices"].push_back(device_json_of(device));
-  for (const Stranger& stranger : receipt.strangers) json["strangers"].push_back(stranger_json(stranger));
-  return json;
+  Json devices = Json::array();
+  for (const DeviceReceipt& device : receipt.devices) devices.push_back(device_json_of(device));
+  Json strangers = receipt.sampled_every_ms ? Json(Json::array()) : Json(nullptr);
+  for (const Stranger& stranger : receipt.strangers) strangers.push_back(stranger_json(stranger));
+  return JsonFields(20)
+      .add("lease", to_text(receipt.lease))
+      .add("job", receipt.job.empty() ? Json(nullptr) : Json(receipt.job))
+      .add("program", receipt.program)
+      .add("command", receipt.command)
+      .add("ended_at_s", receipt.ended_s)
+      .add("waited_ms", receipt.waited_ms)
+      .add("lasted_ms", receipt.lasted_ms)
+      .add("ending", to_text(receipt.ending))
+      .add("exit_status", nullable(receipt.exit_status))
+      .add("signal", nullable(receipt.signal))
+      .add("promised_bytes", receipt.promise_bytes == 0 ? Json(nullptr) : Json(receipt.promise_bytes))
+      .add("driver_version", receipt.driver.empty() ? Json(nullptr) : Json(receipt.driver))
+      .add("energy_mj", nullable(energy_mj_of(receipt)))
+      .add("peak_bytes", nullable(peak_bytes_of(receipt)))
+      .add("use_percent", nullable(use_percent_of(receipt)))
+      .add("accounted", receipt.is_accounted)
+      .add("sampled_every_ms", nullable(receipt.sampled_every_ms))
+      .add("clean", nullable(receipt.clean))
+      .add("devices", std::move(devices))
+      .add("strangers", std::move(strangers))
+      .take();
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/history/model/receipt.h"
+#include "berth/usage/receipt.h"
 #include "berth/view/json.h"
 #include "berth/view/table.h"
 

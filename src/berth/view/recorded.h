@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
-#include "berth/history/model/recorded.h"
+#include "berth/usage/recorded.h"
 #include "berth/view/json.h"
 
 namespace berth::view {

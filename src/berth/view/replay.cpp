@@ -7,7 +7,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/queue/queue_order.h"
+#include "berth/queue/orders.h"
 #include "berth/view/json_value.h"
 #include "berth/view/table.h"
 
@@ -56,7 +56,7 @@ std::string percent(double share) {
 }
 
 std::string rules_text(const QueueRules& rules) {
-  const std::string_view rule = traits_of(rules.order).rule;
+  const std::string rule = rule_in_words(rules.order);
   std::string order = rule.empty() ? "" : fmt::format("{}; ", rule);
   if (rules.expect != Expect::none)
     order += fmt::format(

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "berth/history/model/recorded.h"
 #include "berth/simulate/replay.h"
+#include "berth/usage/recorded.h"
 #include "berth/view/json.h"
 #include "berth/view/text.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
-#include "berth/history/model/usage.h"
+#include "berth/usage/usage.h"
 #include "berth/view/json.h"
 #include "berth/view/text.h"
 

@@ -20,11 +20,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "berth/api/test/simulated_machine.h"
 #include "berth/sys/descriptor.h"
+#include "berth/sys/message.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::berth_test {
@@ -350,6 +352,26 @@ TEST_CASE("one process keeps the receipts of all leases of a user, and ends soon
   CHECK(std::ranges::count(machine.record(), '\n') == 2);
 }
 
+TEST_CASE("the process that keeps receipts gives back the watches of those that have waited") {
+  const SimulatedMachine machine;
+  auto held = lease(*request(2));
+  if (!held) FAIL(held.error().message);
+  for (int round = 0; round < 3; ++round) {
+    auto waiting = LeaseWait::start(*request(2), {.wait = std::nullopt});
+    while (!waiting->look().value()) waiting->sleep();
+    held->release();
+    while (waiting->lease() == nullptr) {
+      waiting->sleep();
+      REQUIRE(waiting->look().has_value());
+    }
+    held = std::move(*waiting->lease());
+  }
+  const int keeper = receipt_keeper(machine);
+  while (SimulatedMachine::watches_of(keeper) != 0) ::usleep(10'000);
+  held->release();
+  CHECK(held->receipt().has_value());
+}
+
 TEST_CASE("a process that is killed takes the receipts of its leases with it, and no others") {
   const SimulatedMachine machine;
   auto first = lease(*request(1));
@@ -393,10 +415,8 @@ std::string name_of_receipt_keeper() {
   return {};
 }
 
-TEST_CASE("if another process has taken the name of the one that keeps receipts, leases have theirs") {
-  const SimulatedMachine machine;
-  const auto first = lease(*request(1));
-  if (!first) FAIL(first.error().message);
+/// Ends the process that keeps receipts, and takes its name.
+sys::Descriptor in_place_of_receipt_keeper(const SimulatedMachine& machine) {
   const std::string name = name_of_receipt_keeper();
   REQUIRE_FALSE(name.empty());
   ::kill(receipt_keeper(machine), SIGKILL);
@@ -404,12 +424,45 @@ TEST_CASE("if another process has taken the name of the one that keeps receipts,
   address.sun_family = AF_UNIX;
   std::ranges::copy(name, address.sun_path + 1);
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  const sys::Descriptor taken(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sys::Descriptor taken(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   while (::bind(taken.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) ::usleep(10'000);
+  return taken;
+}
+
+TEST_CASE("if another process has taken the name of the one that keeps receipts, leases have theirs") {
+  const SimulatedMachine machine;
+  const auto first = lease(*request(1));
+  if (!first) FAIL(first.error().message);
+  const sys::Descriptor taken = in_place_of_receipt_keeper(machine);
   auto second = lease(*request(1));
   if (!second) FAIL(second.error().message);
   second->release();
   CHECK(second->receipt().has_value());
+}
+
+// The kernel takes milliseconds to end a watch, and the host waits for the end of its helper.
+TEST_CASE("a helper that has waited leaves its watch to the process that keeps the receipt") {
+  const SimulatedMachine machine;
+  auto held = lease(*request(2));
+  if (!held) FAIL(held.error().message);
+  const sys::Descriptor keeper = in_place_of_receipt_keeper(machine);
+  REQUIRE(::listen(keeper.get(), 8) == 0);
+  auto waiting = LeaseWait::start(*request(2), {.wait = std::nullopt});
+  while (!waiting->look().value()) waiting->sleep();
+  held->release();
+  while (waiting->lease() == nullptr) {
+    waiting->sleep();
+    REQUIRE(waiting->look().has_value());
+  }
+  // It came before it waited, and came again with the lease.
+  sys::Received handed;
+  while (handed.descriptors.empty()) {
+    const sys::Descriptor connection(::accept4(keeper.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    handed = sys::receive_message(connection.get()).value();
+  }
+  REQUIRE(handed.descriptors.size() == 2);
+  const std::string path = fmt::format("/proc/self/fd/{}", handed.descriptors.back().get());
+  CHECK(std::filesystem::read_symlink(path) == "anon_inode:inotify");
 }
 
 TEST_CASE("a missing program is an error that says which") {

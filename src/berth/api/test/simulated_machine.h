@@ -71,6 +71,16 @@ class SimulatedMachine {
     return found;
   }
 
+  /// Watches of files that a process has.
+  static std::size_t watches_of(int process) {
+    std::size_t found = 0;
+    std::error_code none;
+    for (const auto& file :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd", none))
+      found += std::filesystem::read_symlink(file.path(), none) == "anon_inode:inotify" ? 1 : 0;
+    return found;
+  }
+
  private:
   std::string path_;
 };

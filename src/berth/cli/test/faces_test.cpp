@@ -10,7 +10,7 @@
 #include "berth/base/text_match.h"
 #include "berth/cli/program.h"
 #include "berth/request/test/said.h"
-#include "berth/slurm/model/slurm_options.h"
+#include "berth/slurm/slurm_options.h"
 #include "berth/tenants/tenant_tools.h"
 
 namespace berth::cli::faces_test {

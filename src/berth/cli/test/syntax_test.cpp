@@ -126,6 +126,29 @@ TEST_CASE("no two commands and no two options of a command have the same name") 
   }
 }
 
+// Another reader would mean something else by it. Slurm has units of its own.
+TEST_CASE("no command takes a size or a time without its unit") {
+  std::optional<std::string> sim;
+  std::size_t asked = 0;
+  for (const Row& row : rows()) {
+    if (row.name == "sbatch") continue;
+    const auto command = row.make();
+    const command::Syntax syntax = full_syntax(row, *command, sim);
+    for (const command::Option& each : syntax.options) {
+      if (each.value != "SIZE" && each.value != "TIME" && each.value != "[TIME]") continue;
+      // Whoever has the history reads this one.
+      if (row.name == "simulate" && each.name == "since") continue;
+      CAPTURE(row.name);
+      CAPTURE(each.name);
+      const auto set = each.set("7");
+      REQUIRE_FALSE(set);
+      CHECK(set.error().message.starts_with("7 of what? write 7"));
+      ++asked;
+    }
+  }
+  CHECK(asked > 30);
+}
+
 TEST_CASE("--sim is taken out of our words and left in the command's") {
   Words words({"--sim", "8xH100", "run", "--sim=x", "-n", "2", "cmd", "--sim", "y"});
   const auto rest = without_simulation(words.pointers, 3);

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "berth/history/model/observation.h"
-#include "berth/history/model/recorded.h"
+#include "berth/usage/recorded.h"
 
 namespace berth::history {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "berth/history/model/run_samples.h"
-#include "berth/jobs/model/job.h"
-#include "berth/supervise/model/compliance.h"
+#include "berth/job/job.h"
+#include "berth/usage/run_samples.h"
+#include "berth/verdict/compliance.h"
 #include "berth/verdict/device_memory.h"
 
 namespace berth::history {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "berth/history/model/recorded.h"
 #include "berth/history/model/sample.h"
+#include "berth/usage/recorded.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 

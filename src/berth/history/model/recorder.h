@@ -9,9 +9,9 @@
 
 #include "berth/history/model/lease_tally.h"
 #include "berth/history/model/observation.h"
-#include "berth/history/model/recorded.h"
 #include "berth/history/model/sample.h"
 #include "berth/history/model/thinning.h"
+#include "berth/usage/recorded.h"
 
 namespace berth::history {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/history/model/usage.h"
+#include "berth/usage/usage.h"
 
 namespace berth::history {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "berth/history/model/sample.h"
+#include "berth/usage/usage.h"
 
 namespace berth::history {
 namespace {

@@ -15,8 +15,6 @@ struct Tier {
 };
 inline constexpr std::int64_t kDay = 86'400;
 inline constexpr std::array<Tier, 2> kTiers{{{10, 3 * kDay}, {300, 56 * kDay}}};
-/// How long leases, and the hours counted from them, are kept.
-inline constexpr std::int64_t kAccountsKept = 400 * kDay;
 
 /// A span of time, seconds since the epoch; without its end.
 struct Span {

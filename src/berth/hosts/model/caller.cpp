@@ -72,14 +72,14 @@ class CallerRules : CallerDeeds {
   void on(const Waits& waits) {
     if (Link* link = link_in_queue(waits.host); link != nullptr && std::holds_alternative<Asked>(*link)) {
       *link = Waiting{};
-      if (placed() != nullptr) act(TellJoined{waits.host});
+      if (queued() != nullptr) act(TellJoined{waits.host});
     }
   }
 
   void on(const Grants& grants) {
     Link* link = link_in_queue(grants.host);
     if (link == nullptr || std::holds_alternative<Granting>(*link)) return;
-    if (std::holds_alternative<Asked>(*link) && placed() != nullptr) act(TellJoined{grants.host});
+    if (std::holds_alternative<Asked>(*link) && queued() != nullptr) act(TellJoined{grants.host});
     *link = Granting{now_};
     gather(state_.grants);
   }
@@ -102,10 +102,10 @@ class CallerRules : CallerDeeds {
   // --- what the agent says
 
   void on(const Entered&) {
-    if (!std::holds_alternative<Unplaced>(state_.entry)) return;
-    Placed placed{.since = now_};
-    if (state_.wait) placed.until = now_ + *state_.wait;
-    state_.entry = std::move(placed);
+    if (!std::holds_alternative<NotQueued>(state_.entry)) return;
+    Queued queued{.since = now_};
+    if (state_.wait) queued.until = now_ + *state_.wait;
+    state_.entry = std::move(queued);
   }
 
   void on(const Dismissed& none) {
@@ -134,7 +134,7 @@ class CallerRules : CallerDeeds {
 
   // False: the request has not entered the lab queue, so nothing is in its way there.
   bool has_obstacle(Obstacle obstacle) {
-    Placed* entry = placed();
+    Queued* entry = queued();
     if (entry == nullptr) return false;
     entry->obstacle = std::move(obstacle);
     return true;
@@ -142,19 +142,19 @@ class CallerRules : CallerDeeds {
 
   // An opened host is connected. Its envoy then joins the queue without a further word.
   void on(const Opened& opened) {
-    if (placed() == nullptr) return;
+    if (queued() == nullptr) return;
     for (const std::size_t host : hosts_named(opened.name)) happen(host, host_selection::Opened{});
   }
 
   // The agent waits for this answer, so it gets one also for a host that the request has left
   // before.
   void on(const Closed& closed) {
-    if (placed() == nullptr || state_.selection.chosen) return;
+    if (queued() == nullptr || state_.selection.chosen) return;
     for (const std::size_t host : hosts_named(closed.name)) let_go(host);
   }
 
   void on(const Position& told) {
-    Placed* entry = placed();
+    Queued* entry = queued();
     if (entry == nullptr) return;
     entry->is_told = true;
     if (state_.links.empty() && told.position > 0)
@@ -163,7 +163,7 @@ class CallerRules : CallerDeeds {
   }
 
   void on(const Limited& limited) {
-    Placed* entry = placed();
+    Queued* entry = queued();
     if (entry == nullptr) return;
     entry->limit = limited.why;
     if (!limited.why.empty()) tell(fmt::format("this request waits, because {}", limited.why));
@@ -171,7 +171,7 @@ class CallerRules : CallerDeeds {
 
   // If this host was lost meanwhile, the agent was told so and takes the start back.
   void on(const MayStart& may) {
-    const Placed* entry = placed();
+    const Queued* entry = queued();
     if (entry == nullptr || !entry->asked || name_of(*entry->asked) != may.name) return;
     const std::size_t host = *entry->asked;
     asks_no_more(host);
@@ -203,7 +203,7 @@ class CallerRules : CallerDeeds {
 
   // nullptr: it is there, or still waited for.
   const AgentMissing* agent_given_up() const {
-    const Placed* entry = placed();
+    const Queued* entry = queued();
     const auto* missing = entry != nullptr ? std::get_if<AgentMissing>(&entry->obstacle) : nullptr;
     return missing != nullptr && now_ >= missing->until && !state_.selection.chosen ? missing : nullptr;
   }
@@ -224,7 +224,7 @@ class CallerRules : CallerDeeds {
   }
 
   void choose() {
-    Placed* entry = placed();
+    Queued* entry = queued();
     if (state_.selection.chosen || (entry != nullptr && entry->asked)) return;
     std::vector<std::size_t> granting;
     bool may_others = false;  // grant it at once, too
@@ -246,7 +246,7 @@ class CallerRules : CallerDeeds {
   }
 
   void give_up_unopened() {
-    const Placed* entry = placed();
+    const Queued* entry = queued();
     if (entry == nullptr || state_.selection.chosen || !entry->until || now_ < *entry->until) return;
     const bool is_known = entry->is_told || std::holds_alternative<StoreMissing>(entry->obstacle);
     if (!is_known && now_ < *entry->until + kPatienceForPosition) return;
@@ -268,7 +268,7 @@ class CallerRules : CallerDeeds {
     for (const Window* window : {&state_.offers, &state_.grants})
       if (const auto* gathering = std::get_if<Gathering>(window)) at_latest(gathering->until);
     if (waits_for_offers()) at_latest(state_.began + kPatienceForOffers);
-    if (const Placed* entry = placed()) {
+    if (const Queued* entry = queued()) {
       if (const auto* missing = std::get_if<AgentMissing>(&entry->obstacle)) at_latest(missing->until);
       if (entry->until) at_latest(*entry->until);
       if (entry->until) at_latest(*entry->until + kPatienceForPosition);
@@ -298,7 +298,7 @@ std::optional<What> said_by_agent(std::string_view word, const std::string& rest
 
 Step begin(Setup setup, Moment now) {
   State state{.began = now, .wait = setup.wait};
-  if (setup.has_lab) state.entry = Unplaced{};
+  if (setup.has_lab) state.entry = NotQueued{};
   const auto joining = joining_of(setup);
   return CallerRules(std::move(state), now)
       .first(host_selection::begin(std::move(setup.request), setup.hosts, joining));

@@ -11,7 +11,7 @@
 #include "berth/base/error.h"
 #include "berth/hosts/model/host_selection.h"
 #include "berth/hosts/model/lab_entry.h"
-#include "berth/hosts/model/offer.h"
+#include "berth/machines/offer.h"
 
 // The caller of `--anywhere`, until its command has begun, as a pure step: what the hosts and the
 // agent of this machine have said goes in, and what to do comes out. The shell
@@ -164,7 +164,7 @@ struct SayJoin {
 struct SayYes {
   std::size_t host = 0;
 };
-/// End the connection, and with it the place and the lease there.
+/// End the connection, and with it the ticket and the lease there.
 struct Disconnect {
   std::size_t host = 0;
 };

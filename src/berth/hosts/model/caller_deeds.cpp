@@ -22,7 +22,7 @@ constexpr Moment kGrantIsKept = 5s;
 
 Step CallerDeeds::end() {
   if (!awaited_.empty()) {
-    state_.entry = Unplaced{};
+    state_.entry = NotQueued{};
     act(EnterLabQueue{std::exchange(awaited_, {})});
   }
   return {std::move(state_), std::move(actions_)};
@@ -30,7 +30,7 @@ Step CallerDeeds::end() {
 
 void CallerDeeds::leave(std::size_t host, const Error& why) {
   if (is_let_go_for_a_while(host, why)) return let_go(host);
-  if (!state_.selection.chosen && placed() != nullptr) {
+  if (!state_.selection.chosen && queued() != nullptr) {
     // Nothing has started there. If another host grants the request, the store is asked for that
     // host.
     act(TellLeft{host});
@@ -44,7 +44,7 @@ void CallerDeeds::leave(std::size_t host, const Error& why) {
 // A host that gets no word for some time lets its GPUs go. The request keeps its position in the
 // lab queue, and joins the queue of this host again when the host is opened again.
 bool CallerDeeds::is_let_go_for_a_while(std::size_t host, const Error& why) {
-  const Placed* entry = placed();
+  const Queued* entry = queued();
   const auto* granting = std::get_if<Granting>(link_of(host));
   if (entry == nullptr || granting == nullptr || state_.selection.chosen) return false;
   // The host says so itself. If this process was stopped for long, it may read the grant only now.
@@ -62,7 +62,7 @@ void CallerDeeds::let_go(std::size_t host) {
 }
 
 void CallerDeeds::asks_no_more(std::size_t host) {
-  if (Placed* entry = placed(); entry != nullptr && entry->asked == host) entry->asked.reset();
+  if (Queued* entry = queued(); entry != nullptr && entry->asked == host) entry->asked.reset();
 }
 
 void CallerDeeds::happen(std::size_t host, host_selection::Event what) {

@@ -34,8 +34,8 @@ class CallerDeeds {
 
   bool has_lab() const { return !std::holds_alternative<NoLab>(state_.entry); }
   /// nullptr: it has none.
-  Placed* placed() { return std::get_if<Placed>(&state_.entry); }
-  const Placed* placed() const { return std::get_if<Placed>(&state_.entry); }
+  Queued* queued() { return std::get_if<Queued>(&state_.entry); }
+  const Queued* queued() const { return std::get_if<Queued>(&state_.entry); }
 
   /// nullptr: it is not connected.
   Link* link_of(std::size_t host);

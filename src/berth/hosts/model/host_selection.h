@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/hosts/model/offer.h"
+#include "berth/machines/offer.h"
 #include "berth/request/request.h"
 
 // On which host a command starts, as a pure step: what a host has said goes in, and what to tell
@@ -103,11 +103,11 @@ struct Step {
 };
 
 /// If the request names a path (--near), it joins a host without this path only once no host that
-/// has the path is left. In the lab queue a request has one place for all hosts that it waits for,
+/// has the path is left. In the lab queue a request has one entry for all hosts that it waits for,
 /// so there it waits for no host before it has left all those for which it waited.
 Step begin(Request request, const std::vector<std::string>& hosts, Joining joining = Joining::few_at_once);
 
-/// `host`: its place in the state.
+/// `host`: its index in the state.
 Step next(State state, std::size_t host, Event what);
 
 /// The host to start on, of these hosts, which have all granted the request: the one that had the

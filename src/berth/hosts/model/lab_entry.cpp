@@ -4,14 +4,14 @@
 
 namespace berth::caller {
 
-Error why_unopened(const Placed& placed) {
-  const bool no_wait = *placed.until == placed.since;
+Error why_unopened(const Queued& queued) {
+  const bool no_wait = *queued.until == queued.since;
   const auto reason = [&]() -> std::string {
-    if (const auto* agent = std::get_if<AgentMissing>(&placed.obstacle)) return agent->why.message;
-    if (const auto* store = std::get_if<StoreMissing>(&placed.obstacle))
+    if (const auto* agent = std::get_if<AgentMissing>(&queued.obstacle)) return agent->why.message;
+    if (const auto* store = std::get_if<StoreMissing>(&queued.obstacle))
       return fmt::format("the store of the lab does not answer: {}", store->why);
-    if (!placed.is_told) return "the store of the lab does not answer";
-    if (!placed.limit.empty()) return placed.limit;
+    if (!queued.is_told) return "the store of the lab does not answer";
+    if (!queued.limit.empty()) return queued.limit;
     return no_wait ? "earlier requests wait for it in the queue of the lab"
                    : "earlier requests waited for it in the queue of the lab until the time was over";
   };

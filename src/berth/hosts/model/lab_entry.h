@@ -35,8 +35,8 @@ using Obstacle = std::variant<Nothing, AgentMissing, StoreMissing>;
 /// The site has no lab queue.
 struct NoLab {};
 /// It waits for no host there: it is about to enter, or it knows from no offer yet for which hosts.
-struct Unplaced {};
-struct Placed {
+struct NotQueued {};
+struct Queued {
   Moment since;
   std::optional<Moment> until{};  ///< it waits no longer for a host to be opened
   Obstacle obstacle{};
@@ -45,11 +45,11 @@ struct Placed {
   /// The store is asked whether the command may start on this host, which grants it.
   std::optional<std::size_t> asked{};
 };
-using Entry = std::variant<NoLab, Unplaced, Placed>;
+using Entry = std::variant<NoLab, NotQueued, Queued>;
 
 /// Why the request no longer waits for the hosts that were not opened. REQUIRES: the wait has an
 /// end.
-Error why_unopened(const Placed& placed);
+Error why_unopened(const Queued& queued);
 
 /// In the lab queue a host is one host, whoever logs in there.
 std::string name_in_lab(std::string_view host);

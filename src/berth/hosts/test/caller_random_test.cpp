@@ -44,7 +44,7 @@ class AnyDay {
   // The first deeds came before anybody looked.
   void note_beginning(const Desk& desk) {
     for (const auto& each : desk.state.links) connected_.insert(each.first);
-    if (!std::holds_alternative<Placed>(desk.state.entry)) return;
+    if (!std::holds_alternative<Queued>(desk.state.entry)) return;
     for (std::size_t host = 0; host < hosts_; ++host) placed_.insert(host);
   }
 

@@ -2,8 +2,52 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 namespace berth::hub::agents_test {
 namespace {
+
+/// What is said of a file of this name and text, without the folder that it is in.
+std::string fault_of(const std::string& name, const std::string& text) {
+  std::string folder = std::filesystem::temp_directory_path() / "berth-agents-XXXXXX";
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  std::ofstream(folder + "/" + name) << text;
+  const auto agents = read_agents({.is_hub = true, .agents = {}, .agents_file = folder + "/" + name});
+  std::filesystem::remove_all(folder);
+  REQUIRE_FALSE(agents);
+  std::string said = agents.error().message;
+  folder += "/";
+  for (std::size_t at; (at = said.find(folder)) != std::string::npos;) said.erase(at, folder.size());
+  return said;
+}
+
+TEST_CASE("a file of agents at fault is named with its line") {
+  const auto begins = [](const std::string& text, const std::string& words) {
+    const std::string said = fault_of("a.toml", text);
+    CHECK_MESSAGE(said.starts_with("a.toml:" + words), said);
+  };
+  begins("[[agent]]\nurl = \"self\"\nurk = 1\n", "3: unknown key 'urk' in [[agent]], did you mean url?");
+  begins("insecure = true\n", "1: unknown key 'insecure'; allowed: token-file, ca-file");
+  begins("\n[[agent]]\nname = \"x\"\n", "2: [[agent]] needs url = \"https://node01:8420\", or \"self\"");
+  begins("agent = 3\n", "1: agents are a list of tables: [[agent]]");
+  begins("[[agent]]\nurl = 3\n", "2: url: must be a text in quotes");
+  begins("[[agent]]\nurl = \"self\"\ninsecure = \"yes\"\n", "3: insecure: must be true or false");
+  begins("[[agent\n", "1: ");
+  begins("[[agent]]\nurl = \"node01\"\n", "1: url: 'node01' must be a URL like http://node01:8420");
+  // What stands there for a password is told nobody.
+  begins("[[agent]]\nurl = \"http://me:secret@node\"\n", "1: url: '…@…' must be a URL");
+  begins("[[agent]]\nurl = \"https://n\"\ntoken-file = \"/none\"\n",
+         "1: token-file: reading the token from /none: No such file");
+  begins("[[agent]]\nurl = \"self\"\nname = \"a\"\n[[agent]]\nurl = \"http://b\"\nname = \"a\"\n",
+         "4: name: 'a' is taken by a.toml:1; give another");
+  begins("[[agent]]\nurl = \"self\"\nname = \"a/b\"\n", "1: name: 'a/b' must be one word");
+  const std::string of_nvgpu = fault_of("a.cfg", "# nodes\nAGENTS = ['self', # here\n]\n");
+  CHECK_MESSAGE(of_nvgpu.starts_with("a.cfg:2: AGENTS is of nvgpu; make the file of a hub from it: "
+                                     "python -m nvgpu.agents a.cfg"),
+                of_nvgpu);
+}
 
 TEST_CASE("what the head of a TOML file says counts for all of its agents that say nothing else") {
   const auto entries =

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "berth/jobs/model/job.h"
-#include "berth/jobs/model/notice.h"
+#include "berth/job/job.h"
+#include "berth/job/notice.h"
 
 namespace berth {
 

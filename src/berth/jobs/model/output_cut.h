@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "berth/job/job.h"
+
 namespace berth {
 
 /// The part of an output that is removed from its file, in bytes; `begin` == `end`: none.
@@ -13,9 +15,6 @@ struct OutputCut {
 
   bool operator==(const OutputCut&) const = default;
 };
-
-/// The smallest bound of an output.
-inline constexpr std::uint64_t kLeastOutput = 1ULL << 20;
 
 /// The beginning of the part that is cut out: the first quarter of the bound stays.
 std::uint64_t cut_begin(std::uint64_t limit);

@@ -88,8 +88,14 @@ class RunnerRules {
     list_all();
   }
   void on(const Listed& listed) {
+    state_.unlisted.reset();
     for (const std::uint64_t number : listed.numbers)
       if (!state_.over.contains(number)) act(ReadJob{number});
+  }
+
+  void on(const NotListed&) {
+    if (!state_.unlisted) state_.unlisted.emplace();
+    lengthen(*state_.unlisted, now_);
   }
 
   // A file that is no job is left alone: `berth jobs` names it.
@@ -253,6 +259,7 @@ class RunnerRules {
       state_.next_forget = now_ + kForgetPeriod;
       act(ForgetOld{});
     }
+    if (state_.unlisted && now_ >= state_.unlisted->until) act(List{});
     for (const auto& [number, pause] : state_.unread)
       if (now_ >= pause.until) act(ReadJob{number});
     std::erase_if(state_.processes, [this](const auto& each) {
@@ -321,7 +328,7 @@ class RunnerRules {
 
   // Of some jobs what runs as well: who else would tell that it was cut off, or run it again?
   bool has_work() const {
-    if (!state_.unread.empty()) return true;
+    if (state_.unlisted || !state_.unread.empty()) return true;
     return std::ranges::any_of(
                state_.processes,
                [](const auto& each) { return std::holds_alternative<StrayToEnd>(each.second); }) ||
@@ -347,6 +354,7 @@ class RunnerRules {
       if (pause.until > now_) at_latest(pause.until);
     };
     for (const auto& [number, pause] : state_.pauses) ends(pause);
+    if (state_.unlisted) ends(*state_.unlisted);
     for (const auto& [number, pause] : state_.unread) ends(pause);
     for (const auto& [rivals, failures] : state_.failures) ends(failures.pause);
     for (const auto& [number, conditions] : state_.conditions) {

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 
 // The runner of a user's jobs, as a pure step: what was read or has happened goes in, and what to
 // do next comes out. The shell (src/berth/jobs/job_runner.cpp) does that and passes the results
@@ -23,25 +23,25 @@ namespace berth::runner {
 /// Of a clock that nobody can set.
 using Moment = std::chrono::milliseconds;
 
-// Who has a task that is in the queue or runs.
+// Which process has a task that is in the queue or runs.
 
-/// Its process is one of our children.
+/// The process is a child of this runner.
 struct Child {
   bool operator==(const Child&) const = default;
 };
-/// An earlier runner has started its process. We are told when that ends.
+/// An earlier runner has started the process. This runner is told when the process ends.
 struct Adopted {
   bool operator==(const Adopted&) const = default;
 };
-/// It is being asked for its process.
+/// This runner looks for the process: the answer to Watch has not come yet.
 struct Sought {
   bool operator==(const Sought&) const = default;
 };
-/// Its `berth run` was killed, and what that has started lives. Nobody tells when it ends.
+/// The process was killed, and what it had started lives. Nobody tells when that ends.
 struct Stray {
   bool operator==(const Stray&) const = default;
 };
-/// The same, and somebody wants it to end.
+/// The same, and somebody wants the task to end.
 struct StrayToEnd {
   bool operator==(const StrayToEnd&) const = default;
 };
@@ -49,7 +49,7 @@ using Process = std::variant<Child, Adopted, Sought, Stray, StrayToEnd>;
 
 // How far the conditions of a job have come. A job without an entry has none left.
 
-/// For other jobs, or for its time.
+/// It waits for other jobs to be over, or for its start time.
 struct Waits {
   bool operator==(const Waits&) const = default;
 };
@@ -61,11 +61,11 @@ struct Reproach {
   bool operator==(const Reproach&) const = default;
 };
 
-/// The other jobs are over. It is being asked how they ended.
+/// The other jobs are over. How they ended is not known yet: the answer to AskWell has not come.
 struct Asked {
   bool operator==(const Asked&) const = default;
 };
-/// This one did not, or did: the job is cancelled.
+/// A job ended otherwise than this one needs, so this one is cancelled.
 struct Refused {
   Reproach reproach;
 
@@ -90,7 +90,7 @@ struct Failures {
   Pause pause{};
 };
 
-// What the runner is at.
+// What the runner does at present.
 
 /// It reads all jobs, as it has just become the runner.
 struct Begins {};
@@ -110,6 +110,7 @@ struct State {
   std::map<std::uint64_t, Pause> pauses{};     ///< of jobs that could not join the queue
   std::map<std::string, Failures> failures{};  ///< by what they ask for
   std::map<std::uint64_t, Pause> unread{};     ///< jobs that could not be read, until when they are left so
+  std::optional<Pause> unlisted{};             ///< the same of the list of all jobs
   std::map<std::uint64_t, Moment> graces{};    ///< of the jobs of tenants: Job::tenant_grace_s
   std::map<std::uint64_t, Moment> gone{};      ///< tenants, and when they were seen to have gone
   std::set<std::uint64_t> ended{};             ///< jobs that were asked to end with their tenant
@@ -124,6 +125,8 @@ struct Begun {};
 struct Listed {
   std::vector<std::uint64_t> numbers;
 };
+/// The answer to List, if the spool cannot be read now.
+struct NotListed {};
 /// The answer to ReadJob.
 struct JobRead {
   std::uint64_t number = 0;
@@ -185,8 +188,9 @@ struct Overheard {};
 struct Woken {};
 /// All answers are in.
 struct Settled {};
-using What = std::variant<Begun, Listed, JobRead, NotRead, TaskRead, Watched, NotWatched, ProcessEnded,
-                          NotSpawned, TenantsSeen, WellKnown, HasLetGo, Rung, Overheard, Woken, Settled>;
+using What =
+    std::variant<Begun, Listed, NotListed, JobRead, NotRead, TaskRead, Watched, NotWatched, ProcessEnded,
+                 NotSpawned, TenantsSeen, WellKnown, HasLetGo, Rung, Overheard, Woken, Settled>;
 struct Event {
   Moment now;
   std::int64_t wall_s = 0;

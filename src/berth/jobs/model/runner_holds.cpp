@@ -53,7 +53,7 @@ bool is_held_back(State& state, std::uint64_t number, std::int64_t wall_s, std::
   if (!std::holds_alternative<Waits>(conditions.stage)) return true;
   const auto any_is_known = [&state](const std::vector<std::uint64_t>& others) {
     return std::ranges::any_of(others, [&state](std::uint64_t other) {
-      return state.unread.contains(other) ||
+      return state.unread.contains(other) || (state.unlisted && !state.over.contains(other)) ||
              std::ranges::binary_search(state.jobs, other, {}, &KnownJob::number);
     });
   };
@@ -89,8 +89,8 @@ std::vector<AskWell> hold_jobs(State& state, Moment now, std::int64_t wall_s) {
       job.hold = conditions;
     else if (is_put_off(state, job, now))
       job.hold = put_off_for_now;
-    else if (namesakes.hold_back(job) || (job.singleton && !state.unread.empty()))
-      job.hold = conditions;  // a job that cannot be read may have its name
+    else if (namesakes.hold_back(job) || (job.singleton && (state.unlisted || !state.unread.empty())))
+      job.hold = conditions;  // a job that is not known may have its name
     else
       job.hold = none;
   }

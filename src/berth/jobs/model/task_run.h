@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 
 // One run of a task, as a pure step: what has happened goes in, and what to do next comes out. The
 // shell (src/berth/jobs/job_run.cpp) does that and passes the result back in.

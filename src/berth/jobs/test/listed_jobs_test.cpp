@@ -11,7 +11,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 
 namespace berth::jobs::listed_jobs_test {
 namespace {

@@ -1,9 +1,9 @@
-#include "berth/jobs/model/notice.h"
+#include "berth/job/notice.h"
 
 #include <doctest/doctest.h>
 
 #include "berth/jobs/model/noticed_end.h"
-#include "berth/jobs/notice.h"
+#include "berth/jobs/notice_channels.h"
 
 namespace berth::notice_test {
 namespace {

@@ -187,6 +187,7 @@ class Office {
   bool is_runner_there = false;          ///< another one
   bool rung_unread = false;              ///< somebody has rung, and it was about to leave
   std::set<std::uint64_t> unreadable{};  ///< now
+  bool unlistable = false;               ///< the spool, now
   bool spawns = true;
   bool takes_at_once = true;  ///< what it starts
   bool writes = true;
@@ -236,6 +237,7 @@ class Office {
     news_.emplace_back(Begun{});
   }
   void perform(const List&) {
+    if (unlistable) return (void)news_.emplace_back(NotListed{});
     Listed listed;
     for (const auto& [number, job] : jobs) listed.numbers.push_back(number);
     news_.emplace_back(std::move(listed));

@@ -139,6 +139,44 @@ TEST_CASE("while a job cannot be read no singleton starts, since it may have its
   CHECK(office.passes(1s).wakes().lately() == "starts 1");
 }
 
+TEST_CASE("a spool that cannot be listed now is listed again later, and keeps the runner until then") {
+  Office office;
+  office.job(1).unlistable = true;
+  CHECK(office.begins().lately().empty());
+  CHECK(office.asleep);
+  CHECK(office.sleeps_ms == 200);
+  CHECK(office.passes(200ms).wakes().sleeps_ms == 400);
+  office.unlistable = false;
+  CHECK(office.passes(400ms).wakes().lately() == "starts 1");
+  // Its last look fails, and it is the runner again.
+  office.starts(task(1));
+  office.on_let_go = [&] {
+    office.job(2);
+    office.unlistable = true;
+  };
+  CHECK(office.wakes().lately() == "lets go");
+  CHECK(office.asleep);
+  office.unlistable = false;
+  CHECK(office.passes(1s).wakes().lately() == "starts 2");
+}
+
+TEST_CASE("while the spool cannot be listed, nothing begins that an unknown job may have to come before") {
+  Office office;
+  const auto single = [](Job& job) {
+    job.name = "sync";
+    job.singleton = true;
+  };
+  office.job(1, single).job(2, [](Job& job) { job.after = {1}; }).job(3, single).job(4);
+  office.unlistable = true;
+  office.begins();
+  for (const std::uint64_t number : {2, 3, 4}) office.rings(task(number));
+  CHECK(office.runs().lately() == "starts 4");
+  office.starts(task(4)).wakes();
+  CHECK(office.lately().empty());
+  office.unlistable = false;
+  CHECK(office.passes(1s).wakes().lately() == "starts 1");
+}
+
 TEST_CASE("what an earlier runner has started is watched, and not started again") {
   Office office;
   office.job(1).job(2).begins();
@@ -217,6 +255,14 @@ TEST_CASE("a job waits for those that it comes after, and is cancelled if one di
   well.job(1).job(2, [](Job& job) { job.after_ok = {1}; });
   well.begins().starts(task(1)).ends(task(1)).wakes();
   CHECK(well.lately() == "starts 1; tells the end of 1; starts 2");
+}
+
+TEST_CASE("a runner whose last job is given up, as the one before it failed, has nothing left and leaves") {
+  Office office;
+  office.job(1).job(2, [](Job& job) { job.after_ok = {1}; }).begins().starts(task(1)).wakes();
+  CHECK(office.lately() == "starts 1");
+  CHECK(office.ends(task(1), 3).wakes().lately() ==
+        "tells the end of 1; gives up 2 for 1; tells the end of 2; lets go; leaves");
 }
 
 TEST_CASE("one that is to be given up never starts, though the disk does not take that") {
@@ -320,6 +366,13 @@ TEST_CASE(
   office.begins();
   office.files[task(2)].push_back(wrote(TaskEventKind::again));
   CHECK(office.begins().lately().ends_with("starts 2"));
+}
+
+TEST_CASE("a task of an array that is cancelled is passed, and the others start") {
+  Office office;
+  office.job(1, [](Job& job) { job.array = "0-2"; }).begins();
+  CHECK(office.cancelled({1, 1}).wakes().lately() == "starts 1.0");
+  CHECK(office.starts({1, 0}).wakes().lately() == "starts 1.2");
 }
 
 TEST_CASE("a held job is not started, and holds up no other") {

@@ -1,9 +1,9 @@
-#include "berth/jobs/model/stored_request.h"
+#include "berth/job/stored_request.h"
 
 #include <doctest/doctest.h>
 
+#include "berth/job/job.h"
 #include "berth/jobs/job_request.h"
-#include "berth/jobs/model/job.h"
 #include "berth/request/filter.h"
 #include "berth/request/test/said.h"
 

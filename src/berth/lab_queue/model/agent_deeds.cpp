@@ -9,8 +9,8 @@ namespace berth::lab_agent {
 namespace {
 
 /// nullopt: it is not known which apply, or none do.
-std::optional<UserLimits> limits_now(const AgentDeeds& deeds, const QueueEntry& place) {
-  const auto* of = std::get_if<LimitsOf>(&place.limits);
+std::optional<UserLimits> limits_now(const AgentDeeds& deeds, const QueueEntry& entry) {
+  const auto* of = std::get_if<LimitsOf>(&entry.limits);
   if (of == nullptr) return std::nullopt;
   return limits_of(deeds.state.settings.limits, of->asker, deeds.given.hour);
 }
@@ -24,7 +24,7 @@ Client* AgentDeeds::client(ClientId id) const {
 
 QueueEntry* AgentDeeds::entry_of(ClientId id) const {
   Client* one = client(id);
-  return one != nullptr && one->place ? &*one->place : nullptr;
+  return one != nullptr && one->entry ? &*one->entry : nullptr;
 }
 
 std::deque<ClientId> AgentDeeds::clients() const {
@@ -34,7 +34,7 @@ std::deque<ClientId> AgentDeeds::clients() const {
 }
 
 bool AgentDeeds::somebody_waits() const {
-  return std::ranges::any_of(state.clients, [](const auto& each) { return each.second.place.has_value(); });
+  return std::ranges::any_of(state.clients, [](const auto& each) { return each.second.entry.has_value(); });
 }
 
 bool AgentDeeds::somebody_looks() const {
@@ -43,39 +43,39 @@ bool AgentDeeds::somebody_looks() const {
   });
 }
 
-void AgentDeeds::dismiss(ClientId id, std::string_view why, bool with_place) {
+void AgentDeeds::dismiss(ClientId id, std::string_view why, bool with_entry) {
   tell(id, fmt::format("no {}", why));
   act(Dismiss{id});
-  forget(id, with_place);
+  forget(id, with_entry);
 }
 
-void AgentDeeds::forget(ClientId id, bool with_place) {
+void AgentDeeds::forget(ClientId id, bool with_entry) {
   const Client& one = *client(id);
-  if (with_place && one.place) {
-    const auto found = given.store.queue().find(one.place->kept.id);
-    if (!found || found->uid == one.uid) state.removals.insert(one.place->kept.id);
+  if (with_entry && one.entry) {
+    const auto found = given.store.queue().find(one.entry->kept.id);
+    if (!found || found->uid == one.uid) state.removals.insert(one.entry->kept.id);
   }
   state.clients.erase(id);
   state.again = true;
 }
 
 void AgentDeeds::limit(ClientId id) {
-  QueueEntry* place = entry_of(id);
-  if (place == nullptr || std::holds_alternative<Runs>(place->stage)) return;
-  const auto limits = limits_now(*this, *place);
+  QueueEntry* entry = entry_of(id);
+  if (entry == nullptr || std::holds_alternative<Runs>(entry->stage)) return;
+  const auto limits = limits_now(*this, *entry);
   if (!limits) return;
-  if (const auto why = never_in_lab(*limits, place->kept.gpus)) return dismiss(id, *why, true);
+  if (const auto why = never_in_lab(*limits, entry->kept.gpus)) return dismiss(id, *why, true);
   const auto& most = limits->now.lab_gpus;
-  place->kept.most = most ? std::optional(static_cast<unsigned>(most->most)) : std::nullopt;
+  entry->kept.most = most ? std::optional(static_cast<unsigned>(most->most)) : std::nullopt;
 }
 
-std::optional<std::string> AgentDeeds::why_over(const QueueEntry& place, const GpusByUser& has,
+std::optional<std::string> AgentDeeds::why_over(const QueueEntry& entry, const GpusByUser& has,
                                                 std::uint64_t taken) const {
-  const auto limits = limits_now(*this, place);
+  const auto limits = limits_now(*this, entry);
   if (!limits) return std::nullopt;
-  const auto found = has.in_all.find(place.kept.uid);
+  const auto found = has.in_all.find(entry.kept.uid);
   const std::uint64_t held = found == has.in_all.end() ? 0 : found->second;
-  return over_lab_limit(*limits, place.kept.gpus, held, taken - std::min(taken, held));
+  return over_lab_limit(*limits, entry.kept.gpus, held, taken - std::min(taken, held));
 }
 
 }  // namespace berth::lab_agent

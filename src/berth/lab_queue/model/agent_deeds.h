@@ -30,17 +30,17 @@ struct AgentDeeds {
   bool somebody_waits() const;
   bool somebody_looks() const;
 
-  /// `with_place`: what the store has of it is removed.
-  void dismiss(ClientId id, std::string_view why, bool with_place);
-  /// Its place goes at once, unless that is another user's.
-  void forget(ClientId id, bool with_place);
+  /// `with_entry`: what the store has of it is removed.
+  void dismiss(ClientId id, std::string_view why, bool with_entry);
+  /// Its entry goes at once, unless that is another user's.
+  void forget(ClientId id, bool with_entry);
 
   /// Says in the ticket of this client what its user may have of the lab at this hour, and ends a
   /// request that may never start.
   void limit(ClientId id);
   /// Why its user may not start it now. `has`: what the users have of the lab. `taken`: the same
   /// for this user, with what the user's earlier requests ask for.
-  std::optional<std::string> why_over(const QueueEntry& place, const GpusByUser& has,
+  std::optional<std::string> why_over(const QueueEntry& entry, const GpusByUser& has,
                                       std::uint64_t taken) const;
 };
 
@@ -54,10 +54,10 @@ void hear(AgentDeeds& deeds, ClientId id, std::string_view line);
 
 /// Tells each request which hosts it may join, or which limit holds it back, and its position.
 void tell_openings(AgentDeeds& deeds);
-/// The request keeps its place and lets its hosts go, so that no host holds GPUs for it.
-void hold_back(AgentDeeds& deeds, ClientId id, QueueEntry& place, const std::string& why);
+/// The request keeps its entry and lets its hosts go, so that no host holds GPUs for it.
+void hold_back(AgentDeeds& deeds, ClientId id, QueueEntry& entry, const std::string& why);
 /// That the store does not answer, which each request is told once.
-void tell_silence(AgentDeeds& deeds, ClientId id, QueueEntry& place);
+void tell_silence(AgentDeeds& deeds, ClientId id, QueueEntry& entry);
 /// That it answers again, to those who were told otherwise.
 void tell_return(AgentDeeds& deeds);
 /// Tells people who look, and requests whose limits are not known.

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using lab_queue::LabChange;
 
-/// In which those who waited here before this agent started may come back to their places.
+/// In which those who waited here before this agent started may come back to their entries.
 constexpr auto kComingBack = 30s;
 /// etcd may make a change for so long after it was asked for and has not answered.
 constexpr auto kLateChange = 10s;
@@ -55,9 +55,9 @@ class RoundRules {
   }
 
   void on(const LimitsKnown& known) {
-    QueueEntry* place = deeds_.entry_of(known.client);
-    if (place == nullptr) return;
-    place->limits = LimitsOf{known.asker};
+    QueueEntry* entry = deeds_.entry_of(known.client);
+    if (entry == nullptr) return;
+    entry->limits = LimitsOf{known.asker};
     deeds_.limit(known.client);
     ring();
   }
@@ -108,10 +108,11 @@ class RoundRules {
       state_.sweep_at = std::max(state_.sweep_at.value_or(Moment{}), now_ + kLateChange);
     const std::string_view url = deeds_.given.url;
     if (state_.fault.empty())
-      log(fmt::format("the store at {} does not answer, and all keep their places: {}", url, silent.why));
+      log(fmt::format("the store at {} does not answer, and all requests keep their positions: {}", url,
+                      silent.why));
     state_.fault = fmt::format("{}: {}", url, silent.why);
     for (auto& [id, each] : state_.clients)
-      if (each.place) tell_silence(deeds_, id, *each.place);
+      if (each.entry) tell_silence(deeds_, id, *each.entry);
     deeds_.act(AskAnother{});
     report(deeds_);
     rest(now_ + pause_after(state_.faults++));
@@ -142,7 +143,7 @@ class RoundRules {
     deeds_.act(Appear{.anew = !state_.renewal});
   }
 
-  /// The places of those who have gone.
+  /// The entries of those who have gone.
   void take_away() {
     if (state_.removals.empty()) return look();
     const std::string& id = *state_.removals.begin();
@@ -161,7 +162,7 @@ class RoundRules {
     }
     for (const ClientId each : deeds_.clients()) deeds_.limit(each);
     // The fair number of a new request depends on the numbers of the others.
-    if (!deeds_.given.is_unread || traits_of(state_.settings.order).numbers) return read();
+    if (!deeds_.given.is_unread || has_numbers(state_.settings.order)) return read();
     state_.round = Registers{deeds_.clients()};
     register_next();
   }
@@ -195,9 +196,9 @@ class RoundRules {
     while (!settles.rest.empty()) {
       settles.now = settles.rest.front();
       settles.rest.pop_front();
-      QueueEntry* place = ready(settles.now);
-      if (place == nullptr) continue;
-      state_.patience.pass_over(*place, now_);
+      QueueEntry* entry = ready(settles.now);
+      if (entry == nullptr) continue;
+      state_.patience.pass_over(*entry, now_);
       if (auto writes = settle(deeds_, settles.now)) {
         settles.purpose = std::move(writes->purpose);
         return change(std::move(writes->change));
@@ -220,9 +221,9 @@ class RoundRules {
     at_latest(state_.sweep_at);
     if (state_.board) at_latest(next_show(*state_.board, now_));
     for (const auto& [id, each] : state_.clients) {
-      if (!each.place) continue;
-      at_latest(state_.patience.next(*each.place));
-      at_latest(each.place->names_late());
+      if (!each.entry) continue;
+      at_latest(state_.patience.next(*each.entry));
+      at_latest(each.entry->names_late());
     }
     rest(std::max(until, now_));
   }
@@ -239,7 +240,7 @@ class RoundRules {
     const std::string& home = state_.settings.name;
     std::set<std::string, std::less<>> here;
     for (const auto& [id, each] : state_.clients)
-      if (each.place) here.insert(each.place->kept.id);
+      if (each.entry) here.insert(each.entry->kept.id);
     for (const std::string& id : store().queue().of_home(home))
       if (!here.contains(id)) state_.removals.insert(id);
     for (const auto& [id, start] : store().starts())
@@ -248,10 +249,10 @@ class RoundRules {
 
   // --- the step
 
-  /// Its place, if it is known which limits apply to it. nullptr: it is not, or it has none.
+  /// Its entry, if it is known which limits apply to it. nullptr: it is not, or it has none.
   QueueEntry* ready(ClientId id) const {
-    QueueEntry* place = deeds_.entry_of(id);
-    return place != nullptr && place->is_ready() ? place : nullptr;
+    QueueEntry* entry = deeds_.entry_of(id);
+    return entry != nullptr && entry->is_ready() ? entry : nullptr;
   }
   template <class Stage>
   bool is(const Stage&) const {

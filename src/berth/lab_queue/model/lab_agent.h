@@ -23,7 +23,7 @@
 // (src/berth/lab_queue/lab_agent.cpp) does that and passes the answers back in.
 //
 // The agent asks the store one thing at a time, in rounds: it shows that it is there, removes the
-// places of requests that have ended, brings its copy up to date, writes each request that is not
+// entries of requests that have ended, brings its copy up to date, writes each request that is not
 // in the store as it should be, and tells the requests what has become of them. The copy may be a
 // moment old, so each change has a condition.
 namespace berth::lab_agent {
@@ -34,9 +34,9 @@ using ClientId = std::uint64_t;
 struct Client {
   std::int64_t pid = 0;
   std::uint32_t uid = 0;
-  std::optional<QueueEntry> place{};  ///< none: it has not asked for one
+  std::optional<QueueEntry> entry{};  ///< none: it has not asked for one
   bool wants_status = false;
-  std::optional<std::size_t> wants_queue{};  ///< from this place of it on
+  std::optional<std::size_t> wants_queue{};  ///< from this position of it on
 };
 
 // What the store is asked. It is asked nothing while the agent rests.
@@ -44,11 +44,11 @@ struct Client {
 struct Rests {};
 /// To show that this machine is there.
 struct Appears {};
-/// To remove the place of a request that has ended.
+/// To remove the entry of a request that has ended.
 struct Removes {
   std::string id;
 };
-/// To write new requests before all keys are read. Then they have their places at once, and the
+/// To write new requests before all keys are read. Then they have their entries at once, and the
 /// reading has all requests that are earlier.
 struct Registers {
   std::deque<ClientId> rest{};
@@ -97,7 +97,7 @@ struct State {
   std::string fault{};              ///< why the store does not answer; "": it does
   unsigned faults = 0;              ///< since the last whole round
   std::set<std::string, std::less<>> removals{};              ///< ids of tickets whose requests have ended
-  std::map<std::string, Moment, std::less<>> silent_since{};  ///< homes whose presence is not there
+  std::map<std::string, Moment, std::less<>> silent_since{};  ///< homes whose heartbeat is not there
   JoinPatience patience{};
   std::optional<Board> board{};  ///< none: the queue is shown to nobody
   Moment began{};
@@ -207,8 +207,8 @@ struct Rest {
 using Action =
     std::variant<Tell, Dismiss, AskLimits, Appear, Change, Read, Forget, AskAnother, Log, Show, Rest>;
 
-/// The state is changed where it is: if memory runs out, the places of all who wait are still
-/// there.
+/// The state is changed where it is: if memory runs out, the entries of all who wait are
+/// still there.
 std::vector<Action> next(State& state, const Given& given, const What& what);
 
 }  // namespace berth::lab_agent

@@ -35,11 +35,11 @@ GpusByUser LabCopy::gpus_by_user() const {
   return has;
 }
 
-std::vector<Numbered> LabCopy::fair_numbers() const {
-  std::vector<Numbered> fair_numbers = queue_.fair_numbers();
+std::vector<Numbered> LabCopy::numbers() const {
+  std::vector<Numbered> numbers = queue_.numbers();
   for (const auto& [id, start] : starts_)
-    if (start.fair_number) fair_numbers.push_back({start.uid, start.gpus, *start.fair_number, true});
-  return fair_numbers;
+    if (start.number) numbers.push_back({start.uid, start.gpus, *start.number, true});
+  return numbers;
 }
 
 void LabCopy::put(StoredValue stored) {

@@ -97,8 +97,8 @@ class LabCopy {
   Revisions revisions(std::string_view key) const;
   /// What the starts have, by user.
   GpusByUser gpus_by_user() const;
-  /// The turns of all that wait and of all that were started.
-  std::vector<Numbered> fair_numbers() const;
+  /// The numbers of all that wait and of all that were started.
+  std::vector<Numbered> numbers() const;
 
   void forget() { *this = LabCopy(); }
   void read(StoredRange all);

@@ -54,14 +54,14 @@ class HearingRules {
   }
 
  private:
-  /// It wants a place: `wait MARK LANE HOST,HOST GPUS HOST`.
+  /// It wants an entry: `wait MARK LANE HOST,HOST GPUS HOST`.
   void take_in(const std::vector<std::string>& words) {
     const auto lane = number_from_text<unsigned>(words[2]);
     // An older Berth does not say how many GPUs it wants. If there are lanes, its lane says so.
     const auto gpus = number_from_text<unsigned>(words.size() == 4 ? words[2] : words[4]);
     if (!lane || !gpus) return dismiss("this is no number of GPUs");
     const Settings& settings = deeds_.state.settings;
-    QueueEntry place{.kept = {.id = id_of(settings.name, words[1]),
+    QueueEntry entry{.kept = {.id = id_of(settings.name, words[1]),
                               .home = settings.name,
                               .uid = one_.uid,
                               .lane = *lane,
@@ -70,33 +70,33 @@ class HearingRules {
                               .hosts = {},
                               .joined = {}}};
     for (const std::string& host : split_words(words[3], ','))
-      if (place.hosts.size() <= kMostHostsOfRequest && place.host(host) == nullptr)
-        place.hosts.push_back({host});
-    if (place.hosts.size() > kMostHostsOfRequest)
+      if (entry.hosts.size() <= kMostHostsOfRequest && entry.host(host) == nullptr)
+        entry.hosts.push_back({host});
+    if (entry.hosts.size() > kMostHostsOfRequest)
       return dismiss(fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",
                                  kMostHostsOfRequest));
     const auto is_name = [](const NamedHost& each) { return check_host_name(each.name).has_value(); };
-    if (place.hosts.empty() || !std::ranges::all_of(place.hosts, is_name))
+    if (entry.hosts.empty() || !std::ranges::all_of(entry.hosts, is_name))
       return dismiss("these are no hosts");
-    if (one_.place) return dismiss(kUnknownWord);
+    if (one_.entry) return dismiss(kUnknownWord);
     const auto has_it = [&](const auto& each) {
-      return each.second.place && each.second.place->kept.id == place.kept.id;
+      return each.second.entry && each.second.entry->kept.id == entry.kept.id;
     };
     if (std::ranges::any_of(deeds_.state.clients, has_it))
-      return dismiss("this request has its place on another connection");
+      return dismiss("this request has its entry on another connection");
     // Its command runs there, since an earlier agent said yes.
-    if (words.size() == 6 && place.host(words[5]) != nullptr) place.stage = Runs{words[5]};
+    if (words.size() == 6 && entry.host(words[5]) != nullptr) entry.stage = Runs{words[5]};
     if (has_lab_limit(settings.limits)) {
-      place.limits = LimitsAsked{deeds_.given.now};
+      entry.limits = LimitsAsked{deeds_.given.now};
       deeds_.act(AskLimits{id_, one_.uid});
     }
-    deeds_.state.removals.erase(place.kept.id);
-    one_.place = std::move(place);
-    if (!deeds_.state.fault.empty()) tell_silence(deeds_, id_, *one_.place);
+    deeds_.state.removals.erase(entry.kept.id);
+    one_.entry = std::move(entry);
+    if (!deeds_.state.fault.empty()) tell_silence(deeds_, id_, *one_.entry);
   }
 
   void hear_of_host(std::string_view word, const std::string& name) {
-    NamedHost* host = one_.place ? one_.place->host(name) : nullptr;
+    NamedHost* host = one_.entry ? one_.entry->host(name) : nullptr;
     if (host == nullptr) return dismiss(kUnknownWord);
     if (std::holds_alternative<Left>(host->how)) {
       // Its answers to what it was told of the host may come after its word that it has left.
@@ -111,17 +111,17 @@ class HearingRules {
       if (opened == nullptr) opened = &host->how.emplace<Opened>(Opened{.since = deeds_.given.now});
       opened->reach = Opened::Reach::stands;
     } else if (word == "closed") {
-      one_.place->lets_go(*host, Shut{});
+      one_.entry->lets_go(*host, Shut{});
     } else if (word == "left") {
-      one_.place->lets_go(*host, Left{});
+      one_.entry->lets_go(*host, Left{});
     } else {
-      ask_to_start(*one_.place, name);
+      ask_to_start(*one_.entry, name);
     }
   }
 
-  void ask_to_start(QueueEntry& place, const std::string& host) {
-    auto* runs = std::get_if<Runs>(&place.stage);
-    if (runs == nullptr) return (void)(place.stage = Asks{host});
+  void ask_to_start(QueueEntry& entry, const std::string& host) {
+    auto* runs = std::get_if<Runs>(&entry.stage);
+    if (runs == nullptr) return (void)(entry.stage = Asks{host});
     if (runs->host != host) return dismiss("this request was started already");
     runs->asks_again = true;
   }

@@ -9,11 +9,11 @@ using lab_queue::LabCondition;
 
 using Need = std::optional<Writes>;
 
-std::string ticket_key_of(const QueueEntry& place) {
-  return key_of(lab_queue::kLabTickets, place.kept.id);
+std::string ticket_key_of(const QueueEntry& entry) {
+  return key_of(lab_queue::kLabTickets, entry.kept.id);
 }
-std::string start_key_of(const QueueEntry& place) {
-  return key_of(lab_queue::kLabStarts, place.kept.id);
+std::string start_key_of(const QueueEntry& entry) {
+  return key_of(lab_queue::kLabStarts, entry.kept.id);
 }
 
 void yes(AgentDeeds& deeds, ClientId id, const std::string& host) {
@@ -29,55 +29,55 @@ class NeedRules {
       : deeds_(deeds),
         id_(id),
         one_(*deeds.client(id)),
-        place_(*one_.place),
+        entry_(*one_.entry),
         settings_(deeds.state.settings),
         store_(deeds.given.store),
-        found_(store_.queue().find(place_.kept.id)),
-        start_(store_.start_of(place_.kept.id)) {}
+        found_(store_.queue().find(entry_.kept.id)),
+        start_(store_.start_of(entry_.kept.id)) {}
 
   Need need() && {
-    give_fair_number(place_.kept);
-    if (found_ && found_->uid != one_.uid) return turn_away("another user has a place of this name", false);
-    if (!found_ && start_ != nullptr && place_.has_lost(*start_, one_.pid))
+    give_number(entry_.kept);
+    if (found_ && found_->uid != one_.uid) return turn_away("another user has an entry of this name", false);
+    if (!found_ && start_ != nullptr && entry_.has_lost(*start_, one_.pid))
       return Writes{take_back(), Settles::TakesBack{start_->host}};
-    if (const auto* asks = std::get_if<Asks>(&place_.stage)) return start_on(asks->host);
+    if (const auto* asks = std::get_if<Asks>(&entry_.stage)) return start_on(asks->host);
     // The command runs. That stays true if the store was wiped or set back.
-    if (const auto* runs = std::get_if<Runs>(&place_.stage)) {
+    if (const auto* runs = std::get_if<Runs>(&entry_.stage)) {
       if (start_ == nullptr) return Writes{put_start_again(runs->host, has_lab_limit(settings_.limits))};
       return runs->asks_again ? answer(runs->host) : std::nullopt;
     }
     if (!found_) return start_ == nullptr ? put() : std::nullopt;
-    const LabTicket wanted = place_.ticket();
+    const LabTicket wanted = entry_.ticket();
     const bool is_as_wanted = found_->hosts == wanted.hosts && found_->joined == wanted.joined &&
                               found_->most == wanted.most && found_->origin == wanted.origin;
     return is_as_wanted ? std::nullopt : put();
   }
 
  private:
-  /// A request gets its fair number once. It keeps the number of its ticket or its start, also if
+  /// A request gets its number once. It keeps the number of its ticket or its start, also if
   /// the store was wiped.
-  void give_fair_number(LabTicket& wanted) const {
+  void give_number(LabTicket& wanted) const {
     if (found_)
-      wanted.fair_number = found_->fair_number;
+      wanted.number = found_->number;
     else if (start_ != nullptr)
-      wanted.fair_number = start_->fair_number;
-    else if (!wanted.fair_number && traits_of(settings_.order).numbers)
-      wanted.fair_number = next_fair_number(wanted.uid, store_.fair_numbers());
+      wanted.number = start_->number;
+    else if (!wanted.number && has_numbers(settings_.order))
+      wanted.number = next_number(settings_.order, wanted.uid, store_.numbers());
   }
 
   /// The one start.
   Need start_on(const std::string& host) {
-    // It has no place: it gets one first, or it was started already.
+    // It has no entry: it gets one first, or it was started already.
     if (!found_) return start_ == nullptr ? put() : answer(host);
-    if (place_.is_closing(host)) return not_now();  // it is about to let this host go
-    const auto why = place_.kept.most ? deeds_.why_over(place_, store_.gpus_by_user(), 0) : std::nullopt;
+    if (entry_.is_closing(host)) return not_now();  // it is about to let this host go
+    const auto why = entry_.kept.most ? deeds_.why_over(entry_, store_.gpus_by_user(), 0) : std::nullopt;
     if (!why) return Writes{put_start(host), Settles::Starts{host}};
-    hold_back(deeds_, id_, place_, *why);
+    hold_back(deeds_, id_, entry_, *why);
     return not_now();
   }
 
   Need not_now() {
-    place_.stage = Waits{};
+    entry_.stage = Waits{};
     return std::nullopt;
   }
 
@@ -90,19 +90,19 @@ class NeedRules {
     return std::nullopt;
   }
 
-  /// `with_place`: what the store has of it is removed. It is gone after this.
-  Need turn_away(std::string_view why, bool with_place) {
-    deeds_.dismiss(id_, why, with_place);
+  /// `with_entry`: what the store has of it is removed. It is gone after this.
+  Need turn_away(std::string_view why, bool with_entry) {
+    deeds_.dismiss(id_, why, with_entry);
     return std::nullopt;
   }
 
-  Need put() const { return Writes{put_ticket(place_, order())}; }
+  Need put() const { return Writes{put_ticket(entry_, order())}; }
 
   /// If the user has a limit, nobody else has started one of the user's since the agent added up
   /// what the user has. An agent on another machine may do so at this moment.
   LabChange put_start(const std::string& host) const {
-    LabChange put = put_start_again(host, place_.kept.most.has_value());
-    if (!place_.kept.most) return put;
+    LabChange put = put_start_again(host, entry_.kept.most.has_value());
+    if (!entry_.kept.most) return put;
     const std::uint64_t seen = store_.revisions(user_key()).changed;
     put.conditions.push_back({user_key(), seen, LabCondition::Of::changed});
     return put;
@@ -112,31 +112,31 @@ class NeedRules {
   /// agent that is adding up what this user has at this moment has to start over.
   LabChange put_start_again(const std::string& host, bool counts) const {
     LabChange put{.conditions = {{ticket_key(), order()}, {start_key(), 0}},
-                  .puts = {{start_key(), place_.start_on(host, one_.pid)}}};
+                  .puts = {{start_key(), entry_.start_on(host, one_.pid)}}};
     if (order() != 0) put.removed = {ticket_key()};
-    if (counts) put.puts.push_back({user_key(), place_.kept.id});
+    if (counts) put.puts.push_back({user_key(), entry_.kept.id});
     return put;
   }
 
   /// A start was made for a process that has lost that host before its command could start there.
-  /// So the request gets a place again, and keeps its position on the hosts in whose queues it
+  /// So the request gets an entry again, and keeps its position on the hosts in whose queues it
   /// waits.
   LabChange take_back() const {
     return {.conditions = {{start_key(), store_.revisions(start_key()).created}, {ticket_key(), 0}},
-            .puts = {{ticket_key(), place_.ticket()}},
+            .puts = {{ticket_key(), entry_.ticket()}},
             .removed = {start_key()}};
   }
 
   /// Of its ticket; 0: it has none.
   std::uint64_t order() const { return found_ ? found_->order : 0; }
-  std::string ticket_key() const { return ticket_key_of(place_); }
-  std::string start_key() const { return start_key_of(place_); }
-  std::string user_key() const { return key_of(lab_queue::kLabUsers, std::to_string(place_.kept.uid)); }
+  std::string ticket_key() const { return ticket_key_of(entry_); }
+  std::string start_key() const { return start_key_of(entry_); }
+  std::string user_key() const { return key_of(lab_queue::kLabUsers, std::to_string(entry_.kept.uid)); }
 
   AgentDeeds& deeds_;
   ClientId id_;
   Client& one_;
-  QueueEntry& place_;
+  QueueEntry& entry_;
   const Settings& settings_;
   const lab_queue::LabCopy& store_;
   std::optional<LabTicket> found_;
@@ -145,10 +145,10 @@ class NeedRules {
 
 }  // namespace
 
-LabChange put_ticket(const QueueEntry& place, std::uint64_t order) {
-  LabChange put{.conditions = {{ticket_key_of(place), order}}};
-  if (order == 0) put.conditions.push_back({start_key_of(place), 0});
-  put.puts.push_back({ticket_key_of(place), place.ticket()});
+LabChange put_ticket(const QueueEntry& entry, std::uint64_t order) {
+  LabChange put{.conditions = {{ticket_key_of(entry), order}}};
+  if (order == 0) put.conditions.push_back({start_key_of(entry), 0});
+  put.puts.push_back({ticket_key_of(entry), entry.ticket()});
   return put;
 }
 
@@ -157,14 +157,14 @@ std::optional<Writes> settle(AgentDeeds& deeds, ClientId id) {
 }
 
 void has_settled(AgentDeeds& deeds, ClientId id, const Settles::Purpose& made) {
-  QueueEntry& place = *deeds.entry_of(id);
+  QueueEntry& entry = *deeds.entry_of(id);
   if (const auto* starts = std::get_if<Settles::Starts>(&made)) {
     // If the process has let the host go while the store was asked, the next round takes the start
     // back.
-    const auto* asks = std::get_if<Asks>(&place.stage);
+    const auto* asks = std::get_if<Asks>(&entry.stage);
     if (asks != nullptr && asks->host == starts->host) yes(deeds, id, starts->host);
   } else if (const auto* back = std::get_if<Settles::TakesBack>(&made)) {
-    if (NamedHost* host = place.host(back->host)) host->is_let_go = std::holds_alternative<Left>(host->how);
+    if (NamedHost* host = entry.host(back->host)) host->is_let_go = std::holds_alternative<Left>(host->how);
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include "berth/lab_queue/model/agent_deeds.h"
 
-// What a request needs, so that the store has it as it should be and the request knows: its place,
+// What a request needs, so that the store has it as it should be and the request knows: its entry,
 // its one start, and the end of a start that it has lost.
 namespace berth::lab_agent {
 
@@ -15,12 +15,12 @@ struct Writes {
   Settles::Purpose purpose{};
 };
 
-/// The place of a request. `order`: of the ticket that is there; 0: there is none.
-lab_queue::LabChange put_ticket(const QueueEntry& place, std::uint64_t order);
+/// The entry of a request. `order`: of the ticket that is there; 0: there is none.
+lab_queue::LabChange put_ticket(const QueueEntry& entry, std::uint64_t order);
 /// The change that the request needs. nullopt: it needs none now; it may have been told yes, held
-/// back, or turned away instead. REQUIRES: it has a place.
+/// back, or turned away instead. REQUIRES: it has an entry.
 std::optional<Writes> settle(AgentDeeds& deeds, ClientId id);
-/// After this was made for it. REQUIRES: it has a place.
+/// After this was made for it. REQUIRES: it has an entry.
 void has_settled(AgentDeeds& deeds, ClientId id, const Settles::Purpose& made);
 
 }  // namespace berth::lab_agent

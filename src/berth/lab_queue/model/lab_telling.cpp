@@ -52,33 +52,33 @@ LabOrder order_now(AgentDeeds& deeds) {
   return LabOpenings(store.queue(), absent, who_has_what(store)).order();
 }
 
-void tell_limit(AgentDeeds& deeds, ClientId id, QueueEntry& place, const std::string& why) {
-  if (std::exchange(place.told.limit, why) != why) deeds.tell(id, "limit " + printable(why));
+void tell_limit(AgentDeeds& deeds, ClientId id, QueueEntry& entry, const std::string& why) {
+  if (std::exchange(entry.told.limit, why) != why) deeds.tell(id, "limit " + printable(why));
 }
 
-void tell_openings_to(AgentDeeds& deeds, ClientId id, QueueEntry& place, LabOpenings& openings,
+void tell_openings_to(AgentDeeds& deeds, ClientId id, QueueEntry& entry, LabOpenings& openings,
                       const GpusByUser& has) {
   const Moment now = deeds.given.now;
-  for (NamedHost& each : place.hosts)
+  for (NamedHost& each : entry.hosts)
     if (auto* opened = std::get_if<Opened>(&each.how);
         opened != nullptr && opened->closing && now - *opened->closing > kClosing)
       opened->closing.reset();
-  if (const auto taken = openings.taken_of_limit(place.kept.id)) {
-    if (const auto why = deeds.why_over(place, has, *taken)) hold_back(deeds, id, place, *why);
+  if (const auto taken = openings.taken_of_limit(entry.kept.id)) {
+    if (const auto why = deeds.why_over(entry, has, *taken)) hold_back(deeds, id, entry, *why);
   } else {
-    tell_limit(deeds, id, place, "");
+    tell_limit(deeds, id, entry, "");
   }
-  for (const std::string& name : openings.hosts_to_join(place.kept.id)) {
-    NamedHost* host = place.host(name);
+  for (const std::string& name : openings.hosts_to_join(entry.kept.id)) {
+    NamedHost* host = entry.host(name);
     if (host == nullptr || !std::holds_alternative<Shut>(host->how)) continue;
     host->how = Opened{.since = now};
     deeds.tell(id, "open " + name);
     deeds.tell(id, "answer " + name);
   }
-  // The place is sent last. So a request that does not wait knows that no other host is open to it
+  // The entry is sent last. So a request that does not wait knows that no other host is open to it
   // now.
-  const std::size_t position = openings.position(place.kept.id);
-  if (std::exchange(place.told.position, position) != position)
+  const std::size_t position = openings.position(entry.kept.id);
+  if (std::exchange(entry.told.position, position) != position)
     deeds.tell(id, fmt::format("place {}", position));
 }
 
@@ -134,31 +134,31 @@ void tell_openings(AgentDeeds& deeds) {
   const GpusByUser has = who_has_what(store);
   LabOpenings openings(store.queue(), absent, has);
   for (auto& [id, each] : deeds.state.clients) {
-    if (!each.place) continue;
-    const auto ticket = store.queue().find(each.place->kept.id);
+    if (!each.entry) continue;
+    const auto ticket = store.queue().find(each.entry->kept.id);
     // The agent knows its own ticket at once. The watch may still have to report earlier tickets.
     if (!ticket || ticket->order > store.revision()) continue;
-    tell_openings_to(deeds, id, *each.place, openings, has);
+    tell_openings_to(deeds, id, *each.entry, openings, has);
   }
 }
 
-void hold_back(AgentDeeds& deeds, ClientId id, QueueEntry& place, const std::string& why) {
-  for (NamedHost& each : place.hosts) {
+void hold_back(AgentDeeds& deeds, ClientId id, QueueEntry& entry, const std::string& why) {
+  for (NamedHost& each : entry.hosts) {
     auto* opened = std::get_if<Opened>(&each.how);
     if (opened == nullptr || opened->closing) continue;
     opened->closing = deeds.given.now;
     deeds.tell(id, "close " + each.name);
   }
-  tell_limit(deeds, id, place, why);
+  tell_limit(deeds, id, entry, why);
 }
 
-void tell_silence(AgentDeeds& deeds, ClientId id, QueueEntry& place) {
-  if (!std::exchange(place.told.is_silent, true)) deeds.tell(id, "silent " + printable(deeds.state.fault));
+void tell_silence(AgentDeeds& deeds, ClientId id, QueueEntry& entry) {
+  if (!std::exchange(entry.told.is_silent, true)) deeds.tell(id, "silent " + printable(deeds.state.fault));
 }
 
 void tell_return(AgentDeeds& deeds) {
   for (auto& [id, each] : deeds.state.clients)
-    if (each.place && std::exchange(each.place->told.is_silent, false)) deeds.tell(id, "heard");
+    if (each.entry && std::exchange(each.entry->told.is_silent, false)) deeds.tell(id, "heard");
 }
 
 void report(AgentDeeds& deeds) {
@@ -167,12 +167,12 @@ void report(AgentDeeds& deeds) {
   // Before that, a part of it has been read so far.
   const bool has_queue = !state.fault.empty() || deeds.given.store.is_whole();
   for (auto& [id, each] : state.clients) {
-    if (each.place && now >= each.place->names_late().value_or(Moment::max()))
-      tell_limit(deeds, id, *each.place,
+    if (each.entry && now >= each.entry->names_late().value_or(Moment::max()))
+      tell_limit(deeds, id, *each.entry,
                  "the name service of this machine has not said yet which limits apply to you");
     answer_look(deeds, id, each, has_queue);
   }
-  // While the store does not answer, all keep their places.
+  // While the store does not answer, all keep their entries.
   if (state.board && state.fault.empty() && has_queue && now >= next_show(*state.board, now))
     show(deeds, *state.board);
 }

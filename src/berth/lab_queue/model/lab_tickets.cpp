@@ -15,10 +15,6 @@ bool has_name(const std::vector<std::string>& names, std::string_view name) {
 
 }  // namespace
 
-unsigned lane_of(unsigned gpus, const QueueRules& rules) {
-  return rules.backfill ? gpus : 0;
-}
-
 std::string id_of(std::string_view home, std::string_view mark) {
   return fmt::format("{}-{}", home, mark);
 }
@@ -26,10 +22,6 @@ std::string id_of(std::string_view home, std::string_view mark) {
 std::string_view home_of(std::string_view id) {
   const std::size_t hyphen = id.rfind('-');
   return hyphen == std::string_view::npos ? "" : id.substr(0, hyphen);
-}
-
-std::string origin_of(std::string_view machine, std::int64_t pid) {
-  return fmt::format("{}:{}", machine, pid);
 }
 
 LabTickets::Group& LabTickets::group_of(const std::vector<std::string>& hosts) {
@@ -48,7 +40,7 @@ const LabTickets::Kept* LabTickets::kept(std::string_view id) const {
 }
 
 void LabTickets::count(const Kept& kept, int by) {
-  with_fair_number_ += kept.fair_number ? by : 0;
+  with_number_ += kept.number ? by : 0;
   with_most_ += kept.most ? by : 0;
 }
 
@@ -113,18 +105,18 @@ std::vector<std::string> LabTickets::of_home(std::string_view home) const {
   return ids;
 }
 
-std::vector<Numbered> LabTickets::fair_numbers() const {
-  std::vector<Numbered> fair_numbers;
-  if (with_fair_number_ == 0) return fair_numbers;
+std::vector<Numbered> LabTickets::numbers() const {
+  std::vector<Numbered> numbers;
+  if (with_number_ == 0) return numbers;
   for (const auto& [id, kept] : tickets_)
-    if (kept.fair_number) fair_numbers.push_back({kept.uid, kept.gpus, *kept.fair_number, false});
-  return fair_numbers;
+    if (kept.number) numbers.push_back({kept.uid, kept.gpus, *kept.number, false});
+  return numbers;
 }
 
 LabOpenings::LabOpenings(const LabTickets& queue, const std::set<std::string, std::less<>>& absent,
                          const GpusByUser& has)
     : queue_(queue), absent_(absent) {
-  if (queue.with_fair_number_ > 0) rank_by_fair_number(has);
+  if (queue.with_number_ > 0) rank_by_number(has);
   if (queue.with_most_ > 0) pass_over_limited(has);
 }
 
@@ -135,14 +127,14 @@ std::vector<const LabTickets::Kept*> LabOpenings::ranked() const {
   return all;
 }
 
-void LabOpenings::rank_by_fair_number(const GpusByUser& has) {
+void LabOpenings::rank_by_number(const GpusByUser& has) {
   const std::vector<const Kept*> came = ranked();  // without ranks so far: as they came
   std::vector<Wish> wishes;
   for (const Kept* each : came)
     wishes.push_back({.id = {},
                       .uid = each->uid,
                       .count = each->gpus,
-                      .fair_number = each->fair_number,
+                      .number = each->number,
                       .passed_over = absent_.contains(each->home)});
   for (const std::size_t at : queue_order(wishes, has, 0)) ranks_.emplace(came[at], ranks_.size());
 }
@@ -202,8 +194,8 @@ std::size_t LabOpenings::position(std::string_view id) const {
   return position;
 }
 
-// Finds the places of all requests in one pass. One pass for each request would take too long in a
-// long queue.
+// Finds the positions of all requests in one pass. One pass for each request would take too long in
+// a long queue.
 LabOrder LabOpenings::order() const {
   LabOrder order;
   std::map<const LabTickets::Group*, std::set<const LabTickets::Group*>> sharing;

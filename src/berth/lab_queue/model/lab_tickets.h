@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/machines/lab_order.h"
 #include "berth/queue/queue_order.h"
 #include "berth/queue/schedule.h"
 
@@ -21,17 +22,6 @@ namespace berth {
 /// more, connections would be idle. With fewer, a host would have no next request for as long as an
 /// ssh takes.
 inline constexpr std::size_t kLabWindow = 8;
-
-/// The requests for the same number of GPUs are a lane. With one window for all, requests for many
-/// GPUs would fill it while the free GPUs are enough for requests for few (tests/bench/placement.h:
-/// waits two to three times as long as in one queue). If no request may start before an earlier
-/// one, all are one lane: 0.
-unsigned lane_of(unsigned gpus, const QueueRules& rules);
-
-/// What Ticket::origin says of a request of this process on this machine.
-std::string origin_of(std::string_view machine, std::int64_t pid);
-/// What others say of it is cut to this length: it is shown to people.
-inline constexpr std::size_t kLongestOrigin = 80;
 
 /// The id of a ticket: the machine on which it was asked for, and the digits that it has drawn.
 std::string id_of(std::string_view home, std::string_view mark);
@@ -46,8 +36,7 @@ struct LabTicket {
   std::uint32_t uid = 0;    ///< whose it is, as the kernel of its home says
   unsigned lane = 0;        ///< as of lane_of
   unsigned gpus = 1;
-  std::optional<std::int64_t>
-      fair_number{};  ///< as Ticket::fair_number: where its home lets who has fewer GPUs come first
+  std::optional<OrderNumber> number{};  ///< as Ticket::number, for the order of its home
   /// How many GPUs its user may have through this queue at once, as its home says.
   std::optional<unsigned> most{};
   std::string origin{};             ///< as Ticket::origin; "": its agent is too old to tell it
@@ -63,31 +52,15 @@ struct LabStart {
   std::int64_t pid = 0;  ///< of the process at its home that asked
   std::uint32_t uid = 0;
   unsigned gpus = 0;
-  std::optional<std::int64_t> fair_number{};  ///< as its ticket had it
+  std::optional<OrderNumber> number{};  ///< as its ticket had it
 
   bool operator==(const LabStart&) const = default;
 };
 
-/// A request that stands in the queue of a host.
-struct LabStanding {
-  std::string origin;        ///< as of its ticket
-  std::size_t position = 1;  ///< 1: no earlier request could start on a host that it names
-
-  bool operator==(const LabStanding&) const = default;
-};
-
-/// The line as people see it.
-struct LabOrder {
-  std::vector<LabStanding> standing{};  ///< in the order of the queue
-  std::size_t outside = 0;              ///< how many requests stand in the own line of no host yet
-
-  bool operator==(const LabOrder&) const = default;
-};
-
-/// A request may name no more of them.
+/// A request may name no more hosts.
 inline constexpr std::size_t kMostHostsOfRequest = 256;
 
-/// The requests of a lab. The same questions come again at each change of a long line. To answer
+/// The requests of a lab. The same questions come again at each change of a long queue. To answer
 /// them fast, requests that name the same hosts and are of one lane are kept together.
 class LabTickets {
  public:
@@ -107,10 +80,10 @@ class LabTickets {
   std::vector<std::string> of_home(std::string_view home) const;
 
   /// Whether it matters for the order what each user has of the lab already.
-  bool asks_who_has_what() const { return with_fair_number_ > 0 || with_most_ > 0; }
+  bool asks_who_has_what() const { return with_number_ > 0 || with_most_ > 0; }
 
-  /// The turns of those that have one, for the turn of one that comes (next_fair_number).
-  std::vector<Numbered> fair_numbers() const;
+  /// Of those that have one, for the number of one that comes (next_number).
+  std::vector<Numbered> numbers() const;
 
  private:
   friend class LabOpenings;
@@ -134,26 +107,27 @@ class LabTickets {
   std::map<std::vector<std::string>, Group> groups_;
   std::map<std::string, std::vector<const Group*>, std::less<>> by_host_;
   std::map<std::string, std::size_t, std::less<>> homes_;
-  std::ptrdiff_t with_fair_number_ = 0;
+  std::ptrdiff_t with_number_ = 0;
   std::ptrdiff_t with_most_ = 0;
 };
 
-/// Who may join which hosts, for as long as nobody changes the line. The order is that in which the
-/// store got the tickets. Where tickets have turns, those go past each other as queue_order says.
+/// Which tickets may join which hosts, for as long as nobody changes the queue. The order is that
+/// in which the store got the tickets. Tickets with a fair number go past each other as queue_order
+/// says.
 class LabOpenings {
  public:
-  /// Earlier tickets of an `absent` home, from which nobody has heard, keep their places and are
+  /// Earlier tickets of an `absent` home, from which nobody has heard, keep their positions and are
   /// not waited for. `has`: what each user has of the lab already.
   LabOpenings(const LabTickets& queue, const std::set<std::string, std::less<>>& absent,
               const GpusByUser& has = {});
 
   /// The hosts whose queue this one may join now: of the tickets before it that could start on that
-  /// host, those that have room in the window stand in its line already, and this one has room too.
-  /// Empty: it is not in the queue, or over its user's limit.
+  /// host, those that have room in the window stand in its queue already, and this one has room
+  /// too. Empty: it is not in the queue, or over its user's limit.
   std::vector<std::string> hosts_to_join(std::string_view id);
 
   /// If what its user has, and the user's tickets before it, leave too little of the user's limit
-  /// for it: how many GPUs those are. It keeps its place and is not waited for.
+  /// for it: how many GPUs those are. It keeps its position and is not waited for.
   std::optional<std::uint64_t> taken_of_limit(std::string_view id) const;
 
   /// How many tickets that share a host with it are before it.
@@ -173,7 +147,7 @@ class LabOpenings {
   /// For each lane, the tickets that have room in the window.
   using Window = std::map<unsigned, std::vector<Spot>>;
 
-  void rank_by_fair_number(const GpusByUser& has);
+  void rank_by_number(const GpusByUser& has);
   void pass_over_limited(const GpusByUser& has);
   std::vector<const Kept*> ranked() const;  ///< all of the queue, in its order
   bool is_passed_over(const Kept& ticket) const;

@@ -31,7 +31,7 @@ LabTicket QueueEntry::ticket() const {
 }
 
 LabStart QueueEntry::start_on(std::string_view host, std::int64_t pid) const {
-  return {std::string(host), pid, kept.uid, kept.gpus, kept.fair_number};
+  return {std::string(host), pid, kept.uid, kept.gpus, kept.number};
 }
 
 NamedHost* QueueEntry::host(std::string_view name) {
@@ -86,9 +86,9 @@ Moment JoinPatience::end_for(const Opened& opened, std::uint32_t uid) const {
   return opened.since + (opened.reach == Reach::answers ? kForJoined : kForHere);
 }
 
-void JoinPatience::pass_over(QueueEntry& place, Moment now) {
-  const std::uint32_t uid = place.kept.uid;
-  for (NamedHost& each : place.hosts) {
+void JoinPatience::pass_over(QueueEntry& entry, Moment now) {
+  const std::uint32_t uid = entry.kept.uid;
+  for (NamedHost& each : entry.hosts) {
     auto* opened = std::get_if<Opened>(&each.how);
     if (opened == nullptr || !is_awaited(*opened) || now < end_for(*opened, uid)) continue;
     if (!is_known(*opened, uid)) (opened->reach == Reach::answers ? late_ : silent_)[uid] = now;
@@ -96,11 +96,11 @@ void JoinPatience::pass_over(QueueEntry& place, Moment now) {
   }
 }
 
-std::optional<Moment> JoinPatience::next(const QueueEntry& place) const {
+std::optional<Moment> JoinPatience::next(const QueueEntry& entry) const {
   std::optional<Moment> next;
-  for (const NamedHost& each : place.hosts)
+  for (const NamedHost& each : entry.hosts)
     if (const auto* opened = std::get_if<Opened>(&each.how); opened != nullptr && is_awaited(*opened))
-      next = std::min(next.value_or(Moment::max()), end_for(*opened, place.kept.uid));
+      next = std::min(next.value_or(Moment::max()), end_for(*opened, entry.kept.uid));
   return next;
 }
 

@@ -13,7 +13,7 @@
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/verdict/limits.h"
 
-// The place of one request in the lab queue, as the agent of its machine (lab_agent.h) knows it.
+// The entry of one request in the lab queue, as the agent of its machine (lab_agent.h) knows it.
 namespace berth::lab_agent {
 
 /// Of a clock that nobody can set.
@@ -21,20 +21,21 @@ using Moment = std::chrono::nanoseconds;
 
 // How far the request has come on a host that it has named.
 
-/// It may not join the queue of the host.
+/// The request may not join the queue of the host.
 struct Shut {};
-/// It was told that it may.
+/// The agent has told the request that it may join.
 struct Opened {
   enum class Reach {
-    silent,       ///< it has not answered
-    answers,      ///< it lives, and is about to join
-    stands,       ///< it stands in the queue of the host
-    passed_over,  ///< it was waited for in vain, and may still join
+    silent,       ///< the request has not answered
+    answers,      ///< the request lives, and is about to join
+    stands,       ///< the request stands in the queue of the host
+    passed_over,  ///< nobody waits for the request any longer; it may still join
   };
 
   Moment since{};
   Reach reach = Reach::silent;
-  /// Since when it is to let the host go. An older version does not, and stays as it was.
+  /// Since when the agent wants the request to let the host go. A request of an older version does
+  /// not know that word, and stays there.
   std::optional<Moment> closing{};
 };
 /// The host cannot start it any more.
@@ -44,18 +45,18 @@ using OnHost = std::variant<Shut, Opened, Left>;
 struct NamedHost {
   std::string name;
   OnHost how{};
-  bool is_let_go = false;  ///< it has said that nothing of it starts there: a start there is none
+  bool is_let_go = false;  ///< the request starts nothing there: a start there does not count
 };
 
-// What the request waits for.
+// How far the request has come in all.
 
-/// To be told which hosts it may join, or to ask for a start.
+/// It waits for hosts to be opened, or in their queues.
 struct Waits {};
-/// It asks whether its command may start on this host, which grants it.
+/// This host has granted it GPUs, and it asks whether its command may start there.
 struct Asks {
   std::string host;
 };
-/// It was told yes for this host, and for no other: its command starts or runs there.
+/// The agent has said yes for this host, and for no other: its command starts or runs there.
 struct Runs {
   std::string host;
   bool asks_again = false;
@@ -75,11 +76,11 @@ struct LimitsOf {
 };
 using LimitsApply = std::variant<NoLimits, LimitsAsked, LimitsOf>;
 
-/// What it was told last.
+/// What the agent has told the request last.
 struct Told {
-  std::string limit{};
+  std::string limit{};  ///< why its user may not start it now; "": the user may
   std::optional<std::size_t> position{};
-  bool is_silent = false;  ///< the store
+  bool is_silent = false;  ///< that the store does not answer
 };
 
 struct QueueEntry {
@@ -89,23 +90,23 @@ struct QueueEntry {
   LimitsApply limits{};
   Told told{};
 
-  /// As it is to lie in the store.
+  /// What the store is to have of the request.
   LabTicket ticket() const;
   LabStart start_on(std::string_view host, std::int64_t pid) const;
 
-  /// nullptr: it has not named it.
+  /// nullptr: the request has not named this host.
   NamedHost* host(std::string_view name);
-  /// The request has said that the host starts nothing of it: a yes for it was not passed on.
+  /// The request has said that the host starts nothing of it: it has passed no yes on to that host.
   void lets_go(NamedHost& host, OnHost how);
   /// A start that was made for this process on a host that the process has lost before its command
   /// could start there.
   bool has_lost(const LabStart& start, std::int64_t pid) const;
-  /// Whether it is to let this host go.
+  /// Whether the agent wants the request to let this host go.
   bool is_closing(std::string_view host) const;
 
   /// Whether it is known which limits apply. A request that runs needs none.
   bool is_ready() const;
-  /// When it is told that the name service is late. nullopt: it is not, or that was told.
+  /// When to tell the request that the name service is late. nullopt: never, or it was told.
   std::optional<Moment> names_late() const;
 };
 
@@ -116,10 +117,10 @@ struct QueueEntry {
 /// passed over may still join.
 class JoinPatience {
  public:
-  /// Passes it over on the hosts for which it is waited for no longer.
-  void pass_over(QueueEntry& place, Moment now);
-  /// When there is the next one to pass over. nullopt: this one is not waited for.
-  std::optional<Moment> next(const QueueEntry& place) const;
+  /// Passes the request over on the hosts on which nobody waits for it any longer.
+  void pass_over(QueueEntry& entry, Moment now);
+  /// When the next host of this request is due to be passed over. nullopt: nobody waits for it.
+  std::optional<Moment> next(const QueueEntry& entry) const;
 
  private:
   using ByUser = std::map<std::uint32_t, Moment>;
@@ -128,7 +129,7 @@ class JoinPatience {
   bool is_known(const Opened& opened, std::uint32_t uid) const;
   Moment end_for(const Opened& opened, std::uint32_t uid) const;
 
-  // When such a time was used up for a request of the user.
+  // When a request of this user was last waited for in vain.
   ByUser silent_{};
   ByUser late_{};
 };

@@ -146,7 +146,7 @@ class Desk {
     is(Came{id, pid_of(id), uid});
     return id;
   }
-  /// With a place for these hosts.
+  /// With an entry for these hosts.
   ClientId waits(const std::string& hosts, std::uint32_t uid = kAlice) {
     const ClientId id = comes(uid);
     says(id, fmt::format("wait {} 1 {} 1", mark_of(id), hosts));
@@ -155,7 +155,7 @@ class Desk {
   /// It stands in the queue of each of these hosts.
   ClientId stands(const std::string& hosts, std::uint32_t uid = kAlice) {
     const ClientId id = waits(hosts, uid);
-    for (const NamedHost& each : std::vector(state.clients.at(id).place->hosts))
+    for (const NamedHost& each : std::vector(state.clients.at(id).entry->hosts))
       says(id, "joined " + each.name);
     return id;
   }

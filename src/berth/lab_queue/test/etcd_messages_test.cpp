@@ -159,7 +159,8 @@ TEST_CASE("a ticket is read as it was written") {
                          .origin = "desk1:7",
                          .hosts = {},
                          .joined = {}};
-        if (number % 2 == 0) ticket.fair_number = static_cast<std::int64_t>(number);
+        const OrderRow& row = order_rows()[number % order_rows().size()];
+        if (has_numbers(row.order)) ticket.number = OrderNumber{row.order, static_cast<std::int64_t>(number)};
         if (number % 3 == 0) ticket.most = lane;
         for (const std::uint8_t name : names) ticket.hosts.push_back("gpu" + std::to_string(name));
         ticket.joined = ticket.hosts;
@@ -172,7 +173,7 @@ TEST_CASE("a ticket is read as it was written") {
                             .uid = 1,
                             .lane = 2,
                             .gpus = 2,
-                            .fair_number = 5,
+                            .number = OrderNumber{QueueOrder::fair, 5},
                             .most = 4,
                             .origin = "a:7",
                             .hosts = {"b"},
@@ -192,6 +193,11 @@ TEST_CASE("a ticket is read as it was written") {
   }
   // A later Berth may say more, and otherwise.
   CHECK(is_ticket(R"({"home":7,"uid":1,"lane":1,"gpus":-4,"turn":"x","hosts":[],"joined":[],"new":{}})"));
+  // An order that is not known is none, and what it goes by is passed over.
+  const LabValue newer = read_stored_text(
+      kTicketKey, R"({"home":"a","uid":1,"lane":2,"unheard_of":3,"turn":"4","hosts":["b"],"joined":[]})");
+  REQUIRE(std::holds_alternative<LabTicket>(newer));
+  CHECK(!std::get<LabTicket>(newer).number);
   std::string many = R"("a")";
   for (std::size_t i = 1; i < kMostHostsOfRequest; ++i) many += R"(,"a")";
   const auto naming = [](const std::string& hosts) {
@@ -202,11 +208,13 @@ TEST_CASE("a ticket is read as it was written") {
 }
 
 TEST_CASE("a start is read as it was written, and what is none names no host") {
-  LabStart start{.host = "gpu1", .pid = 77, .uid = 1000, .gpus = 4, .fair_number = {}};
+  LabStart start{.host = "gpu1", .pid = 77, .uid = 1000, .gpus = 4, .number = {}};
   CHECK(stored_text(start) == R"({"host":"gpu1","pid":77,"uid":1000,"gpus":4})");
   CHECK(start_from(stored_text(start)) == start);
-  start.fair_number = 12;
-  CHECK(start_from(stored_text(start)) == start);
+  for (const OrderRow& row : order_rows()) {
+    if (has_numbers(row.order)) start.number = OrderNumber{row.order, 12};
+    CHECK(start_from(stored_text(start)) == start);
+  }
   for (const char* none : {"", "gpu1 77", "[]", "{}", R"({"host":7})"}) CHECK(start_from(none).host.empty());
 }
 

@@ -15,7 +15,7 @@ TEST_CASE("if the store does not answer, those who wait are told once, and keep 
   const auto before = etcd.ticket(desk.id_of(one));
   desk.way = Way::is_silent;
   desk.passes(13s);
-  CHECK(desk.did.front().find("log: the store at http://etcd does not answer, and all keep") == 0);
+  CHECK(desk.did.front().find("log: the store at http://etcd does not answer, and all requests keep") == 0);
   CHECK(is_told(desk.did, "1: silent http://etcd: no answer"));
   CHECK(std::ranges::count(desk.did, "asks another") > 1);
   desk.passes(60s);

@@ -43,7 +43,7 @@ class AnyLab {
  private:
   /// A process with a connection, which may be one that has come back.
   struct Person {
-    ClientId mark = 0;  ///< the first connection of the process; 0: it has not asked for a place
+    ClientId mark = 0;  ///< the first connection of the process; 0: it has not asked for an entry
     std::string yes{};  ///< the host of its yes
     std::set<std::string> left{};
   };
@@ -52,11 +52,11 @@ class AnyLab {
   static std::string any_host() { return fmt::format("gpu{}", 1 + below(3)); }
 
   std::string id_of(const Person& person) const { return desk_->id_of(person.mark); }
-  /// nullptr: nobody living has this place.
+  /// nullptr: nobody living has this entry.
   Person* owner_of(const std::string& id) {
     for (auto& [client, each] : people_)
       if (each.mark != 0 && id_of(each) == id && desk_->state.clients.contains(client) &&
-          desk_->state.clients.at(client).place)
+          desk_->state.clients.at(client).entry)
         return &each;
     return nullptr;
   }
@@ -167,8 +167,7 @@ class AnyLab {
     // A number that the agent has not heard of is lost with the store.
     numbers_.clear();
     for (const auto& [client, each] : desk_->state.clients)
-      if (each.place && each.place->kept.fair_number)
-        numbers_[each.place->kept.id] = *each.place->kept.fair_number;
+      if (each.entry && each.entry->kept.number) numbers_[each.entry->kept.id] = *each.entry->kept.number;
   }
 
   /// The agent is killed. Of its clients some come back, and say what they have said before.
@@ -226,16 +225,16 @@ class AnyLab {
         RC_ASSERT(!etcd_.keys_.contains(each.key));
         const auto& start = std::get<LabStart>(each.value);
         claims_[*id] = start.host;
-        look_at_number(*id, start.fair_number);
+        look_at_number(*id, start.number);
       }
       if (const auto id = name_in(kLabTickets, each.key)) {
         const auto* ticket = std::get_if<LabTicket>(&each.value);
         if (id->find("desk1-") != 0 || ticket == nullptr) continue;
-        // No place beside a start.
+        // No entry beside a start.
         const std::string start = key_of(kLabStarts, *id);
         const bool is_back = std::ranges::find(change.removed, start) != change.removed.end();
         RC_ASSERT((!etcd_.keys_.contains(start) || is_back));
-        look_at_number(*id, ticket->fair_number);
+        look_at_number(*id, ticket->number);
       }
     }
     for (const std::string& key : change.removed) look_at_removal(key, change);
@@ -257,7 +256,7 @@ class AnyLab {
     }
   }
 
-  void look_at_number(const std::string& id, std::optional<std::int64_t> number) {
+  void look_at_number(const std::string& id, std::optional<OrderNumber> number) {
     if (!is_fair_) return;
     RC_ASSERT(number);
     const auto [known, is_new] = numbers_.try_emplace(id, *number);
@@ -302,7 +301,7 @@ class AnyLab {
   }
 
   void starts_somewhere(ClientId client) {
-    const auto hosts = desk_->state.clients.at(client).place->hosts;
+    const auto hosts = desk_->state.clients.at(client).entry->hosts;
     const auto usable = std::ranges::find_if(
         hosts, [](const NamedHost& each) { return !std::holds_alternative<Left>(each.how); });
     if (usable == hosts.end()) return;
@@ -335,7 +334,7 @@ class AnyLab {
   std::map<ClientId, Person> people_{};
   std::map<ClientId, std::uint32_t> uids_{};
   std::map<std::string, std::string> claims_{};  ///< the starts that were made and not removed
-  std::map<std::string, std::int64_t> numbers_{};
+  std::map<std::string, OrderNumber> numbers_{};
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace berth::lab_agent_test::lab_agent_test {
 
-// --- a place, a start, an end
+// --- an entry, a start, an end
 
 TEST_CASE("a request gets a place, is told where it may join, and starts where the store says yes") {
   Etcd etcd;
@@ -333,13 +333,13 @@ TEST_CASE("a place belongs to its connection and its user") {
   const std::string wait = "wait " + Desk::mark_of(1) + " 1 gpu1 1";
   desk.waits("gpu1");
   CHECK(desk.says(desk.comes(), wait) ==
-        Words{"2: no this request has its place on another connection", "ends 2"});
+        Words{"2: no this request has its entry on another connection", "ends 2"});
   CHECK(desk.says(1, wait).front() == "1: no it was asked what this version does not know");
   CHECK(etcd.tickets() == 0);
   etcd.put(kLabTickets, desk.id_of(9), ticket_of("desk1", "gpu1", kBob));
   const ClientId other = desk.comes(kAlice);
   CHECK(desk.says(other, "wait " + Desk::mark_of(9) + " 1 gpu1 1") ==
-        Words{"3: no another user has a place of this name", "ends 3"});
+        Words{"3: no another user has an entry of this name", "ends 3"});
   CHECK(etcd.ticket(desk.id_of(9)));
 }
 
@@ -371,7 +371,7 @@ TEST_CASE("one that comes back to an agent that has started again keeps its plac
   for (const char* word : {"joined gpu1", "joined gpu2"}) desk.says(back, word);
   CHECK(etcd.ticket(desk.id_of(one)) == before);
   CHECK(desk.says(back, "start gpu2") == Words{fmt::format("{}: yes gpu2", back)});
-  // The other one has not come back, and its place goes after 30 s.
+  // The other one has not come back, and its entry goes after 30 s.
   desk.passes(29s);
   CHECK(etcd.tickets() == 1);
   desk.passes(2s);

@@ -25,30 +25,30 @@ TEST_CASE("a request keeps its fair number, started, taken back, and also if the
   Desk desk(etcd, fairly);
   desk.stands("gpu1");
   const ClientId one = desk.stands("gpu1,gpu2");
-  const auto number = etcd.ticket(desk.id_of(one))->fair_number;
+  const auto number = etcd.ticket(desk.id_of(one))->number;
   REQUIRE(number);
   desk.says(one, "start gpu1");
-  CHECK(etcd.as_known().start_of(desk.id_of(one))->fair_number == number);
+  CHECK(etcd.as_known().start_of(desk.id_of(one))->number == number);
   SUBCASE("taken back") {}
   SUBCASE("taken back by an agent that has started since") {
     desk.restart();
     const ClientId back = desk.comes_as(one);
     desk.says(back, "wait " + Desk::mark_of(one) + " 1 gpu1,gpu2 1");
     desk.says(back, "closed gpu1");
-    CHECK(etcd.ticket(desk.id_of(one))->fair_number == number);
+    CHECK(etcd.ticket(desk.id_of(one))->number == number);
     return;
   }
   SUBCASE("wiped while it runs") {
     etcd.wipe();
     desk.is(News{});
-    CHECK(etcd.as_known().start_of(desk.id_of(one))->fair_number == number);
+    CHECK(etcd.as_known().start_of(desk.id_of(one))->number == number);
   }
   desk.says(one, "left gpu1");
-  CHECK(etcd.ticket(desk.id_of(one))->fair_number == number);
+  CHECK(etcd.ticket(desk.id_of(one))->number == number);
   desk.ends(1);  // a number that were given now would be another
   etcd.wipe();
   desk.is(News{});
-  CHECK(etcd.ticket(desk.id_of(one))->fair_number == number);
+  CHECK(etcd.ticket(desk.id_of(one))->number == number);
 }
 
 TEST_CASE("a request over its user's limit has a place and is told why, and nobody waits for it") {

@@ -19,7 +19,7 @@ LabTicket ticket_on(const std::string& host) {
 }
 
 LabStart start_of(std::int64_t pid, std::uint32_t uid = 1000, unsigned gpus = 1) {
-  return {.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .fair_number = pid};
+  return {.host = "gpu1", .pid = pid, .uid = uid, .gpus = gpus, .number = OrderNumber{QueueOrder::fair, pid}};
 }
 
 TEST_CASE("what was read and what is told since are known") {
@@ -69,9 +69,9 @@ TEST_CASE("what was started counts for its user, until it ends") {
   CHECK(copy.gpus_by_user().in_all.at(1) == 6);
   CHECK(copy.gpus_by_user().firmly.at(1) == 6);
   CHECK(copy.starts().at("desk-c").host.empty());
-  REQUIRE(copy.fair_numbers().size() == 2);
-  CHECK(copy.fair_numbers().front().granted);
-  CHECK(copy.fair_numbers().front().fair_number == 7);
+  REQUIRE(copy.numbers().size() == 2);
+  CHECK(copy.numbers().front().granted);
+  CHECK(copy.numbers().front().number == OrderNumber{QueueOrder::fair, 7});
   copy.hear(Told{{{"/berth/1/start/desk-a", "", 0, 5}, true}});
   CHECK(copy.gpus_by_user().in_all.at(1) == 2);
 }

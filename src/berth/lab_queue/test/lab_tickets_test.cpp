@@ -122,7 +122,7 @@ TEST_CASE("who asks for as much is of one lane, and everybody where nobody start
 }
 
 TEST_CASE("what is of one lane and joins by this rule stands in each host's line in the order of the lab") {
-  CHECK(rc::check([](const std::vector<std::uint8_t>& wishes, const std::vector<std::uint8_t>& fair_numbers) {
+  CHECK(rc::check([](const std::vector<std::uint8_t>& wishes, const std::vector<std::uint8_t>& steps) {
     const Hosts names{"a", "b", "c"};
     std::vector<LabTicket> queue;
     for (std::size_t i = 0; i < wishes.size(); ++i) {
@@ -135,9 +135,9 @@ TEST_CASE("what is of one lane and joins by this rule stands in each host's line
     for (const std::string& host : names) {
       std::vector<LabTicket> now = queue;
       std::map<unsigned, std::vector<std::uint64_t>> stood;
-      for (const std::uint8_t turn : fair_numbers) {
+      for (const std::uint8_t step : steps) {
         if (now.empty()) break;
-        LabTicket& ticket = now[turn % now.size()];
+        LabTicket& ticket = now[step % now.size()];
         const auto open = hosts_to_join(now, ticket.id, {});
         const bool stands = std::ranges::find(ticket.joined, host) != ticket.joined.end();
         if (stands || std::ranges::find(open, host) == open.end()) continue;
@@ -180,7 +180,7 @@ std::vector<LabTicket> in_turn(const std::vector<LabTicket>& came, const Homes& 
     wishes.push_back({.id = {},
                       .uid = each.uid,
                       .count = each.gpus,
-                      .fair_number = each.fair_number,
+                      .number = each.number,
                       .passed_over = absent.contains(each.home)});
   std::vector<LabTicket> ranked;
   for (const std::size_t at : queue_order(wishes, has, 0)) {
@@ -216,7 +216,7 @@ TEST_CASE("a line that has changed often answers as the rule does on what is lef
       ticket.lane = 1 + (change >> 4U) % 2U;
       ticket.gpus = ticket.lane;
       ticket.uid = 1000 + (change >> 12U) % 3U;
-      if ((change >> 14U) != 0) ticket.fair_number = next_fair_number(ticket.uid, queue.fair_numbers());
+      if ((change >> 14U) != 0) ticket.number = next_number(QueueOrder::fair, ticket.uid, queue.numbers());
       for (std::size_t k = 0; k < names.size(); ++k)
         if ((change >> (6U + k) & 1U) != 0) ticket.hosts.push_back(names[k]);
       queue.put(ticket);
@@ -261,7 +261,7 @@ void come_with_number(LabTickets& queue, std::uint32_t uid, std::string id, std:
   LabTicket ticket = asks(std::move(id), order, {"a"}, std::move(joined));
   ticket.lane = 1;
   ticket.uid = uid;
-  ticket.fair_number = next_fair_number(uid, queue.fair_numbers());
+  ticket.number = next_number(QueueOrder::fair, uid, queue.numbers());
   queue.put(ticket);
 }
 

@@ -1,9 +1,12 @@
 #include "berth/lease/acquire.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <functional>
 
+#include "berth/lease/exclusions.h"
 #include "berth/lease/test/scene.h"
 
 namespace berth::leasing::acquire_test {
@@ -161,6 +164,39 @@ TEST_CASE("an earlier waiter that goes on while the driver is asked is not overt
   CHECK(scene.source.reads > 1);
   REQUIRE(std::holds_alternative<Refused>(*acquired));
   CHECK(std::get<Refused>(*acquired).standing.behind->id == rival->own->ticket().id);
+}
+
+TEST_CASE("while only an admin keeps a request waiting, the driver is not asked, and has no probe") {
+  Scene scene(1);
+  std::string path = "/tmp/berth-excluded-XXXXXX";
+  REQUIRE(::mkdtemp(path.data()) != nullptr);
+  scene.options.site_files.excluded = path + "/site.excluded.toml";
+  REQUIRE(exclude(scene.options.site_files.excluded, {"GPU-a"}, "its fan"));
+  scene.options.policy.excluded = {{"GPU-a", "its fan"}};
+  Patience patience{.wait = true, .limit = std::nullopt, .was_accepted = true};
+  patience.tick = std::chrono::milliseconds(1);
+  int open = 0;
+  const SourceAccess access{[&]() -> Result<source::Source*> {
+                              ++open;
+                              return &scene.source;
+                            },
+                            [&] { open = 0; }};
+  int told = 0;
+  OnWait on_wait;
+  on_wait.call = [&](const Standing&, const Snapshot&) {
+    if (++told == 10) {
+      CHECK(open == 0);
+      CHECK(end_exclusion(scene.options.site_files.excluded, {"GPU-a"}).value_or(false));
+    }
+  };
+  const auto acquired =
+      acquire_by_queue(access, scene.store, scene.request, scene.options, {}, patience, on_wait);
+  ::rmdir(path.c_str());
+  REQUIRE(acquired.has_value());
+  CHECK(std::holds_alternative<HeldLease>(*acquired));
+  CHECK(told == 10);
+  // The first look, the one that finds what the file says, and the one after the change.
+  CHECK(scene.source.reads == 3);
 }
 
 TEST_CASE("what the driver says is what comes back when there is none") {

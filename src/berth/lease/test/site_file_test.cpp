@@ -155,8 +155,21 @@ TEST_CASE("a text without its quotes is shown with them") {
   CHECK(fault("order=fair") == "f:1: order = fair: a text needs quotes: order = \"fair\"");
   CHECK(fault("job_output = 100M\r\n") ==
         "f:1: job_output = 100M: a size needs quotes: job_output = \"100M\"");
+  CHECK(fault("time = 1-00:00:00 # a day") ==
+        "f:1: time = 1-00:00:00: a time needs quotes: time = \"1-00:00:00\"");
+  CHECK(fault("default_wait = forever") ==
+        "f:1: default_wait = forever: a text needs quotes: default_wait = \"forever\"");
   for (const char* other : {"default_wait = \"2h", "{broken}", "[limits", "hosts = [1, ]]"})
     CHECK_FALSE(fault(other).contains("needs quotes"));
+}
+
+TEST_CASE("a time or a size without its unit is asked for it") {
+  const auto fault = [](const char* text) { return apply_site_text({}, text, "f", false).error().message; };
+  CHECK(fault("default_wait = \"600\"") ==
+        "f:1: default_wait: 600 of what? write 600s or 600m, or \"forever\"");
+  CHECK(fault("hidden_tolerance = \"512\"") == "f:1: hidden_tolerance: 512 of what? write 512G or 512M");
+  CHECK(fault("job_output = \"100\"") == "f:1: job_output: 100 of what? write 100G or 100M");
+  CHECK(fault("limits.time = \"8\"") == "f:1: limits.time: 8 of what? write 8h or 8m");
 }
 
 TEST_CASE("a file that BERTH_SITE_FILE names and that is not there stops what grants") {
@@ -192,6 +205,27 @@ TEST_CASE("what is malformed is named with file and line, and never skipped") {
         Row{"time = \"0\"", "f:1: time must be at least 1s and at most 365d"},
         Row{"time = \"1000000000h\"", "f:1: time must be at least 1s and at most 365d"},
         Row{"time_grace = \"366d\"", "f:1: time_grace must be at least 1s and at most 365d"},
+        Row{"[limits]\ngpus = -1", "f:2: limits.gpus must be a number of GPUs, 0 to 10000"},
+        Row{"[limits]\ngpus = \"2\"", "f:2: limits.gpus must be a number of GPUs, 0 to 10000"},
+        Row{"limits = 3", "f:1: limits is a table: [limits]"},
+        Row{"[limits]\nusers = 3", "f:2: limits.users is a table of names: [limits.users]"},
+        Row{"[limits]\ncards = 3",
+            "f:2: unknown key 'cards' in [limits]; allowed: gpus, lab_gpus, waiting, time, users, groups, "
+            "hours"},
+        Row{"[limits]\nwaiting = \"2\"", "f:2: limits.waiting must be a number of requests, 0 to 10000"},
+        Row{"[limits]\ntime = 2",
+            "f:2: limits.time must be a text in quotes, with its unit: limits.time = \"2h\""},
+        Row{"[limits.users]\nada = { cards = 2 }",
+            "f:2: unknown key 'cards' in limits.users.ada; allowed: gpus, lab_gpus, waiting, time"},
+        Row{"[limits]\nhours = 3", "f:2: limits.hours is a list of tables: [[limits.hours]]"},
+        Row{"[[limits.hours]]\ngpus = 2",
+            "f:1: [[limits.hours]] must say when: when = \"Mon-Fri 08:00-18:00\""},
+        Row{"[[limits.hours]]\nwhen = \"at night\"",
+            "f:2: 'at night' names no hours of the week: write \"Mon-Fri 08:00-18:00\", \"Sat,Sun\" or "
+            "\"22:00-06:00\""},
+        Row{"[[limits.hours]]\nwhen = \"Sat\"\ncards = 2",
+            "f:3: unknown key 'cards' in [[limits.hours]]; allowed: gpus, lab_gpus, waiting, time, when, "
+            "users, groups"},
         Row{"[excluded]\ndevice = 3", "f:1: excluded is a list of tables: [[excluded]]"},
         Row{"[[excluded]]\nreason = \"x\"",
             "f:1: [[excluded]] must name a device: an index, a UUID or the start of one"},

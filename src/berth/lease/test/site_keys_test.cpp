@@ -76,7 +76,27 @@ TEST_CASE("what is a rule for all users is refused in the file of one of them") 
   }
   CHECK(policy_of("longest_wait = \"30d\"").queue.longest_wait_s == 30 * 86'400);
   CHECK_FALSE(apply_site_text({}, "longest_wait = \"1h\"", "f", false));
-  CHECK_FALSE(apply_site_text({}, "order = \"quick\"", "f", false));
+  CHECK(apply_site_text({}, "labels = [\"a\"]", "f", true).error().message ==
+        "f:1: only /etc/berth.toml may set labels: it is about the machine");
+}
+
+TEST_CASE("a word that is none of those that a key may have is an error with its line") {
+  for (const std::string_view key : {"order", "expect", "connection"}) {
+    const auto refused = apply_site_text({}, fmt::format("\n{} = \"quick\"", key), "f", false);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.starts_with(fmt::format("f:2: {} ", key)));
+  }
+}
+
+TEST_CASE("labels are those of the last file that has some, and 64 at most") {
+  std::string labels;
+  for (int i = 0; i < 64; ++i) labels += fmt::format("\"label{}\", ", i);
+  CHECK(policy_of(fmt::format("labels = [{}]", labels)).host.labels.size() == 64);
+  CHECK(apply_site_text({}, fmt::format("labels = [{}\"more\"]", labels), "f", false).error().message ==
+        "f:1: labels may have 64 entries at most");
+  const auto both = apply_site_text(policy_of("labels = [\"a\"]"), "labels = [\"b\"]", "g", false);
+  REQUIRE(both);
+  CHECK(both->host.labels == std::vector<std::string>{"b"});
 }
 
 TEST_CASE("the rules that are usual are told too, one after another") {
@@ -85,6 +105,14 @@ TEST_CASE("the rules that are usual are told too, one after another") {
       "up to 512 MiB in use that nobody explains is tolerated; later jobs fill gaps; a job without a time "
       "limit is assumed to last 1h; the output of a job takes at most 1 GiB; a job that is over is kept for "
       "30d");
+}
+
+TEST_CASE("limits of groups, and those of some hours, are told with whose and when") {
+  const std::string words = site::policy_in_words(policy_of(
+      "[limits.groups.interns]\ngpus = 1\n[[limits.hours]]\nwhen = \"Mon-Fri 08:00-18:00\"\ngpus = 2\n"));
+  CHECK(
+      words.contains("who is in the group interns may have at most 1 GPU at the same time; "
+                     "Mon-Fri 08:00-18:00: a user may have at most 2 GPUs at the same time"));
 }
 
 TEST_CASE("each limit of a user is read from the site file, counts for the user, and is told") {

@@ -79,6 +79,47 @@ TEST_CASE("who waits for what an admin takes out waits on, lets others pass at o
   CHECK(asker.goes_on() == Action(Grant{}));
 }
 
+TEST_CASE("who waits only for what was taken out asks the driver when that changes, and once a minute") {
+  Asker asker = first_in_queue();
+  asker.facts.policy.excluded = {{"0", "its fan"}, {"1", "its fan"}};
+  asker.now = 1s;
+  CHECK(asker.goes_on() == Action(until_it_works(kTick)));
+  const Action if_news = Look{false, true, true};
+  for (const Woken woken : {Woken::tick, Woken::changed, Woken::not_asleep}) {
+    CHECK(asker.tell(woken) == if_news);
+    CHECK(asker.tell(NoNews{}) == Action(until_it_works(kTick)));
+    CHECK(asker.state().standing.hindrance.ends_with("excluded by the site: its fan"));
+  }
+  asker.now = 61s;
+  CHECK(asker.tell(Woken::tick) == if_news);
+  CHECK(asker.tell(NoNews{}) == Action(Look{false, true}));
+  CHECK(asker.looks() == Action(until_it_works(kTick)));
+  SUBCASE("it is lost too") {
+    asker.facts.snapshot.devices[0].state = DeviceState::lost;
+    CHECK(asker.tell(Woken::tick) == if_news);
+    CHECK(asker.looks() == Action(until_it_works(kTick)));
+    CHECK(asker.tell(Woken::tick) == Action(Look{false, true}));
+  }
+  SUBCASE("it is taken in") {
+    asker.facts.policy.excluded = {};
+    CHECK(asker.tell(Woken::tick) == if_news);
+    CHECK(asker.goes_on() == Action(Grant{}));
+  }
+}
+
+TEST_CASE("a wait that runs out while there is no news of what was taken out says why") {
+  Asker asker = first_in_queue(patient_for(7s));
+  asker.facts.policy.excluded = {{"0", "its fan"}, {"1", "its fan"}};
+  asker.now = 5s;
+  CHECK(asker.goes_on() == Action(until_it_works(2s)));
+  asker.now = 7s;
+  asker.tell(Woken::tick);
+  const Action ended = asker.tell(NoNews{});
+  REQUIRE(is<Fail>(ended));
+  CHECK(std::get<Fail>(ended).error.code == ErrorCode::timed_out);
+  CHECK(std::get<Fail>(ended).error.message.ends_with("excluded by the site: its fan"));
+}
+
 TEST_CASE("what is taken out and what is lost count together, and only for who waits") {
   Request two;
   two.count = 2;

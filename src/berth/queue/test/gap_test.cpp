@@ -169,7 +169,7 @@ TEST_CASE("where those who came first leave too little, nobody who is left out c
       if (ticket.phase != TicketPhase::waiting) continue;
       if (*rc::gen::inRange(0, 8) == 0) ticket.yield_s = 30;
       ticket.uid = *rc::gen::inRange(0U, 4U);
-      if (in_turns) ticket.fair_number = *rc::gen::inRange(0, 4);
+      if (in_turns) ticket.number = fair(*rc::gen::inRange(0, 4));
       ticket.held_back = *rc::gen::inRange(0, 6) == 0;
       if (*rc::gen::inRange(0, 6) == 0) passed_over.insert(ticket.id);
     }

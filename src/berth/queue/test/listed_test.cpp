@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "berth/base/printable.h"
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
 #include "berth/verdict/test/machine.h"
 
 namespace berth::listed_test {

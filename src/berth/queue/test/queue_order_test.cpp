@@ -17,7 +17,7 @@ using Ids = std::vector<std::uint64_t>;
 constexpr std::uint32_t kAda = 1, kBob = 2;
 
 Wish wish_of(std::uint32_t uid, unsigned count = 1) {
-  return {.id = {}, .uid = uid, .count = count, .fair_number = 0};
+  return {.id = {}, .uid = uid, .count = count, .number = fair(0)};
 }
 
 /// The wishes by the order of their turns, the first that came called 1.
@@ -58,7 +58,7 @@ TEST_CASE("those that yield stand behind all others, and what yields counts only
 
 TEST_CASE("nobody goes past one that does not keep the fair order") {
   Wish old = wish_of(kAda);
-  old.fair_number.reset();
+  old.number.reset();
   const GpusByUser has = firmly({{kAda, 3}});
   CHECK(ordered({wish_of(kAda), old, wish_of(kBob), wish_of(kAda)}, has) == Ids{1, 2, 3, 4});
   CHECK(ordered({old, old, wish_of(kAda), wish_of(kBob)}, has) == Ids{1, 2, 4, 3});
@@ -69,7 +69,7 @@ std::vector<Wish> any_wishes() {
   for (int left = *rc::gen::inRange(0, 12); left > 0; --left) {
     Wish one = wish_of(*rc::gen::inRange(1U, 4U), *rc::gen::inRange(1U, 5U));
     one.yields = *rc::gen::inRange(0, 4) == 0;
-    if (*rc::gen::inRange(0, 5) == 0) one.fair_number.reset();
+    if (*rc::gen::inRange(0, 5) == 0) one.number.reset();
     wishes.push_back(one);
   }
   return wishes;
@@ -96,8 +96,7 @@ TEST_CASE("each has one turn, a user's own wishes of a kind keep their order, an
         const Wish& a = wishes[order[first]];
         const Wish& b = wishes[order[second]];
         RC_ASSERT(!a.yields || b.yields);
-        const bool keep_their_order =
-            a.yields == b.yields && (a.uid == b.uid || !a.fair_number || !b.fair_number);
+        const bool keep_their_order = a.yields == b.yields && (a.uid == b.uid || !a.number || !b.number);
         RC_ASSERT(!keep_their_order || order[first] < order[second]);
       }
     }
@@ -121,20 +120,23 @@ TEST_CASE("of two users who ask for one GPU each, neither is ever two ahead of t
 
 TEST_CASE("among equals the number decides") {
   Wish first = wish_of(kAda), second = wish_of(kBob);
-  first.fair_number = 2;
-  second.fair_number = 1;
+  first.number = fair(2);
+  second.number = fair(1);
   CHECK(ordered({first, second}) == Ids{2, 1});
-  second.fair_number = 2;
+  second.number = fair(2);
   CHECK(ordered({first, second}) == Ids{1, 2});
 }
 
 TEST_CASE("a number is beyond what its user has or waits for, and not before the last that was granted") {
-  CHECK(next_fair_number(kAda, std::vector<Numbered>{}) == 0);
-  CHECK(next_fair_number(kAda, std::vector<Numbered>{{kAda, 2, 5}}) == 7);
-  CHECK(next_fair_number(kBob, std::vector<Numbered>{{kAda, 2, 5}, {kAda, 2, 7}}) == 5);
-  CHECK(next_fair_number(kBob, std::vector<Numbered>{{kAda, 2, 3, true}, {kAda, 2, 5}}) == 3);
-  CHECK(next_fair_number(kBob, std::vector<Numbered>{{kAda, 1, kLastFairNumber, true}}) == kLastFairNumber);
-  CHECK(next_fair_number(kAda, std::vector<Numbered>{{kAda, 1, kLastFairNumber, true}}) == kLastFairNumber);
+  const auto next = [](std::uint32_t uid, std::vector<Numbered> others) {
+    return next_number(QueueOrder::fair, uid, std::move(others));
+  };
+  CHECK(next(kAda, {}) == fair(0));
+  CHECK(next(kAda, {{kAda, 2, fair(5)}}) == fair(7));
+  CHECK(next(kBob, {{kAda, 2, fair(5)}, {kAda, 2, fair(7)}}) == fair(5));
+  CHECK(next(kBob, {{kAda, 2, fair(3), true}, {kAda, 2, fair(5)}}) == fair(3));
+  CHECK(next(kBob, {{kAda, 1, fair(kLastOrderNumber), true}}) == fair(kLastOrderNumber));
+  CHECK(next(kAda, {{kAda, 1, fair(kLastOrderNumber), true}}) == fair(kLastOrderNumber));
 }
 
 // By response ratio: ages in seconds before kNow.
@@ -194,9 +196,9 @@ TEST_CASE("the one that came first of all comes first once it has waited long en
 
 TEST_CASE("between users fairness decides, and within a user the ratio; numbers belong to the user") {
   Wish large = aged(3000, 86'400, 8), small = aged(2000, 600), bobs = aged(1000, 86'400);
-  large.fair_number = 0;
-  small.fair_number = 8;
-  bobs.fair_number = 4;
+  large.number = fair(0);
+  small.number = fair(8);
+  bobs.number = fair(4);
   bobs.uid = kBob;
   // Ada's small one goes before her large one, and takes its number; Bob has nothing, as Ada.
   CHECK(ordered_by_ratio({large, small, bobs}) == Ids{2, 3, 1});
@@ -269,7 +271,7 @@ Ticket ticket_of(std::uint32_t uid, std::uint64_t id, std::vector<std::string> c
   Ticket ticket;
   ticket.id = TicketId{id};
   ticket.uid = uid;
-  ticket.fair_number = 0;
+  ticket.number = fair(0);
   ticket.candidates = std::move(candidates);
   return ticket;
 }
@@ -317,7 +319,7 @@ TEST_CASE("nobody relies on one who may rely on him") {
     for (std::uint64_t id = 10; id < 10 + count; ++id) {
       queue.push_back(ticket_of(*rc::gen::inRange(1U, 4U), id, {uuid_of(0), uuid_of(1)}));
       queue.back().count = *rc::gen::inRange(1U, 3U);
-      if (*rc::gen::inRange(0, 4) == 0) queue.back().fair_number.reset();
+      if (*rc::gen::inRange(0, 4) == 0) queue.back().number.reset();
     }
     for (std::uint64_t id = 10; id < 10 + count; ++id) {
       const Plan found = planned(queue, id);

@@ -60,15 +60,16 @@ std::size_t size_of(const State& state) {
 
 /// An answer to each action.
 const std::vector<What>& answers() {
-  static const std::vector<What> all{Begun{}, Looked{}, LookFailed{}, LeftGate{}, Paused{},
-                                     Named{}, Ticked{}, QueueRead{},  Rang{},     Woken::changed};
+  static const std::vector<What> all{Begun{}, Looked{}, LookFailed{}, NoNews{}, LeftGate{},    Paused{},
+                                     Named{}, Ticked{}, QueueRead{},  Rang{},   Woken::changed};
   return all;
 }
 
 /// True: the shell may give this answer to the action.
 bool belongs_to(const What& answer, const Action& action) {
   if (is<Look>(action))
-    return std::holds_alternative<Looked>(answer) || std::holds_alternative<LookFailed>(answer);
+    return std::holds_alternative<Looked>(answer) || std::holds_alternative<LookFailed>(answer) ||
+           std::holds_alternative<NoNews>(answer);
   if (is<Join>(action) || is<Decide>(action)) return std::holds_alternative<LeftGate>(answer);
   if (is<Pause>(action)) return std::holds_alternative<Paused>(answer);
   if (is<AskNames>(action)) return std::holds_alternative<Named>(answer);
@@ -86,7 +87,7 @@ class World {
     asker_.facts = machine(kDevices);
     QueueRules& rules = asker_.facts.policy.queue;
     rules.backfill = one_in(2);
-    if (one_in(4)) rules.order = QueueOrder::fair;
+    if (one_in(4)) rules.order = order_rows()[1 + below(order_rows().size() - 1)].order;
     if (one_in(4)) rules.expect = Expect::limits;
     if (one_in(8))
       asker_.facts.limits = UserLimits{.uid = 1000, .now = {.waiting = Limit{2, "limits.waiting"}}};
@@ -176,7 +177,8 @@ class World {
     if (one_in(2)) ticket.time_s = 10 + static_cast<std::int64_t>(below(8000));
     if (one_in(5)) ticket.yield_s = 30;
     const QueueRules& rules = asker_.facts.policy.queue;
-    if (rules.order == QueueOrder::fair) ticket.fair_number = static_cast<std::int64_t>(below(5));
+    if (has_numbers(rules.order))
+      ticket.number = OrderNumber{rules.order, static_cast<std::int64_t>(below(5))};
     if (rules.expect != Expect::none) ticket.expected_s = 10 + static_cast<std::int64_t>(below(8000));
     return ticket;
   }
@@ -208,7 +210,7 @@ class World {
     waiting.pop_back();
   }
   void a_device_changes(Device& device) {
-    switch (below(5)) {
+    switch (below(6)) {
       case 0:
         device.state = one_in(3) ? DeviceState::lost : DeviceState::ok;
         break;
@@ -220,6 +222,10 @@ class World {
         if (one_in(2)) add_process(device, process(4711, kGiB));
         break;
       case 3:
+        asker_.facts.policy.excluded.clear();
+        if (one_in(2)) asker_.facts.policy.excluded = {{device.uuid, "its fan"}};
+        break;
+      case 4:
         asker_.facts.draining.clear();
         if (one_in(2)) asker_.facts.draining = {device.uuid};
         break;
@@ -237,7 +243,8 @@ class World {
 
   // The answers of the shell.
 
-  void does(const Look&) {
+  void does(const Look& look) {
+    if (look.by_news && one_in(2)) return says(NoNews{});
     if (one_in(12)) return says(LookFailed{{ErrorCode::no_driver, "no driver"}, true});
     if (one_in(60)) return says(LookFailed{{ErrorCode::failure, "the directory is gone"}, false});
     Ledger before = books(asker_.leases);

@@ -155,7 +155,7 @@ TEST_CASE("those that do not matter to a ticket change nothing for it, whether t
     for (Ticket& one : tickets) {
       if (one.phase != TicketPhase::waiting) continue;
       if (*rc::gen::inRange(0, 8) == 0) one.expected_s.reset();
-      if (*rc::gen::inRange(0, 8) == 0) one.fair_number = *rc::gen::inRange(0, 3);
+      if (*rc::gen::inRange(0, 8) == 0) one.number = fair(*rc::gen::inRange(0, 3));
       if (*rc::gen::inRange(0, 8) == 0) one.longest_wait_s = kDay;
       one.held_back = *rc::gen::inRange(0, 6) == 0;
     }
@@ -317,7 +317,7 @@ TEST_CASE("where no run times count, a ticket says nothing of them, and a newcom
 
 TEST_CASE("a ticket says what is expected of it, and what does not know the keys waits as it came") {
   Ticket draft = waits(0, std::nullopt);
-  draft.fair_number = 7;
+  draft.number = fair(7);
   const std::vector<Moment> lasted{600, 700, 7200};
   note_expectation(draft, lasted, {.expect = Expect::runs, .longest_wait_s = 2 * kDay});
   const std::string text = encode_ticket(draft);

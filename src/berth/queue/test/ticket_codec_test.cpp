@@ -7,11 +7,16 @@
 #include <algorithm>
 
 #include "berth/base/record_fields.h"
+#include "berth/queue/expectation.h"
+#include "berth/queue/queue_order.h"
+#include "berth/queue/test/any_order.h"
 #include "berth/request/request.h"
 #include "berth/verdict/ledger.h"
 
 namespace berth::ticket_codec_test {
 namespace {
+
+using test::any_order;
 
 Ticket example() {
   Ticket ticket;
@@ -74,7 +79,10 @@ TEST_CASE("what was written is read again") {
     ticket.time_s.reset();
     if (*rc::gen::arbitrary<bool>()) ticket.time_s = *rc::gen::inRange<std::int64_t>(1, kLongestTimeS + 1);
     if (*rc::gen::arbitrary<bool>()) ticket.yield_s = *rc::gen::inRange<std::int64_t>(1, 1000);
-    if (*rc::gen::arbitrary<bool>()) ticket.fair_number = *rc::gen::inRange(0, 1000);
+    if (const QueueOrder order = any_order(); has_numbers(order))
+      ticket.number = OrderNumber{order, *rc::gen::inRange(0, 1000)};
+    if (*rc::gen::arbitrary<bool>())
+      ticket.expected_s = *rc::gen::inRange(kLeastExpectedS, kMostExpectedS + 1);
     ticket.helper_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
     ticket.helper_start_ticks = ticket.helper_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
     ticket.kept = *rc::gen::arbitrary<bool>();
@@ -109,8 +117,8 @@ TEST_CASE("a ticket fits into its file from the start, however long its words an
   }));
 }
 
-/// A ticket that says everything that a ticket can, each at its longest.
-Ticket longest() {
+/// A ticket of this order that says everything that a ticket can, each at its longest.
+Ticket longest(QueueOrder order) {
   Ticket ticket = example();
   ticket.id = {UINT64_MAX};
   ticket.pid = ticket.helper_pid = ticket.job_pid = ticket.slurm_job = UINT32_MAX;
@@ -122,7 +130,9 @@ Ticket longest() {
   ticket.promise_bytes = UINT64_MAX;
   ticket.time_s = kLongestTimeS;
   ticket.yield_s = kLongestYieldS;
-  ticket.fair_number = INT64_MAX;
+  if (has_numbers(order)) ticket.number = OrderNumber{order, INT64_MAX};
+  ticket.expected_s = kMostExpectedS;
+  ticket.longest_wait_s = kLongestTimeS;
   for (std::string* words : {&ticket.origin, &ticket.request, &ticket.command, &ticket.note})
     *words = std::string(5000, '\n');
   return ticket;
@@ -130,25 +140,63 @@ Ticket longest() {
 
 TEST_CASE("a lease of as many devices as may be asked for fits into its ticket, and so do eight extensions") {
   const std::string uuid = "MIG-GPU-8a1c53a0-56b2-4c4e-9d5e-0a6f3d9b1c11/100/100";
-  Ticket ticket = longest();
-  ticket.count = kMostDevices;
-  ticket.candidates.assign(112, uuid);
-  CHECK(encode_ticket(ticket).size() <= kTicketMaxBytes);
-  Ticket lease = ticket;
-  lease.phase = TicketPhase::granted;
-  lease.granted_boot_s = kLatestSeconds;
-  lease.granted_boot_ms = 999;
-  lease.devices.assign(kMostDevices, uuid);
-  std::string text = encode_ticket(lease);
-  CHECK(text.size() <= kTicketMaxBytes);
-  for (int i = 0; i < 8; ++i) {
-    const auto longer = with_time(text, kLongestTimeS);
-    REQUIRE(longer);
-    text = *longer;
+  for (const OrderRow& row : order_rows()) {
+    CAPTURE(row.name);
+    Ticket ticket = longest(row.order);
+    ticket.count = kMostDevices;
+    ticket.candidates.assign(112, uuid);
+    CHECK(encode_ticket(ticket).size() <= kTicketMaxBytes);
+    Ticket lease = ticket;
+    lease.phase = TicketPhase::granted;
+    lease.granted_boot_s = kLatestSeconds;
+    lease.granted_boot_ms = 999;
+    lease.devices.assign(kMostDevices, uuid);
+    std::string text = encode_ticket(lease);
+    CHECK(text.size() <= kTicketMaxBytes);
+    for (int i = 0; i < 8; ++i) {
+      const auto longer = with_time(text, kLongestTimeS);
+      REQUIRE(longer);
+      text = *longer;
+    }
+    const auto read = decode_ticket(text);
+    REQUIRE(read);
+    CHECK(read->devices == lease.devices);
+    CHECK(read->number == lease.number);
   }
-  const auto read = decode_ticket(text);
-  REQUIRE(read);
-  CHECK(read->devices == lease.devices);
+}
+
+TEST_CASE("a ticket says the order that it keeps in the keys of that order, and in no others") {
+  for (const OrderRow& row : order_rows()) {
+    CAPTURE(row.name);
+    const auto number = [&](std::string_view key) {
+      return has_numbers(row.order) ? fmt::format("{}=7\n", key) : "";
+    };
+    Ticket ticket = example();
+    if (has_numbers(row.order)) ticket.number = OrderNumber{row.order, 7};
+    std::string text = encode_ticket(example());
+    const std::size_t at = text.find("request=");
+    text.insert(at, number(row.keys.number));
+    CHECK(encode_ticket(ticket) == text);
+    CHECK(decode_ticket(text) == ticket);
+    ticket.expected_s = 900;
+    text = encode_ticket(example());
+    text.insert(at, number(row.keys.number_beside_expected) + fmt::format("{}=900\n", row.keys.expected));
+    CHECK(encode_ticket(ticket) == text);
+    CHECK(decode_ticket(text) == ticket);
+  }
+}
+
+TEST_CASE("a ticket of an order that is not known, or with a number that is none, waits as it came") {
+  for (const char* lines : {"unheard_of=3\nunheard_of_expected=900\nlongest_wait=90000\n", "turn=-1\n",
+                            "turn=many\n", "turn=3\nturn=9223372036854775808\n"}) {
+    CAPTURE(lines);
+    std::string text = encode_ticket(example());
+    text.insert(text.find("request="), lines);
+    const auto read = decode_ticket(text);
+    REQUIRE(read.has_value());
+    CHECK_FALSE(read->number);
+    CHECK_FALSE(may_go_past(*read));
+  }
 }
 
 TEST_CASE("a grant adds to the text and changes nothing before, so a half-written one has no end") {
@@ -182,7 +230,7 @@ TEST_CASE("what a ticket has not is not in its text, and a kept one says for who
   CHECK(encode_ticket(ticket).contains(
       "\npid_start=123456\nkept=1\njob_pid=5\njob_pid_start=0\nslurm_job=12\njoined_at="));
   ticket.yield_s = 30;
-  ticket.fair_number = 4;
+  ticket.number = OrderNumber{QueueOrder::fair, 4};
   CHECK(encode_ticket(ticket).contains(
       "\ncount=2\nshared=1\npromise_bytes=0\ntime=7200\nyield=30\nturn=4\nrequest="));
 }

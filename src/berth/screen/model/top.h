@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/history/model/recorded.h"
-#include "berth/lab_queue/model/host.h"
-#include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/machines/host.h"
+#include "berth/machines/lab_order.h"
 #include "berth/screen/model/top_log.h"
 #include "berth/screen/model/trends.h"
+#include "berth/usage/recorded.h"
 #include "berth/view/jobs.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"

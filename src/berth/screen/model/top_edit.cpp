@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "berth/jobs/model/edit.h"
+#include "berth/job/edit.h"
 
 namespace berth::view {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "berth/device/device.h"
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
 
 // What devices did over the time in which somebody has looked at them.
 namespace berth::view {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "berth/jobs/model/edit.h"
+#include "berth/job/edit.h"
 #include "berth/verdict/test/machine.h"
 
 namespace berth::view::top_edit_test {

@@ -1,4 +1,4 @@
-#include "berth/slurm/model/slurm_job.h"
+#include "berth/slurm/slurm_job.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
-#include "berth/slurm/model/slurm.h"
+#include "berth/slurm/slurm.h"
 
-#include "berth/slurm/model/slurm_options.h"
+#include "berth/slurm/slurm_options.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

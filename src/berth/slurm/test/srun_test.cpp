@@ -1,4 +1,4 @@
-#include "berth/slurm/model/srun.h"
+#include "berth/slurm/srun.h"
 
 #include <doctest/doctest.h>
 

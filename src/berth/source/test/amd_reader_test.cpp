@@ -12,23 +12,12 @@
 #include "berth/request/job_mask.h"
 #include "berth/source/amd/card.h"
 #include "berth/source/amd/processes.h"
+#include "berth/source/test/collected.h"
 
 namespace berth::amd::amd_reader_test {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct CollectedCards : source::Sink {
-  void head(const Snapshot& head) override { snapshot = head; }
-  void begin(const source::Stage& stage) override { stages.push_back(stage); }
-  void device(const Device& device) override { snapshot.devices.push_back(device); }
-  void user(std::uint32_t, std::string_view) override {}
-  void topology(const Topology& topology) override { snapshot.topology = topology; }
-  void note(std::string_view note) override { snapshot.notes.emplace_back(note); }
-
-  Snapshot snapshot;
-  std::vector<source::Stage> stages;
-};
 
 constexpr std::uint64_t kTotal = 206'141'652'992;
 
@@ -97,8 +86,8 @@ struct Tree {
                     client, rest));
   }
 
-  CollectedCards read(ReadingSet readings = readings_for_listing() | ReadingKind::topology) {
-    CollectedCards collected;
+  source::Collected read(ReadingSet readings = readings_for_listing() | ReadingKind::topology) {
+    source::Collected collected;
     AmdReader reader({(root / "sys").string(), (root / "proc").string()});
     outcome = reader.read({.readings = readings, .state_directory = ""}, collected);
     return collected;

@@ -2,21 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "berth/source/test/collected.h"
+
 namespace berth::source::joined_test {
 namespace {
-
-struct Both : Sink {
-  void head(const Snapshot& head) override { snapshot = head, ++heads; }
-  void begin(const Stage& stage) override { stages.push_back(stage); }
-  void device(const Device& device) override { snapshot.devices.push_back(device); }
-  void user(std::uint32_t, std::string_view) override {}
-  void topology(const Topology& topology) override { snapshot.topology = topology; }
-  void note(std::string_view note) override { snapshot.notes.emplace_back(note); }
-
-  Snapshot snapshot;
-  std::vector<Stage> stages;
-  int heads = 0;
-};
 
 void tell(Joined& joined, std::string_view source, unsigned count) {
   Snapshot head;
@@ -38,7 +27,7 @@ void tell(Joined& joined, std::string_view source, unsigned count) {
 }
 
 TEST_CASE("devices of a second reader are counted on from those of the first") {
-  Both both;
+  Collected both;
   Joined joined(both);
   tell(joined, "a", 2);
   tell(joined, "b", 3);
@@ -57,7 +46,7 @@ TEST_CASE("devices of a second reader are counted on from those of the first") {
 }
 
 TEST_CASE("the first reader with a device speaks for all") {
-  Both both;
+  Collected both;
   Joined joined(both);
   tell(joined, "a", 0);
   tell(joined, "b", 1);
@@ -67,7 +56,7 @@ TEST_CASE("the first reader with a device speaks for all") {
 }
 
 TEST_CASE("where no reader told anything nothing is passed on") {
-  Both both;
+  Collected both;
   Joined joined(both);
   joined.next();
   CHECK(!joined.finish());

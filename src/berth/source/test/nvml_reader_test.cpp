@@ -2,23 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include "berth/source/test/collected.h"
 #include "fake_driver.h"
 
 namespace berth::nvml::nvml_reader_test {
 namespace {
-
-/// Keeps what it is given.
-struct Collected : source::Sink {
-  void head(const Snapshot& head) override { snapshot = head; }
-  void begin(const source::Stage& stage) override { stages.push_back(stage); }
-  void device(const Device& device) override { snapshot.devices.push_back(device); }
-  void user(std::uint32_t, std::string_view) override {}
-  void topology(const Topology& topology) override { snapshot.topology = topology; }
-  void note(std::string_view note) override { snapshot.notes.emplace_back(note); }
-
-  Snapshot snapshot;
-  std::vector<source::Stage> stages;
-};
 
 Return g_count_answer = kSuccess;
 
@@ -32,8 +20,8 @@ struct Machine {
   FakeDriver driver{{{.uuid = "GPU-0"}, {.uuid = "GPU-1"}}};
   NvmlReader reader{[this] { return Result<Library>(driver.library()); }};
 
-  Collected read() {
-    Collected collected;
+  source::Collected read() {
+    source::Collected collected;
     outcome = reader.read({}, collected);
     return collected;
   }
@@ -41,7 +29,7 @@ struct Machine {
 };
 
 TEST_CASE_FIXTURE(Machine, "each device is announced before it is asked") {
-  const Collected collected = read();
+  const source::Collected collected = read();
   REQUIRE(outcome);
   CHECK(collected.stages ==
         std::vector<source::Stage>{{.kind = source::Stage::Kind::device, .index = 0, .count = 2},
@@ -96,7 +84,7 @@ TEST_CASE("a library that cannot be loaded is tried again when it is asked again
     if (++tries == 1) return std::unexpected(Error{ErrorCode::no_driver, "not yet"});
     return driver.library();
   });
-  Collected collected;
+  source::Collected collected;
   CHECK_FALSE(reader.read({}, collected));
   CHECK(reader.read({}, collected));
 }

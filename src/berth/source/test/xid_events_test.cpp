@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "berth/source/nvml/nvml_reader.h"
+#include "berth/source/test/collected.h"
 #include "fake_driver.h"
 
 namespace berth::nvml::xid_events_test {
@@ -124,16 +125,6 @@ TEST_CASE("after a new start of the library the GPUs are registered again") {
   CHECK(machine.driver.calls["register"] == 4);
 }
 
-struct Ignored : source::Sink {
-  void head(const Snapshot&) override {}
-  void begin(const source::Stage&) override {}
-  void device(const Device& device) override { devices.push_back(device); }
-  void user(std::uint32_t, std::string_view) override {}
-  void topology(const Topology&) override {}
-  void note(std::string_view) override {}
-  std::vector<Device> devices;
-};
-
 source::ReadRequest asking(ReadingSet readings) {
   source::ReadRequest request;
   request.readings = readings;
@@ -143,16 +134,16 @@ source::ReadRequest asking(ReadingSet readings) {
 TEST_CASE("events are asked for by whoever asks for them, and by nobody else") {
   Machine machine;
   NvmlReader reader([&machine] { return Result<Library>(machine.driver.library()); });
-  Ignored first;
+  source::Collected first;
   REQUIRE(reader.read(asking(ReadingKind::health | ReadingKind::xid), first));
   CHECK(machine.driver.calls["register"] == 0);
-  Ignored second;
+  source::Collected second;
   REQUIRE(reader.read(asking(ReadingKind::xid_events), second));
   g_events = {xid(0, 79)};
-  Ignored third;
+  source::Collected third;
   REQUIRE(reader.read(asking(ReadingKind::xid_events), third));
-  CHECK(third.devices.at(0).health.last_xid == 79U);
-  CHECK_FALSE(third.devices.at(1).health.last_xid);
+  CHECK(third.snapshot.devices.at(0).health.last_xid == 79U);
+  CHECK_FALSE(third.snapshot.devices.at(1).health.last_xid);
 }
 
 }  // namespace

@@ -8,8 +8,10 @@ namespace {
 TEST_CASE("a lease is told to the process that keeps its receipt as a whole or not at all") {
   LeaseToKeep lease{.receipt = {.lease = {42}, .program = "train.py", .command = "python train.py"},
                     .granted_ms = 4711,
-                    .machine = "/run/lock/berth",
-                    .sampled = {.lease = {42}, .path = "000000000000002a", .devices = {"a", "b"}},
+                    .sampled = {.lease = {42},
+                                .path = "000000000000002a",
+                                .machine = "/run/lock/berth",
+                                .devices = {"a", "b"}},
                     .sampled_after = std::chrono::milliseconds(60'000)};
   lease.receipt.devices = {{"0", "a", "H100"}, {"1", "b", "H100"}};
   const std::string text = encode_lease_to_keep(lease);

@@ -68,5 +68,16 @@ TEST_CASE("no run of ten thousand is called clean that was slowed or had a stran
   CHECK(clean > 1'000);
 }
 
+TEST_CASE("of a run with very many samples the share of the slowed ones is right too") {
+  constexpr unsigned kMany = 100'000'000;  // a day, one each millisecond
+  RunSamples samples{.every_ms = 1, .samples = kMany};
+  samples.devices.push_back({.uuid = "GPU-a", .throttled_samples = kMany / 2, .throttle_samples = kMany});
+  Receipt receipt;
+  receipt.devices.push_back({"0", "GPU-a", "H100"});
+  const auto nothing = [] { return std::optional<Snapshot>(); };
+  end_receipt(receipt, {std::chrono::milliseconds(kMany), {0, 0}}, samples, nothing, nothing);
+  CHECK(receipt.devices.front().throttled_percent == 50);
+}
+
 }  // namespace
 }  // namespace berth::supervise::run_receipt_test

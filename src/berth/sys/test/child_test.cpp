@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,6 +65,22 @@ TEST_CASE("a child has a session of its own and no signal blocked") {
           "while read -r name bits; do [ $name = SigBlk: ] && echo $bits; done < /proc/self/status; true") ==
       "0000000000000000\n");
   sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST_CASE("signals of the host program end no wait for a child") {
+  struct sigaction before{};
+  struct sigaction handled{};
+  handled.sa_handler = [](int) {};
+  REQUIRE(sigaction(SIGALRM, &handled, &before) == 0);
+  constexpr suseconds_t kOftenUs = 2000;
+  const itimerval often{{0, kOftenUs}, {0, kOftenUs}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  auto child = Child::spawn({.program = "sleep", .arguments = {"0.2"}});
+  REQUIRE(child);
+  CHECK(child->wait(kPatience) == Ending{});
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
 }
 
 TEST_CASE("a child that was forked has its three descriptors and no others, and a session of its own") {

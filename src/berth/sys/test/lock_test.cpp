@@ -99,6 +99,22 @@ TEST_CASE("of very many locks no more than a part is read") {
   CHECK_FALSE(inodes_with_write_locks().has_value());
 }
 
+TEST_CASE("a lock is waited for as long as is said, be it longer than nanoseconds can count") {
+  const Descriptor folder(::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto made = make_unnamed(folder.get(), 0600);
+  REQUIRE(made);
+  const std::string path = "/proc/self/fd/" + std::to_string(made->get());
+  const Descriptor other(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(try_flock(made->get(), LockMode::exclusive) == true);
+  // Longer than until the first look at the clock.
+  std::thread holder([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    unlock_flock(made->get());
+  });
+  CHECK(wait_flock(other.get(), std::chrono::milliseconds::max(), {}) == true);
+  holder.join();
+}
+
 TEST_CASE("a process's state is read past a name that looks like the rest of the line") {
   const auto stat = parse_process_stat(
       "4711 (a) S 1 (b) T 17 4711 4711 34816 4711 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 10 "

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "berth/device/device.h"
-#include "berth/history/model/recorded.h"
-#include "berth/lab_queue/model/host.h"
+#include "berth/machines/host.h"
+#include "berth/usage/recorded.h"
 #include "berth/verdict/ledger.h"
 
 // Who had each device of a machine, who has it, and who will have it about when. Page, `berth

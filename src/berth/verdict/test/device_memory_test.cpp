@@ -1,21 +1,12 @@
 #include <doctest/doctest.h>
 
-#include "berth/verdict/test/machine.h"
+#include "berth/verdict/test/judged.h"
 #include "berth/verdict/verdict.h"
 
 namespace berth::device_memory_test {
 namespace {
 
 using namespace test;
-
-const std::string kGpu0 = uuid_of(0);
-
-/// The verdict on the first device.
-Verdict judged(const Request& request, const Ledger& ledger, const Facts& facts) {
-  const Result<std::vector<Verdict>> verdicts = judge(request, ledger, facts);
-  REQUIRE_MESSAGE(verdicts, verdicts.error().message);
-  return verdicts->front();
-}
 
 TEST_CASE("free memory is one honest number") {
   struct Number {

@@ -102,6 +102,11 @@ inline Ticket wants(std::uint64_t id, unsigned count, const std::vector<unsigned
   return ticket;
 }
 
+/// A ticket that carries it keeps the fair order.
+inline OrderNumber fair(std::int64_t value) {
+  return {QueueOrder::fair, value};
+}
+
 inline Ticket shared_lease(std::uint64_t id, const std::string& uuid, std::uint64_t promise_bytes) {
   Ticket ticket = lease(id, uuid);
   ticket.shared = true;

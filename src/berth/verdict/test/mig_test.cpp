@@ -1,19 +1,12 @@
 #include <doctest/doctest.h>
 
-#include "berth/verdict/test/machine.h"
+#include "berth/verdict/test/judged.h"
 #include "berth/verdict/verdict.h"
 
 namespace berth::mig_test {
 namespace {
 
 using namespace test;
-
-/// The verdict on the first device.
-Verdict judged(const Request& request, const Ledger& ledger, const Facts& facts) {
-  const Result<std::vector<Verdict>> verdicts = judge(request, ledger, facts);
-  REQUIRE_MESSAGE(verdicts, verdicts.error().message);
-  return verdicts->front();
-}
 
 /// GPU 0 is split into two instances, GPU 1 is whole.
 Facts split_machine() {

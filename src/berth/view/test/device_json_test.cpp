@@ -1,9 +1,8 @@
 #include "berth/view/device_json.h"
-#include "berth/jobs/model/job.h"
 
 #include <doctest/doctest.h>
 
-#include "berth/jobs/model/job.h"
+#include "berth/job/job.h"
 #include "berth/verdict/test/machine.h"
 #include "berth/view/listing.h"
 

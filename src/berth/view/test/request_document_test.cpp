@@ -148,7 +148,7 @@ std::string document() {
       "these "
       "rows. All faces of Berth walk this table. If one of them does not have an option, its cell says "
       "why. `berth sbatch` takes the options of Slurm instead: their table is "
-      "`src/berth/slurm/model/slurm_options.cpp`.\n\n"
+      "`src/berth/slurm/slurm_options.cpp`.\n\n"
       "| option | what | in JSON | `berth.pick`, `why`, `lease` | `berth.submit` | MCP | `--on slurm` |\n"
       "|--|--|--|--|--|--|--|\n";
   for (const RequestField& field : request_fields()) {

@@ -1,0 +1,35 @@
+#include "berth/cli/peer_options.h"
+
+#include "berth/http/settings.h"
+
+namespace berth::cli {
+
+void add_peer_options(command::Syntax& syntax, std::string_view group, PeerOptions& options) {
+  const auto text = [group](std::string_view name, std::string_view help, std::string& to) {
+    return command::text_option(group, name, "FILE", help, to);
+  };
+  syntax.options.push_back(text("token-file", "the token that it wants", options.token_file));
+  syntax.options.push_back(text("ca-file", "who may sign its certificate", options.trust.authorities));
+  syntax.options.push_back(text("cert-file", "the certificate that it wants", options.trust.certificate));
+  syntax.options.push_back(text("key-file", "that certificate's key", options.trust.key));
+  syntax.options.push_back(
+      command::flag_option(group, "insecure", "ask over plain HTTP without a token", options.insecure));
+}
+
+Result<http::Peer> peer_of(const PeerOptions& options) {
+  auto peer = http::peer_from_url(options.url);
+  if (!peer) return peer;
+  peer->authorities = options.trust.authorities;
+  peer->certificate = options.trust.certificate;
+  peer->key = options.trust.key;
+  peer->insecure = options.insecure;
+  if (!options.token_file.empty()) {
+    BERTH_LET(auto token, http::read_token(options.token_file));
+    peer->token = std::move(token);
+  }
+  if (auto checked = http::check(*peer); !checked)
+    return fail(ErrorCode::usage, checked.error().message + " (here with --insecure)");
+  return peer;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,99 @@
+#include "berth/lease/told_looks.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "../../store/test/forked.h"
+#include "../../store/test/scratch_directory.h"
+#include "berth/device/snapshot_codec.h"
+#include "berth/usage/run_samples.h"
+#include "berth/sys/message.h"
+
+namespace berth::leasing::told_looks_test {
+namespace {
+
+constexpr uid_t kSomebody = 20001;
+
+Snapshot look_of(std::uint32_t pid) {
+  Snapshot look;
+  look.readings = readings_for_listing();
+  Device& device = look.devices.emplace_back();
+  device.uuid = "GPU-a";
+  Process& process = device.processes.emplace().emplace_back();
+  process.pid = pid;
+  process.used_bytes = 5;
+  process.command = "secret";
+  return look;
+}
+
+std::string heard(const sys::Descriptor& connection) {
+  const auto received = sys::receive_message(connection.get());
+  REQUIRE(received);
+  CHECK(received->ended);
+  return received->text;
+}
+
+TEST_CASE("the agent of root tells each look to all that asked since the last one, and nobody twice" *
+          doctest::skip(::geteuid() != 0)) {
+  const ScratchDirectory folder;
+  const std::string path = folder.path("");
+  LookTeller agent;
+  agent.tell(path, nullptr);
+  const auto name = told_looks(path);
+  REQUIRE(name);
+  const sys::Descriptor one = sys::connect_to(*name);
+  const sys::Descriptor other = sys::connect_to(*name);
+  REQUIRE(one);
+  REQUIRE(other);
+  CHECK_FALSE(sys::receive_message(one.get())->ended);
+  agent.tell(path, nullptr);
+  CHECK(heard(one) == "");
+  CHECK(heard(other) == "");
+  const sys::Descriptor next = sys::connect_to(*name);
+  const Snapshot look = look_of(7);
+  agent.tell(path, &look);
+  const auto told = decode_snapshot(heard(next));
+  REQUIRE(told);
+  CHECK(*told == look_for_samplers(look));
+}
+
+TEST_CASE("an agent that has ended, or whose lease directory is another one, tells nothing" *
+          doctest::skip(::geteuid() != 0)) {
+  const ScratchDirectory folder;
+  const ScratchDirectory other;
+  {
+    LookTeller agent;
+    agent.tell(folder.path(""), nullptr);
+    REQUIRE(sys::connect_to(*told_looks(folder.path(""))));
+    agent.tell(other.path(""), nullptr);
+    CHECK_FALSE(sys::connect_to(*told_looks(folder.path(""))));
+    CHECK(sys::connect_to(*told_looks(other.path(""))));
+  }
+  CHECK_FALSE(sys::connect_to(*told_looks(other.path(""))));
+  CHECK_FALSE(told_looks(folder.path("none")));
+}
+
+TEST_CASE("another user who has taken the name of root's agent tells nobody anything" *
+          doctest::skip(::geteuid() != 0)) {
+  const ScratchDirectory folder;
+  const auto name = told_looks(folder.path(""));
+  REQUIRE(name);
+  Forked taker([&] { return sys::listen_at(*name).release() >= 0; }, kSomebody);
+  REQUIRE(taker.succeeded());
+  CHECK_FALSE(sys::connect_to(*name));
+  auto of_somebody = *name;
+  of_somebody.owner = kSomebody;
+  CHECK(sys::connect_to(of_somebody));
+  // As soon as the name is there again, the agent has it.
+  LookTeller agent;
+  agent.tell(folder.path(""), nullptr);
+  CHECK_FALSE(sys::connect_to(*name));
+  taker.kill();
+  agent.tell(folder.path(""), nullptr);
+  CHECK(sys::connect_to(*name));
+}
+
+}  // namespace
+}  // namespace berth::leasing::told_looks_test

@@ -1,0 +1,251 @@
+#include "berth/usage/receipt.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "berth/base/record_fields.h"
+#include "berth/queue/expectation.h"
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kReceiptKind = "berth-receipt";
+constexpr unsigned kReceiptVersion = 1;
+constexpr std::string_view kReceiptBegin = "berth-receipt 1\tlease=";
+constexpr std::string_view kReceiptDevice = "device";
+constexpr std::size_t kLongestCommand = 200;
+constexpr std::size_t kEnoughRuns = 3;
+constexpr std::int64_t kSecond = 1000;
+
+template <class DeviceType, class Fields>
+void fields_of_device(DeviceType& device, Fields& field) {
+  field("label", device.label);
+  field("uuid", device.uuid);
+  field("model", device.model);
+  field("energy_mj", device.energy_mj);
+  field("peak_bytes", device.peak_bytes);
+  field("total_bytes", device.total_bytes);
+  field("use_percent", device.use_percent);
+  field("throttled_percent", device.throttled_percent);
+}
+
+template <class ReceiptType, class Fields>
+void fields_of_receipt(ReceiptType& receipt, Fields& field) {
+  field("lease", receipt.lease);
+  field("job", receipt.job);
+  field.time("ended_at", receipt.ended_s);
+  field("fingerprint", receipt.fingerprint);
+  field("shape", receipt.shape);
+  field("program", receipt.program);
+  field("command", receipt.command);
+  field("waited_ms", receipt.waited_ms);
+  field("lasted_ms", receipt.lasted_ms);
+  field("ending", receipt.ending);
+  field("exit_status", receipt.exit_status);
+  field("signal", receipt.signal);
+  field("promise", receipt.promise_bytes);
+  field("driver", receipt.driver);
+  field("sampled_every_ms", receipt.sampled_every_ms);
+  field("clean", receipt.clean);
+  field("accounted", receipt.is_accounted);
+}
+
+std::optional<Receipt> whole_receipt(std::string line) {
+  std::ranges::replace(line, '\t', '\n');
+  Receipt receipt;
+  const auto read = read_fields(line, kReceiptKind, kReceiptVersion, [&](FieldReader& field) {
+    if (field.section().empty()) return fields_of_receipt(receipt, field);
+    if (field.section() == kStranger) {
+      if (field.begins()) receipt.strangers.emplace_back();
+      fields_of_stranger(receipt.strangers.back(), field);
+    }
+    if (field.section() != kReceiptDevice) return;
+    if (field.begins()) receipt.devices.emplace_back();
+    fields_of_device(receipt.devices.back(), field);
+  });
+  if (!read || receipt.waited_ms < 0 || receipt.lasted_ms < 0) return std::nullopt;
+  return receipt;
+}
+
+std::optional<Receipt> receipt_from_line(std::string_view line) {
+  // A line that was cut off before it has no end of its own. No value has a tab, so nothing else
+  // reads so.
+  const std::size_t last = line.rfind(kReceiptBegin);
+  return last == std::string_view::npos ? std::nullopt : whole_receipt(std::string(line.substr(last)));
+}
+
+/// A line without an end is left out: it may still be written.
+void for_each_line(std::string_view text, const auto& use) {
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    use(text.substr(0, end + 1));
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::vector<Moment> lasted_where(std::span<const Receipt> receipts, const auto& counts) {
+  std::vector<Moment> lasted;
+  for (const Receipt& receipt : receipts) {
+    if (receipt.lasted_ms >= kShortestRun * kSecond && counts(receipt))
+      lasted.push_back(receipt.lasted_ms / kSecond);
+  }
+  return lasted;
+}
+
+/// REQUIRES: not empty.
+std::int64_t median(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+}  // namespace
+
+Reading<std::uint64_t> energy_mj_of(const Receipt& receipt) {
+  if (receipt.devices.empty()) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const DeviceReceipt& device : receipt.devices) {
+    if (!device.energy_mj) return std::nullopt;
+    sum += *device.energy_mj;
+  }
+  return sum;
+}
+
+Reading<std::uint64_t> peak_bytes_of(const Receipt& receipt) {
+  Reading<std::uint64_t> highest;
+  for (const DeviceReceipt& device : receipt.devices) highest = std::max(highest, device.peak_bytes);
+  return highest;
+}
+
+Reading<unsigned> use_percent_of(const Receipt& receipt) {
+  unsigned sum = 0;
+  unsigned told = 0;
+  for (const DeviceReceipt& device : receipt.devices) {
+    sum += device.use_percent.value_or(0);
+    told += device.use_percent ? 1 : 0;
+  }
+  return told == 0 ? std::nullopt : Reading<unsigned>(sum / told);
+}
+
+Reading<unsigned> throttled_percent_of(const Receipt& receipt) {
+  Reading<unsigned> highest;
+  for (const DeviceReceipt& device : receipt.devices) highest = std::max(highest, device.throttled_percent);
+  return highest;
+}
+
+Reading<bool> is_clean(const Receipt& receipt, const RunSamples& samples) {
+  // The first and the last look are a part of the interval away from begin and end, and a look
+  // takes its time.
+  constexpr std::int64_t kMissed = 2;
+  if (!receipt.strangers.empty() || throttled_percent_of(receipt).value_or(0) > 0) return false;
+  const bool all_tell = std::ranges::all_of(
+      receipt.devices, [](const DeviceReceipt& device) { return device.throttled_percent.has_value(); });
+  const bool are_all_there = (samples.samples + kMissed) * samples.every_ms >= receipt.lasted_ms;
+  return samples.samples > 0 && all_tell && are_all_there ? Reading<bool>(true) : std::nullopt;
+}
+
+RunFigures figures_of(const Receipt& receipt) {
+  return {energy_mj_of(receipt), peak_bytes_of(receipt), use_percent_of(receipt)};
+}
+
+std::string encode_receipt(const Receipt& receipt) {
+  RecordWriter record(kReceiptKind, kReceiptVersion);
+  FieldWriter field(record, kLongestCommand);
+  fields_of_receipt(receipt, field);
+  for (const DeviceReceipt& device : receipt.devices) {
+    record.section(kReceiptDevice);
+    fields_of_device(device, field);
+  }
+  for (const Stranger& stranger : receipt.strangers) {
+    record.section(kStranger);
+    fields_of_stranger(stranger, field);
+  }
+  std::string line = std::move(record).finish();
+  for (char& each : line) each = each == '\t' ? ' ' : each == '\n' ? '\t' : each;
+  line.back() = '\n';
+  return line;
+}
+
+std::vector<Receipt> decode_receipts(std::string_view text) {
+  std::vector<Receipt> receipts;
+  for_each_line(text, [&](std::string_view line) {
+    if (auto receipt = receipt_from_line(line)) receipts.push_back(*std::move(receipt));
+  });
+  return receipts;
+}
+
+std::string without_program(std::string_view text, std::string_view program) {
+  std::string rest;
+  for_each_line(text, [&](std::string_view line) {
+    const auto receipt = receipt_from_line(line);
+    if (!receipt || receipt->program != program) rest += line;
+  });
+  return rest;
+}
+
+std::vector<Receipt> merged(std::vector<std::vector<Receipt>> of_machines, std::int64_t now_s) {
+  std::vector<std::pair<std::int64_t, Receipt>> all;
+  for (std::vector<Receipt>& receipts : of_machines) {
+    std::int64_t latest_s = 0;
+    for (Receipt& receipt : receipts) {
+      if (receipt.ended_s <= now_s) latest_s = std::max(latest_s, receipt.ended_s);
+      all.emplace_back(latest_s, std::move(receipt));
+    }
+  }
+  std::ranges::stable_sort(all, {}, [](const auto& each) { return each.first; });
+  std::vector<Receipt> receipts;
+  for (auto& each : all) receipts.push_back(std::move(each.second));
+  return receipts;
+}
+
+std::string_view last_lines(std::string_view text, std::size_t most_bytes) {
+  if (text.size() <= most_bytes) return text;
+  // The line whose end this finds may have begun before.
+  const std::size_t end = text.find('\n', text.size() - most_bytes - 1);
+  return end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+}
+
+EarlierRuns earlier_runs(std::span<const Receipt> receipts, std::uint32_t uid, std::string_view command) {
+  const std::uint64_t shape = shape_of(uid, command);
+  const std::uint64_t fingerprint = fingerprint_of(uid, command);
+  std::array<EarlierRuns, 3> found{
+      {{Likeness::same_shape, lasted_where(receipts, [&](const Receipt& r) { return r.shape == shape; })},
+       {Likeness::same_program,
+        lasted_where(receipts, [&](const Receipt& r) { return r.fingerprint == fingerprint; })},
+       {Likeness::same_user, lasted_where(receipts, [](const Receipt&) { return true; })}}};
+  for (const std::size_t least : {kEnoughRuns, std::size_t{1}}) {
+    for (EarlierRuns& runs : found) {
+      if (runs.lasted_s.size() >= least) return std::move(runs);
+    }
+  }
+  return {};
+}
+
+std::vector<ProgramRuns> runs_by_program(std::span<const Receipt> receipts) {
+  std::map<std::uint64_t, std::vector<const Receipt*>> groups;
+  std::vector<std::uint64_t> order;  // the one that ran last, last
+  for (const Receipt& receipt : receipts) {
+    groups[receipt.fingerprint].push_back(&receipt);
+    std::erase(order, receipt.fingerprint);
+    order.push_back(receipt.fingerprint);
+  }
+  std::vector<ProgramRuns> programs;
+  for (auto each = order.rbegin(); each != order.rend(); ++each) {
+    const std::vector<const Receipt*>& runs = groups[*each];
+    ProgramRuns& program =
+        programs.emplace_back(ProgramRuns{runs.back()->program, runs.back()->command, runs.size()});
+    std::vector<std::int64_t> lasted;
+    for (const Receipt* run : runs) {
+      lasted.push_back(run->lasted_ms);
+      if (run->ending == Ending::badly) ++program.badly;
+      program.peak_bytes = std::max(program.peak_bytes, peak_bytes_of(*run));
+      if (const auto energy = energy_mj_of(*run)) program.energy_mj = program.energy_mj.value_or(0) + *energy;
+    }
+    program.median_ms = median(std::move(lasted));
+    program.last_s = runs.back()->ended_s;
+  }
+  return programs;
+}
+
+}  // namespace berth

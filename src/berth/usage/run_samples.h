@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/device/snapshot.h"
+#include "berth/verdict/ledger.h"
+
+// What looks at a machine come to that are made again and again while a command runs.
+namespace berth {
+
+/// A process that computed on a whole device of a lease, and was none of the lease.
+struct Stranger {
+  std::string device;  ///< its label
+  std::uint32_t pid = 0;
+  std::string user;          ///< "": it cannot be seen from here whose it was
+  std::string command;       ///< its beginning; "": likewise
+  std::int64_t seen_ms = 0;  ///< as many samples as it was seen in, times the interval
+
+  bool operator==(const Stranger&) const = default;
+};
+
+/// Its section and its fields in a record (base/record_fields.h).
+inline constexpr std::string_view kStranger = "stranger";
+template <class StrangerType, class Fields>
+void fields_of_stranger(StrangerType& stranger, Fields& field) {
+  field("device", stranger.device);
+  field("pid", stranger.pid);
+  field("user", stranger.user);
+  field("command", stranger.command);
+  field("seen_ms", stranger.seen_ms);
+}
+
+/// The samples of one device.
+struct DeviceSamples {
+  std::string uuid;
+  /// The most memory that a sample saw, of a share that of its processes; absent: not told in any.
+  Reading<std::uint64_t> peak_bytes{};
+  std::uint64_t used = 0;  ///< the sum of the percentages in which a kernel ran
+  unsigned use_samples = 0;
+  unsigned throttled_samples = 0;
+  unsigned throttle_samples = 0;
+
+  bool operator==(const DeviceSamples&) const = default;
+};
+
+/// The samples of one run.
+struct RunSamples {
+  std::int64_t every_ms = 0;  ///< what is shorter may have been missed
+  unsigned samples = 0;
+  std::vector<DeviceSamples> devices{};
+  std::vector<Stranger> strangers{};
+
+  bool operator==(const RunSamples&) const = default;
+};
+
+/// A lease that is sampled.
+struct SampledLease {
+  TicketId lease{};
+  bool shared = false;
+  std::string path{};                  ///< with the leases around it, as BERTH_LEASE has it
+  std::string machine{};               ///< the path of the machine's lease directory
+  std::vector<std::string> devices{};  ///< their UUIDs
+  std::int64_t every_ms = 0;
+  std::uint32_t job_pid = 0;  ///< as of its ticket
+  std::uint64_t job_start_ticks = 0;
+
+  bool operator==(const SampledLease&) const = default;
+};
+
+/// What people call a process: the user and the command.
+using DescribeProcess = std::function<std::pair<std::string, std::string>(std::uint32_t pid)>;
+
+/// Adds one look at the machine. `leases`: as Facts::process_leases. What the look does not tell
+/// adds nothing. `describe`: is asked of each stranger once.
+void add_sample(RunSamples& samples, const SampledLease& lease, const Snapshot& look,
+                const std::multimap<std::uint32_t, TicketId>& leases, const DescribeProcess& describe);
+
+/// How long the sampler of a user waits for the next look of an agent before it looks itself.
+inline constexpr std::int64_t kWaitsForAgentMs = 2000;
+
+/// Whether a sampler that looks so often waits for an agent: a look that comes late must not be
+/// missing before the next one.
+bool may_wait_for_agent(std::int64_t every_ms);
+
+/// The part of an agent's look that a sampler needs, which the driver tells every user too. What
+/// only root can read of a process or in the kernel's log is not in it.
+Snapshot look_for_samplers(const Snapshot& look);
+
+/// Whether a look that an agent told takes the place of a sampler's own: the driver answered, and
+/// was asked for all that the sampler would ask.
+bool is_worth_own_look(const Snapshot& told);
+
+/// What a sampler asks for.
+ReadingSet readings_of_sampler();
+
+/// Whether these bits of the driver say that the clocks are slower than they could be.
+bool is_throttled(std::uint64_t reasons);
+
+/// What the driver's accounting says of all processes of a run together on one device.
+struct AccountedUse {
+  Reading<std::uint64_t> peak_bytes{};
+  Reading<unsigned> use_percent{};
+
+  bool operator==(const AccountedUse&) const = default;
+};
+
+/// Of the processes that began in this span of the wall clock, but for the strangers. The driver
+/// tells the peak of each: of processes that lived at the same time it is the sum, which they may
+/// never have reached at once.
+AccountedUse accounted_use(std::span<const AccountedProcess> processes,
+                           std::span<const std::uint32_t> strangers, std::int64_t begun_us,
+                           std::int64_t ended_us);
+
+/// The records in which the two programs tell each other (base/record.h). Error: `failure`.
+std::string encode_sampled_lease(const SampledLease& lease);
+Result<SampledLease> decode_sampled_lease(std::string_view text);
+std::string encode_run_samples(const RunSamples& samples);
+Result<RunSamples> decode_run_samples(std::string_view text);
+
+}  // namespace berth
