@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/machines/lab_order.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::hosts {
