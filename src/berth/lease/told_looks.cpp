@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "berth/device/snapshot_codec.h"
-#include "berth/usage/run_samples.h"
 #include "berth/sys/message.h"
+#include "berth/usage/run_samples.h"
 
 namespace berth::leasing {
 namespace {

@@ -8,8 +8,8 @@
 #include "../../store/test/forked.h"
 #include "../../store/test/scratch_directory.h"
 #include "berth/device/snapshot_codec.h"
-#include "berth/usage/run_samples.h"
 #include "berth/sys/message.h"
+#include "berth/usage/run_samples.h"
 
 namespace berth::leasing::told_looks_test {
 namespace {
