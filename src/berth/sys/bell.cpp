@@ -41,13 +41,10 @@ Bell::Bell(const std::string& name) : socket_(datagram_socket()) {
 }
 
 bool Bell::has_rung() const {
-  // Another user may ring as fast as this process takes the rings away.
-  constexpr int kMostTaken = 8;
   std::array<char, 1> nothing{};
-  int taken = 0;
-  while (socket_ && taken < kMostTaken && ::recv(socket_.get(), nothing.data(), nothing.size(), 0) >= 0)
-    ++taken;
-  return taken > 0;
+  bool rung = false;
+  while (socket_ && ::recv(socket_.get(), nothing.data(), nothing.size(), 0) >= 0) rung = true;
+  return rung;
 }
 
 BellSignal::BellSignal(const Bell& bell) : descriptor_(bell.descriptor()) {
