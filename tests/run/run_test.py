@@ -627,6 +627,17 @@ def test_a_command_is_found_before_it_has_a_process(machine):
     assert len(re.findall(r'execve\("[^"]*/true"', log.read_text())) == 1
 
 
+def test_ctrl_z_before_the_exec_holds_nobody(machine):
+    if shutil.which("strace") is None:
+        pytest.skip("needs strace")
+    # Only the process of a command asks for its parent here. Ctrl-Z comes before it is told.
+    keys = ["-f", "-o", "/dev/null", "-e", "trace=getppid", "-e", "inject=getppid:signal=SIGTSTP"]
+    run = [machine.program, "run", "--", "true"]
+    # The group of a session's leader would not be stopped.
+    traced = machine.start("strace", *keys, *run, process_group=0)
+    assert traced.wait(DEADLINE_S) == 0
+
+
 # Several users
 
 

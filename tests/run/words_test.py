@@ -53,6 +53,7 @@ def test_where_there_is_only_python3_it_is_named(machine):
     assert (answer.status, answer.err) == (127, f"berth: python: there is no such command on PATH; {told}\n")
 
 
+@pytest.mark.release_only  # a sanitizer needs more address space than the limit
 def test_whatever_file_is_typed_as_a_command_is_not_read_without_end(machine):
     fifo = machine.directory / "train"
     os.mkfifo(fifo)
@@ -157,3 +158,16 @@ def test_a_key_that_is_not_known_stops_grants_and_not_looks(machine):
         assert answer.status == 1
         assert wrong in answer.err
     assert wrong in " ".join(machine.berth("doctor").out.split())
+
+
+@pytest.mark.parametrize("typed", ["train", "{folder}/train"])
+def test_a_script_whose_interpreter_is_gone_is_not_said_to_be_missing(machine, typed):
+    script = machine.directory / "train"
+    script.write_text("#!/nowhere/python\n")
+    script.chmod(0o755)
+    env = {"PATH": f"{machine.directory}:{machine.env['PATH']}"}
+    answer = machine.berth("run", "--", typed.format(folder=machine.directory), env=env)
+    assert answer.status == 127
+    assert answer.err == (
+        f"berth: {script}: this file is there, but not the program that its first line names to run it\n"
+    )

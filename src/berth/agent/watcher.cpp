@@ -74,8 +74,9 @@ Result<leasing::World> Watcher::look_at_machine() {
 
 void Watcher::look() {
   warnings_ = leasing::blind_spots(store::choose_lease_directory());
+  samplers_.hear(store::choose_lease_directory().path);
   const auto world = look_at_machine();
-  samplers_.tell(store::choose_lease_directory().path, world ? &world->facts.snapshot : nullptr);
+  samplers_.tell(world ? &world->facts.snapshot : nullptr);
   PublishContext context;
   context.hostname = hostname_;
   context.now_s = std::time(nullptr);

@@ -4,6 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "berth/device/snapshot_codec.h"
@@ -17,6 +21,15 @@ constexpr uid_t kRoot = 0;
 // There is one sampler for each user. A user who connects again and again delays no look by more
 // than these.
 constexpr int kMostAtOnce = 256;
+constexpr std::size_t kMostAskers = 1000;
+
+// Its driver tells everybody the same. Of AMD's devices much is read from /proc, where root sees
+// more.
+constexpr std::string_view kTellsEverybody = "nvidia";
+
+bool is_told_to_all(const Device& device) {
+  return device.vendor == kTellsEverybody;
+}
 
 }  // namespace
 
@@ -33,18 +46,33 @@ void LookTeller::listen(const std::string& path) {
   socket_ = name_ ? sys::listen_at(*name_) : sys::Descriptor();
 }
 
-void LookTeller::tell(const std::string& path, const Snapshot* look) {
+void LookTeller::hear(const std::string& path) {
   if (::geteuid() != kRoot) return;
   listen(path);
-  std::string text;
+  std::erase_if(askers_, [](const auto& each) {
+    const Asker& asker = each.second;
+    return asker.is_told && sys::is_all_read(asker.connection.get());
+  });
   for (int left = kMostAtOnce; left > 0 && socket_; --left) {
-    const sys::Descriptor connection(
-        ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    sys::Descriptor connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!connection) return;
-    if (look == nullptr) continue;
+    const auto user = sys::peer_user(connection.get());
+    if (user && askers_.size() < kMostAskers) askers_.try_emplace(*user, Asker{std::move(connection)});
+  }
+}
+
+void LookTeller::tell(const Snapshot* look) {
+  if (look == nullptr || !std::ranges::all_of(look->devices, is_told_to_all)) {
+    std::erase_if(askers_, [](const auto& each) { return !each.second.is_told; });
+    return;
+  }
+  std::string text;
+  for (auto& [user, asker] : askers_) {
+    if (std::exchange(asker.is_told, true)) continue;
     if (text.empty()) text = encode_snapshot(look_for_samplers(*look));
     // A look that is longer than the socket holds is cut off, and does not count.
-    (void)sys::send_message(connection.get(), text);
+    (void)sys::send_message(asker.connection.get(), text);
+    ::shutdown(asker.connection.get(), SHUT_WR);
   }
 }
 

@@ -77,8 +77,9 @@ struct KeptLease {
   std::int64_t granted_ms;
   EnergyAtStart energy;
   RunSampling sampling;
-  std::atomic<bool> is_told = false;  ///< the host was sent the receipt, or is not there any more
-  EndOfJob::Moment told_at_last{};    ///< whether or not its line is written by then
+  std::atomic<bool> is_being_told = false;  ///< a thread sends the host the receipt, or has done so
+  std::atomic<bool> is_told = false;        ///< the host was sent the receipt, or is not there any more
+  EndOfJob::Moment told_at_last{};          ///< whether or not its line is written by then
 };
 
 // The host says nothing if it was killed.
@@ -93,20 +94,23 @@ void complete_receipt(KeptLease& lease, std::chrono::milliseconds lasted, source
 
 // Once, whichever thread comes first.
 void tell_host(KeptLease& lease) {
-  if (lease.is_told.exchange(true)) return;
+  if (lease.is_being_told.exchange(true)) return;
   // To make the document takes as long as all else of a receipt.
   pollfd host{lease.host.get(), 0, 0};
-  if (::poll(&host, 1, 0) > 0) return;
-  (void)sys::send_message(lease.host.get(), view::receipts_json({lease.receipt}, view::Layout::lines));
-  // The end of the text. This process may let go of the lease later.
-  ::shutdown(lease.host.get(), SHUT_WR);
+  if (::poll(&host, 1, 0) == 0) {
+    (void)sys::send_message(lease.host.get(), view::receipts_json({lease.receipt}, view::Layout::lines));
+    // The end of the text. This process may let go of the lease later.
+    ::shutdown(lease.host.get(), SHUT_WR);
+  }
+  // Only now: this process may end as soon as all hosts were told.
+  lease.is_told = true;
 }
 
 /// Writes the lines of leases one after another, in a thread that lives on: a thread for each would
 /// cost more than the line. If the home does not answer, no line is written any more.
 class ReceiptWriter {
  public:
-  void write(std::shared_ptr<KeptLease> lease) {
+  void write(const std::shared_ptr<KeptLease>& lease) {
     if (!work_) {
       const auto work = std::make_shared<Work>();
       sys::begin_detached([work] { keep_writing(*work); });
@@ -114,16 +118,24 @@ class ReceiptWriter {
     }
     {
       const std::scoped_lock lock(work_->mutex);
-      work_->waiting.push_back(std::move(lease));
+      // A home that does not answer costs the lines of leases, and holds nothing of theirs.
+      if (work_->waiting.size() < kMostWaiting) work_->waiting.push_back({lease->receipt, lease});
     }
     work_->news.notify_one();
   }
 
  private:
+  static constexpr std::size_t kMostWaiting = 1000;
+
+  struct ReceiptToWrite {
+    Receipt receipt;
+    std::weak_ptr<KeptLease> lease;  ///< gone once its host was told
+  };
+
   struct Work {
     std::mutex mutex;
     std::condition_variable news;
-    std::deque<std::shared_ptr<KeptLease>> waiting;
+    std::deque<ReceiptToWrite> waiting;
     std::optional<std::string> folder = leasing::receipt_folder();
   };
 
@@ -131,11 +143,11 @@ class ReceiptWriter {
     for (;;) {
       std::unique_lock lock(work.mutex);
       work.news.wait(lock, [&work] { return !work.waiting.empty(); });
-      const auto lease = std::move(work.waiting.front());
+      const ReceiptToWrite next = std::move(work.waiting.front());
       work.waiting.pop_front();
       lock.unlock();
-      if (work.folder) leasing::note_receipt(*work.folder, lease->receipt);
-      tell_host(*lease);
+      if (work.folder) leasing::note_receipt(*work.folder, next.receipt);
+      if (const auto lease = next.lease.lock()) tell_host(*lease);
     }
   }
 

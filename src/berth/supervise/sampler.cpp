@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <limits>
 #include <map>
 #include <memory>
@@ -77,6 +78,7 @@ struct SampledRun {
   sys::Descriptor seen{};  ///< empty: its wish has not come yet
   std::string wish{};      ///< as far as it has come
   SampledLease lease{};
+  SamplerClock::time_point begun{};
   Ticket ticket{};  ///< as attribution wants it
   RunSamples samples{};
 };
@@ -147,6 +149,7 @@ class Sampler {
 
   void begin(SampledRun& run, const SampledLease& lease) {
     run.lease = lease;
+    run.begun = SamplerClock::now();
     run.samples.every_ms = lease.every_ms;
     run.ticket.id = lease.lease;
     run.ticket.phase = TicketPhase::granted;
@@ -205,14 +208,27 @@ class Sampler {
     const bool ended = !received || received->ended || told_.size() > kMostLookBytes;
     if (!ended && SamplerClock::now() < waits_for_agent_until_) return;
     agent_.close();
-    const auto told = decode_snapshot(told_);
+    auto told = decode_snapshot(told_);
     if (!told || !is_worth_own_look(*told)) return look_at_driver();
+    leave_out_ended(*told);
     // The driver need not be open for both.
     environment_.end_probe();
     // A probe that was ended at an earlier look has ended by now.
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    take_look(*told);
+    // The agent may have looked before those that began since then were there.
+    take_look(*told, last_look_);
+  }
+
+  // Processes that have ended since the agent looked have no parents any more that tell whose they
+  // were.
+  static void leave_out_ended(Snapshot& told) {
+    for (Device& device : told.devices) {
+      if (!device.processes) continue;
+      std::erase_if(*device.processes, [](const Process& process) {
+        return ::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH;
+      });
+    }
   }
 
   void look_at_driver() {
@@ -220,10 +236,11 @@ class Sampler {
     const auto snapshot = source ? (*source)->read(readings_of_sampler()) : std::unexpected(source.error());
     // The look took its time, and a driver that hangs takes much.
     next_look_ = std::max(next_look_, SamplerClock::now());
-    if (snapshot) take_look(*snapshot);
+    if (snapshot) take_look(*snapshot, SamplerClock::now());
   }
 
-  void take_look(const Snapshot& snapshot) {
+  // Of runs that had begun by `begun_by`.
+  void take_look(const Snapshot& snapshot, SamplerClock::time_point begun_by) {
     attribute(snapshot);
     const DescribeProcess describe = [](std::uint32_t pid) {
       const auto owner = sys::process_owner(static_cast<pid_t>(pid));
@@ -234,7 +251,7 @@ class Sampler {
     std::map<TicketId, std::multimap<std::uint32_t, TicketId>> own;
     for (const auto& [pid, lease] : of_processes_) own[lease].emplace(pid, lease);
     for (const auto& run : runs_) {
-      if (!has_begun(*run)) continue;
+      if (!has_begun(*run) || run->begun > begun_by) continue;
       add_sample(run->samples, run->lease, snapshot, own[run->lease.lease], describe);
       const std::string text = encode_run_samples(run->samples);
       (void)::pwrite(run->seen.get(), text.data(), text.size(), 0);

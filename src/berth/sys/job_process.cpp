@@ -200,6 +200,18 @@ BERTH_BORROWED_MEMORY bool take_terminal(int terminal) {
          ::dup2(terminal, STDERR_FILENO) >= 0;
 }
 
+// In the child, as above. If Ctrl-Z stopped it before its exec, this process would wait for that
+// exec, and its shell for this process. What is handled here has its default again after the exec.
+BERTH_BORROWED_MEMORY void stop_at_no_key() {
+  struct sigaction nothing{};
+  nothing.sa_handler = [](int) {};
+  for (const int key : {SIGTSTP, SIGTTIN, SIGTTOU}) {
+    struct sigaction before{};
+    if (::sigaction(key, &nothing, &before) == 0 && before.sa_handler != SIG_DFL)
+      ::sigaction(key, &before, nullptr);
+  }
+}
+
 // In the child, as above. `mask`: of the command; null: as it is. Gives the errno of a failed exec.
 BERTH_BORROWED_MEMORY int replace_by(const JobCommand& command, const ExecArguments& arguments,
                                      const sigset_t* mask) {
@@ -210,14 +222,21 @@ BERTH_BORROWED_MEMORY int replace_by(const JobCommand& command, const ExecArgume
   }
   // After them: a low limit on open files would keep the copies of descriptors away.
   set_limits(command.limits);
-  // From here on Ctrl-Z stops the child, and this process does not know before the exec.
-  if (mask != nullptr) ::sigprocmask(SIG_SETMASK, mask, nullptr);
+  if (mask != nullptr) {
+    stop_at_no_key();
+    ::sigprocmask(SIG_SETMASK, mask, nullptr);
+  }
   ::execvpe(arguments.path(), arguments.words(), arguments.variables());
   return errno;
 }
 
-NotStarted not_started(const std::string& program, int error) {
+// `path`: of the program's file, if it was found.
+NotStarted not_started(const std::string& program, std::string_view path, int error) {
   const bool missing = error == ENOENT;
+  if (missing && path.contains('/') && ::access(std::string(path).c_str(), F_OK) == 0)
+    return {kNotFound, fmt::format("{}: this file is there, but not the program that its first line names to "
+                                   "run it",
+                                   path)};
   if (missing && program.find('/') == std::string::npos)
     return {kNotFound, fmt::format("{}: there is no such command on PATH", program)};
   return {missing ? kNotFound : kNotExecutable, system_error(error, program).message};
@@ -244,8 +263,8 @@ BERTH_BORROWED_MEMORY int be_the_command(void* argument) {
 }  // namespace
 
 std::optional<NotStarted> cannot_start(const std::vector<std::string>& words) {
-  const int error = find_program(words.front()).error;
-  return error == 0 ? std::nullopt : std::optional(not_started(words.front(), error));
+  const auto [path, error] = find_program(words.front());
+  return error == 0 ? std::nullopt : std::optional(not_started(words.front(), path, error));
 }
 
 std::optional<NotStarted> cannot_inherit(std::size_t descriptors) {
@@ -266,7 +285,9 @@ std::optional<NotStarted> cannot_inherit(std::size_t descriptors) {
 }
 
 NotStarted exec_job(const JobCommand& command) {
-  return not_started(command.words.front(), replace_by(command, ExecArguments(command), nullptr));
+  const ExecArguments arguments(command);
+  const int error = replace_by(command, arguments, nullptr);
+  return not_started(command.words.front(), arguments.path(), error);
 }
 
 HeldTermination::HeldTermination() {
@@ -291,7 +312,7 @@ std::expected<JobProcess, NotStarted> JobProcess::start(const JobCommand& comman
   if (error == 0) return JobProcess(child, mask);
   if (child > 0) ::waitpid(child, nullptr, 0);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-  return std::unexpected(not_started(command.words.front(), error));
+  return std::unexpected(not_started(command.words.front(), arguments.path(), error));
 }
 
 JobProcess::JobProcess(JobProcess&& other) noexcept

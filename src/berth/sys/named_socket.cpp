@@ -57,21 +57,30 @@ std::optional<pid_t> own_peer(int socket) {
   return peer && peer->uid == ::geteuid() ? std::optional(peer->pid) : std::nullopt;
 }
 
+std::optional<uid_t> peer_user(int socket) {
+  const auto peer = peer_of(socket);
+  return peer ? std::optional(peer->uid) : std::nullopt;
+}
+
 Descriptor accept_own(int listening) {
   constexpr std::chrono::milliseconds kMoment{100};
-  for (;;) {
+  // Strangers may connect as fast as this process sends them away, and it has other things to do.
+  constexpr int kMostStrangers = 256;
+  for (int strangers = 0; strangers < kMostStrangers; ++strangers) {
     Descriptor connection(::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (connection && !own_peer(connection.get())) continue;
     if (!connection && (errno == EMFILE || errno == ENFILE)) std::this_thread::sleep_for(kMoment);
     return connection;
   }
+  return {};
 }
 
 Descriptor connect_to(const SocketName& name) {
   Descriptor socket = new_socket();
   if (!socket || ::connect(socket.get(), name.get(), name.length) != 0) return {};
   const auto peer = peer_of(socket.get());
-  if (!peer || peer->uid != name.owner) return {};
+  // Without a number it is of another pid namespace, whose pids are others.
+  if (!peer || peer->uid != name.owner || peer->pid == 0) return {};
   return socket;
 }
 

@@ -35,11 +35,13 @@ Descriptor connect_to(const SocketName& name);
 Descriptor listen_at(const SocketName& name);
 
 /// The next process of this user that has connected to `listening`, which does not block. Empty:
-/// none has, or there is no descriptor left for it. Then this takes a moment, because the socket
-/// stays readable.
+/// none has, or many strangers have, or there is no descriptor left for it. Then this takes a
+/// moment, because the socket stays readable.
 Descriptor accept_own(int listening);
 
 /// The process at the other end, if it is of this user.
 std::optional<pid_t> own_peer(int socket);
+/// The user at the other end.
+std::optional<uid_t> peer_user(int socket);
 
 }  // namespace berth::sys

@@ -196,7 +196,7 @@ std::optional<std::int64_t> said_end_at_s(const Ticket& ticket, std::int64_t boo
 bool is_candidate(const Ticket& ticket, std::string_view uuid);
 
 /// Whether `a` came before `b`, so that `b` may sleep until `a` no longer waits. Tickets that yield
-/// come behind all others. Which ticket has its turn first, `in_line` says
+/// come behind all others. Which ticket has its turn first, `queue_order` says
 /// (src/berth/queue/queue_order.h).
 bool comes_before(const Ticket& a, const Ticket& b);
 

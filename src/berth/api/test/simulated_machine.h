@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -61,8 +62,11 @@ class SimulatedMachine {
     for (const auto& process : std::filesystem::directory_iterator("/proc", none)) {
       const std::string pid = process.path().filename();
       const auto text_of = [&](const char* name) {
-        std::ifstream stream(process.path() / name);
-        return std::string(std::istreambuf_iterator<char>(stream), {});
+        const std::ifstream stream(process.path() / name);
+        std::ostringstream text;
+        // This throws nothing if the process ends meanwhile.
+        text << stream.rdbuf();
+        return text.str();
       };
       if (std::ranges::all_of(pid, [](char letter) { return letter >= '0' && letter <= '9'; }) &&
           text_of("comm") == "berth __receipt\n" && text_of("environ").contains(path_))

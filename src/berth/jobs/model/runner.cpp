@@ -354,8 +354,10 @@ class RunnerRules {
       if (pause.until > now_) at_latest(pause.until);
     };
     for (const auto& [number, pause] : state_.pauses) ends(pause);
-    if (state_.unlisted) ends(*state_.unlisted);
-    for (const auto& [number, pause] : state_.unread) ends(pause);
+    // These are asked for again by what wakes the runner, also if their time came meanwhile.
+    const auto is_asked_again = [&](const Pause& pause) { at_latest(std::max(pause.until, now_)); };
+    if (state_.unlisted) is_asked_again(*state_.unlisted);
+    for (const auto& [number, pause] : state_.unread) is_asked_again(pause);
     for (const auto& [rivals, failures] : state_.failures) ends(failures.pause);
     for (const auto& [number, conditions] : state_.conditions) {
       const std::int64_t left_s = conditions.not_before_s - wall_s_;

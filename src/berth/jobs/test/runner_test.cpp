@@ -160,6 +160,16 @@ TEST_CASE("a spool that cannot be listed now is listed again later, and keeps th
   CHECK(office.passes(1s).wakes().lately() == "starts 2");
 }
 
+TEST_CASE("what comes due while the runner works is not slept over") {
+  State state{.stage = Works{}};
+  state.unlisted = Pause{.until = 1000ms, .length = 200ms};
+  state = next(std::move(state), {.now = 999ms, .what = Woken{}}).state;
+  CHECK(next(state, {.now = 1001ms, .what = Settled{}}).actions == std::vector<Action>{Sleep{1001ms}});
+  state.unlisted.reset();
+  state.unread[1] = Pause{.until = 1000ms, .length = 200ms};
+  CHECK(next(state, {.now = 1001ms, .what = Settled{}}).actions == std::vector<Action>{Sleep{1001ms}});
+}
+
 TEST_CASE("while the spool cannot be listed, nothing begins that an unknown job may have to come before") {
   Office office;
   const auto single = [](Job& job) {

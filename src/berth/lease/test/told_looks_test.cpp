@@ -40,23 +40,62 @@ TEST_CASE("the agent of root tells each look to all that asked since the last on
   const ScratchDirectory folder;
   const std::string path = folder.path("");
   LookTeller agent;
-  agent.tell(path, nullptr);
+  agent.hear(path);
   const auto name = told_looks(path);
   REQUIRE(name);
   const sys::Descriptor one = sys::connect_to(*name);
-  const sys::Descriptor other = sys::connect_to(*name);
   REQUIRE(one);
-  REQUIRE(other);
-  CHECK_FALSE(sys::receive_message(one.get())->ended);
-  agent.tell(path, nullptr);
-  CHECK(heard(one) == "");
-  CHECK(heard(other) == "");
-  const sys::Descriptor next = sys::connect_to(*name);
   const Snapshot look = look_of(7);
-  agent.tell(path, &look);
+  // That look may be older than the question.
+  agent.tell(&look);
+  CHECK_FALSE(sys::receive_message(one.get())->ended);
+  agent.hear(path);
+  agent.tell(nullptr);
+  CHECK(heard(one) == "");
+  const sys::Descriptor next = sys::connect_to(*name);
+  agent.hear(path);
+  agent.tell(&look);
+  agent.tell(&look);
   const auto told = decode_snapshot(heard(next));
   REQUIRE(told);
   CHECK(*told == look_for_samplers(look));
+}
+
+TEST_CASE("a user who reads nothing of what the agent of root tells is told no more" *
+          doctest::skip(::geteuid() != 0)) {
+  const ScratchDirectory folder;
+  const std::string path = folder.path("");
+  LookTeller agent;
+  agent.hear(path);
+  const Snapshot look = look_of(7);
+  const auto ask = [&] {
+    sys::Descriptor asking = sys::connect_to(*told_looks(path));
+    agent.hear(path);
+    agent.tell(&look);
+    return asking;
+  };
+  const sys::Descriptor unread = ask();
+  const sys::Descriptor again = ask();
+  CHECK(heard(again) == "");
+  CHECK(heard(unread) != "");
+  CHECK(heard(ask()) != "");
+  {
+    const sys::Descriptor left = ask();
+  }
+  CHECK(heard(ask()) != "");
+}
+
+TEST_CASE("what a driver tells root alone the agent of root tells nobody" * doctest::skip(::geteuid() != 0)) {
+  const ScratchDirectory folder;
+  const std::string path = folder.path("");
+  LookTeller agent;
+  agent.hear(path);
+  const sys::Descriptor asking = sys::connect_to(*told_looks(path));
+  agent.hear(path);
+  Snapshot look = look_of(7);
+  look.devices.emplace_back().vendor = "amd";
+  agent.tell(&look);
+  CHECK(heard(asking) == "");
 }
 
 TEST_CASE("an agent that has ended, or whose lease directory is another one, tells nothing" *
@@ -65,9 +104,9 @@ TEST_CASE("an agent that has ended, or whose lease directory is another one, tel
   const ScratchDirectory other;
   {
     LookTeller agent;
-    agent.tell(folder.path(""), nullptr);
+    agent.hear(folder.path(""));
     REQUIRE(sys::connect_to(*told_looks(folder.path(""))));
-    agent.tell(other.path(""), nullptr);
+    agent.hear(other.path(""));
     CHECK_FALSE(sys::connect_to(*told_looks(folder.path(""))));
     CHECK(sys::connect_to(*told_looks(other.path(""))));
   }
@@ -88,10 +127,10 @@ TEST_CASE("another user who has taken the name of root's agent tells nobody anyt
   CHECK(sys::connect_to(of_somebody));
   // As soon as the name is there again, the agent has it.
   LookTeller agent;
-  agent.tell(folder.path(""), nullptr);
+  agent.hear(folder.path(""));
   CHECK_FALSE(sys::connect_to(*name));
   taker.kill();
-  agent.tell(folder.path(""), nullptr);
+  agent.hear(folder.path(""));
   CHECK(sys::connect_to(*name));
 }
 
