@@ -89,7 +89,7 @@ std::vector<AskWell> hold_jobs(State& state, Moment now, std::int64_t wall_s) {
       job.hold = conditions;
     else if (is_put_off(state, job, now))
       job.hold = put_off_for_now;
-    else if (namesakes.hold_back(job) || (job.singleton && (state.unlisted || !state.unread.empty())))
+    else if (namesakes.hold_back(job) || (job.singleton && !state.unread.empty()))
       job.hold = conditions;  // a job that is not known may have its name
     else
       job.hold = none;
