@@ -354,18 +354,24 @@ TEST_CASE("one process keeps the receipts of all leases of a user, and ends soon
   CHECK(std::ranges::count(machine.record(), '\n') == 2);
 }
 
+/// A request that has waited until this lease was released, and has its own now.
+auto waited_for(Lease& held) {
+  auto waiting = LeaseWait::start(*request(2), {.wait = std::nullopt});
+  while (!waiting->look().value()) waiting->sleep();
+  held.release();
+  while (waiting->lease() == nullptr) {
+    waiting->sleep();
+    REQUIRE(waiting->look().has_value());
+  }
+  return waiting;
+}
+
 TEST_CASE("the process that keeps receipts gives back the watches of those that have waited") {
   const SimulatedMachine machine;
   auto held = lease(*request(2));
   if (!held) FAIL(held.error().message);
   for (int round = 0; round < 3; ++round) {
-    auto waiting = LeaseWait::start(*request(2), {.wait = std::nullopt});
-    while (!waiting->look().value()) waiting->sleep();
-    held->release();
-    while (waiting->lease() == nullptr) {
-      waiting->sleep();
-      REQUIRE(waiting->look().has_value());
-    }
+    auto waiting = waited_for(*held);
     held = std::move(*waiting->lease());
   }
   const int keeper = receipt_keeper(machine);
@@ -449,13 +455,7 @@ TEST_CASE("a helper that has waited leaves its watch to the process that keeps t
   if (!held) FAIL(held.error().message);
   const sys::Descriptor keeper = in_place_of_receipt_keeper(machine);
   REQUIRE(::listen(keeper.get(), 8) == 0);
-  auto waiting = LeaseWait::start(*request(2), {.wait = std::nullopt});
-  while (!waiting->look().value()) waiting->sleep();
-  held->release();
-  while (waiting->lease() == nullptr) {
-    waiting->sleep();
-    REQUIRE(waiting->look().has_value());
-  }
+  const auto waiting = waited_for(*held);
   // It came before it waited, and came again with the lease.
   sys::Received handed;
   std::vector<sys::Descriptor> connections;
