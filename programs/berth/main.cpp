@@ -7,7 +7,7 @@
 int main(int argc, char** argv) {
   using namespace berth::cli;
   // The thread that writes a receipt would have an arena of its own, which costs more than the
-  // receipt. No thread of this program allocates so much that it would wait for another.
+  // receipt. Where threads allocate a lot, as for a list of jobs, they are given more.
   ::mallopt(M_ARENA_MAX, 1);
   berth::command::keep_standard_descriptors();
   berth::command::survive_limit_on_file_sizes();

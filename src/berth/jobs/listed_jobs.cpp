@@ -1,6 +1,7 @@
 #include "berth/jobs/listed_jobs.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,6 +111,8 @@ ListedPart read_at_once(const JobSpool& spool, std::span<const std::uint64_t> nu
   if (numbers.size() < 2 * kWorthAThread) return read_part(spool, numbers);
   const std::size_t threads = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
   const std::size_t share = std::max(kWorthAThread, (numbers.size() + threads - 1) / threads);
+  // With one arena for all of them the threads would wait for each other.
+  ::mallopt(M_ARENA_MAX, static_cast<int>(threads));
   std::vector<std::future<ListedPart>> others;
   for (std::size_t from = share; from < numbers.size(); from += share) {
     const auto rest = numbers.subspan(from);
