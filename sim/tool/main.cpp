@@ -125,6 +125,8 @@ int run(const char* argument, char** command, bool strict) {
   setenv("BERTH_SIM", file.c_str(), 1);
   setenv("BERTH_SIM_ROOT", amd.c_str(), 1);
   setenv("BERTH_DIR", (state + "/leases").c_str(), 1);
+  // A trial leaves no job and no receipt among those of the real machine, and shows none of them.
+  setenv("XDG_STATE_HOME", (state + "/state-" + std::to_string(geteuid())).c_str(), 1);
   execvp(command[0], command);
   const int error = errno;
   return complain(std::string(command[0]) + ": " + strerror(error), error == ENOENT ? 127 : 126);

@@ -122,6 +122,23 @@ def test_sim_is_understood_before_and_after_the_command(machine):
     assert answer.status == 2
 
 
+def test_jobs_and_receipts_of_a_simulated_machine_are_apart_from_those_of_the_user(machine):
+    def inside(*words):
+        answer = machine.berth("--sim", machine.file, *words)
+        assert answer.status == 0, answer.err
+        return answer
+
+    assert inside("submit", "--", "true").out == "1\n"
+    inside("wait", "1")
+    inside("run", "--", "true")
+    assert [each["id"] for each in inside("jobs", "--json").json["jobs"]] == ["1"]
+    assert not (machine.directory / "home/.local").exists()
+    assert machine.berth("submit", "--", "true").out == "1\n"
+    assert machine.berth("wait", "1").status == 0
+    inside("forget", "1")
+    assert [each["id"] for each in machine.berth("jobs", "--json").json["jobs"]] == ["1"]
+
+
 def test_a_malformed_machine_is_a_wrong_use_with_file_and_line(machine, tmp_path):
     scenario = tmp_path / "bad.toml"
     scenario.write_text('[[device]]\nmodel = "Hundred"\n')

@@ -92,7 +92,8 @@ class Machine:
         }
         clean = ["env", "-i", *(f"{name}={value}" for name, value in env.items())]
         become = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--init-groups", "--inh-caps=-all"]
-        inside = [BUILD / "sim/berth-sim", self.file, "--", "env", "-u", "BERTH_DIR", f"--chdir={self.home}"]
+        real = ["env", "-u", "BERTH_DIR", "-u", "XDG_STATE_HOME", f"--chdir={self.home}"]
+        inside = [BUILD / "sim/berth-sim", self.file, "--", *real]
         return self.words(*within, *become, *clean, *inside, *words)
 
     def types(self, text: str, *, one_kind: bool = False) -> subprocess.Popen:

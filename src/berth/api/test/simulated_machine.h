@@ -24,7 +24,6 @@ class SimulatedMachine {
     std::ofstream(scenario) << "[[device]]\nmodel = \"H100\"\ncount = 2\n";
     std::ofstream(path_ + "/site.toml");
     ::setenv("BERTH_SITE_FILE", (path_ + "/site.toml").c_str(), 1);
-    ::setenv("XDG_STATE_HOME", (path_ + "/state").c_str(), 1);
     ::unsetenv("CUDA_VISIBLE_DEVICES");
     const auto here = std::filesystem::canonical("/proc/self/exe").parent_path();
     FILE* words = ::popen((here.string() + "/sim/berth-sim " + scenario + " -- env -0").c_str(), "r");
@@ -48,7 +47,8 @@ class SimulatedMachine {
   std::string record() const {
     std::string text;
     std::error_code none;
-    for (const auto& file : std::filesystem::directory_iterator(path_ + "/state/berth/receipts", none)) {
+    const std::string receipts = std::string(std::getenv("XDG_STATE_HOME")) + "/berth/receipts";
+    for (const auto& file : std::filesystem::directory_iterator(receipts, none)) {
       std::ifstream stream(file.path());
       text.append(std::istreambuf_iterator<char>(stream), {});
     }
