@@ -1,12 +1,15 @@
 """`berth edit`: hold, reorder and change what waits."""
 
 import contextlib
+import fcntl
+import struct
 import subprocess
 
 import pytest
 from jobs import eventually
 from schemas import checked
-from submitted import fill, job, kill, spool, submit, told
+from storm import processes
+from submitted import cmdline, fill, job, kill, spool, submit, told
 
 
 def order(machine) -> list[str]:
@@ -143,6 +146,36 @@ def test_an_array_takes_a_place_and_gives_it_up(busy):
     busy.free()
     all_end(busy, first, array)
     assert order(busy) == [f"{array}.0", f"{array}.1", "first"]
+
+
+@contextlib.contextmanager
+def just_taken(machine, number: str):
+    """As by a process that has locked the task, and has written nothing yet."""
+    with (spool(machine) / number / "job").open("r+b") as file:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0))
+        yield
+
+
+def runs_of(machine, number: str) -> list[int]:
+    """The processes that the runner has started for a job, as long as they live."""
+    return [pid for pid in processes(machine)["run"] if cmdline(pid).endswith(f"/{number}".encode())]
+
+
+def test_a_task_that_a_process_has_just_taken_keeps_its_turn(busy):
+    first, second, third = (marked(busy, word) for word in ("first", "second", "third"))
+    in_line(busy, first)
+    with just_taken(busy, second):
+        busy.free()
+        all_end(busy, first)
+        # The runner starts a process for it, which finds it taken, and ends. Each other job begins
+        # when the runner has dealt with what came before.
+        eventually((spool(busy) / second / "out").exists)
+        all_end(busy, submit(busy, "--time", "1h", "--", "true"))
+        eventually(lambda: not runs_of(busy, second))
+        all_end(busy, submit(busy, "--time", "1h", "--", "true"))
+        assert order(busy) == ["first"]
+    all_end(busy, second, third)
+    assert order(busy) == ["first", "second", "third"]
 
 
 def test_a_held_array_starts_none_of_its_tasks(busy):

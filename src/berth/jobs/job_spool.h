@@ -64,10 +64,12 @@ class JobSpool {
   /// Error: `failure` if the job was removed. A process that waits for a job asks this now and
   /// then.
   Result<void> still_has(std::uint64_t number) const;
-  /// The state of a task now. A task of a removed job counts as waiting.
+  /// The state of a task now. A task of a removed job counts as waiting. A task that a process has
+  /// just locked is in the queue, though the process has written nothing yet.
   Result<TaskStanding> standing(TaskId id) const;
-  /// The states of all tasks of a job, in the order of `tasks_of`. Reads no files of tasks without
-  /// events. `before`: an earlier answer; tasks of which nothing was left then are not read again.
+  /// The states of all tasks of a job, in the order of `tasks_of`. Of tasks without events it reads
+  /// no files, and does not ask whether they are locked. `before`: an earlier answer; tasks of
+  /// which nothing was left then are not read again.
   Result<std::vector<TaskStanding>> standings(std::uint64_t number, const Job& job,
                                               const std::vector<TaskStanding>& before = {}) const;
   /// A job with the states of all its tasks, nullopt as `job`: what a list of ten thousand reads of

@@ -57,6 +57,9 @@ Result<TaskStanding> JobSpool::as_a_whole(std::uint64_t number) const {
 
 Result<TaskStanding> JobSpool::standing(TaskId id) const {
   BERTH_LET(auto standing, own_standing(id));
+  if (standing == TaskStanding()) {
+    BERTH_LET(standing.in_queue, is_held(id));
+  }
   if (!id.index || standing.phase != TaskPhase::waiting) return standing;
   BERTH_LET(const auto whole, as_a_whole(id.job));
   follow(standing, whole);

@@ -43,4 +43,26 @@ TEST_CASE("whoever rings while the runner ends lives on") {
   CHECK(spool.bell());
 }
 
+TEST_CASE("a task that a process has just locked is in the queue, though nothing is written yet") {
+  const EmptySpool folder;
+  JobSpool spool = folder.open();
+  const auto numbers = spool.hold_numbers();
+  REQUIRE(numbers);
+  Job job;
+  job.words = {"true"};
+  const auto plain = spool.add(*numbers, job, {}, "");
+  job.array = "0-1";
+  const auto array = spool.add(*numbers, job, {}, "");
+  REQUIRE(plain);
+  REQUIRE(array);
+  for (const TaskId id : {TaskId{*plain, {}}, TaskId{*array, 1}}) {
+    CHECK_FALSE(spool.standing(id).value().in_queue);
+    auto lock = spool.hold(id);
+    REQUIRE(lock);
+    CHECK(spool.standing(id).value().in_queue);
+    lock->close();
+    CHECK_FALSE(spool.standing(id).value().in_queue);
+  }
+}
+
 }  // namespace berth::jobs::job_spool_test
