@@ -18,7 +18,10 @@ constexpr Moment kLongestPause = 60s;
 // A job that cannot begin holds up no other. If so many with the same request cannot, the fault is
 // not in the jobs.
 constexpr std::size_t kBrokenJobs = 3;
-// Nothing tells of the end of what a job has left behind when its `berth run` was killed.
+// Nothing tells when the lock of a task is free that something holds longer than its `berth run`.
+// Most often that is about to end: the first look comes soon, and each next one after twice as
+// long.
+constexpr Moment kFirstStrayPeriod = 20ms;
 constexpr Moment kStrayPeriod = 5s;
 // Nothing tells of the end of a tenant.
 constexpr Moment kTenantPeriod = 1s;
@@ -51,11 +54,11 @@ bool has_any(const KnownJob& job, Task task) {
 }
 
 bool is_stray(const Process& process) {
-  return std::holds_alternative<Stray>(process) || std::holds_alternative<StrayToEnd>(process);
+  return std::holds_alternative<Stray>(process);
 }
 
-void lengthen(Pause& pause, Moment now) {
-  pause.length = std::clamp(pause.length * 2, kFirstPause, kLongestPause);
+void lengthen(Pause& pause, Moment now, Moment first = kFirstPause, Moment longest = kLongestPause) {
+  pause.length = std::clamp(pause.length * 2, first, longest);
   pause.until = now + pause.length;
 }
 
@@ -66,6 +69,8 @@ void drop(State& state, std::uint64_t number) {
   state.graces.erase(number);
   state.ended.erase(number);
   std::erase_if(state.jobs, [&](const KnownJob& job) { return job.number == number; });
+  std::erase_if(state.processes,
+                [&](const auto& each) { return each.first.job == number && is_stray(each.second); });
 }
 
 /// A rule for each event.
@@ -176,8 +181,8 @@ class RunnerRules {
   void note(KnownJob& job, std::size_t place, const TaskStanding& standing) {
     const TaskId id = id_of(job, place);
     auto process = state_.processes.find(id);
-    if (standing.handed_on && !standing.in_queue && process != state_.processes.end() &&
-        !is_stray(process->second)) {
+    // Something else may have its lock for a moment more.
+    if (standing.handed_on && process != state_.processes.end() && !is_stray(process->second)) {
       act(LetBe{id});
       state_.processes.erase(process);
       process = state_.processes.end();
@@ -195,8 +200,14 @@ class RunnerRules {
     const bool is_to_leave =
         standing.phase == TaskPhase::cancelled || (standing.on_hold && !standing.passes_to);
     if (is_to_leave && has_process && std::holds_alternative<Child>(process->second)) act(EndChild{id});
-    if (task == Task::waiting || task == Task::on_hold || task == Task::over || has_process) return;
-    state_.processes.insert_or_assign(id, Sought{});
+    if (has_process) return;
+    Pause pause;
+    if (process != state_.processes.end()) {
+      pause = std::get<Stray>(process->second).pause;
+      state_.processes.erase(process);
+    }
+    if (task == Task::waiting || task == Task::on_hold || task == Task::over) return;
+    state_.processes.insert_or_assign(id, Sought{pause});
     act(Watch{id, standing});
   }
 
@@ -204,7 +215,11 @@ class RunnerRules {
 
   void on(const Watched& watched) { state_.processes.insert_or_assign(watched.id, Adopted{}); }
   void on(const NotWatched& stray) {
-    state_.processes.insert_or_assign(stray.id, stray.asked_to_end ? Process(StrayToEnd{}) : Stray{});
+    Process& process = state_.processes[stray.id];
+    const auto* sought = std::get_if<Sought>(&process);
+    Pause pause = sought == nullptr ? Pause{} : sought->pause;
+    if (pause.length == 0ms) lengthen(pause, now_, kFirstStrayPeriod, kStrayPeriod);
+    process = Stray{pause, stray.asked_to_end};
     // Its `berth run` would have done it.
     if (stray.asked_to_end && stray.overdue) act(KillLeft{stray.id});
   }
@@ -262,11 +277,12 @@ class RunnerRules {
     if (state_.unlisted && now_ >= state_.unlisted->until) act(List{});
     for (const auto& [number, pause] : state_.unread)
       if (now_ >= pause.until) act(ReadJob{number});
-    std::erase_if(state_.processes, [this](const auto& each) {
-      if (!is_stray(each.second)) return false;
+    for (auto& each : state_.processes) {
+      auto* stray = std::get_if<Stray>(&each.second);
+      if (stray == nullptr) continue;
+      if (now_ >= stray->pause.until) lengthen(stray->pause, now_, kFirstStrayPeriod, kStrayPeriod);
       act(ReadTask{each.first});
-      return true;
-    });
+    }
     for (const auto& [number, conditions] : state_.conditions)
       // The disk may not have taken it before.
       if (const auto* refused = std::get_if<Refused>(&conditions.stage))
@@ -331,9 +347,11 @@ class RunnerRules {
   // Of some jobs what runs as well: who else would tell that it was cut off, or run it again?
   bool has_work() const {
     if (state_.unlisted || !state_.unread.empty()) return true;
-    return std::ranges::any_of(
-               state_.processes,
-               [](const auto& each) { return std::holds_alternative<StrayToEnd>(each.second); }) ||
+    return std::ranges::any_of(state_.processes,
+                               [](const auto& each) {
+                                 const auto* stray = std::get_if<Stray>(&each.second);
+                                 return stray != nullptr && stray->is_to_end;
+                               }) ||
            std::ranges::any_of(state_.jobs, [this](const KnownJob& job) {
              return state_.attended.contains(job.number) || has_any(job, Task::waiting) ||
                     has_any(job, Task::in_queue);
@@ -367,8 +385,8 @@ class RunnerRules {
       if (left_s > 0) at_latest(now_ + std::min<Moment>(std::chrono::seconds(left_s), kLongestPause));
       if (std::holds_alternative<Refused>(conditions.stage)) at_latest(now_ + kLongestPause);
     }
-    if (std::ranges::any_of(state_.processes, [](const auto& each) { return is_stray(each.second); }))
-      at_latest(now_ + kStrayPeriod);
+    for (const auto& [id, process] : state_.processes)
+      if (const auto* stray = std::get_if<Stray>(&process)) is_asked_again(stray->pause);
     if (!state_.graces.empty()) at_latest(now_ + kTenantPeriod);
     return due;
   }

@@ -23,29 +23,30 @@ namespace berth::runner {
 /// Of a clock that nobody can set.
 using Moment = std::chrono::milliseconds;
 
+/// Until when something is not tried again.
+struct Pause {
+  Moment until{};
+  Moment length{};
+};
+
 // Which process has a task that is in the queue or runs.
 
 /// The process is a child of this runner.
-struct Child {
-  bool operator==(const Child&) const = default;
-};
+struct Child {};
 /// An earlier runner has started the process. This runner is told when the process ends.
-struct Adopted {
-  bool operator==(const Adopted&) const = default;
-};
+struct Adopted {};
 /// This runner looks for the process: the answer to Watch has not come yet.
 struct Sought {
-  bool operator==(const Sought&) const = default;
+  Pause pause{};  ///< of the stray that it was; empty: it was none
 };
-/// The process was killed, and what it had started lives. Nobody tells when that ends.
+/// The process has ended or has not said who it is, and something has the lock of the task: what
+/// the process had started, or a process that Berth needs for a moment. Nobody tells when that
+/// ends.
 struct Stray {
-  bool operator==(const Stray&) const = default;
+  Pause pause{};           ///< until the next look
+  bool is_to_end = false;  ///< somebody wants the task to end
 };
-/// The same, and somebody wants the task to end.
-struct StrayToEnd {
-  bool operator==(const StrayToEnd&) const = default;
-};
-using Process = std::variant<Child, Adopted, Sought, Stray, StrayToEnd>;
+using Process = std::variant<Child, Adopted, Sought, Stray>;
 
 // How far the conditions of a job have come. A job without an entry has none left.
 
@@ -79,11 +80,6 @@ struct Conditions {
   std::variant<Waits, Asked, Refused> stage{};
 };
 
-/// Until when something that could not join the queue is not tried again.
-struct Pause {
-  Moment until{};
-  Moment length{};
-};
 /// Of jobs that ask for the same: those that could not join the queue since one of them last did.
 struct Failures {
   std::set<std::uint64_t> jobs;

@@ -66,6 +66,13 @@ class Office {
     alive[id] = Alive::nothing;
     return heard(id);
   }
+  /// The same with a failure, after which it is run again. `rest`: what has its lock then.
+  Office& fails_and_is_retried(TaskId id, Alive rest) {
+    files[id].push_back(wrote(TaskEventKind::ended));
+    files[id].back().exit_status = 1;
+    files[id].push_back(wrote(TaskEventKind::retried));
+    return dies(id, rest);
+  }
   /// Without a word.
   Office& dies(TaskId id, Alive rest = Alive::nothing) {
     alive[id] = rest;
@@ -93,11 +100,12 @@ class Office {
     files[id].back().position = std::move(position);
     return rings(id);
   }
-  /// Its process gives it up for another task, whose command begins.
-  Office& hands_on(TaskId from, TaskId to) {
+  /// Its process gives it up for another task, whose command begins. `rest`: what has its lock
+  /// then.
+  Office& hands_on(TaskId from, TaskId to, Alive rest = Alive::nothing) {
     files[from].push_back(wrote(TaskEventKind::taken));
     files[from].back().handed_on = true;
-    alive[from] = Alive::nothing;
+    alive[from] = rest;
     takes(to);
     starts(to);
     return rings(from);
@@ -120,6 +128,7 @@ class Office {
     news_.clear();
     watched_.clear();
     children_.clear();
+    tries_.clear();
     // Which of two processes takes a task, its lock decides.
     for (auto& [id, what] : alive)
       if (what == Alive::young) what = Alive::nothing;
@@ -169,6 +178,11 @@ class Office {
     const auto found = alive.find(id);
     return found != alive.end() && (found->second == Alive::run || found->second == Alive::rest);
   }
+  /// How often this runner has tried in vain to read the job since it last could.
+  int tries(std::uint64_t number) const {
+    const auto found = tries_.find(number);
+    return found == tries_.end() ? 0 : found->second;
+  }
   /// What it did since it was asked last.
   std::string lately() { return std::exchange(did, ""); }
 
@@ -204,7 +218,8 @@ class Office {
   }
   void say(const std::string& what) { did += (did.empty() ? "" : "; ") + what; }
   void read(std::uint64_t number) {
-    if (unreadable.contains(number)) return (void)news_.emplace_back(NotRead{number});
+    if (unreadable.contains(number)) return not_read(number);
+    tries_.erase(number);
     JobRead answer{.number = number};
     if (const auto found = jobs.find(number); found != jobs.end()) {
       answer.job = found->second;
@@ -213,6 +228,10 @@ class Office {
     }
     news_.emplace_back(std::move(answer));
     if (on_read) on_read(number);
+  }
+  void not_read(std::uint64_t number) {
+    ++tries_[number];
+    news_.emplace_back(NotRead{number});
   }
   void cancel(std::uint64_t number, std::optional<unsigned> index = {}) {
     for (const TaskId id : tasks_of(number, jobs[number])) {
@@ -243,7 +262,10 @@ class Office {
     news_.emplace_back(std::move(listed));
   }
   void perform(const ReadJob& what) { read(what.number); }
-  void perform(const ReadTask& what) { news_.emplace_back(TaskRead{what.id, standing(what.id)}); }
+  void perform(const ReadTask& what) {
+    const bool is_read = !unreadable.contains(what.id.job);
+    news_.emplace_back(TaskRead{what.id, is_read ? std::optional(standing(what.id)) : std::nullopt});
+  }
   void perform(const TellEnd& what) {
     // Once, whoever tells it.
     if (told_ends_.insert(what.number).second) say(fmt::format("tells the end of {}", what.number));
@@ -284,7 +306,7 @@ class Office {
     std::optional<Reproach> reproach;
     for (const auto* others : {&what.jobs, &what.failed})
       for (const std::uint64_t other : *others)
-        if (unreadable.contains(other)) return (void)news_.emplace_back(NotRead{other});
+        if (unreadable.contains(other)) return not_read(other);
     for (const std::uint64_t other : what.failed)
       if (is_well(other)) reproach = Reproach{other, true};
     for (const std::uint64_t other : what.jobs)
@@ -336,6 +358,7 @@ class Office {
   std::set<TaskId> children_{};
   std::set<TaskId> watched_{};
   std::set<std::uint64_t> told_ends_{};
+  std::map<std::uint64_t, int> tries_{};
   int rounds_ = 0;
 };
 

@@ -245,11 +245,44 @@ TEST_CASE("a child whose task was cancelled before it could say who it is gets S
 TEST_CASE("what a killed run has left behind is looked at again and again, and killed where it is to end") {
   Office office;
   office.job(1, [](Job& job) { job.rerun = true; }).begins().starts(task(1)).wakes();
-  CHECK(office.dies(task(1), Alive::rest).wakes().sleeps_ms == 5000);
+  CHECK(office.dies(task(1), Alive::rest).wakes().sleeps_ms == 20);
   CHECK(office.cancelled(task(1)).wakes().lately() == "starts 1");
   office.overdue = true;
   CHECK(office.passes(5s).wakes().lately() == "kills what is left of 1");
   CHECK(office.passes(5s).wakes().lately() == "tells the end of 1; lets go; leaves");
+}
+
+TEST_CASE("what has the lock of a task a moment longer than its process is looked at ever less often") {
+  Office office;
+  office.job(1, [](Job& job) { job.rerun = true; }).begins().starts(task(1)).wakes();
+  office.job(2, [](Job& job) { job.rivals = "other"; }).rings(task(2)).wakes();
+  CHECK(office.lately() == "starts 1; starts 2");
+  CHECK(office.fails_and_is_retried(task(1), Alive::rest).wakes().sleeps_ms == 20);
+  // News of other tasks changes nothing of when it is looked at.
+  CHECK(office.passes(5ms).rings(task(2)).wakes().sleeps_ms == 15);
+  CHECK(office.passes(15ms).wakes().sleeps_ms == 40);
+  for (int looks = 0; looks < 10; ++looks) office.passes(Moment(office.sleeps_ms)).wakes();
+  CHECK(office.sleeps_ms == 5000);
+  // A task that is retried after that is looked at soon.
+  office.job(3, [](Job& job) { job.rivals = "third"; }).rings(task(3)).wakes().starts(task(3)).wakes();
+  CHECK(office.lately() == "starts 3");
+  CHECK(office.fails_and_is_retried(task(3), Alive::rest).wakes().sleeps_ms == 20);
+  office.alive[task(3)] = Alive::nothing;
+  CHECK(office.passes(20ms).wakes().lately() == "starts 3");
+  office.alive[task(1)] = Alive::nothing;
+  CHECK(office.passes(5s).wakes().lately() == "starts 1");
+}
+
+TEST_CASE("what is looked at again is not looked at without end while its job cannot be read or is gone") {
+  Office office;
+  office.job(1, [](Job& job) { job.rerun = true; }).begins().starts(task(1)).wakes();
+  office.dies(task(1), Alive::rest).wakes();
+  office.unreadable = {1};
+  CHECK(office.rings(task(1)).passes(20ms).wakes().sleeps_ms == 40);
+  office.unreadable.clear();
+  office.job(2).rings(task(2)).jobs.erase(1);
+  CHECK(office.passes(60s).wakes().sleeps_ms == 0);
+  CHECK(office.asleep);
 }
 
 TEST_CASE("a job waits for those that it comes after, and is cancelled if one did not end as it asks") {
@@ -423,6 +456,31 @@ TEST_CASE("a process that goes on with another task is no longer that of the fir
   CHECK(office.lately() == "watches 2; starts 1");
   office.ends(task(2)).starts(task(1)).wakes();
   CHECK(office.standing(task(1)).phase == TaskPhase::running);
+}
+
+TEST_CASE(
+    "if something has the lock of a task that was handed on a moment longer, no other waits for its end") {
+  Office office;
+  office.job(1).job(2).job(3).begins();
+  CHECK(office.lately() == "starts 1");
+  office.hands_on(task(1), task(2), Alive::rest).wakes();
+  CHECK(office.lately() == "watches 2; lets be 1");
+  CHECK(office.sleeps_ms == 20);
+  office.alive[task(1)] = Alive::nothing;
+  CHECK(office.passes(20ms).wakes().lately() == "starts 1");
+}
+
+TEST_CASE("a task that another process has is not put off, though what was started for it has ended") {
+  Office office;
+  office.takes_at_once = false;
+  office.job(1).job(2).begins();
+  CHECK(office.lately() == "starts 1");
+  TaskStanding locked;
+  locked.in_queue = true;
+  office.alive[task(1)] = Alive::rest;
+  CHECK(office.told(ProcessEnded{task(1), locked}).wakes().lately().empty());
+  office.alive[task(1)] = Alive::nothing;
+  CHECK(office.passes(20ms).wakes().lately() == "starts 1");
 }
 
 TEST_CASE("a job that is to run after a failure is cancelled where there was none") {
