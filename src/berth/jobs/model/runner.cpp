@@ -332,9 +332,7 @@ class RunnerRules {
     }
     for (AskWell& each : hold_jobs(state_, now_, wall_s_)) act(std::move(each));
     if (!actions_.empty()) return;
-    // A job that is not known may stand in the queue for the same.
-    const auto chosen_tasks = state_.unlisted ? std::vector<TaskToStart>() : tasks_to_start(state_.jobs);
-    for (const TaskToStart& chosen : chosen_tasks) {
+    for (const TaskToStart& chosen : tasks_to_start(state_.jobs)) {
       KnownJob& job = state_.jobs[chosen.job];
       const TaskId id = id_of(job, chosen.task);
       job.tasks[chosen.task] = Task::in_queue;

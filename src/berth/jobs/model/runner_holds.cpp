@@ -9,7 +9,12 @@
 namespace berth::runner {
 namespace {
 
+using namespace std::chrono_literals;
 using Task = KnownJob::Task;
+
+// A file that can be read again was so after a few tries. One that stays unreadable holds up the
+// jobs of its user for no longer.
+constexpr Moment kUnreadPatience = 2s;
 
 /// The jobs of each name, for those of which one runs at a time.
 class Namesakes {
@@ -76,21 +81,46 @@ bool is_put_off(const State& state, const KnownJob& job, Moment now) {
          (of_all != state.failures.end() && now < of_all->second.pause.until);
 }
 
+/// Jobs that cannot be read now. What a runner has never read may be in the queue since before it.
+class UnreadJobs {
+ public:
+  explicit UnreadJobs(const State& state)
+      : any_(state.unlisted || !state.unread.empty()),
+        any_in_queue_(state.unlisted || std::ranges::any_of(state.unread, [&state](const auto& each) {
+                        return each.second.length < kUnreadPatience && is_unknown(state, each.first);
+                      })) {}
+
+  /// Any of them may ask for the same, have its name, or be of its tenant.
+  bool hold_back(const KnownJob& job) const {
+    return any_in_queue_ || (any_ && (job.singleton || job.tenant != 0));
+  }
+
+ private:
+  static bool is_unknown(const State& state, std::uint64_t number) {
+    return !state.over.contains(number) &&
+           !std::ranges::binary_search(state.jobs, number, {}, &KnownJob::number);
+  }
+
+  bool any_;
+  bool any_in_queue_;
+};
+
 }  // namespace
 
 std::vector<AskWell> hold_jobs(State& state, Moment now, std::int64_t wall_s) {
   using enum KnownJob::Hold;
   std::vector<AskWell> asked;
   const Namesakes namesakes(state.jobs);
+  const UnreadJobs unread(state);
   for (KnownJob& job : state.jobs) {
     if (job.tenant != 0 && state.gone.contains(job.tenant))
       job.hold = tenant_gone;
     else if (is_held_back(state, job.number, wall_s, asked))
       job.hold = conditions;
-    else if (is_put_off(state, job, now))
+    else if (is_put_off(state, job, now) || state.unread.contains(job.number) || unread.hold_back(job))
       job.hold = put_off_for_now;
-    else if (namesakes.hold_back(job) || (job.singleton && !state.unread.empty()))
-      job.hold = conditions;  // a job that is not known may have its name
+    else if (namesakes.hold_back(job))
+      job.hold = conditions;
     else
       job.hold = none;
   }

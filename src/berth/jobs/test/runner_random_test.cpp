@@ -9,6 +9,9 @@ namespace berth::runner_test::runner_random_test {
 
 namespace {
 
+// After 0.2, 0.4, 0.8 and 1.6 s.
+constexpr int kTriesThatHoldUp = 4;
+
 /// Jobs of all kinds, whose tasks and whose runner meet anything.
 class BusyDays {
  public:
@@ -23,6 +26,7 @@ class BusyDays {
     // From now on nothing goes wrong, and all that starts ends.
     office_.spawns = office_.takes_at_once = office_.writes = office_.overdue = true;
     office_.unlistable = false;
+    office_.unreadable.clear();
     office_.tenants.clear();
     for (int i = 0; i < 200 && !is_all_over(); ++i) {
       for (auto& [id, alive] : office_.alive) {
@@ -72,7 +76,7 @@ class BusyDays {
     const TaskId id = place->first;
     const Alive alive = office_.alive[id];
     const TaskPhase phase = office_.standing(id).phase;
-    switch (below(10)) {
+    switch (below(11)) {
       case 0:
         if (alive == Alive::run && phase == TaskPhase::waiting) office_.starts(id);
         break;
@@ -107,6 +111,9 @@ class BusyDays {
         if (one_in(4)) office_.tenants.clear();
         office_.overdue = one_in(2);
         break;
+      case 9:
+        if (office_.unreadable.erase(id.job) == 0 && one_in(2)) office_.unreadable.insert(id.job);
+        break;
       default:
         office_.passes(Moment(below(20'000)));
         break;
@@ -134,7 +141,9 @@ class BusyDays {
     int of_tenant = 1;
     for (const auto& [each, events] : office_.files) {
       const TaskStanding standing = office_.standing(each);
-      if (each != id && standing.in_queue) RC_ASSERT(office_.jobs.at(each.job).rivals != job.rivals);
+      // A job that stays unreadable holds up its rivals for the first tries only.
+      if (each != id && standing.in_queue && office_.tries(each.job) <= kTriesThatHoldUp)
+        RC_ASSERT(office_.jobs.at(each.job).rivals != job.rivals);
       const bool is_busy = standing.in_queue || standing.phase == TaskPhase::running;
       busy += each.job == id.job && is_busy ? 1 : 0;
       of_tenant += job.tenant != 0 && office_.jobs.at(each.job).tenant == job.tenant && is_busy ? 1 : 0;

@@ -139,6 +139,42 @@ TEST_CASE("while a job cannot be read no singleton starts, since it may have its
   CHECK(office.passes(1s).wakes().lately() == "starts 1");
 }
 
+TEST_CASE("while a job is unread nothing starts that may be its rival, but for a while only") {
+  Office office;
+  const auto of_tenant = [](Job& job) {
+    job.rivals = "other";
+    job.tenant = 7;
+    job.tenant_gpus = 1;
+  };
+  office.tenants = {7};
+  office.job(1).job(2).job(3, of_tenant).job(4, of_tenant).begins();
+  CHECK(office.lately() == "starts 1; starts 3");
+  // The next runner cannot read what is in the queue.
+  office.unreadable = {1, 3};
+  CHECK(office.begins().lately().empty());
+  office.unreadable.clear();
+  CHECK(office.passes(1s).wakes().lately() == "watches 1; watches 3");
+  CHECK(office.starts(task(1)).wakes().lately() == "starts 2");
+  // Of a program no job starts that might be too much.
+  office.unreadable = {2, 3};
+  office.begins();
+  CHECK(office.job(5).rings(task(5)).wakes().lately() == "watches 1");
+  for (const Moment pause : {200ms, 400ms, 800ms}) CHECK(office.passes(pause).wakes().lately().empty());
+  CHECK(office.passes(1600ms).wakes().lately() == "starts 5");
+  CHECK(office.passes(60s).wakes().lately().empty());
+}
+
+TEST_CASE("a job that was read before and cannot be read now is not started") {
+  Office office;
+  office.job(1).job(2).begins();
+  CHECK(office.lately() == "starts 1");
+  office.unreadable = {2};
+  office.rings(task(2)).wakes();
+  CHECK(office.starts(task(1)).wakes().lately().empty());
+  office.unreadable.clear();
+  CHECK(office.passes(200ms).wakes().lately() == "starts 2");
+}
+
 TEST_CASE("a spool that cannot be listed now is listed again later, and keeps the runner until then") {
   Office office;
   office.job(1).unlistable = true;
