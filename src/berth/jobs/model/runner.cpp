@@ -57,7 +57,9 @@ bool is_stray(const Process& process) {
   return std::holds_alternative<Stray>(process);
 }
 
+// A failure at the same moment, or before the pause is over, makes it no longer.
 void lengthen(Pause& pause, Moment now, Moment first = kFirstPause, Moment longest = kLongestPause) {
+  if (now < pause.until) return;
   pause.length = std::clamp(pause.length * 2, first, longest);
   pause.until = now + pause.length;
 }
@@ -218,7 +220,7 @@ class RunnerRules {
     Process& process = state_.processes[stray.id];
     const auto* sought = std::get_if<Sought>(&process);
     Pause pause = sought == nullptr ? Pause{} : sought->pause;
-    if (pause.length == 0ms) lengthen(pause, now_, kFirstStrayPeriod, kStrayPeriod);
+    lengthen(pause, now_, kFirstStrayPeriod, kStrayPeriod);
     process = Stray{pause, stray.asked_to_end};
     // Its `berth run` would have done it.
     if (stray.asked_to_end && stray.overdue) act(KillLeft{stray.id});
@@ -280,7 +282,7 @@ class RunnerRules {
     for (auto& each : state_.processes) {
       auto* stray = std::get_if<Stray>(&each.second);
       if (stray == nullptr) continue;
-      if (now_ >= stray->pause.until) lengthen(stray->pause, now_, kFirstStrayPeriod, kStrayPeriod);
+      lengthen(stray->pause, now_, kFirstStrayPeriod, kStrayPeriod);
       act(ReadTask{each.first});
     }
     for (const auto& [number, conditions] : state_.conditions)

@@ -255,6 +255,30 @@ TEST_CASE("one that cannot begin holds up no other, but if three cannot, all tha
   CHECK(office.passes(200ms).wakes().lately() == "starts 1");
 }
 
+TEST_CASE("tasks that fail at the same moment, and are to run again, wait no longer than one") {
+  Office array;
+  array.job(1, [](Job& job) {
+    job.array = "0-7";
+    job.rerun = true;
+  });
+  array.begins();
+  for (unsigned index = 0; index < 8; ++index) array.starts({1, index}).wakes();
+  for (unsigned index = 0; index < 8; ++index) array.fails_and_is_retried({1, index}, Alive::nothing);
+  array.lately();
+  CHECK(array.wakes().sleeps_ms == 200);
+  CHECK(array.passes(200ms).wakes().lately() == "starts 1.0");
+
+  Office jobs;
+  for (std::uint64_t number = 1; number <= 8; ++number) jobs.job(number, [](Job& job) { job.rerun = true; });
+  jobs.begins();
+  for (std::uint64_t number = 1; number <= 8; ++number) jobs.starts(task(number)).wakes();
+  for (std::uint64_t number = 1; number <= 8; ++number)
+    jobs.fails_and_is_retried(task(number), Alive::nothing);
+  jobs.lately();
+  CHECK(jobs.wakes().sleeps_ms == 200);
+  CHECK(jobs.passes(200ms).wakes().lately() == "starts 1");
+}
+
 TEST_CASE("one whose process was started and has not taken it yet is not started again") {
   Office office;
   office.takes_at_once = false;
