@@ -8,6 +8,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/version.h"
 #include "berth/lab_queue/etcd_messages.h"
+#include "berth/lab_queue/model/lab_keys.h"
 
 namespace berth::lab_queue {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "berth/base/base64.h"
 #include "berth/base/printable.h"
+#include "berth/lab_queue/model/lab_keys.h"
 #include "berth/queue/orders.h"
 #include "berth/view/json_reader.h"
 

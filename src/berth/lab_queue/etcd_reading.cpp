@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/lab_queue/model/lab_keys.h"
 #include "berth/net/keep_going.h"
 #include "berth/sys/random_word.h"
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "berth/lab_queue/etcd_client.h"
+#include "berth/lab_queue/model/lab_keys.h"
 #include "berth/net/keep_going.h"
 
 namespace berth::lab_queue {

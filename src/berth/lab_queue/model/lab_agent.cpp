@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "berth/lab_queue/model/agent_deeds.h"
+#include "berth/lab_queue/model/lab_keys.h"
 #include "berth/lab_queue/model/lab_needs.h"
 
 namespace berth::lab_agent {

@@ -3,20 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "berth/lab_queue/model/lab_keys.h"
+
 namespace berth::lab_queue {
-namespace {
-
-/// Without the folder; nullopt: the key is not in it.
-std::optional<std::string> name_in(std::string_view folder, std::string_view key) {
-  if (!key.starts_with(folder) || key.size() == folder.size()) return std::nullopt;
-  return std::string(key.substr(folder.size()));
-}
-
-}  // namespace
-
-std::string key_of(std::string_view folder, std::string_view name) {
-  return std::string(folder) + std::string(name);
-}
 
 const LabStart* LabCopy::start_of(std::string_view id) const {
   const auto found = starts_.find(id);

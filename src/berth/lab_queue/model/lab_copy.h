@@ -13,15 +13,6 @@
 // What is in the store of a lab (docs/store-protocol.md), and what a change of it is.
 namespace berth::lab_queue {
 
-inline constexpr std::string_view kAllOfLab = "/berth/1/";
-inline constexpr std::string_view kMarkOfStore = "/berth/1/store";
-inline constexpr std::string_view kLabTickets = "/berth/1/ticket/";
-inline constexpr std::string_view kLabAlive = "/berth/1/alive/";
-inline constexpr std::string_view kLabStarts = "/berth/1/start/";
-inline constexpr std::string_view kLabUsers = "/berth/1/user/";
-
-std::string key_of(std::string_view folder, std::string_view name);
-
 /// The value of a key: a ticket, a start, or text. A ticket's id and order are its key's.
 using LabValue = std::variant<LabTicket, LabStart, std::string>;
 

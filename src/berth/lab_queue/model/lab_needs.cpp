@@ -1,5 +1,7 @@
 #include "berth/lab_queue/model/lab_needs.h"
 
+#include "berth/lab_queue/model/lab_keys.h"
+
 namespace berth::lab_agent {
 namespace {
 

@@ -16,6 +16,7 @@
 #include "berth/lab_queue/model/agent_deeds.h"
 #include "berth/lab_queue/model/lab_agent.h"
 #include "berth/lab_queue/model/lab_copy.h"
+#include "berth/lab_queue/model/lab_keys.h"
 
 // An agent, its requests and its etcd, without a process.
 namespace berth::lab_agent_test {
@@ -31,6 +32,7 @@ using lab_queue::kLabUsers;
 using lab_queue::LabChange;
 using lab_queue::LabCondition;
 using lab_queue::LabCopy;
+using lab_queue::name_in;
 using lab_queue::StoredRange;
 using lab_queue::StoredValue;
 using Words = std::vector<std::string>;

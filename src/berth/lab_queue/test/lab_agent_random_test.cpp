@@ -264,11 +264,6 @@ class AnyLab {
     known->second = *number;
   }
 
-  static std::optional<std::string> name_in(std::string_view folder, const std::string& key) {
-    if (key.find(folder) != 0) return std::nullopt;
-    return key.substr(folder.size());
-  }
-
   // --- from here on nobody lies, and nothing is lost
 
   void let_all_be_well() {
