@@ -273,9 +273,6 @@ bool is_gone(const TaskStanding& task);
 /// shells, or 1 if it did not end by itself.
 int exit_status_of(const TaskStanding& task);
 
-/// Whether a task that has ended like this is to be run again without a user's asking.
-bool is_to_be_retried(const Job& job, const TaskStanding& task);
-
 /// What a runner knows of a job, in order of their numbers.
 struct KnownJob {
   /// `left`: it is over, and what it has left behind still has its GPUs.
@@ -308,9 +305,6 @@ std::string position_of(std::uint64_t number, std::string_view moved_to);
 /// A position before `next` and behind `before`; "": behind or before none. REQUIRES: before <
 /// next.
 std::string position_between(std::string_view before, std::string_view next);
-
-/// Whether a run of it has ended badly, so that it is tried again: --retries.
-bool has_failed(const TaskStanding& task);
 
 /// The tasks that are to join the queue now: of jobs that are rivals of each other one task at a
 /// time, in the order of their places, which is that of their numbers unless their user has changed

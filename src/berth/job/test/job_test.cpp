@@ -182,36 +182,13 @@ TEST_CASE("one that was cancelled says why, however it ended") {
   CHECK(after({started, cancelled, ended(3)}).reason == cancelled.reason);
 }
 
-TEST_CASE("a task that has failed is run again as often as its job says, and where it failed as it says") {
-  Job job;
-  job.retries = 1;
-  const TaskEvent started = event(TaskEventKind::started);
-  CHECK(is_to_be_retried(job, after({started, ended(3)})));
-  CHECK(!is_to_be_retried(job, after({started, ended(0)})));
-  CHECK(!is_to_be_retried(job, after({started, ended(3), event(TaskEventKind::again), started, ended(3)})));
-  CHECK(!is_to_be_retried(job, after({started})));
-  CHECK(!is_to_be_retried(job, after({ended(69)})));
-  CHECK(!is_to_be_retried(job, after({started, event(TaskEventKind::cancelled), ended(3)})));
-  job.retry_on = {75, 137};
-  CHECK(!is_to_be_retried(job, after({started, ended(3)})));
-  CHECK(is_to_be_retried(job, after({started, ended(75)})));
-  TaskEvent killed = event(TaskEventKind::ended);
-  killed.signal = 9;
-  CHECK(is_to_be_retried(job, after({started, killed})));
-}
-
-TEST_CASE("a task that has given way waits again, and that start counts as no try") {
-  Job job;
-  job.retries = 1;
+TEST_CASE("a task that has given way waits again") {
   const TaskEvent started = event(TaskEventKind::started);
   const TaskEvent preempted = event(TaskEventKind::preempted);
   CHECK(after({started, ended(143), preempted}).phase == TaskPhase::waiting);
   CHECK(after({started, ended(0), preempted}).phase == TaskPhase::waiting);
   CHECK(after({started, event(TaskEventKind::cancelled), ended(143), preempted}).phase ==
         TaskPhase::cancelled);
-  CHECK(is_to_be_retried(job, after({started, ended(143), preempted, started, ended(3)})));
-  CHECK(!is_to_be_retried(job, after({started, ended(143), preempted, started, ended(3),
-                                      event(TaskEventKind::retried), started, ended(3)})));
 }
 
 TEST_CASE("a task that was cut off waits where its job says that it is run again then") {
@@ -228,9 +205,6 @@ TEST_CASE("a task that was cut off waits where its job says that it is run again
   CHECK(after({started, cancelled, cut_off}).phase == TaskPhase::cancelled);
   CHECK(after({started, cut_off, cancelled}).phase == TaskPhase::cancelled);
   CHECK(after({started, cut_off, started}, true).starts == 2);
-  Job job;
-  job.retries = 1;
-  CHECK(is_to_be_retried(job, after({started, cut_off, started, ended(3)})));
 }
 
 TEST_CASE("a task has the energy of its last run, and an array that of its tasks that tell it") {

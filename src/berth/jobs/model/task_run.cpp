@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "berth/job/retry.h"
+
 namespace berth::task_run {
 namespace {
 
