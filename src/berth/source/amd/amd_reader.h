@@ -1,6 +1,6 @@
 #pragma once
 
-#include "berth/source/amd/sysfs.h"
+#include "berth/source/proc/kernel_files.h"
 #include "berth/source/proc/user_names.h"
 #include "berth/source/reader.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/device/snapshot.h"
-#include "berth/source/amd/sysfs.h"
+#include "berth/source/proc/kernel_files.h"
 
 // The compute side of the kernel's driver: /sys/class/kfd/kfd/topology/nodes, a
 // folder a node, CPUs and GPUs alike (drivers/gpu/drm/amd/amdkfd/kfd_topology.c

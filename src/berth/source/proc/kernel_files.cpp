@@ -1,4 +1,4 @@
-#include "berth/source/amd/sysfs.h"
+#include "berth/source/proc/kernel_files.h"
 
 #include <dirent.h>
 
