@@ -5,6 +5,7 @@
 #include "berth/source/amd/amd_reader.h"
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
 #include "berth/source/nvml/nvml_reader.h"
+#include "berth/source/proc/kernel_files.h"
 
 namespace berth::source {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::array kSources{
     SourceRow{"nvidia-smi", "nvidia",
               [](int listener) -> Made { return std::make_unique<nvidia_smi::NvidiaSmiReader>(listener); }},
     SourceRow{"amd", "amd",
-              [](int) -> Made { return std::make_unique<amd::AmdReader>(amd::roots_in_force()); }}};
+              [](int) -> Made { return std::make_unique<amd::AmdReader>(kernel_files::roots_in_force()); }}};
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #include "berth/source/amd/amd_reader.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 namespace berth::amd {
 namespace {
 
+using namespace kernel_files;
 using source::Stage;
 
 bool wants_topology(ReadingSet readings) {
@@ -39,12 +39,6 @@ void make_unique(Device& device, const ComputeNode& node, std::set<std::string>&
 }
 
 }  // namespace
-
-Roots roots_in_force() {
-  const char* root = std::getenv("BERTH_SIM_ROOT");
-  if (root == nullptr) return {};
-  return {fmt::format("{}/sys", root), fmt::format("{}/proc", root)};
-}
 
 bool AmdReader::found() {
   return has_compute_node(roots_);

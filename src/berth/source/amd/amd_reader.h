@@ -13,17 +13,14 @@ namespace berth::amd {
 /// them (that of KFD's nodes), then cards that do not.
 class AmdReader : public source::Reader {
  public:
-  explicit AmdReader(Roots roots) : roots_(std::move(roots)) {}
+  explicit AmdReader(kernel_files::Roots roots) : roots_(std::move(roots)) {}
 
   bool found() override;
   Result<void> read(const source::ReadRequest& request, source::Sink& sink) override;
 
  private:
-  Roots roots_;
+  kernel_files::Roots roots_;
   source::UserNames names_;
 };
-
-/// The machine's, or those of a simulated machine: below BERTH_SIM_ROOT.
-Roots roots_in_force();
 
 }  // namespace berth::amd

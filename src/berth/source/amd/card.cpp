@@ -13,6 +13,8 @@
 namespace berth::amd {
 namespace {
 
+using namespace kernel_files;
+
 template <class Number>
 Reading<Number> at_most(const std::optional<Number>& reading, Number most) {
   return reading && *reading <= most ? Reading<Number>(*reading) : std::nullopt;

@@ -7,6 +7,8 @@
 namespace berth::amd {
 namespace {
 
+using namespace kernel_files;
+
 // enum of the links' types (drivers/gpu/drm/amd/amdkfd/kfd_crat.h).
 constexpr std::uint32_t kPciExpress = 2;
 constexpr std::uint32_t kXgmi = 11;

@@ -31,12 +31,12 @@ struct ComputeNode {
 };
 
 /// Whether there is one. Where no AMD driver is, this is one failing call.
-bool has_compute_node(const Roots& roots);
+bool has_compute_node(const kernel_files::Roots& roots);
 
 /// All of them that this process may use, by number. Half a node (its files
 /// come and go while a driver is loaded) is none. `with_links`: fabric and
 /// bus_neighbours too.
-std::vector<ComputeNode> compute_nodes(const Roots& roots, bool with_links);
+std::vector<ComputeNode> compute_nodes(const kernel_files::Roots& roots, bool with_links);
 
 /// How they are joined. `uuids`: their names, in the same order.
 Topology topology_of(const std::vector<ComputeNode>& nodes, const std::vector<std::string>& uuids);

@@ -14,6 +14,8 @@
 namespace berth::amd {
 namespace {
 
+using namespace kernel_files;
+
 struct Use {
   std::uint64_t bytes = 0;
   bool bytes_known = true;

@@ -15,7 +15,7 @@ namespace berth::amd {
 /// whoever asks. The files of /proc/PID/fdinfo tell of all uses, drawing and
 /// Vulkan too, but only of processes that one may look into.
 using ProcessLists = std::vector<Reading<std::vector<Process>>>;
-ProcessLists read_processes(const Roots& roots, const std::vector<ComputeNode>& nodes);
+ProcessLists read_processes(const kernel_files::Roots& roots, const std::vector<ComputeNode>& nodes);
 
 /// What one fdinfo tells of a client of a card.
 struct DrmClient {

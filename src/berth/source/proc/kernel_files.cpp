@@ -3,11 +3,14 @@
 #include <dirent.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
+
+#include <fmt/format.h>
 
 #include "berth/source/proc/small_file.h"
 
-namespace berth::amd {
+namespace berth::kernel_files {
 namespace {
 
 // As much as a file of sysfs can have, and more than any fdinfo does.
@@ -28,6 +31,12 @@ struct CloseDirectory {
 };
 
 }  // namespace
+
+Roots roots_in_force() {
+  const char* root = std::getenv("BERTH_SIM_ROOT");
+  if (root == nullptr) return {};
+  return {fmt::format("{}/sys", root), fmt::format("{}/proc", root)};
+}
 
 std::optional<std::string> read_text(const std::string& path) {
   const auto text = source::read_small_file(path, kMostBytes);
@@ -71,4 +80,4 @@ Properties properties_in(std::string_view text) {
   return properties;
 }
 
-}  // namespace berth::amd
+}  // namespace berth::kernel_files

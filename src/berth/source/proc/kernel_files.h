@@ -8,21 +8,23 @@
 #include <string_view>
 #include <vector>
 
-namespace berth::amd {
+// The small files in which the kernel tells of devices and processes, for the sources that read no
+// library of a vendor.
+namespace berth::kernel_files {
 
-/// Where the kernel's files are; elsewhere for a simulated machine.
+/// Where they are; elsewhere for a simulated machine.
 struct Roots {
   std::string sysfs = "/sys";
   std::string proc = "/proc";
 };
+/// The machine's, or those of a simulated machine: below BERTH_SIM_ROOT.
+Roots roots_in_force();
 
-/// The text of a small file without blanks around it. nullopt: it is gone, or
-/// may not be read.
+/// The text of a small file without blanks around it. nullopt: it is gone, or may not be read.
 std::optional<std::string> read_text(const std::string& path);
 
-/// The whole text as a number. What is no number, negative where the type is
-/// not, or too large is nullopt: the kernel never writes it, so nothing is
-/// known.
+/// The whole text as a number. What is no number, negative where the type is not, or too large is
+/// nullopt: the kernel never writes it, so nothing is known.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number{};
@@ -38,15 +40,13 @@ std::optional<Number> read_number(const std::string& path) {
   return text ? number_in<Number>(*text) : std::nullopt;
 }
 
-/// The names of what is in a folder, numbers by value. nullopt: there is none,
-/// or it may not be read.
+/// The names of what is in a folder, sorted. nullopt: there is none, or it may not be read.
 std::optional<std::vector<std::string>> names_in(const std::string& folder);
 
 /// The numbers among them, ascending.
 std::optional<std::vector<std::uint32_t>> numbers_in(const std::string& folder);
 
-/// Lines "key value" or "key: value unit". Lines of another form are passed
-/// over.
+/// Lines "key value" or "key: value unit". Lines of another form are passed over.
 using Properties = std::map<std::string, std::string, std::less<>>;
 Properties properties_in(std::string_view text);
 
@@ -56,4 +56,4 @@ std::optional<Number> property(const Properties& properties, std::string_view ke
   return found == properties.end() ? std::nullopt : number_in<Number>(found->second);
 }
 
-}  // namespace berth::amd
+}  // namespace berth::kernel_files
