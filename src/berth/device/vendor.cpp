@@ -46,6 +46,8 @@ constexpr std::array kVendors{
            .processor_limit_variable = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
            .one_version = true,
            .log_pattern = "xid",
+           .tells_all_users = true,
+           .runs_cuda = true,
            .device_files = kNvidiaFiles},
     Vendor{.name = "amd",
            .maker = "AMD",
@@ -67,6 +69,8 @@ constexpr std::array kVendors{
            .module = "amdgpu",
            .one_version = false,
            .log_pattern = "amdgpu",
+           // Much of it is read from /proc, where root sees more.
+           .tells_all_users = false,
            .device_files = kAmdFiles}};
 
 }  // namespace

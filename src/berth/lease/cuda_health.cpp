@@ -20,8 +20,6 @@ namespace {
 
 using view::Finding;
 
-constexpr std::string_view kNvidia = "nvidia";
-
 struct CudaRemedy {
   int error;
   std::string_view words;
@@ -62,13 +60,25 @@ std::string_view remedy_of(const source::CudaTrial& trial) {
   return row != kCudaRemedies.end() ? row->words : "`dmesg | grep -i nvrm` shows what the driver reported";
 }
 
-/// The environment of a trial: without our own mask, or with the mask of one device.
-source::CudaTrialOptions trial_options(std::vector<std::string> environment, const Device* device) {
-  source::CudaTrialOptions options{.environment = std::move(environment), .with_context = device != nullptr};
-  const std::string mask(vendors().front().mask_variable);
-  std::erase_if(*options.environment,
-                [&](const std::string& variable) { return variable.starts_with(mask + '='); });
-  if (device != nullptr) options.environment->push_back(fmt::format("{}={}", mask, device->uuid));
+bool runs_cuda(const Device& device) {
+  return vendor_of(device).runs_cuda;
+}
+
+/// A trial of all devices: without our own mask.
+source::CudaTrialOptions trial_of_all(std::vector<std::string> environment, const Vendor& vendor) {
+  std::erase_if(environment, [&](std::string_view variable) {
+    return variable.starts_with(vendor.mask_variable) &&
+           variable.substr(vendor.mask_variable.size()).starts_with('=');
+  });
+  return {.environment = std::move(environment)};
+}
+
+/// A trial of this device alone.
+source::CudaTrialOptions trial_of(const Device& device, std::vector<std::string> environment) {
+  const Vendor vendor = vendor_of(device);
+  source::CudaTrialOptions options = trial_of_all(std::move(environment), vendor);
+  options.environment->push_back(fmt::format("{}={}", vendor.mask_variable, device.uuid));
+  options.with_context = true;
   return options;
 }
 
@@ -103,22 +113,22 @@ bool speaks_of_device(const source::CudaTrial& trial) {
 }  // namespace
 
 std::string why_cuda_fails_on(const Device& device, std::vector<std::string> environment) {
-  if (device.vendor != kNvidia) return "";
-  const auto trial = source::try_cuda(trial_options(std::move(environment), &device));
+  if (!runs_cuda(device)) return "";
+  const auto trial = source::try_cuda(trial_of(device, std::move(environment)));
   return trial && speaks_of_device(*trial) ? source::trouble_of(*trial) : "";
 }
 
 std::vector<Finding> examine_cuda(const Snapshot& snapshot, const SourceAccess& access,
                                   const std::vector<std::string>& environment) {
   std::vector<Finding> findings;
-  if (std::ranges::find(snapshot.devices, kNvidia, &Device::vendor) == snapshot.devices.end())
-    return findings;
+  const auto first = std::ranges::find_if(snapshot.devices, runs_cuda);
+  if (first == snapshot.devices.end()) return findings;
   const auto tell = [&](std::string check, const source::CudaTrial& trial) {
     findings.push_back(
         {trial.end == source::CudaTrial::End::no_library ? view::Level::warn : view::Level::fail,
          std::move(check), source::trouble_of(trial), std::string(remedy_of(trial))});
   };
-  const auto started = source::try_cuda(trial_options(environment, nullptr));
+  const auto started = source::try_cuda(trial_of_all(environment, vendor_of(*first)));
   if (!started) {
     findings.push_back({view::Level::warn, "CUDA", started.error().message, ""});
     return findings;
@@ -132,13 +142,13 @@ std::vector<Finding> examine_cuda(const Snapshot& snapshot, const SourceAccess& 
   const bool has_directory = std::filesystem::exists(store::choose_lease_directory().path);
   const auto session = Session::open(access, MaskUse::ignore);
   for (const Device& device : snapshot.devices) {
-    if (!has_directory || !session || device.vendor != kNvidia || device.state != DeviceState::ok ||
+    if (!has_directory || !session || !runs_cuda(device) || device.state != DeviceState::ok ||
         is_split(device))
       continue;
     const auto lease = lease_of(device, *session);
     if (!lease) continue;
     ++tried;
-    const auto trial = source::try_cuda(trial_options(environment, &device));
+    const auto trial = source::try_cuda(trial_of(device, environment));
     if (!trial || trial->end == source::CudaTrial::End::starts) continue;
     tell("GPU " + label(device), *trial);
     // Each further one could take as long.

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "berth/device/snapshot_codec.h"
+#include "berth/device/vendor.h"
 #include "berth/sys/message.h"
 #include "berth/usage/run_samples.h"
 
@@ -23,12 +23,8 @@ constexpr uid_t kRoot = 0;
 constexpr int kMostAtOnce = 256;
 constexpr std::size_t kMostAskers = 1000;
 
-// Its driver tells everybody the same. Of AMD's devices much is read from /proc, where root sees
-// more.
-constexpr std::string_view kTellsEverybody = "nvidia";
-
 bool is_told_to_all(const Device& device) {
-  return device.vendor == kTellsEverybody;
+  return vendor_of(device).tells_all_users;
 }
 
 }  // namespace
