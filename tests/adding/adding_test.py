@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -64,18 +65,38 @@ def test_an_example_fits_the_tree_and_has_the_lines_that_the_page_says(patch):
     assert found == {path: lines for path, lines, _ in rows(section) if lines != "–"}
 
 
-@pytest.mark.lasting
-@pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
-def test_an_example_compiles(patch, tmp_path):
+@pytest.fixture
+def patched(patch, tmp_path) -> pathlib.Path:
+    """A copy of the sources with the example in it."""
     shutil.copytree(ROOT / "src", tmp_path / "src")
     git("init", "--quiet", cwd=tmp_path)
     git("apply", str(patch), cwd=tmp_path)
+    return tmp_path
+
+
+@pytest.mark.release_only
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
+def test_an_example_keeps_the_rules_of_rooms_and_names(patched):
+    """File by file it compiles with a name that its room has, and with an include of a room above."""
+    (patched / "tests").mkdir()
+    for path in ("CMakeLists.txt", "tests/pytest.ini", "tests/rooms_test.py", "tests/names_test.py"):
+        shutil.copy(ROOT / path, patched / path)
+    tests = ["tests/rooms_test.py", "tests/names_test.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *tests], cwd=patched, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.lasting
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
+def test_an_example_compiles(patch, patched):
     sources = [
         path for path in re.findall(r"^\+\+\+ b/(.*)", patch.read_text(), re.M) if path.endswith(".cpp")
     ]
     assert sources
     for source in sources:
-        flags = ["-std=c++23", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{tmp_path}/src"]
+        flags = ["-std=c++23", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{patched}/src"]
         subprocess.run(
-            ["c++", *flags, '-DFMT_STATIC_THOUSANDS_SEPARATOR=","', source], cwd=tmp_path, check=True
+            ["c++", *flags, '-DFMT_STATIC_THOUSANDS_SEPARATOR=","', source], cwd=patched, check=True
         )
