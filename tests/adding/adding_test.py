@@ -51,6 +51,19 @@ def test_a_section_names_what_is_there(section):
             assert name in text, f"{path} has no {name}"
 
 
+def lines_of(place: pathlib.Path) -> int:
+    files = place.glob("*.*") if place.is_dir() else [place]
+    return sum(path.read_text().count("\n") for path in files)
+
+
+def test_what_is_there_is_about_as_long_as_the_page_says():
+    sizes = re.findall(r"`([\w/.]+)`,\s(\d+)\slines", PAGE)
+    assert len(sizes) > 4
+    for path, lines in sizes:
+        place = ROOT / (path if path.startswith(("sim/", "tests/")) else f"src/berth/{path}")
+        assert abs(lines_of(place) - int(lines)) <= int(lines) / 10, path
+
+
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
 def test_an_example_fits_the_tree_and_has_the_lines_that_the_page_says(patch):
     """Does it fit no more? Then the page may be wrong: mend it, and the patch."""
