@@ -115,6 +115,107 @@ bool is_enough_free(const Ticket& mine, const Ledger& ledger, const Facts& facts
          enough(as_others_see(request, ledger, facts));
 }
 
+namespace {
+
+/// All that a ticket plans with.
+struct PlanFacts {
+  const Ledger& ledger;
+  const Facts& facts;
+  const Request& request;
+  const std::set<TicketId>& passed_over;
+  Moment now;
+};
+
+/// The plan of one ticket that waits.
+class PlanOfTicket {
+ public:
+  PlanOfTicket(const Ticket& mine, const PlanFacts& known, std::vector<Verdict> verdicts)
+      : mine_(mine),
+        known_(known),
+        verdicts_(std::move(verdicts)),
+        rivals_(known.request.adopts_running_process
+                    ? std::vector<const Ticket*>{}
+                    : rivals_before(mine, known.ledger, known.now, known.passed_over)),
+        free_(free_for(mine, verdicts_)),
+        is_enough_(is_enough(free_)) {
+    if (!is_enough_) free_ = free_for(mine, as_others_see(known.request, known.ledger, known.facts));
+    would_be_enough_ = is_enough(free_);
+    is_held_off_ = why_held_off(known.request, known.ledger, known.facts).has_value();
+  }
+
+  Plan plan() && {
+    if (waits_for_devices()) return sleeps_as_it_came();
+    if (rivals_.empty()) return is_enough_ ? granted() : blocked(would_be_enough_ || is_held_off_);
+    if (backfills() && is_held_off_) return blocked(true);
+    Behind behind = behind_one_of(mine_, rivals_, guards());
+    if (!is_enough_ && !(would_be_enough_ && backfills())) return behind;
+    look_at_first(behind);
+    if (behind.front_suffices) return behind;
+    keep_what_rivals_leave(behind);
+    if (!is_enough(free_)) return behind;
+    return is_enough_ ? granted() : blocked(true);
+  }
+
+ private:
+  bool is_enough(const std::vector<Verdict>& free) const { return free.size() >= known_.request.count; }
+  bool backfills() const { return known_.facts.policy.queue.backfill; }
+
+  std::vector<const Ticket*> guards() const {
+    return guards_before(mine_, known_.ledger, known_.passed_over);
+  }
+
+  /// Nothing but the devices keeps it waiting, and it waits for them in the order of coming.
+  bool waits_for_devices() const {
+    return !would_be_enough_ && !is_held_off_ && mine_.expected_s && !known_.request.adopts_running_process;
+  }
+
+  Plan sleeps_as_it_came() {
+    const std::vector<const Ticket*> guarding = guards();
+    if (guarding.empty()) return blocked(false);
+    return behind_one_of(mine_, rivals_, guarding);
+  }
+
+  /// If the tickets that came before all unread ones leave too little, the rest of the queue need
+  /// not be read.
+  void look_at_first(Behind& behind) const {
+    const auto front = backfills() ? those_in_front(known_.ledger, mine_) : std::nullopt;
+    if (!front) return;
+    const Gap gap = gap_behind(*front);
+    const auto left =
+        std::ranges::count_if(free_, [&](const Verdict& verdict) { return gap.is_open(verdict); });
+    behind.front_suffices = std::cmp_less(left, known_.request.count);
+    behind.in_the_way = owners(gap, free_);
+  }
+
+  void keep_what_rivals_leave(Behind& behind) {
+    const Gap gap = gap_behind(known_.ledger);
+    if (backfills()) behind.in_the_way = owners(gap, free_);
+    std::erase_if(free_, [&](const Verdict& verdict) { return !gap.is_open(verdict); });
+  }
+
+  Gap gap_behind(const Ledger& others) const {
+    return {mine_, others, known_.facts, known_.passed_over, known_.now};
+  }
+
+  Plan granted() const { return Granted{choose(known_.request, free_, known_.facts.snapshot)}; }
+  Plan blocked(bool held_back) { return Blocked{std::move(verdicts_), held_back}; }
+
+  const Ticket& mine_;
+  const PlanFacts known_;
+  std::vector<Verdict> verdicts_;
+  std::vector<const Ticket*> rivals_;
+  /// The devices that are free for it. If they are too few: as others see it, who know nothing of
+  /// its conditions.
+  std::vector<Verdict> free_;
+  bool is_enough_;                ///< by its own conditions
+  bool would_be_enough_ = false;  ///< as others see it
+  /// Until a lease of its user ends, or the hours of a limit end, it cannot start, whatever else
+  /// becomes free.
+  bool is_held_off_ = false;
+};
+
+}  // namespace
+
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
                   const std::set<TicketId>& passed_over, Moment now) {
   const Ticket* mine = find_ticket(ledger, me);
@@ -122,41 +223,7 @@ Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& reque
     return fail(ErrorCode::failure, fmt::format("ticket {} does not wait", to_text(me)));
   }
   BERTH_LET(auto verdicts, judge(request, ledger, facts));
-  const std::vector<const Ticket*> rivals = request.adopts_running_process
-                                                ? std::vector<const Ticket*>{}
-                                                : rivals_before(*mine, ledger, now, passed_over);
-  std::vector<Verdict> free = free_for(*mine, verdicts);
-  const bool is_enough = free.size() >= request.count;
-  if (!is_enough) free = free_for(*mine, as_others_see(request, ledger, facts));
-  const bool would_be_enough = free.size() >= request.count;
-  // Until a lease of its user ends, or the hours of the limit end, this ticket cannot start,
-  // whatever else becomes free.
-  const bool over = why_held_off(request, ledger, facts).has_value();
-  if (!would_be_enough && !over && mine->expected_s && !request.adopts_running_process) {
-    const std::vector<const Ticket*> guarding = guards_before(*mine, ledger, passed_over);
-    if (guarding.empty()) return Blocked{std::move(verdicts)};
-    return behind_one_of(*mine, rivals, guarding);
-  }
-  if (rivals.empty() && !is_enough) return Blocked{std::move(verdicts), would_be_enough || over};
-  if (rivals.empty()) return Granted{choose(request, free, facts.snapshot)};
-  const bool backfill = facts.policy.queue.backfill;
-  if (backfill && over) return Blocked{std::move(verdicts), true};
-  Behind waits = behind_one_of(*mine, rivals, guards_before(*mine, ledger, passed_over));
-  if (!is_enough && !(would_be_enough && backfill)) return waits;
-  if (const auto front = backfill ? those_in_front(ledger, *mine) : std::nullopt) {
-    const Gap gap(*mine, *front, facts, passed_over, now);
-    const auto left =
-        std::ranges::count_if(free, [&](const Verdict& verdict) { return gap.is_open(verdict); });
-    waits.front_suffices = std::cmp_less(left, request.count);
-    waits.in_the_way = owners(gap, free);
-    if (waits.front_suffices) return waits;
-  }
-  const Gap gap(*mine, ledger, facts, passed_over, now);
-  if (backfill) waits.in_the_way = owners(gap, free);
-  std::erase_if(free, [&](const Verdict& verdict) { return !gap.is_open(verdict); });
-  if (free.size() < request.count) return waits;
-  if (!is_enough) return Blocked{std::move(verdicts), true};
-  return Granted{choose(request, free, facts.snapshot)};
+  return PlanOfTicket(*mine, {ledger, facts, request, passed_over, now}, std::move(verdicts)).plan();
 }
 
 }  // namespace berth
