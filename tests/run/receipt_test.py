@@ -159,6 +159,26 @@ def test_the_command_of_the_page_finds_the_newest_of_several_runs(machine):
     assert answer.out.count("ended") == 1 and "exit status 4" in answer.out
 
 
+def test_of_many_runs_the_last_are_shown_and_all_of_them_in_a_line(machine):
+    script = machine.directory / "train.sh"
+    script.write_text('exit "$1"\n')
+    for status in range(5):
+        assert machine.berth("run", "--", "sh", script, str(status)).status == status
+    shown = machine.berth("receipt", "train.sh").out
+    assert re.findall("^ended .*exit status (.)$", shown, re.M) == ["2", "3", "4"]
+    heads, line, rest = shown.splitlines()[-3:]
+    assert heads.split()[:3] == ["PROGRAM", "RUNS", "FAILED"] and line.split()[:3] == ["train.sh", "5", "4"]
+    assert rest == "the last 3 of 5 runs are shown in full; --all shows all of them"
+    for words in (["train.sh"], []):
+        every = machine.berth("receipt", "--all", *words).out
+        assert every.count("\nended ") == 5 and "RUNS" not in every and "--all" not in every
+    assert len(kept(machine, "train.sh")) == 5, "a program reads all of them"
+    for words, named in ((["--last"], "leave out --all"), (["--forget", "train.sh"], "--forget and --all")):
+        answer = machine.berth("receipt", "--all", *words)
+        assert answer.status == 2 and named in answer.err
+    assert len(kept(machine)) == 5
+
+
 def test_what_is_forgotten_is_gone(machine):
     for words in (["true"], ["true"], ["false"]):
         machine.berth("run", "--", *words)

@@ -30,7 +30,11 @@ constexpr std::string_view kReceiptAbout =
     "    berth receipt            a line for each program\n"
     "    berth receipt --last     the run that ended last\n"
     "    berth receipt 12         the run of job 12\n"
+    "    berth receipt train.py   the last runs of a program, and a line for all\n"
     "    berth receipt --forget train.py";
+
+// About a screen full. The help and docs/tasks/receipt.md say how many.
+constexpr std::size_t kMostInFull = 3;
 
 // As many digits of an id as tables show, or more: fewer fit many leases of a year.
 constexpr std::size_t kLeastDigits = 4;
@@ -46,34 +50,42 @@ class ReceiptCommand : public command::Command {
         forget_));
     syntax.options.push_back(command::flag_option("Options", "last", "the run that ended last", last_));
     syntax.options.push_back(
+        command::flag_option("Options", "all", "each run in full, not only the last three", all_));
+    syntax.options.push_back(
         command::flag_option("Options", "json", "each run, as JSON (docs/schema/receipt.json)", json_));
     return syntax;
   }
 
   Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
     if (words.size() > 1) return fail(ErrorCode::usage, "name one job, lease or program");
-    if (last_ && (forget_ || !words.empty()))
+    if (last_ && (forget_ || all_ || !words.empty()))
       return fail(ErrorCode::usage, fmt::format("--last shows one run by itself: leave out {}",
-                                                forget_ ? "--forget" : in_quotes(words.front())));
-    if (forget_ && json_) return fail(ErrorCode::usage, "--forget and --json exclude each other");
+                                                forget_ ? "--forget"
+                                                : all_  ? "--all"
+                                                        : in_quotes(words.front())));
+    if (forget_ && (json_ || all_))
+      return fail(ErrorCode::usage,
+                  fmt::format("--forget and {} exclude each other", json_ ? "--json" : "--all"));
     const auto folder = leasing::receipt_folder();
     if (!folder)
       return fail(ErrorCode::failure,
                   "there is no home folder with a record of runs: neither HOME nor XDG_STATE_HOME is set");
     if (forget_) return forget(*folder, words);
     const std::vector<Receipt> all = leasing::read_receipts(*folder);
-    if (words.empty() && (!last_ || all.empty())) return shown_all(all);
-    const std::vector<Receipt> meant =
-        last_ ? std::vector{all.back()} : meant_by(words.front(), *folder, all);
+    if (words.empty() && (all.empty() || !(last_ || all_))) return shown_all(all);
+    const std::vector<Receipt> meant = last_           ? std::vector{all.back()}
+                                       : words.empty() ? all
+                                                       : meant_by(words.front(), *folder, all);
     if (meant.empty())
       return fail(ErrorCode::failure,
                   fmt::format("no run of yours is job, lease or program {}; `berth receipt` has the programs",
                               in_quotes(shortened(words.front(), kMostOfName))));
     if (json_) return command::Output{.out = view::receipts_json(meant, view::Layout::lines)};
-    const view::Style style = command::Environment::style_of(1);
-    command::Output output;
-    for (const Receipt& receipt : meant)
-      output.out += (output.out.empty() ? "" : "\n") + view::receipt_text(receipt, style);
+    const std::size_t most = all_ ? meant.size() : kMostInFull;
+    command::Output output{.out = view::receipts_text(meant, most, command::Environment::style_of(1))};
+    if (meant.size() > most)
+      output.out += fmt::format("the last {} of {} runs are shown in full; --all shows all of them\n", most,
+                                meant.size());
     return output;
   }
 
@@ -119,6 +131,7 @@ class ReceiptCommand : public command::Command {
   }
 
   bool last_ = false;
+  bool all_ = false;
   bool forget_ = false;
   bool json_ = false;
 };

@@ -174,6 +174,8 @@ std::string receipt_sentence(const Receipt& receipt) {
   return sentence;
 }
 
+namespace {
+
 std::string receipt_text(const Receipt& receipt, const Style& style) {
   const auto peak = peak_bytes_of(receipt);
   const std::string peak_text =
@@ -201,6 +203,16 @@ std::string receipt_text(const Receipt& receipt, const Style& style) {
   std::string text;
   for (const auto& [name, value] : lines) text += fmt::format("{:<8}  {}\n", name, value);
   return text;
+}
+
+}  // namespace
+
+std::string receipts_text(const std::vector<Receipt>& receipts, std::size_t most, const Style& style) {
+  const std::size_t first = receipts.size() > most ? receipts.size() - most : 0;
+  std::string text;
+  for (std::size_t i = first; i < receipts.size(); ++i)
+    text += (text.empty() ? "" : "\n") + receipt_text(receipts[i], style);
+  return first == 0 ? text : text + "\n" + program_runs_table(runs_by_program(receipts), style);
 }
 
 std::string program_runs_table(const std::vector<ProgramRuns>& programs, const Style& style) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@ namespace berth::view {
 /// what a user who sits there reads at the end.
 std::string receipt_sentence(const Receipt& receipt);
 
-/// All that is known of a run, a line each.
-std::string receipt_text(const Receipt& receipt, const Style& style);
+/// All that is known of the runs, a line each, with a blank line between two runs. If there are
+/// more than `most`, only of the last of them; then program_runs_table sums up all. `receipts`: the
+/// oldest first.
+std::string receipts_text(const std::vector<Receipt>& receipts, std::size_t most, const Style& style);
 
 /// "214 Wh"; "12 kWh" for much; kUnknown if it is not known.
 std::string energy_text(const Reading<std::uint64_t>& energy_mj);
