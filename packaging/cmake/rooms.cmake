@@ -22,7 +22,7 @@ target_compile_options(berth_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-re
 # A source includes what it uses all the same: the preset each compiles without this.
 option(BERTH_PRECOMPILE "Read the headers of the library once for all sources" ON)
 function(berth_precompile target source)
-  add_library(${target} OBJECT ${source})
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${source})
   target_link_libraries(${target} PRIVATE berth_warnings berth_fmt)
   target_precompile_headers(${target} PRIVATE ${ARGN})
   target_compile_options(${target} PRIVATE ${berth_precompiled_options})
