@@ -10,7 +10,7 @@ unit_test_packages=(doctest-dev librapidcheck-dev libncurses-dev)
 package_packages=(dpkg-dev perl make)
 test_packages=(
   python3-dev git procps util-linux
-  clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
+  clang-19 libclang-rt-19-dev lld-19 clang-format-19 clang-tidy-19 clang-tools-19 shellcheck
   valgrind strace binutils spin rocm-smi
   zsh fish tmux libncursesw6
   dpkg-dev lintian man-db
