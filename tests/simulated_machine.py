@@ -121,10 +121,10 @@ class Machine:
 
     def inhabitants(self) -> list[int]:
         """Those whose environment is this machine's, and who have not ended."""
-        found = []
-        for entry in pathlib.Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # it has ended, or is another user's
-                # A zombie has none.
-                if os.fsencode(self.file) in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
+        found, mine = [], os.fsencode(self.file)
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as environ:
+                # It has ended, or is another user's. A zombie has none.
+                if mine in environ.read():
+                    found.append(int(name))
         return found
