@@ -1,5 +1,6 @@
 """Fixtures for all tests of the program. tests/simulated_machine.py says what a Machine is."""
 
+import collections
 import contextlib
 import ctypes
 import fcntl
@@ -20,6 +21,14 @@ os.umask(0o022)
 for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
     if signal.getsignal(ignored) == signal.SIG_IGN:
         signal.signal(ignored, lambda *_: None)
+
+
+@pytest.hookimpl(trylast=True)  # after `-m` has left out what it does
+def pytest_collection_modifyitems(items):
+    """Files that take long begin first, then those of many tests: a worker takes a whole file, and
+    at the end the others have nothing to do while it is at its last one."""
+    tests = collections.Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.get_closest_marker("long") is None, -tests[item.path]))
 
 
 @pytest.fixture(scope="session")

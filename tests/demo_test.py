@@ -15,7 +15,7 @@ import pytest
 from jobs import Lines, eventually
 from simulated_machine import BUILD, DEADLINE_S
 
-pytestmark = pytest.mark.release_only
+pytestmark = [pytest.mark.release_only, pytest.mark.long]
 
 
 @pytest.fixture(params=[0o755, 0o700])

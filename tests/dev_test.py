@@ -1,6 +1,7 @@
 """./dev itself, before it has installed or built anything."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -45,6 +46,14 @@ def test_a_step_that_is_silent_ends_with_all_that_it_has_started(tmp_path):
     assert heard(1, tmp_path / "log", "bash", "-c", begun) != 0
     assert (tmp_path / "log").read_text().startswith("\nnothing was heard for 1 s\n")
     assert not pathlib.Path("/proc", (tmp_path / "begun").read_text().strip()).exists()
+
+
+def test_a_mark_that_a_part_asks_for_stands_in_the_files_that_it_reads():
+    """The parts python, package and release read no other files (`marked` of tools/test.sh)."""
+    mark = re.compile(r"mark\.(package|python|release_only)\b")
+    helpers = [path for path in ROOT.glob("tests/**/*.py") if not path.name.endswith("_test.py")]
+    named = [path for path in helpers if mark.search(path.read_text())]
+    assert {path.name for path in named} == {"conftest.py"}
 
 
 def test_a_model_is_searched_anew_if_it_has_changed(tmp_path):

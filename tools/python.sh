@@ -48,7 +48,7 @@ run_part_python() {
   check build-release build release || return 0
   check build-python build_wheel || return 0
   check build-dropin build_dropin_wheel || return 0
-  program_tests program-python release -m python
+  suite=$(marked python) program_tests program-python release -m python
 }
 
 # Tools of its own for another interpreter, from PyPI.

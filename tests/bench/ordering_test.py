@@ -7,7 +7,7 @@ import ordering
 import pytest
 from setting import Bench
 
-pytestmark = pytest.mark.release_only
+pytestmark = [pytest.mark.release_only, pytest.mark.long]
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs/benchmarks.md"
 

@@ -12,6 +12,8 @@ import pytest
 from desk import ENVIRONMENT, HERE, ORIGINALS
 from simulated import eventually
 
+pytestmark = pytest.mark.long
+
 LAB = '[[device]]\nmodel = "1080Ti"\ncount = 2\n'
 CLAIM = """
 import logging, sys

@@ -9,6 +9,8 @@ import pytest
 from jobs import Job, eventually, holder, is_probe, queue, waiter
 from simulated_machine import Machine
 
+pytestmark = pytest.mark.long
+
 ONE = '[[device]]\nmodel = "H100"\n'
 KEEPS = "it keeps its place until its GPUs can be used again"
 # A command that cannot use CUDA says so, in place of its GPU.

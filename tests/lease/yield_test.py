@@ -4,7 +4,10 @@ import json
 import signal
 import socket
 
+import pytest
 from jobs import Job, eventually, holder, state, waiter, where_no_bell_is_heard
+
+pytestmark = pytest.mark.long
 
 GOES_ON = "trap 'echo asked; kill $!; exit 7' TERM; sleep 1000 & wait"
 STUBBORN = "trap '' TERM; sleep 1000 & wait; wait; wait"

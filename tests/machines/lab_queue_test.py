@@ -13,7 +13,7 @@ from jobs import eventually
 from schemas import checked_document
 from simulated_machine import DEADLINE_S
 
-pytestmark = pytest.mark.store
+pytestmark = [pytest.mark.store, pytest.mark.long]
 
 # As many of the line as an agent tells in one answer.
 PART = 500

@@ -13,7 +13,7 @@ from fleet_of_hosts import PATIENCE_S
 from jobs import eventually
 from simulated_machine import DEADLINE_S
 
-pytestmark = pytest.mark.store
+pytestmark = [pytest.mark.store, pytest.mark.long]
 
 
 class Passage:

@@ -10,6 +10,8 @@ import pytest
 from fleet_of_hosts import PATIENCE_S, words_of
 from jobs import eventually
 
+pytestmark = pytest.mark.long
+
 ROUNDS = int(os.environ.get("BERTH_STORM_ROUNDS", "6"))
 # Each start is a file of its own, made so that two of one round would be two files.
 STARTS = 'mktemp "$STARTS/round.$ROUND.XXXXXX" >/dev/null; sleep 0.05'

@@ -10,6 +10,8 @@ import textwrap
 import pytest
 from simulated_machine import DEADLINE_S
 
+pytestmark = pytest.mark.long
+
 ROOT = pathlib.Path(__file__).parents[2]
 TOOLS = sysconfig.get_path("purelib")
 

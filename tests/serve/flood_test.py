@@ -12,6 +12,8 @@ from jobs import eventually
 from schemas import checked_document
 from simulated_machine import DEADLINE_S
 
+pytestmark = pytest.mark.long
+
 MIB = 1 << 20
 TICKETS = 5000
 # Holds live tickets, as long as a ticket may be, of bytes that take the most room where they are

@@ -18,6 +18,8 @@ from jobs import eventually, holder
 from schemas import checked_document
 from simulated_machine import DEADLINE_S
 
+pytestmark = pytest.mark.long
+
 KIB = 1024
 
 

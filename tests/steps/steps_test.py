@@ -6,7 +6,7 @@ import pytest
 from steps.steps import MOST, SCENES, run_steps
 
 # Traced, and a sanitized program is slow in starting.
-pytestmark = pytest.mark.release_only
+pytestmark = [pytest.mark.release_only, pytest.mark.long]
 
 STRIDE = 6
 

@@ -3,8 +3,11 @@
 import pathlib
 import re
 
+import pytest
 from jobs import eventually
 from simulated_machine import DEADLINE_S
+
+pytestmark = pytest.mark.long
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs/jobs.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.M | re.S)
