@@ -16,7 +16,7 @@
 #include "berth/slurm/slurm_job.h"
 #include "berth/store/site_directory.h"
 #include "berth/supervise/hold.h"
-#include "berth/supervise/lease_options.h"
+#include "berth/supervise/take_lease.h"
 #include "berth/sys/other_user.h"
 #include "berth/view/explain.h"
 

@@ -1,18 +1,10 @@
 #include "berth/supervise/lease_options.h"
 
-#include <unistd.h>
-
-#include <chrono>
-#include <variant>
-
 #include "berth/base/delay.h"
 #include "berth/command/environment.h"
-#include "berth/lease/answers.h"
-#include "berth/request/job_mask.h"
-#include "berth/supervise/until_used.h"
-#include "berth/supervise/wait_report.h"
 
 namespace berth::supervise {
+
 Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& options,
                                                       std::optional<std::int64_t> otherwise) {
   if (options.in_background) return std::nullopt;
@@ -64,44 +56,6 @@ Result<void> settle(LeaseOptions& options) {
   if (options.no_wait && options.wait_s)
     return fail(ErrorCode::usage, "--wait and --no-wait exclude each other");
   return settle(options.request);
-}
-
-Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
-                                      const leasing::TicketWords& words) {
-  BERTH_LET(const auto wait_s, wait_that_is_said(options, session.policy().default_wait_s));
-  const leasing::Domain& domain = session.domain();
-  // Inside a lease the mask is the lease's.
-  WaitReport report(words.request,
-                    options.request.mask == MaskUse::inherit && !domain.masks.empty() && !domain.within);
-  Patience patience;
-  patience.wait = wait_s != 0;
-  if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
-  patience.is_requeued = options.is_requeued;
-  patience.was_accepted = options.was_accepted;
-  leasing::OnWait on_wait = options.on_wait;
-  if (!options.in_background && !on_wait.call) {
-    on_wait.call = [&report](const Standing& standing, const Snapshot& snapshot) {
-      report.show(standing, snapshot);
-    };
-    on_wait.at_each_tick = report.is_live();
-  }
-  auto answer = session.acquire(options.request.request, words, patience, on_wait);
-  report.end();
-  if (!answer) return std::unexpected(answer.error());
-  if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))
-    return std::unexpected(leasing::in_words(*refusal, command::Environment::style_of(STDERR_FILENO)));
-  auto lease = std::get<leasing::HeldLease>(std::move(*answer));
-  keep_locks_until_used(lease);
-  return lease;
-}
-
-JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLease& lease,
-                          const command::RequestOptions& asked) {
-  const Ticket& ticket = lease.ticket();
-  JobMask mask = job_mask(ticket.devices, lease.world().facts.snapshot, asked.uuids);
-  bound_job(mask, ticket.devices.size(), asked.request);
-  mask.variables.emplace_back("BERTH_LEASE", domain.path_of(ticket.id));
-  return mask;
 }
 
 }  // namespace berth::supervise

@@ -3,11 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "berth/command/request_options.h"
 #include "berth/lease/session.h"
-#include "berth/request/job_mask.h"
 
 namespace berth::supervise {
 
@@ -48,16 +46,5 @@ Result<void> settle(LeaseOptions& options);
 /// for ever.
 Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& options,
                                                       std::optional<std::int64_t> otherwise);
-
-/// Takes the lease, in its turn, and tells on the error stream how the wait goes. Waits as long as
-/// the options say, else BERTH_WAIT, else the site file, else for ever. Error: as Session::acquire;
-/// `impossible`, `not_now`, or, if it has waited, `timed_out`, with the reason for every device.
-Result<leasing::HeldLease> take_lease(const leasing::Session& session, const LeaseOptions& options,
-                                      const leasing::TicketWords& words);
-
-/// The variables of Berth in the environment of a job in this lease, which was asked for with these
-/// options.
-JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLease& lease,
-                          const command::RequestOptions& asked);
 
 }  // namespace berth::supervise
