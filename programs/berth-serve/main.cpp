@@ -132,8 +132,8 @@ std::optional<std::string> history_path(const Wanted& wanted) {
 agent::Watcher::Remember remember_in(history::History& history) {
   return [&history, past = std::make_shared<serve::PastOfTimeline>()](const Result<leasing::World>& look,
                                                                       std::chrono::seconds every) {
-    const history::Moment now{std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count(),
-                              sys::since_boot()};
+    const history::TimeOfLook now{std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count(),
+                                  sys::since_boot()};
     if (look) history.see(history::observe(look->facts, look->ledger, now, every.count()));
     past->renew(history, now.wall_s);
     return agent::Watcher::Remembered{history.health(), past->told()};

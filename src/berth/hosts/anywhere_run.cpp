@@ -145,9 +145,7 @@ class Caller {
 
   // --- what the step says
 
-  static caller::Moment now() {
-    return std::chrono::duration_cast<caller::Moment>(Clock::now().time_since_epoch());
-  }
+  static SteadyTime now() { return Clock::now().time_since_epoch(); }
 
   void happen(caller::What what) {
     take(caller::next(std::move(state_), {now(), std::move(what)}));
@@ -251,7 +249,7 @@ class Caller {
 
   // --- what has come
 
-  void listen(std::optional<caller::Moment> until) {
+  void listen(std::optional<SteadyTime> until) {
     std::vector<pollfd> others;
     if (signals_) others.push_back({signals_->descriptor(), POLLIN, 0});
     if (entry_) entry_->add_to(others);
@@ -268,10 +266,11 @@ class Caller {
     if (!signals_) report_.tell();
   }
 
-  Deadline next_deadline(std::optional<caller::Moment> until) const {
-    Deadline next;
+  sys::Deadline next_deadline(std::optional<SteadyTime> until) const {
+    sys::Deadline next;
     if (until) next = Clock::time_point(*until);
-    for (const Deadline& each : {report_.next_deadline(), entry_ ? entry_->next_deadline() : std::nullopt})
+    for (const sys::Deadline& each :
+         {report_.next_deadline(), entry_ ? entry_->next_deadline() : std::nullopt})
       if (each) next = std::min(next.value_or(*each), *each);
     return next;
   }
@@ -372,7 +371,7 @@ class Caller {
   bool terminal_;  ///< the command gets one
   HostQueuesReport report_;
   std::string question_, question_for_offer_;
-  std::optional<caller::Moment> wait_{};  ///< for each entry in the lab queue; nullopt: no limit is said
+  std::optional<SteadyTime> wait_{};  ///< for each entry in the lab queue; nullopt: no limit is said
   caller::State state_{};
   std::deque<caller::What> answers_{};
   std::optional<caller::Sleep> sleep_{};

@@ -209,13 +209,13 @@ void Channel::take_end() {
                                                      kSoonest.count(), kLatest.count())(random));
 }
 
-Deadline Channel::next_try() const {
+sys::Deadline Channel::next_try() const {
   if (was_kept_ && shared_ && !greeted_ && from_) return opened_at_ + kPatienceForKept;
   return next_try_;
 }
 
 void Channel::try_again() {
-  const Deadline at = next_try();
+  const sys::Deadline at = next_try();
   if (!at || std::chrono::steady_clock::now() < *at) return;
   if (!next_try_) {
     if (const auto started = connect_alone(); !started) errors_ = started.error().message;
@@ -294,19 +294,19 @@ bool Channel::read_into(sys::Descriptor& from, std::string& text) {
 
 namespace {
 
-void poll_until(std::vector<pollfd>& polled, Deadline until) {
+void poll_until(std::vector<pollfd>& polled, sys::Deadline until) {
   if (::poll(polled.data(), polled.size(), sys::poll_timeout(until)) >= 0) return;
   for (pollfd& each : polled) each.revents = 0;
 }
 
 }  // namespace
 
-void wait_on(const std::vector<Channel*>& channels, std::vector<pollfd>& others, Deadline until) {
+void wait_on(const std::vector<Channel*>& channels, std::vector<pollfd>& others, sys::Deadline until) {
   std::vector<pollfd> polled = others;
   std::vector<std::size_t> ends;  // where in `polled` those of each channel end
   for (const Channel* channel : channels) {
     channel->add_to(polled, true);
-    if (const Deadline next = channel->next_try()) until = std::min(until.value_or(*next), *next);
+    if (const sys::Deadline next = channel->next_try()) until = std::min(until.value_or(*next), *next);
     ends.push_back(polled.size());
   }
   poll_until(polled, until);
@@ -317,7 +317,7 @@ void wait_on(const std::vector<Channel*>& channels, std::vector<pollfd>& others,
   for (Channel* channel : channels) channel->try_again();
 }
 
-void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool wants_output) {
+void wait_on(Channel& channel, std::vector<pollfd>& others, sys::Deadline until, bool wants_output) {
   std::vector<pollfd> polled = others;
   channel.add_to(polled, wants_output);
   poll_until(polled, until);

@@ -15,11 +15,10 @@
 #include "berth/hosts/wire.h"
 #include "berth/request/lab_host.h"
 #include "berth/sys/child.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::hosts {
-
-using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// One ssh to one host, with an envoy at its other end. Nothing here blocks. Move-only.
 ///
@@ -65,7 +64,7 @@ class Channel {
   /// ssh has ended, or is about to, and is not started again.
   bool has_ended() const { return !from_ && !next_try_; }
   /// When it is to be started again, as far as is known.
-  Deadline next_try() const;
+  sys::Deadline next_try() const;
   /// Starts it again if it is time.
   void try_again();
   bool errors_have_ended() const { return !errors_from_; }
@@ -107,15 +106,15 @@ class Channel {
   bool answered_ = false;  ///< the envoy has said more than its hello
   bool let_go_ = false;
   unsigned tries_ = 0;
-  Deadline next_try_;
+  sys::Deadline next_try_;
   std::string to_send_, output_, errors_;
   std::chrono::steady_clock::time_point opened_at_ = std::chrono::steady_clock::now();
 };
 
 /// Waits until something has come on a channel or on one of `others`, or until `until`, and lets
 /// the channels read and write. `others` get what poll found.
-void wait_on(const std::vector<Channel*>& channels, std::vector<pollfd>& others, Deadline until);
+void wait_on(const std::vector<Channel*>& channels, std::vector<pollfd>& others, sys::Deadline until);
 /// The same for one channel, whose output may be unwanted for now.
-void wait_on(Channel& channel, std::vector<pollfd>& others, Deadline until, bool wants_output);
+void wait_on(Channel& channel, std::vector<pollfd>& others, sys::Deadline until, bool wants_output);
 
 }  // namespace berth::hosts

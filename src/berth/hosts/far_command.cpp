@@ -93,7 +93,7 @@ void FarCommand::wait() {
                              {writes ? out_.descriptor : -1, POLLOUT, 0},
                              {err_.waiting.empty() ? -1 : err_.descriptor, POLLOUT, 0}};
   if (entry_ != nullptr) entry_->add_to(others);
-  Deadline until;
+  sys::Deadline until;
   const auto at_latest = [&](std::chrono::steady_clock::time_point at) {
     until = std::min(until.value_or(at), at);
   };

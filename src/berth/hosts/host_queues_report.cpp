@@ -65,7 +65,7 @@ void HostQueuesReport::tell() {
   }
 }
 
-std::optional<std::chrono::steady_clock::time_point> HostQueuesReport::next_deadline() const {
+sys::Deadline HostQueuesReport::next_deadline() const {
   return std::chrono::steady_clock::now() < first_ ? std::optional(first_) : std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "berth/queue/standing.h"
+#include "berth/sys/clock.h"
 
 namespace berth::hosts {
 
@@ -26,7 +27,7 @@ class HostQueuesReport {
   /// Tells what was not told yet, if it is time.
   void tell();
   /// When it is. nullopt: since a while.
-  std::optional<std::chrono::steady_clock::time_point> next_deadline() const;
+  sys::Deadline next_deadline() const;
   /// Clears the live line.
   void end();
 

@@ -40,7 +40,7 @@ void LabQueueEntry::add_to(std::vector<pollfd>& polled) const {
   if (link_) polled.push_back({link_->descriptor(), link_->wants(), 0});
 }
 
-std::optional<std::chrono::steady_clock::time_point> LabQueueEntry::next_deadline() const {
+sys::Deadline LabQueueEntry::next_deadline() const {
   if (link_) return std::nullopt;
   return next_try_;
 }

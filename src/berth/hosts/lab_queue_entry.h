@@ -11,6 +11,7 @@
 #include "berth/base/error.h"
 #include "berth/hosts/lab_agent_link.h"
 #include "berth/hosts/model/caller.h"
+#include "berth/sys/clock.h"
 
 namespace berth::hosts {
 
@@ -25,7 +26,7 @@ class LabQueueEntry {
                                     std::vector<std::string> hosts);
 
   void add_to(std::vector<pollfd>& polled) const;
-  std::optional<std::chrono::steady_clock::time_point> next_deadline() const;
+  sys::Deadline next_deadline() const;
 
   /// What the agent has said, in its order. Does not block for long.
   std::vector<caller::What> poll();

@@ -72,7 +72,8 @@ class JobRunner {
       if (events_.empty()) events_.emplace_back(runner::Settled{});
       const runner::What what = std::move(events_.front());
       events_.pop_front();
-      auto step = runner::next(std::move(state_), {runner_now(), wall_seconds(), what});
+      auto step = runner::next(std::move(state_),
+                               {std::chrono::steady_clock::now().time_since_epoch(), wall_seconds(), what});
       state_ = std::move(step.state);
       for (runner::Action& action : step.actions)
         std::visit([this](auto& each) { perform(std::move(each)); }, action);
@@ -81,9 +82,6 @@ class JobRunner {
   }
 
  private:
-  static runner::Moment runner_now() {
-    return std::chrono::duration_cast<runner::Moment>(std::chrono::steady_clock::now().time_since_epoch());
-  }
   static std::int64_t wall_seconds() {
     return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
   }
@@ -289,10 +287,9 @@ class JobRunner {
   void perform(runner::Sleep&& what) {
     std::vector<pollfd> ready{{bell_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
     for (const LiveTask& each : live_) ready.push_back({each.ended.get(), POLLIN, 0});  // -1 is passed over
-    const auto left = what.until.value_or(0ms) - runner_now();
-    if (::poll(ready.data(), ready.size(), what.until ? static_cast<int>(std::max(left, 0ms).count()) : -1) <
-        0)
-      return tell(runner::Woken{});
+    sys::Deadline until;
+    if (what.until) until = std::chrono::steady_clock::time_point(*what.until);
+    if (::poll(ready.data(), ready.size(), sys::poll_timeout(until)) < 0) return tell(runner::Woken{});
     if (ready[1].revents != 0 && !handle_signals()) return leave();
     std::vector<TaskId> ended;
     std::size_t place = 2;

@@ -103,8 +103,7 @@ Result<void> wait_until_gone(const JobSpool& spool, const NumberedJob& job,
   return {};
 }
 
-Result<std::vector<TaskStanding>> end_of(const JobSpool& spool, const NumberedJob& job,
-                                         std::optional<std::chrono::steady_clock::time_point> until) {
+Result<std::vector<TaskStanding>> end_of(const JobSpool& spool, const NumberedJob& job, sys::Deadline until) {
   for (;;) {
     BERTH_DO(spool.still_has(job.number));
     BERTH_LET(auto standings, standings_of(spool, job));
@@ -247,7 +246,7 @@ Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
 }
 
 Result<JobsEnd> wait_for_jobs(const JobSpool& spool, const std::vector<NumberedJob>& jobs,
-                              std::optional<std::chrono::steady_clock::time_point> until) {
+                              sys::Deadline until) {
   JobsEnd end;
   for (const NumberedJob& job : jobs) {
     BERTH_LET(const auto standings, end_of(spool, job, until));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "berth/jobs/job_spool.h"
+#include "berth/sys/clock.h"
 
 namespace berth::jobs {
 
@@ -62,7 +63,7 @@ struct JobsEnd {
 /// Returns when all these jobs are over. Error: `failure` if one is removed from the spool
 /// meanwhile; `timed_out` at the time `until`.
 Result<JobsEnd> wait_for_jobs(const JobSpool& spool, const std::vector<NumberedJob>& jobs,
-                              std::optional<std::chrono::steady_clock::time_point> until = {});
+                              sys::Deadline until = {});
 
 /// Sleeps for a moment too short to notice. Waiting for a job polls, because no event of a job can
 /// wake any number of processes.

@@ -31,7 +31,7 @@ using Instant = std::chrono::steady_clock::time_point;
 constexpr auto kBetweenLooks = 5ms;
 constexpr auto kLongestBetweenLooks = 1s;
 
-lab_agent::Moment moment_now() {
+SteadyTime steady_now() {
   return std::chrono::steady_clock::now().time_since_epoch();
 }
 
@@ -48,7 +48,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
                                  .order = access_.order,
                                  .limits = access_.limits,
                                  .shows = show_ != nullptr},
-                                moment_now())),
+                                steady_now())),
         bell_(loop) {}
 
   Result<void> start() {
@@ -115,7 +115,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void happen(const lab_agent::What& what) {
     const std::string url = url_of(store_->member());
     const sys::DayMinute hour = access_.limits.hours.empty() ? sys::DayMinute{} : sys::machine_minute();
-    const lab_agent::Given given{.now = moment_now(),
+    const lab_agent::Given given{.now = steady_now(),
                                  .hour = {hour.day_of_week, hour.minute},
                                  .store = store_->now(),
                                  .is_unread = store_->is_unread(),
@@ -138,7 +138,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
     bell_.cancel();
   }
   void perform(lab_agent::Rest what) {
-    rests_until_ = Instant(std::chrono::duration_cast<Instant::duration>(what.until));
+    rests_until_ = Instant(what.until);
     bell_.cancel();
   }
 

@@ -48,9 +48,9 @@ void EndOfJob::set_timer() {
     timer_.stop();
 }
 
-EndOfJob::Moment EndOfJob::next() const {
+sys::Deadline EndOfJob::next() const {
   const auto due = left();
-  return due ? Moment(std::chrono::steady_clock::now() + *due) : std::nullopt;
+  return due ? sys::Deadline(std::chrono::steady_clock::now() + *due) : std::nullopt;
 }
 
 std::optional<std::int64_t> EndOfJob::go_on(const Processes& job) {
@@ -126,7 +126,7 @@ void EndOfJob::hang_up_shell() const {
   if (is_shell_ && command_) ::kill(*command_, SIGHUP);
 }
 
-EndOfJob::Moment earlier(EndOfJob::Moment a, EndOfJob::Moment b) {
+sys::Deadline earlier(sys::Deadline a, sys::Deadline b) {
   if (!a || !b) return a ? a : b;
   return std::min(*a, *b);
 }

@@ -13,6 +13,7 @@
 
 #include "berth/job/job_end.h"
 #include "berth/supervise/lease_clock.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/wake_timer.h"
 
 namespace berth::supervise {
@@ -21,7 +22,6 @@ namespace berth::supervise {
 /// job/job_end.h.
 class EndOfJob {
  public:
-  using Moment = std::optional<std::chrono::steady_clock::time_point>;
   /// Gives all living processes of the job.
   using Processes = std::function<std::vector<pid_t>()>;
 
@@ -34,7 +34,7 @@ class EndOfJob {
   void command_is(pid_t command, bool is_shell);
 
   /// When something is due. nullopt: never.
-  Moment next() const;
+  sys::Deadline next() const;
   /// Does what is due. Gives the seconds that are left of the time of the lease, if it has warned
   /// now.
   std::optional<std::int64_t> go_on(const Processes& job);
@@ -70,7 +70,7 @@ class EndOfJob {
   sys::WakeTimer timer_;
 };
 
-/// The earlier of two moments, of which there may be none.
-EndOfJob::Moment earlier(EndOfJob::Moment a, EndOfJob::Moment b);
+/// The earlier of the two.
+sys::Deadline earlier(sys::Deadline a, sys::Deadline b);
 
 }  // namespace berth::supervise

@@ -42,7 +42,7 @@ void PreemptionWatch::listen(std::string why) {
   rung_ = true;
 }
 
-std::optional<std::chrono::steady_clock::time_point> PreemptionWatch::next() const {
+sys::Deadline PreemptionWatch::next() const {
   if (ends_) return std::nullopt;
   const auto idle = idle_.next();
   if (bell_ == nullptr) return idle;

@@ -7,6 +7,7 @@
 #include "berth/lease/session.h"
 #include "berth/supervise/idle_watch.h"
 #include "berth/sys/bell.h"
+#include "berth/sys/clock.h"
 
 namespace berth::supervise {
 
@@ -20,7 +21,7 @@ class PreemptionWatch {
 
   /// The latest moment to call `asked` again. nullopt: when somebody rings, which JobProcess tells;
   /// never, once the lease is ending.
-  std::optional<std::chrono::steady_clock::time_point> next() const;
+  sys::Deadline next() const;
 
   /// A sentence that says for whom the lease is to end. nullopt: the lease goes on. From the first
   /// sentence on, others count the lease as ending.

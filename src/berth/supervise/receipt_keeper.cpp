@@ -79,7 +79,7 @@ struct KeptLease {
   RunSampling sampling;
   std::atomic<bool> is_being_told = false;  ///< a thread sends the host the receipt, or has done so
   std::atomic<bool> is_told = false;        ///< the host was sent the receipt, or is not there any more
-  EndOfJob::Moment told_at_last{};          ///< whether or not its line is written by then
+  sys::Deadline told_at_last{};             ///< whether or not its line is written by then
 };
 
 // The host says nothing if it was killed.
@@ -176,7 +176,7 @@ class ReceiptKeeper {
 
  private:
   void wait() {
-    EndOfJob::Moment until;
+    sys::Deadline until;
     if (leases_.empty() && coming_.empty()) until = stays_until_;
     for (const auto& lease : ended_) until = earlier(until, lease->told_at_last);
     for (const auto& lease : leases_)

@@ -195,7 +195,7 @@ class Run {
     auto job = sys::JobProcess::start(command, held);
     if (!job) return not_started(job.error());
     end.command_is(job->pid(), options_.shell);
-    EndOfJob::Moment ends_watch = std::chrono::steady_clock::now() + kKeepsWatch;
+    sys::Deadline ends_watch = std::chrono::steady_clock::now() + kKeepsWatch;
     PreemptionWatch watch(session, lease);
     ComplianceCheck check(lease.ticket(), options_.lease.request.source, options_.first_look,
                           !options_.shell);
@@ -282,8 +282,8 @@ class Run {
     if (left_s && options_.hooks.time_is_short) options_.hooks.time_is_short(*left_s);
   }
 
-  EndOfJob::Moment next_look() const {
-    return options_.hooks.look ? EndOfJob::Moment(options_.hooks.look()) : std::nullopt;
+  sys::Deadline next_look() const {
+    return options_.hooks.look ? sys::Deadline(options_.hooks.look()) : std::nullopt;
   }
 
   void end_for_waiter(PreemptionWatch& watch, leasing::HeldLease& lease, EndOfJob& end,

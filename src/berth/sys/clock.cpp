@@ -82,7 +82,7 @@ std::chrono::nanoseconds since_boot() {
   return read_clock(CLOCK_BOOTTIME);
 }
 
-int poll_timeout(const std::optional<std::chrono::steady_clock::time_point>& until) {
+int poll_timeout(const Deadline& until) {
   if (!until) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - std::chrono::steady_clock::now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, std::numeric_limits<int>::max()));

@@ -19,8 +19,11 @@ std::chrono::nanoseconds wall_now();
 std::chrono::nanoseconds since_boot();
 std::int64_t milliseconds_since_boot();
 
-/// For poll(2): the milliseconds until then, rounded up; nullopt: for ever.
-int poll_timeout(const std::optional<std::chrono::steady_clock::time_point>& until);
+/// When something is due. nullopt: never.
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+/// For poll(2): the milliseconds until then, rounded up; -1 for never.
+int poll_timeout(const Deadline& until);
 
 /// When that clock began, in seconds since the epoch. Changes only if somebody sets the wall clock.
 std::int64_t booted_at_s();

@@ -346,7 +346,7 @@ std::optional<JobEnding> JobProcess::collect() {
   return std::nullopt;
 }
 
-std::optional<JobEnding> JobProcess::wait(std::optional<std::chrono::steady_clock::time_point> until) {
+std::optional<JobEnding> JobProcess::wait(Deadline until) {
   const sigset_t set = signals_to_hold();
   for (;;) {
     if (const auto ending = collect()) return ending;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/limits.h"
 
 namespace berth::sys {
@@ -100,7 +101,7 @@ class JobProcess {
   /// Waits until the command itself ends. Descendants that it leaves behind become our children.
   /// nullopt: the command still runs, and one of these has happened: it is `until`, another child
   /// has ended, a WakeTimer or a Bell has rung, or somebody has sent SIGTERM.
-  std::optional<JobEnding> wait(std::optional<std::chrono::steady_clock::time_point> until);
+  std::optional<JobEnding> wait(Deadline until);
 
   /// After `wait`: waits until a descendant ends or a signal comes. nullopt: it is `until`.
   enum class Event {

@@ -55,7 +55,7 @@ Reading<bool> has_strangers(const Facts& facts, const Ticket& lease, const std::
 
 }  // namespace
 
-Observation observe(const Facts& facts, const Ledger& ledger, Moment at, std::int64_t every_s) {
+Observation observe(const Facts& facts, const Ledger& ledger, TimeOfLook at, std::int64_t every_s) {
   Observation observation{at, every_s, {}, {}};
   const bool is_stale = facts.snapshot.stale_reason.has_value();
   for (const Device& device : facts.snapshot.devices) {

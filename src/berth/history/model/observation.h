@@ -13,9 +13,9 @@
 
 namespace berth::history {
 
-/// A moment by two clocks. Somebody may set the wall clock; the boot clock goes on while the
-/// machine sleeps.
-struct Moment {
+/// When a look was, by two clocks. Somebody may set the wall clock; the boot clock goes on while
+/// the machine sleeps.
+struct TimeOfLook {
   std::int64_t wall_s = 0;
   std::chrono::nanoseconds boot{};
 };
@@ -48,13 +48,13 @@ struct LeaseSeen {
 
 /// The part of a look that the history needs.
 struct Observation {
-  Moment at;
+  TimeOfLook at;
   std::int64_t every_s = 1;  ///< the time until the next look
   std::vector<DeviceSeen> devices;
   std::vector<LeaseSeen> leases;
 };
 
 /// Pure. If the readings are stale, it has only the leases.
-Observation observe(const Facts& facts, const Ledger& ledger, Moment at, std::int64_t every_s);
+Observation observe(const Facts& facts, const Ledger& ledger, TimeOfLook at, std::int64_t every_s);
 
 }  // namespace berth::history

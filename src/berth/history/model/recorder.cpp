@@ -33,7 +33,7 @@ void Recorder::see(const Observation& observation) {
   keep_within_bounds();
 }
 
-Recorder::Interval Recorder::interval_until(const Moment& at, std::int64_t every_s) const {
+Recorder::Interval Recorder::interval_until(const TimeOfLook& at, std::int64_t every_s) const {
   if (!last_) return {.first = true};
   const double seconds = std::max(0.0, history::seconds_of(at.boot - last_->boot));
   return {.watched = seconds <= static_cast<double>(2 * every_s + 30), .seconds = seconds};
@@ -84,7 +84,7 @@ void Recorder::tally(const LeaseKey& key, const LeasedSeen& lease, const Observa
 }
 
 /// How much of its time was not counted yet.
-double Recorder::seconds_of(const LeaseKey& key, const Moment& at, const Interval& interval) const {
+double Recorder::seconds_of(const LeaseKey& key, const TimeOfLook& at, const Interval& interval) const {
   if (live_.contains(key)) return interval.seconds;
   const double since_grant = static_cast<double>(at.wall_s - key.begun_s);
   // A lease older than the last look would have been seen there.

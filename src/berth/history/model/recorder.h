@@ -110,10 +110,10 @@ class Recorder {
     bool watched = false;  ///< an agent looked at its beginning, and would have looked in between
     double seconds = 0;
   };
-  Interval interval_until(const Moment& at, std::int64_t every_s) const;
+  Interval interval_until(const TimeOfLook& at, std::int64_t every_s) const;
   void sample(const Observation& observation);
   void count(const Observation& observation, const Interval& interval);
-  double seconds_of(const LeaseKey& key, const Moment& at, const Interval& interval) const;
+  double seconds_of(const LeaseKey& key, const TimeOfLook& at, const Interval& interval) const;
   /// Of a lease that was granted before the first look nobody knows what it had used until then.
   void tally(const LeaseKey& key, const LeasedSeen& lease, const Observation& observation,
              const Interval& interval, double seconds);
@@ -125,7 +125,7 @@ class Recorder {
   void keep_within_bounds();
 
   Known known_;
-  std::optional<Moment> last_;
+  std::optional<TimeOfLook> last_;
   std::map<LeaseKey, std::string> live_;
   std::map<LeaseKey, LeaseTally> tallies_;  ///< of whole devices
   std::optional<Span> span_;

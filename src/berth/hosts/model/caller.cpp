@@ -17,13 +17,13 @@ using namespace std::chrono_literals;
 using host_selection::HostState;
 
 // Hosts that have made no offer by then are not waited for, where others have.
-constexpr Moment kPatienceForOffers = 3s;
+constexpr SteadyTime kPatienceForOffers = 3s;
 // When the wait is over, an agent that has told no position yet is given so long to tell it, or to
 // tell that the store does not answer: the agent waits 3 s for the store.
-constexpr Moment kPatienceForPosition = 5s;
+constexpr SteadyTime kPatienceForPosition = 5s;
 // An agent that is started again is there by then. Without an agent a request has no position, so
 // it does not wait for ever.
-constexpr Moment kPatienceForAgent = 30s;
+constexpr SteadyTime kPatienceForAgent = 30s;
 
 host_selection::Joining joining_of(const Setup& setup) {
   using enum host_selection::Joining;
@@ -34,7 +34,7 @@ host_selection::Joining joining_of(const Setup& setup) {
 /// A rule for each event.
 class CallerRules : CallerDeeds {
  public:
-  CallerRules(State state, Moment now) : CallerDeeds(std::move(state), now) {}
+  CallerRules(State state, SteadyTime now) : CallerDeeds(std::move(state), now) {}
 
   Step first(host_selection::Step step) && {
     take(std::move(step));
@@ -258,9 +258,9 @@ class CallerRules : CallerDeeds {
     for (const std::size_t host : unopened) leave(host, why);
   }
 
-  std::optional<Moment> next_due() const {
-    std::optional<Moment> next;
-    const auto at_latest = [&](Moment at) {
+  std::optional<SteadyTime> next_due() const {
+    std::optional<SteadyTime> next;
+    const auto at_latest = [&](SteadyTime at) {
       if (at > now_) next = std::min(next.value_or(at), at);
     };
     for (const auto& [host, link] : state_.links)
@@ -296,7 +296,7 @@ std::optional<What> said_by_agent(std::string_view word, const std::string& rest
   return std::nullopt;
 }
 
-Step begin(Setup setup, Moment now) {
+Step begin(Setup setup, SteadyTime now) {
   State state{.began = now, .wait = setup.wait};
   if (setup.has_lab) state.entry = NotQueued{};
   const auto joining = joining_of(setup);

@@ -26,7 +26,7 @@ namespace berth::caller {
 
 /// Its ssh was started. The envoy is to speak until then.
 struct Connecting {
-  Moment until;
+  SteadyTime until;
 };
 /// Its envoy has our question.
 struct Asked {};
@@ -34,7 +34,7 @@ struct Asked {};
 struct Waiting {};
 /// It has granted the request, and asks whether to start.
 struct Granting {
-  Moment since;
+  SteadyTime since;
 };
 using Link = std::variant<Connecting, Asked, Waiting, Granting>;
 
@@ -44,7 +44,7 @@ using Link = std::variant<Connecting, Asked, Waiting, Granting>;
 /// Nobody has answered.
 struct Unheard {};
 struct Gathering {
-  Moment until;
+  SteadyTime until;
 };
 struct Open {};
 using Window = std::variant<Unheard, Gathering, Open>;
@@ -55,8 +55,8 @@ struct State {
   Entry entry{};
   Window offers{};  ///< for the first offers
   Window grants{};
-  Moment began{};
-  std::optional<Moment> wait{};  ///< for a host to be opened in the lab queue; nullopt: for ever
+  SteadyTime began{};
+  std::optional<SteadyTime> wait{};  ///< for a host to be opened in the lab queue; nullopt: for ever
 };
 
 // What has happened. `host`: its index in the selection. `name`: as of name_in_lab.
@@ -135,7 +135,7 @@ using What = std::variant<Hello, Offered, Waits, Grants, Begins, Cancelled, Lost
                           AgentIsMissing, AgentIsThere, StoreIsSilent, StoreAnswers, Opened, Closed, Position,
                           Limited, MayStart, NotSaid, Settled>;
 struct Event {
-  Moment now;
+  SteadyTime now;
   What what;
 };
 /// A line of the agent (docs/store-protocol.md): its word, and the rest. nullopt: the caller has
@@ -211,7 +211,7 @@ struct Fail {
 };
 /// Wait for what comes. nullopt: for as long as that takes.
 struct Sleep {
-  std::optional<Moment> until{};
+  std::optional<SteadyTime> until{};
 };
 using Action =
     std::variant<Connect, AskForOffer, AskToRun, SayJoin, SayYes, Disconnect, EnterLabQueue, TellJoined,
@@ -225,12 +225,12 @@ struct Step {
 struct Setup {
   Request request;
   std::vector<std::string> hosts;
-  bool has_lab = false;          ///< the site has a lab queue
-  bool is_near = false;          ///< the request names a path (--near)
-  std::optional<Moment> wait{};  ///< as State::wait
+  bool has_lab = false;              ///< the site has a lab queue
+  bool is_near = false;              ///< the request names a path (--near)
+  std::optional<SteadyTime> wait{};  ///< as State::wait
 };
 
-Step begin(Setup setup, Moment now);
+Step begin(Setup setup, SteadyTime now);
 Step next(State state, const Event& event);
 
 }  // namespace berth::caller

@@ -14,9 +14,9 @@ using host_selection::Message;
 
 // How much longer than for the first offer, or the first grant, the others are waited for.
 constexpr int kGatheringShare = 5;
-constexpr Moment kLongestGathering = 50ms;
+constexpr SteadyTime kLongestGathering = 50ms;
 // A host that lets a grant go sooner has failed, and was not only told nothing.
-constexpr Moment kGrantIsKept = 5s;
+constexpr SteadyTime kGrantIsKept = 5s;
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace berth::caller {
 /// them, and what becomes of its entry in the lab queue then.
 class CallerDeeds {
  protected:
-  CallerDeeds(State state, Moment now) : state_(std::move(state)), now_(now) {}
+  CallerDeeds(State state, SteadyTime now) : state_(std::move(state)), now_(now) {}
 
   Step end();
 
@@ -52,7 +52,7 @@ class CallerDeeds {
   void act(Action action) { actions_.push_back(std::move(action)); }
 
   State state_;
-  Moment now_;
+  SteadyTime now_;
   std::vector<std::size_t> awaited_{};  ///< the hosts for which it is to enter the lab queue
   std::vector<Action> actions_{};
 

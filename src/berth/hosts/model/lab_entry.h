@@ -8,19 +8,17 @@
 #include <variant>
 
 #include "berth/base/error.h"
+#include "berth/base/steady_time.h"
 
 // The entry of a request in the lab queue, as its caller (caller.h) knows it.
 namespace berth::caller {
-
-/// Of a clock that nobody can set.
-using Moment = std::chrono::microseconds;
 
 // Why the agent does not tell the position.
 
 /// The agent was not reached yet. It is waited for until then.
 struct AgentMissing {
   Error why;
-  Moment until;
+  SteadyTime until;
 };
 /// The store does not answer.
 struct StoreMissing {
@@ -37,8 +35,8 @@ struct NoLab {};
 /// It waits for no host there: it is about to enter, or it knows from no offer yet for which hosts.
 struct NotQueued {};
 struct Queued {
-  Moment since;
-  std::optional<Moment> until{};  ///< it waits no longer for a host to be opened
+  SteadyTime since;
+  std::optional<SteadyTime> until{};  ///< it waits no longer for a host to be opened
   Obstacle obstacle{};
   std::string limit{};   ///< why its user may not start it now; "": the user may
   bool is_told = false;  ///< which hosts are open to it

@@ -22,11 +22,10 @@
 namespace berth::caller_test {
 
 using namespace caller;
-using caller::Moment;
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 
-inline constexpr Moment kBegin = 1000s;
+inline constexpr SteadyTime kBegin = 1000s;
 inline const Offer kAtOnce{.possible = 1, .free = 1, .at_once = true};
 inline const Offer kThere{.possible = 1, .near = true};
 inline const Offer kElsewhere{.possible = 1, .free = 1, .at_once = true, .near = false};
@@ -52,7 +51,7 @@ class Desk {
     settle();
     return did;
   }
-  Words passes(Moment time) {
+  Words passes(SteadyTime time) {
     did.clear();
     now += time;
     settle();
@@ -73,9 +72,9 @@ class Desk {
   }
 
   State state{};
-  Moment now = kBegin;
+  SteadyTime now = kBegin;
   Words did{};
-  std::optional<Moment> sleeps_until{};
+  std::optional<SteadyTime> sleeps_until{};
   bool has_ended = false;
   bool disk_is_full = false;
 
@@ -164,7 +163,7 @@ inline void with_lab(Setup& setup) {
 inline void with_lab_and_path(Setup& setup) {
   setup.has_lab = setup.is_near = true;
 }
-inline std::function<void(Setup&)> with_lab_for(Moment wait) {
+inline std::function<void(Setup&)> with_lab_for(SteadyTime wait) {
   return [wait](Setup& setup) {
     setup.has_lab = true;
     setup.wait = wait;

@@ -87,9 +87,9 @@ TEST_CASE("a host that is closed is let go, and the agent is told so each time t
 
 TEST_CASE("a wait in the lab queue ends in time, with the reason, whatever the agent and the store say") {
   struct Row {
-    Moment wait;
+    SteadyTime wait;
     std::vector<What> said;
-    Moment after;
+    SteadyTime after;
     ErrorCode code;
     std::string why;
   };

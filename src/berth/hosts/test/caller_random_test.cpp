@@ -193,7 +193,7 @@ class AnyDay {
       RC_ASSERT(connected_.contains(host));
       if (const auto* connecting = std::get_if<Connecting>(&link))
         RC_ASSERT(desk.now < connecting->until &&
-                  desk.sleeps_until.value_or(Moment::max()) <= connecting->until);
+                  desk.sleeps_until.value_or(SteadyTime::max()) <= connecting->until);
     }
     // The store is asked for a host that has a claim, and for no other.
     RC_ASSERT(!asks_ || claims_.contains(*asks_));

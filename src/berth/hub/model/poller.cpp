@@ -12,10 +12,10 @@ namespace {
 using namespace std::chrono_literals;
 
 /// News of many hosts within this time are published at once.
-constexpr Moment kGathering = 200ms;
+constexpr SteadyTime kGathering = 200ms;
 /// A page that could not be made is made again then. If that is for want of memory, trying again at
 /// once is no help.
-constexpr Moment kPauseAfterFailure = 5s;
+constexpr SteadyTime kPauseAfterFailure = 5s;
 constexpr const char* kNoRoomBesideOthers =
     "what it tells is not shown: with that of all others it would take more than 64 MiB";
 constexpr const char* kNoMemory = "what it answers cannot be dealt with here for want of memory";
@@ -168,7 +168,7 @@ class PollerRules {
 
   void rest(HostId id) {
     if (auto* far = known<Far>(id)) {
-      const Moment at = next_time(*far, std::get<Asking>(far->turn).since);
+      const SteadyTime at = next_time(*far, std::get<Asking>(far->turn).since);
       far->turn = Resting{at};
       return act(AskAt{id, at});
     }
@@ -177,7 +177,7 @@ class PollerRules {
     own->turn = Idle{};
   }
 
-  Moment next_time(Far& far, Moment asked) {
+  SteadyTime next_time(Far& far, SteadyTime asked) {
     const unsigned failures = failures_of(far.row);
     if (failures == 0 && far.second && *far.second > now_) return *std::exchange(far.second, std::nullopt);
     return std::max(now_, asked + hub::pause_after(state_.every, failures, chance_));
@@ -232,7 +232,7 @@ class PollerRules {
     }
   }
 
-  void gather_until(Moment until) {
+  void gather_until(SteadyTime until) {
     act(PublishAt{until});
     state_.publication = Gathering{until};
   }
@@ -278,7 +278,7 @@ class PollerRules {
   void act(Action action) { actions_.push_back(std::move(action)); }
 
   State& state_;
-  Moment now_;
+  SteadyTime now_;
   double chance_;
   std::vector<Action> actions_{};
 };

@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "berth/base/steady_time.h"
+
 // A hub, as a pure step: what has happened goes in, and what to do next comes out. The shell
 // (src/berth/hub/hub.cpp) does that and passes the results back in.
 //
@@ -16,8 +18,6 @@
 // all. What a host told is the shell's: the step knows how long it is and whether it is new.
 namespace berth::poller {
 
-/// Of a clock that nobody can set.
-using Moment = std::chrono::nanoseconds;
 /// A host as the settings name it. If its address or its token changes, it is another host. No
 /// number is given twice.
 using HostId = std::uint64_t;
@@ -58,11 +58,11 @@ struct Own {
 };
 
 struct Resting {
-  Moment until;
+  SteadyTime until;
 };
 /// It was asked, and its answer has not come, or is in work.
 struct Asking {
-  Moment since;
+  SteadyTime since;
 };
 enum class Connection {
   fresh,  ///< is made for the next question: certificates were read since it was made, or it is at fault
@@ -72,7 +72,7 @@ struct Far {
   Row row{};
   std::variant<Resting, Asking> turn{};
   Connection connection = Connection::fresh;
-  std::optional<Moment> second{};  ///< when it is asked for the second time; nullopt: it was
+  std::optional<SteadyTime> second{};  ///< when it is asked for the second time; nullopt: it was
 };
 
 using Host = std::variant<Refused, Own, Far>;
@@ -83,7 +83,7 @@ using Host = std::variant<Refused, Own, Far>;
 struct Told {};
 /// A page is made then, of all that is new until then.
 struct Gathering {
-  Moment until;
+  SteadyTime until;
 };
 enum class News { none, some, urgent };
 struct Making {
@@ -154,7 +154,7 @@ struct NotMade {
 using What =
     std::variant<Applied, Due, Read, Unreadable, Lost, OwnPublished, LabQueueChanged, PageDue, Made, NotMade>;
 struct Event {
-  Moment now;
+  SteadyTime now;
   double chance = 0;  ///< from 0 up to 1
   What what;
 };
@@ -170,7 +170,7 @@ struct Ask {
 /// Instead of any earlier time.
 struct AskAt {
   HostId host = 0;
-  Moment at;
+  SteadyTime at;
 };
 /// Read, beside the loop, what the agent of this machine has published.
 struct ReadOwn {
@@ -196,7 +196,7 @@ struct Drop {
 };
 /// Instead of any earlier time.
 struct PublishAt {
-  Moment at;
+  SteadyTime at;
 };
 /// Make the page of all hosts, as they are now, beside the loop.
 struct MakePage {

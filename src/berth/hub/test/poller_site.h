@@ -19,7 +19,6 @@ namespace berth::poller_test {
 using namespace poller;
 using poller::Connection;
 using poller::Host;
-using poller::Moment;
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 
@@ -30,7 +29,7 @@ inline const std::string kNoRoom =
     "what it tells is not shown: with that of all others it would take more than 64 MiB";
 inline const std::string kNoMemory = "what it answers cannot be dealt with here for want of memory";
 
-inline std::string in(Moment time) {
+inline std::string in(SteadyTime time) {
   return fmt::format("in {} ms", std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
 }
 
@@ -56,9 +55,9 @@ class Site {
     return did;
   }
   /// All that rings until then is told to the step.
-  Words passes(Moment time) {
+  Words passes(SteadyTime time) {
     did.clear();
-    const Moment end = now + time;
+    const SteadyTime end = now + time;
     while (const auto next = first_bell()) {
       if (next->first > end) break;
       now = next->first;
@@ -87,13 +86,13 @@ class Site {
   Words cannot_make() { return is(NotMade{first_page(), "no memory"}); }
 
   State state{};
-  Moment now = 1000s;
+  SteadyTime now = 1000s;
   double chance = 0.5;
   Words did{};
   std::map<std::string, HostId> ids{};
   std::map<HostId, std::string> names_of{};
-  std::map<HostId, Moment> bells{};
-  std::optional<Moment> page_bell{};
+  std::map<HostId, SteadyTime> bells{};
+  std::optional<SteadyTime> page_bell{};
   std::deque<std::uint64_t> being_made{};
   bool makes_at_once = true;
   bool has_memory_for_pages = true;
@@ -113,8 +112,8 @@ class Site {
     return name == "self" ? Kind::own : Kind::far;
   }
 
-  std::optional<std::pair<Moment, What>> first_bell() const {
-    std::optional<std::pair<Moment, What>> first;
+  std::optional<std::pair<SteadyTime, What>> first_bell() const {
+    std::optional<std::pair<SteadyTime, What>> first;
     for (const auto& [id, at] : bells)
       if (!first || at < first->first) first.emplace(at, Due{id});
     if (page_bell && (!first || *page_bell < first->first)) first.emplace(*page_bell, PageDue{});

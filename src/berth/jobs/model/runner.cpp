@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "berth/base/delay.h"
 #include "berth/jobs/model/runner_holds.h"
 
 namespace berth::runner {
@@ -13,20 +14,20 @@ using namespace std::chrono_literals;
 using Task = KnownJob::Task;
 
 // A job that could not join the queue tries again after so long, then after twice as long.
-constexpr Moment kFirstPause = 200ms;
-constexpr Moment kLongestPause = 60s;
+constexpr SteadyTime kFirstPause = 200ms;
+constexpr std::chrono::seconds kLongestPause = 60s;
 // A job that cannot begin holds up no other. If so many with the same request cannot, the fault is
 // not in the jobs.
 constexpr std::size_t kBrokenJobs = 3;
 // Nothing tells when the lock of a task is free that something holds longer than its `berth run`.
 // Most often that is about to end: the first look comes soon, and each next one after twice as
 // long.
-constexpr Moment kFirstStrayPeriod = 20ms;
-constexpr Moment kStrayPeriod = 5s;
+constexpr SteadyTime kFirstStrayPeriod = 20ms;
+constexpr SteadyTime kStrayPeriod = 5s;
 // Nothing tells of the end of a tenant.
-constexpr Moment kTenantPeriod = 1s;
+constexpr SteadyTime kTenantPeriod = 1s;
 // Old jobs are forgotten once a day; a runner that lives for long asks now and then whether it is.
-constexpr Moment kForgetPeriod = 1h;
+constexpr SteadyTime kForgetPeriod = 1h;
 
 // A process that a job has left behind matters only if it is to be ended.
 Task known_as(const TaskStanding& standing, std::uint64_t tenant) {
@@ -58,7 +59,7 @@ bool is_stray(const Process& process) {
 }
 
 // A failure at the same moment, or before the pause is over, makes it no longer.
-void lengthen(Pause& pause, Moment now, Moment first = kFirstPause, Moment longest = kLongestPause) {
+void lengthen(Pause& pause, SteadyTime now, SteadyTime first = kFirstPause, SteadyTime longest = kLongestPause) {
   if (now < pause.until) return;
   pause.length = std::clamp(pause.length * 2, first, longest);
   pause.until = now + pause.length;
@@ -78,7 +79,7 @@ void drop(State& state, std::uint64_t number) {
 /// A rule for each event.
 class RunnerRules {
  public:
-  RunnerRules(State state, Moment now, std::int64_t wall_s)
+  RunnerRules(State state, SteadyTime now, std::int64_t wall_s)
       : state_(std::move(state)), now_(now), wall_s_(wall_s) {}
 
   Step step(const What& what) && {
@@ -143,7 +144,8 @@ class RunnerRules {
           read.number, Conditions{job.after, job.after_ok, job.after_fail, job.not_before_s.value_or(0)});
     if (!job.notify.targets.empty() || job.rerun || job.tenant != 0) state_.attended.insert(read.number);
     if (job.tenant != 0)
-      state_.graces.insert_or_assign(read.number, std::chrono::seconds(job.tenant_grace_s));
+      state_.graces.insert_or_assign(read.number,
+                                     std::chrono::seconds(std::min(job.tenant_grace_s, kLongestDelayS)));
     const auto place = std::ranges::lower_bound(state_.jobs, read.number, {}, &KnownJob::number);
     return *state_.jobs.insert(place, {.number = read.number,
                                        .rivals = job.rivals,
@@ -367,9 +369,9 @@ class RunnerRules {
   }
 
   // nullopt: nothing is due at any time.
-  std::optional<Moment> next_due() const {
-    std::optional<Moment> due;
-    const auto at_latest = [&](Moment at) { due = std::min(due.value_or(at), at); };
+  std::optional<SteadyTime> next_due() const {
+    std::optional<SteadyTime> due;
+    const auto at_latest = [&](SteadyTime at) { due = std::min(due.value_or(at), at); };
     const auto ends = [&](const Pause& pause) {
       if (pause.until > now_) at_latest(pause.until);
     };
@@ -382,7 +384,7 @@ class RunnerRules {
     for (const auto& [number, conditions] : state_.conditions) {
       const std::int64_t left_s = conditions.not_before_s - wall_s_;
       // The wall clock may be set meanwhile.
-      if (left_s > 0) at_latest(now_ + std::min<Moment>(std::chrono::seconds(left_s), kLongestPause));
+      if (left_s > 0) at_latest(now_ + std::min(std::chrono::seconds(left_s), kLongestPause));
       if (std::holds_alternative<Refused>(conditions.stage)) at_latest(now_ + kLongestPause);
     }
     for (const auto& [id, process] : state_.processes)
@@ -394,7 +396,7 @@ class RunnerRules {
   void act(Action action) { actions_.push_back(std::move(action)); }
 
   State state_;
-  Moment now_;
+  SteadyTime now_;
   std::int64_t wall_s_;
   std::vector<Action> actions_{};
 };

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "berth/base/steady_time.h"
 #include "berth/job/job.h"
 
 // The runner of a user's jobs, as a pure step: what was read or has happened goes in, and what to
@@ -20,13 +21,10 @@
 // it has forgotten with a kill, the next one reads again.
 namespace berth::runner {
 
-/// Of a clock that nobody can set.
-using Moment = std::chrono::milliseconds;
-
 /// Until when something is not tried again.
 struct Pause {
-  Moment until{};
-  Moment length{};
+  SteadyTime until{};
+  SteadyTime length{};
 };
 
 // Which process has a task that is in the queue or runs.
@@ -103,14 +101,14 @@ struct State {
   /// themselves.
   std::set<std::uint64_t> attended{};
   std::map<std::uint64_t, Conditions> conditions{};
-  std::map<std::uint64_t, Pause> pauses{};     ///< of jobs that could not join the queue
-  std::map<std::string, Failures> failures{};  ///< by what they ask for
-  std::map<std::uint64_t, Pause> unread{};     ///< jobs that could not be read, until when they are left so
-  std::optional<Pause> unlisted{};             ///< the same of the list of all jobs
-  std::map<std::uint64_t, Moment> graces{};    ///< of the jobs of tenants: Job::tenant_grace_s
-  std::map<std::uint64_t, Moment> gone{};      ///< tenants, and when they were seen to have gone
-  std::set<std::uint64_t> ended{};             ///< jobs that were asked to end with their tenant
-  Moment next_forget{};
+  std::map<std::uint64_t, Pause> pauses{};       ///< of jobs that could not join the queue
+  std::map<std::string, Failures> failures{};    ///< by what they ask for
+  std::map<std::uint64_t, Pause> unread{};       ///< jobs that could not be read, until when they are left so
+  std::optional<Pause> unlisted{};               ///< the same of the list of all jobs
+  std::map<std::uint64_t, SteadyTime> graces{};  ///< of the jobs of tenants: Job::tenant_grace_s
+  std::map<std::uint64_t, SteadyTime> gone{};    ///< tenants, and when they were seen to have gone
+  std::set<std::uint64_t> ended{};               ///< jobs that were asked to end with their tenant
+  SteadyTime next_forget{};
 };
 
 // What has happened.
@@ -188,7 +186,7 @@ using What =
     std::variant<Begun, Listed, NotListed, JobRead, NotRead, TaskRead, Watched, NotWatched, ProcessEnded,
                  NotSpawned, TenantsSeen, WellKnown, HasLetGo, Rung, Overheard, Woken, Settled>;
 struct Event {
-  Moment now;
+  SteadyTime now;
   std::int64_t wall_s = 0;
   What what;
 };
@@ -287,7 +285,7 @@ struct ForgetOld {
 /// Sleep until something happens. nullopt: nothing is due at any time. What happened is told, and
 /// then Woken.
 struct Sleep {
-  std::optional<Moment> until{};
+  std::optional<SteadyTime> until{};
 
   bool operator==(const Sleep&) const = default;
 };

@@ -14,7 +14,7 @@ using Task = KnownJob::Task;
 
 // A file that can be read again was so after a few tries. One that stays unreadable holds up the
 // jobs of its user for no longer.
-constexpr Moment kUnreadPatience = 2s;
+constexpr SteadyTime kUnreadPatience = 2s;
 
 /// The jobs of each name, for those of which one runs at a time.
 class Namesakes {
@@ -74,7 +74,7 @@ bool is_held_back(State& state, std::uint64_t number, std::int64_t wall_s, std::
   return true;
 }
 
-bool is_put_off(const State& state, const KnownJob& job, Moment now) {
+bool is_put_off(const State& state, const KnownJob& job, SteadyTime now) {
   const auto own = state.pauses.find(job.number);
   const auto of_all = state.failures.find(job.rivals);
   return (own != state.pauses.end() && now < own->second.until) ||
@@ -107,7 +107,7 @@ class UnreadJobs {
 
 }  // namespace
 
-std::vector<AskWell> hold_jobs(State& state, Moment now, std::int64_t wall_s) {
+std::vector<AskWell> hold_jobs(State& state, SteadyTime now, std::int64_t wall_s) {
   using enum KnownJob::Hold;
   std::vector<AskWell> asked;
   const Namesakes namesakes(state.jobs);

@@ -17,7 +17,6 @@
 namespace berth::runner_test {
 
 using namespace runner;
-using runner::Moment;  // berth::Moment is another one
 using namespace std::chrono_literals;
 
 inline TaskEvent wrote(TaskEventKind kind) {
@@ -114,7 +113,7 @@ class Office {
     news_.emplace_back(Rung{{id}});
     return *this;
   }
-  Office& passes(Moment time) {
+  Office& passes(SteadyTime time) {
     now += time;
     wall_s += time / 1s;
     return *this;
@@ -191,7 +190,7 @@ class Office {
   std::map<TaskId, Alive> alive{};
   std::set<std::uint64_t> whole_cancelled{};
   std::set<std::uint64_t> tenants{};  ///< those that live
-  Moment now = 1h;
+  SteadyTime now = 1h;
   std::int64_t wall_s = 1'000'000;
   State state{};
   std::string did{};
@@ -342,7 +341,7 @@ class Office {
   void perform(const ForgetOld&) {}
   void perform(const Sleep& what) {
     asleep = true;
-    sleeps_ms = what.until ? (*what.until - now).count() : 0;
+    sleeps_ms = what.until ? std::chrono::floor<std::chrono::milliseconds>(*what.until - now).count() : 0;
   }
   void perform(const LetGo&) {
     say("lets go");

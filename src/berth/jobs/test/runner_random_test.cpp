@@ -115,7 +115,7 @@ class BusyDays {
         if (office_.unreadable.erase(id.job) == 0 && one_in(2)) office_.unreadable.insert(id.job);
         break;
       default:
-        office_.passes(Moment(below(20'000)));
+        office_.passes(std::chrono::milliseconds(below(20'000)));
         break;
     }
     if (!one_in(3)) return;

@@ -159,7 +159,7 @@ TEST_CASE("while a job is unread nothing starts that may be its rival, but for a
   office.unreadable = {2, 3};
   office.begins();
   CHECK(office.job(5).rings(task(5)).wakes().lately() == "watches 1");
-  for (const Moment pause : {200ms, 400ms, 800ms}) CHECK(office.passes(pause).wakes().lately().empty());
+  for (const SteadyTime pause : {200ms, 400ms, 800ms}) CHECK(office.passes(pause).wakes().lately().empty());
   CHECK(office.passes(1600ms).wakes().lately() == "starts 5");
   CHECK(office.passes(60s).wakes().lately().empty());
 }
@@ -321,7 +321,7 @@ TEST_CASE("what has the lock of a task a moment longer than its process is looke
   // News of other tasks changes nothing of when it is looked at.
   CHECK(office.passes(5ms).rings(task(2)).wakes().sleeps_ms == 15);
   CHECK(office.passes(15ms).wakes().sleeps_ms == 40);
-  for (int looks = 0; looks < 10; ++looks) office.passes(Moment(office.sleeps_ms)).wakes();
+  for (int looks = 0; looks < 10; ++looks) office.passes(std::chrono::milliseconds(office.sleeps_ms)).wakes();
   CHECK(office.sleeps_ms == 5000);
   // A task that is retried after that is looked at soon.
   office.job(3, [](Job& job) { job.rivals = "third"; }).rings(task(3)).wakes().starts(task(3)).wakes();

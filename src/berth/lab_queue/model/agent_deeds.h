@@ -65,6 +65,6 @@ void report(AgentDeeds& deeds);
 /// The queue as people who look are told of it, from the `from`-th request on.
 std::vector<std::string> queue_answer(const LabOrder& order, std::size_t from);
 /// When the queue is shown to people who did not ask for it.
-Moment next_show(const Board& board, Moment now);
+SteadyTime next_show(const Board& board, SteadyTime now);
 
 }  // namespace berth::lab_agent

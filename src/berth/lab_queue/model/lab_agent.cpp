@@ -106,7 +106,7 @@ class RoundRules {
     // The store may still make the change later, when the connection has ended and its entries were
     // removed.
     if (is(Registers{}) || is(Settles{}))
-      state_.sweep_at = std::max(state_.sweep_at.value_or(Moment{}), now_ + kLateChange);
+      state_.sweep_at = std::max(state_.sweep_at.value_or(SteadyTime{}), now_ + kLateChange);
     const std::string_view url = deeds_.given.url;
     if (state_.fault.empty())
       log(fmt::format("the store at {} does not answer, and all requests keep their positions: {}", url,
@@ -121,7 +121,7 @@ class RoundRules {
 
   /// Twice as long each time, and up to half as long again, by chance: if all the agents of a large
   /// lab came back at once, and at the same moment, a store that is too slow would stay so.
-  Moment pause_after(unsigned faults) const {
+  SteadyTime pause_after(unsigned faults) const {
     const std::chrono::milliseconds pause =
         faults < 3 ? kAfterFault * (1U << faults) : std::chrono::milliseconds(kLongestAfterFault);
     const std::size_t chance = std::hash<std::string>{}(fmt::format("{} {}", state_.settings.name, faults));
@@ -216,8 +216,8 @@ class RoundRules {
     tell_return(deeds_);
     report(deeds_);
     if (state_.again) return begin_round();
-    Moment until = now_ + (deeds_.somebody_waits() ? kRound : kIdleRound);
-    const auto at_latest = [&](std::optional<Moment> at) { until = std::min(until, at.value_or(until)); };
+    SteadyTime until = now_ + (deeds_.somebody_waits() ? kRound : kIdleRound);
+    const auto at_latest = [&](std::optional<SteadyTime> at) { until = std::min(until, at.value_or(until)); };
     at_latest(state_.renewal.value_or(now_ + kAfterFault));
     at_latest(state_.sweep_at);
     if (state_.board) at_latest(next_show(*state_.board, now_));
@@ -229,7 +229,7 @@ class RoundRules {
     rest(std::max(until, now_));
   }
 
-  void rest(Moment until) {
+  void rest(SteadyTime until) {
     state_.round = Rests{};
     deeds_.act(Rest{until});
   }
@@ -265,12 +265,12 @@ class RoundRules {
 
   AgentDeeds deeds_;
   State& state_;
-  Moment now_;
+  SteadyTime now_;
 };
 
 }  // namespace
 
-State begin(Settings settings, Moment now) {
+State begin(Settings settings, SteadyTime now) {
   State state{.settings = std::move(settings)};
   if (state.settings.shows) state.board = Board{};
   state.began = now;

@@ -76,7 +76,7 @@ using Round = std::variant<Rests, Appears, Removes, Registers, Reads, Settles>;
 /// The queue, as it is shown to people.
 struct Board {
   std::vector<LabStanding> shown{};
-  std::optional<Moment> shown_at{};
+  std::optional<SteadyTime> shown_at{};
   bool has_news = true;  ///< that were not shown yet
 };
 
@@ -92,24 +92,24 @@ struct State {
   Settings settings;
   std::map<ClientId, Client> clients{};
   Round round{};
-  bool again = false;               ///< what this round has found is old: another follows at once
-  std::optional<Moment> renewal{};  ///< of the presence of this machine; none: the store lacks it
-  std::string fault{};              ///< why the store does not answer; "": it does
-  unsigned faults = 0;              ///< since the last whole round
-  std::set<std::string, std::less<>> removals{};              ///< ids of tickets whose requests have ended
-  std::map<std::string, Moment, std::less<>> silent_since{};  ///< homes whose heartbeat is not there
+  bool again = false;                   ///< what this round has found is old: another follows at once
+  std::optional<SteadyTime> renewal{};  ///< of the presence of this machine; none: the store lacks it
+  std::string fault{};                  ///< why the store does not answer; "": it does
+  unsigned faults = 0;                  ///< since the last whole round
+  std::set<std::string, std::less<>> removals{};  ///< ids of tickets whose requests have ended
+  std::map<std::string, SteadyTime, std::less<>> silent_since{};  ///< homes whose heartbeat is not there
   JoinPatience patience{};
   std::optional<Board> board{};  ///< none: the queue is shown to nobody
-  Moment began{};
-  Moment needed{};                   ///< what the store has, by somebody here, the last time
-  std::optional<Moment> sweep_at{};  ///< when to look for tickets that belong to nobody here
+  SteadyTime began{};
+  SteadyTime needed{};                   ///< what the store has, by somebody here, the last time
+  std::optional<SteadyTime> sweep_at{};  ///< when to look for tickets that belong to nobody here
 };
 
-State begin(Settings settings, Moment now);
+State begin(Settings settings, SteadyTime now);
 
 /// What the step goes by. Not kept.
 struct Given {
-  Moment now;
+  SteadyTime now;
   WeekMinute hour{};  ///< only where limits differ by the hour
   const lab_queue::LabCopy& store;
   bool is_unread = false;  ///< the copy has nothing, and nobody has begun to read
@@ -143,7 +143,7 @@ struct Woke {};
 
 /// The answer to Appear.
 struct IsPresent {
-  Moment renewal{};
+  SteadyTime renewal{};
 };
 /// The answer to Change: whether its conditions held. If they did, the copy has the change.
 struct Changed {
@@ -201,7 +201,7 @@ struct Show {
 };
 /// Come back at this moment, unless something else is to be done before.
 struct Rest {
-  Moment until{};
+  SteadyTime until{};
 };
 /// At most one of a step is a question to the store, or Rest, and it is the last.
 using Action =

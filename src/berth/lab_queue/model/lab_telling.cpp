@@ -28,7 +28,7 @@ constexpr std::size_t kMostStanding = 500;
 
 Homes absent_homes(AgentDeeds& deeds) {
   auto& silent_since = deeds.state.silent_since;
-  const Moment now = deeds.given.now;
+  const SteadyTime now = deeds.given.now;
   const auto& homes = deeds.given.store.queue().homes();
   const auto& alive = deeds.given.store.alive();
   // Also where the last ticket went: if such a home is silent once more, it is silent from then on.
@@ -58,7 +58,7 @@ void tell_limit(AgentDeeds& deeds, ClientId id, QueueEntry& entry, const std::st
 
 void tell_openings_to(AgentDeeds& deeds, ClientId id, QueueEntry& entry, LabOpenings& openings,
                       const GpusByUser& has) {
-  const Moment now = deeds.given.now;
+  const SteadyTime now = deeds.given.now;
   for (NamedHost& each : entry.hosts)
     if (auto* opened = std::get_if<Opened>(&each.how);
         opened != nullptr && opened->closing && now - *opened->closing > kClosing)
@@ -163,11 +163,11 @@ void tell_return(AgentDeeds& deeds) {
 
 void report(AgentDeeds& deeds) {
   State& state = deeds.state;
-  const Moment now = deeds.given.now;
+  const SteadyTime now = deeds.given.now;
   // Before that, a part of it has been read so far.
   const bool has_queue = !state.fault.empty() || deeds.given.store.is_whole();
   for (auto& [id, each] : state.clients) {
-    if (each.entry && now >= each.entry->names_late().value_or(Moment::max()))
+    if (each.entry && now >= each.entry->names_late().value_or(SteadyTime::max()))
       tell_limit(deeds, id, *each.entry,
                  "the name service of this machine has not said yet which limits apply to you");
     answer_look(deeds, id, each, has_queue);
@@ -190,7 +190,7 @@ std::vector<std::string> queue_answer(const LabOrder& order, std::size_t from) {
   return lines;
 }
 
-Moment next_show(const Board& board, Moment now) {
+SteadyTime next_show(const Board& board, SteadyTime now) {
   if (!board.shown_at) return now;
   return *board.shown_at + (board.has_news ? kBetweenShows : kWithoutNews);
 }

@@ -65,7 +65,7 @@ bool QueueEntry::is_ready() const {
   return !std::holds_alternative<LimitsAsked>(limits) || std::holds_alternative<Runs>(stage);
 }
 
-std::optional<Moment> QueueEntry::names_late() const {
+std::optional<SteadyTime> QueueEntry::names_late() const {
   const auto* asked = std::get_if<LimitsAsked>(&limits);
   if (asked == nullptr || !told.limit.empty()) return std::nullopt;
   return asked->since + kPatienceForNames;
@@ -81,12 +81,12 @@ bool JoinPatience::is_known(const Opened& opened, std::uint32_t uid) const {
   return of_user != used_up.end() && opened.since < of_user->second + kRemembered;
 }
 
-Moment JoinPatience::end_for(const Opened& opened, std::uint32_t uid) const {
+SteadyTime JoinPatience::end_for(const Opened& opened, std::uint32_t uid) const {
   if (is_known(opened, uid)) return opened.since + kForKnown;
   return opened.since + (opened.reach == Reach::answers ? kForJoined : kForHere);
 }
 
-void JoinPatience::pass_over(QueueEntry& entry, Moment now) {
+void JoinPatience::pass_over(QueueEntry& entry, SteadyTime now) {
   const std::uint32_t uid = entry.kept.uid;
   for (NamedHost& each : entry.hosts) {
     auto* opened = std::get_if<Opened>(&each.how);
@@ -96,11 +96,11 @@ void JoinPatience::pass_over(QueueEntry& entry, Moment now) {
   }
 }
 
-std::optional<Moment> JoinPatience::next(const QueueEntry& entry) const {
-  std::optional<Moment> next;
+std::optional<SteadyTime> JoinPatience::next(const QueueEntry& entry) const {
+  std::optional<SteadyTime> next;
   for (const NamedHost& each : entry.hosts)
     if (const auto* opened = std::get_if<Opened>(&each.how); opened != nullptr && is_awaited(*opened))
-      next = std::min(next.value_or(Moment::max()), end_for(*opened, entry.kept.uid));
+      next = std::min(next.value_or(SteadyTime::max()), end_for(*opened, entry.kept.uid));
   return next;
 }
 

@@ -10,14 +10,13 @@
 #include <variant>
 #include <vector>
 
+#include "berth/base/steady_time.h"
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/verdict/limits.h"
 
 // The entry of one request in the lab queue, as the agent of its machine (lab_agent.h) knows it.
 namespace berth::lab_agent {
 
-/// Of a clock that nobody can set.
-using Moment = std::chrono::nanoseconds;
 
 // How far the request has come on a host that it has named.
 
@@ -32,11 +31,11 @@ struct Opened {
     passed_over,  ///< nobody waits for the request any longer; it may still join
   };
 
-  Moment since{};
+  SteadyTime since{};
   Reach reach = Reach::silent;
   /// Since when the agent wants the request to let the host go. A request of an older version does
   /// not know that word, and stays there.
-  std::optional<Moment> closing{};
+  std::optional<SteadyTime> closing{};
 };
 /// The host cannot start it any more.
 struct Left {};
@@ -69,7 +68,7 @@ using Stage = std::variant<Waits, Asks, Runs>;
 struct NoLimits {};
 /// The name service was asked.
 struct LimitsAsked {
-  Moment since{};
+  SteadyTime since{};
 };
 struct LimitsOf {
   Asker asker;
@@ -107,7 +106,7 @@ struct QueueEntry {
   /// Whether it is known which limits apply. A request that runs needs none.
   bool is_ready() const;
   /// When to tell the request that the name service is late. nullopt: never, or it was told.
-  std::optional<Moment> names_late() const;
+  std::optional<SteadyTime> names_late() const;
 };
 
 /// How long the lab queue waits for requests that may join a host and do not: somebody has stopped
@@ -118,16 +117,16 @@ struct QueueEntry {
 class JoinPatience {
  public:
   /// Passes the request over on the hosts on which nobody waits for it any longer.
-  void pass_over(QueueEntry& entry, Moment now);
+  void pass_over(QueueEntry& entry, SteadyTime now);
   /// When the next host of this request is due to be passed over. nullopt: nobody waits for it.
-  std::optional<Moment> next(const QueueEntry& entry) const;
+  std::optional<SteadyTime> next(const QueueEntry& entry) const;
 
  private:
-  using ByUser = std::map<std::uint32_t, Moment>;
+  using ByUser = std::map<std::uint32_t, SteadyTime>;
 
   static bool is_awaited(const Opened& opened);
   bool is_known(const Opened& opened, std::uint32_t uid) const;
-  Moment end_for(const Opened& opened, std::uint32_t uid) const;
+  SteadyTime end_for(const Opened& opened, std::uint32_t uid) const;
 
   // When a request of this user was last waited for in vain.
   ByUser silent_{};

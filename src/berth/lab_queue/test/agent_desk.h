@@ -22,7 +22,6 @@
 namespace berth::lab_agent_test {
 
 using namespace lab_agent;
-using lab_agent::Moment;
 using namespace std::chrono_literals;
 using lab_queue::key_of;
 using lab_queue::kLabAlive;
@@ -175,9 +174,9 @@ class Desk {
     settle();
     return did;
   }
-  Words passes(Moment time) {
+  Words passes(SteadyTime time) {
     did.clear();
-    const Moment end = now + time;
+    const SteadyTime end = now + time;
     settle();
     while (!question && rests_until < end) {
       now = std::max(now, rests_until);
@@ -205,12 +204,12 @@ class Desk {
 
   Way way = Way::answers;
   State state{};
-  Moment now = 1000s;
+  SteadyTime now = 1000s;
   std::string name{};
   Words did{};
   std::vector<LabStanding> shown{};
   LabCopy copy{};
-  Moment rests_until{};
+  SteadyTime rests_until{};
   std::optional<Action> question{};
   std::optional<LabChange> late{};
   bool is_late_of_killed = false;  ///< an agent before this one has asked for it
@@ -316,7 +315,7 @@ class Desk {
   ClientId last_ = 0;
   std::map<ClientId, std::int64_t> pids_{};
   std::vector<AskLimits> names_asked_{};
-  Moment late_until_{};
+  SteadyTime late_until_{};
   std::uint64_t told_ = 0;  ///< the revision up to which the watch has told all, or all was read
   bool is_torn_ = false;
   bool has_news_ = false;

@@ -37,10 +37,10 @@ TEST_CASE("a store that does not answer is asked ever less often, and not by all
   one.stands("gpu1");
   other.stands("gpu1");
   const auto pauses_of = [](Desk& desk) {
-    std::vector<Moment> pauses;
+    std::vector<SteadyTime> pauses;
     desk.way = Way::is_silent;
     while (pauses.size() < 40) {
-      const Moment woken = desk.rests_until;
+      const SteadyTime woken = desk.rests_until;
       desk.passes(woken - desk.now + 1ms);
       if (is_told(desk.did, "asks another")) pauses.push_back(desk.rests_until - woken);
     }
@@ -48,7 +48,7 @@ TEST_CASE("a store that does not answer is asked ever less often, and not by all
   };
   const auto pauses = pauses_of(one);
   for (std::size_t i = 0; i < pauses.size(); ++i) {
-    const Moment least = std::min<Moment>(1s * (1 << std::min<std::size_t>(i, 3)), 8s);
+    const SteadyTime least = std::min<SteadyTime>(1s * (1 << std::min<std::size_t>(i, 3)), 8s);
     CHECK(pauses[i] >= least);
     CHECK(pauses[i] < 3 * least / 2);
   }
