@@ -119,6 +119,14 @@ def test_no_name_has_a_word_in_another_sense():
         assert found == set(IN_ITS_SENSE.get(word, "").split()), word
 
 
+def test_a_ticket_is_skipped_and_only_a_device_is_passed_over():
+    """The facts have such devices, also where the queue is decided."""
+    of_tickets = re.compile(r"(?<!\.)\bpassed_over\b(?!\.h)|\bpass(?:ed|es)? (?:\w+ )?over\b", re.I)
+    texts = [path.read_text() for room in ("queue", "lab_queue") for path in sources(f"{room}/**/*.[hc]*")]
+    assert len(texts) > 60
+    assert [found for text in texts for found in of_tickets.findall(text)] == []
+
+
 # Of a person or a thing that a reader has to guess.
 GUESSED = re.compile(r"^ *///? (?:Who|Whoever|What|One|Those) |//.*\b(?:he|him|his|himself)\b", re.M)
 

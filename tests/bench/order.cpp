@@ -262,7 +262,7 @@ class Queue {
       if (has_numbers(rules_.order)) wish.number = turns_[one.job];
       const auto mine = has.in_all.find(job.user);
       const std::uint64_t own = mine == has.in_all.end() ? 0 : mine->second;
-      wish.passed_over = world_.most_gpus != 0 && own + job.devices > world_.most_gpus;
+      wish.skipped = world_.most_gpus != 0 && own + job.devices > world_.most_gpus;
       wishes.push_back(wish);
     }
     for (const std::size_t at : queue_order(wishes, has, now_)) queue.wishes.push_back(wishes[at]);

@@ -172,7 +172,7 @@ def test_the_kernel_tells_its_locks_while_the_driver_answers(counted):
 def test_what_is_counted_of_a_pick_is_the_same_on_a_lesser_processor(counted):
     needs("strace")
     machine = counted(EIGHT.replace("true", "false"))
-    # What glibc calls these has changed with its versions; it passes over what it does not know.
+    # What glibc calls these has changed with its versions; it ignores what it does not know.
     lesser = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX512F_Usable,-AVX2,-AVX2_Usable"}
     here, there = (system_calls_by_process(machine, machine.program, "pick", env=env) for env in ({}, lesser))
     assert len(there[0]) <= len(here[0])

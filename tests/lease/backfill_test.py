@@ -47,7 +47,7 @@ def test_one_model_is_not_kept_from_those_who_take_any(make_machine):
 
 @pytest.mark.parametrize("site", ["", "backfill = false\n"])
 def test_one_whose_own_conditions_are_not_met_keeps_nothing_from_the_others(make_machine, site):
-    """They pass it over, and it has its turn once its conditions are met."""
+    """They skip it, and it has its turn once its conditions are met."""
     machine = make_machine('[[device]]\nmodel = "H100"\ntemperature = 60\n')
     (machine.directory / "site.toml").write_text(site)
     cold = waiter(machine, "--temp", "20").says("first in line")

@@ -72,7 +72,7 @@ def test_requests_for_other_devices_do_not_stand_behind_each_other(make_machine)
     assert rows[1]["reason"].startswith("0 of 1 free; GPU 1 leased ")
 
 
-def test_one_that_is_stopped_is_named_and_passed_over(make_machine):
+def test_one_that_is_stopped_is_named_and_skipped(make_machine):
     machine = make_machine("1xH100")
     holder(machine)
     first = waiter(machine)

@@ -204,7 +204,7 @@ def test_forged_candidates_that_meet_nobodys_stand_before_nobody(one, as_user, c
     ended(forger)
 
 
-def test_one_who_only_ever_waits_is_named_and_passed_over_when_stopped(one, as_user):
+def test_one_who_only_ever_waits_is_named_and_skipped_when_stopped(one, as_user):
     forger = forged(one, as_user, "0000000000000001", "candidate=*\ncommand=greedy\n")
     waiting = job_of(one, ALICE).says(f"no. 2 in line, behind uid {MALLORY} (greedy)")
     ended(forger)

@@ -204,7 +204,7 @@ def test_a_wait_that_is_longer_than_clocks_count_is_a_long_one(one):
 # Those who are stopped
 
 
-def test_a_stopped_waiter_is_passed_over_and_keeps_its_place(one):
+def test_a_stopped_waiter_is_skipped_and_keeps_its_place(one):
     holding = holder(one)
     first, second, third = waiter(one), waiter(one), waiter(one)
     first.stop()

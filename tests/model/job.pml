@@ -28,7 +28,7 @@ active [JOBS] proctype Job() provided (!has(stopped, _pid))
 #ifdef BREAK_SINGLE_SHOT
   bool armed;
 #endif
-#ifdef BREAK_STALE_PASS
+#ifdef BREAK_STALE_SKIP
   byte was_stopped;
 #endif
 #ifdef BELLS
@@ -179,7 +179,7 @@ lock:
          od;
          open_devices[me] = 0; pick = 0 } -> goto decide
     :: d_step { (pick >> at) == 0 && (busy & pick) == 0 -> /* write */
-      if :: passed != 0 -> see(PASSED_OVER) :: else fi;
+      if :: passed != 0 -> see(SKIPPED) :: else fi;
       if :: ahead != 0 -> see(NOT_RIVALRY) :: else fi;
       if :: !whole(me) && (locked_shared[0] & ~mine) != 0 -> see(SHARED) :: else fi;
 #ifdef BELLS
@@ -271,7 +271,7 @@ sleep:
 #if defined(BREAK_SINGLE_SHOT)
     :: d_step { armed && has(stopped, at) -> armed = 0; asleep_on[me] = 0; at = 0 } -> goto look
     :: d_step { armed && !has(stopped, at) -> armed = 0 } -> goto sleep
-#elif !defined(BREAK_NO_TICK) && !defined(BREAK_NO_PASS)
+#elif !defined(BREAK_NO_TICK) && !defined(BREAK_NO_SKIP)
     :: d_step { has(stopped, at) -> remember_stopped(at); asleep_on[me] = 0; at = 0; has_news } -> goto look
 #endif
     fi;

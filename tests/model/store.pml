@@ -114,7 +114,7 @@ byte had_ticket;
 #endif
 byte wants_start[N]; /* 1 + the host */
 byte told[N];        /* hosts that it was told it may join */
-byte skipped[N];     /* hosts on which it is passed over */
+byte skipped[N];     /* hosts on which it is skipped */
 #define wanted(r) (((hosts[r] & ~skipped[r]) << 2) | joined[r])
 
 /* The requests. */
@@ -210,7 +210,7 @@ inline write_put(t, seen_order, value) {
   :: else -> made = 0
   fi
 }
-/* An earlier one that waits, could start there, and was not passed over by a rule. */
+/* An earlier one that waits, could start there, and was not skipped by a rule. */
 #define before_it(q) \
     ((q) != j && ticket[q] != 0 && order_in(ticket[q]) < order_in(ticket[j]) && life[q] == WAITS && \
      has(hosts[q], i) && !has(excused, q))
@@ -281,7 +281,7 @@ inline let_go(r, h) {
 #ifndef BREAK_STAND_NO_MORE
   told[r] = told[r] & ~bit(h);
 #endif
-#ifndef BREAK_PASSED_FOR_EVER
+#ifndef BREAK_SKIPPED_FOR_EVER
   skipped[r] = skipped[r] & ~bit(h);
 #endif
   joined[r] = joined[r] & ~bit(h); entered[r] = entered[r] & ~bit(h)
@@ -465,7 +465,7 @@ inline say_open(host) {
   told[me] = told[me] | bit(host);
   if :: !has(entered[me], host) -> opened[me] = opened[me] | bit(host) :: else fi
 }
-#ifdef BREAK_NO_PASS_OVER
+#ifdef BREAK_NO_SKIP
 #define is_unjoined(host) false
 #else
 #define is_unjoined(host) \

@@ -76,13 +76,13 @@ variant long  'ring one device'            stuck     $star -DKID -DBREAK_DRAFTED
 variant long  'unlink unheard'             stuck     $child -DKID -DBREAK_NO_ATTRIB $(faults 0 0)
 variant quick 'no tick'                    stuck     $alike -DBREAK_NO_TICK $(faults 0 1)
 variant quick 'single-shot timer'          stuck     $alike -DBREAK_SINGLE_SHOT $(faults 0 1)
-variant quick 'no pass-over'               stuck     $alike -DBREAK_NO_PASS $(faults 0 1)
-variant quick 'pass over by an old look'   fifo      $alike -DBREAK_STALE_PASS $(faults 0 1)
+variant quick 'no skip'               stuck     $alike -DBREAK_NO_SKIP $(faults 0 1)
+variant quick 'skip by an old look'   fifo      $alike -DBREAK_STALE_SKIP $(faults 0 1)
 variant quick 'only the nearest is looked at' ends   $alike -DBREAK_PRUNE_NEAREST $(faults 0 1)
 variant quick 'no slow look, citizen'      stuck     $pair -DCITIZEN $(faults 0 0)
 variant quick 'a try that wakes itself'    ends      $pair -DCITIZEN -DHEAD_TICK -DBREAK_SELF_WAKE $(faults 0 0)
 
-seen quick 'a stopped rival is passed over'      $alike -DSEEN=PASSED_OVER $(faults 0 1)
+seen quick 'a stopped rival is skipped'      $alike -DSEEN=SKIPPED $(faults 0 1)
 seen long  'granted beside a waiting rival'      $overlap -DSEEN=NOT_RIVALRY $(faults 0 0)
 seen long  'two shares on one card'              $shared -DSEEN=SHARED $(faults 0 0)
 seen long  'the kernel refuses what is free'     $pair -DSEEN=KERNEL_REFUSED $(faults 1 0)
@@ -90,7 +90,7 @@ seen quick 'the later look'                      $pair -DSEEN=SECOND_LOOK $(faul
 seen quick 'the judge sees a rightful wait'      $pair -DSEEN=JUDGED $(faults 0 1)
 
 limit quick 'a process stopped in the gate'      stuck     $pair -DLIMIT_STOPPED_GATE $(faults 0 1)
-limit long  'more wake-ups after a pass-over'    wakes     $alike -DLIMIT_WAKES $(faults 0 1)
+limit long  'more wake-ups after a skip'    wakes     $alike -DLIMIT_WAKES $(faults 0 1)
 
 # Backfill and bells. Two strangers have the devices: the first stays, so that whoever wants both
 # waits on, and the second ends at some time, which is for somebody else than the first in line.
@@ -282,12 +282,12 @@ variant quick 'store, no new ticket'               stuck $two -DWIPES=1 -DBREAK_
 variant long  'store, one that runs is forgotten' counted $two -DWIPES=1 $for_good -DBREAK_FORGET_RUNNING
 variant long  'store, a ticket for one that runs'  stuck $two -DWIPES=1 $for_good -DBREAK_RUNNING_GETS_TICKET
 variant quick 'store, silent about a start'        stuck $two -DLOST=1 -DLOSSES=1 -DBREAK_SILENT_ABOUT_START
-variant long  'store, no pass-over'                stuck $wide -DSTOPS=1 -DBREAK_NO_PASS_OVER
+variant long  'store, no skip'                stuck $wide -DSTOPS=1 -DBREAK_NO_SKIP
 variant quick 'store, the missed are waited for'   stuck $two -DCRASHES=1 -DBREAK_WAIT_FOR_MISSED
 variant quick 'store, the missed keep the window'  stuck $two -DCRASHES=1 -DBREAK_DEAD_KEEP_WINDOW
 variant quick 'store, a silent watch is trusted'   stuck $two -DMUTES=1 -DBREAK_TRUST_WATCH
 variant quick 'store, a yes is kept'               stuck $two -DLOSSES=1 -DBREAK_KEEP_THE_YES
-variant long  'store, passed over for ever'         stuck $wide_one -DSTOPS=1 -DBREAK_PASSED_FOR_EVER
+variant long  'store, skipped for ever'         stuck $wide_one -DSTOPS=1 -DBREAK_SKIPPED_FOR_EVER
 variant quick 'store, in line once only'           stuck $two $for_good -DGIVE_UPS=1 -DBREAK_STAND_NO_MORE
 
 seen quick 'store, yes is said again'              $two -DLOST=1 -DSEEN=AGAIN

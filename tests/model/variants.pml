@@ -63,10 +63,10 @@
 #define is_before_me(t) has(noted[me], t)
 #endif
 
-#if defined(BREAK_NO_PASS)
+#if defined(BREAK_NO_SKIP)
 #define seen_stopped(t) false
 #define remember_stopped(t) skip
-#elif defined(BREAK_STALE_PASS) /* what the tick saw, not what the decision sees */
+#elif defined(BREAK_STALE_SKIP) /* what the tick saw, not what the decision sees */
 #define seen_stopped(t) has(was_stopped, t)
 #define remember_stopped(t) was_stopped = was_stopped | bit(t)
 #else
@@ -110,7 +110,7 @@
 #else
 #define see(what) skip
 #endif
-#define PASSED_OVER 1     /* a grant past a stopped rival */
+#define SKIPPED 1     /* a grant past a stopped rival */
 #define NOT_RIVALRY 2     /* a grant of devices that no earlier waiter could use, while one waits */
 #define SHARED 3          /* two shared leases on one device */
 #define KERNEL_REFUSED 4  /* a lock refused though the ledger called the device free */

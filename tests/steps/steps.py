@@ -151,7 +151,7 @@ class Case:
         elif holds or self.before:
             other.waits()
         else:
-            # One that only waits is passed over while it is stopped.
+            # One that only waits is skipped while it is stopped.
             assert other.ends() == 0, "it is kept waiting by one that holds nothing"
             waits = False
         os.kill(pid, signal.SIGKILL if self.kill else signal.SIGCONT)

@@ -20,8 +20,8 @@ PR_SET_CHILD_SUBREAPER = 36
 
 @pytest.fixture
 def all_have_ended():
-    """Asks whether this process has no descendant left. It becomes the parent of orphans: what is asked of /proc passes
-    over one that is between two programs just then."""
+    """Asks whether this process has no descendant left. It becomes the parent of orphans: what is asked of /proc misses
+    one that is between two programs just then."""
     libc = ctypes.CDLL(None)
     assert libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 

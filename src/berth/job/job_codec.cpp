@@ -1,7 +1,7 @@
 // The events of a task are only ever appended, each as one piece of text, written at once. A piece
 // that was cut off lacks its last line; it is skipped, and the next one begins on a line of its
-// own. Of several pieces of one write each says on which sides it has others. An older Berth passes
-// over that, and takes each piece for itself.
+// own. Of several pieces of one write each says on which sides it has others. An older Berth
+// ignores that, and takes each piece for itself.
 
 #include <algorithm>
 #include <array>

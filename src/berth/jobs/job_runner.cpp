@@ -286,7 +286,7 @@ class JobRunner {
 
   void perform(runner::Sleep&& what) {
     std::vector<pollfd> ready{{bell_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
-    for (const LiveTask& each : live_) ready.push_back({each.ended.get(), POLLIN, 0});  // -1 is passed over
+    for (const LiveTask& each : live_) ready.push_back({each.ended.get(), POLLIN, 0});  // -1 is ignored
     sys::Deadline until;
     if (what.until) until = std::chrono::steady_clock::time_point(*what.until);
     if (::poll(ready.data(), ready.size(), sys::poll_timeout(until)) < 0) return tell(runner::Woken{});

@@ -247,7 +247,7 @@ class Acquirer {
       const Ticket* ticket = find_ticket(state_.look.ledger, id);
       const bool passes =
           store_.is_held_back(id) || (ticket != nullptr && is_stopped(*ticket, *options_.processes));
-      if (passes) tick.passed_over.insert(id);
+      if (passes) tick.skipped.insert(id);
     }
     return tick;
   }

@@ -101,7 +101,7 @@ WeekMinute minute_for(const SiteLimits& limits) {
   return {now.day_of_week, now.minute};
 }
 
-// Of whom others pass over, so that the queue can say whether a limit is why.
+// Of those that others skip, so that the queue can say whether a limit is why.
 void note_limits_of_waiters(const LookOptions& options, World& world) {
   const SiteLimits& limits = options.policy.limits;
   if (!options.asker || limits.empty() || options.books != store::Extent::everything) return;

@@ -43,7 +43,7 @@ struct World {
   std::set<std::uint32_t> assumed;  ///< processes that were attributed to a lease only because of their user
   bool saw_all_locks = true;        ///< false: there may be more than these
   std::vector<store::ForeignLock> foreign_locks;  ///< as in `facts`, with the user and process that took each
-  std::set<TicketId> stopped;  ///< waiters that others pass over; empty unless the whole ledger was read
+  std::set<TicketId> stopped;  ///< waiters that others skip; empty unless the whole ledger was read
   Moment looked_at = 0;
 };
 
@@ -79,7 +79,7 @@ std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, 
 /// SIGSTOP).
 bool is_stopped(const Ticket& ticket, Processes& processes);
 
-/// The waiting tickets that are stopped: others pass them over.
+/// The waiting tickets that are stopped: others skip them.
 std::set<TicketId> stopped_waiters(const Ledger& ledger, Processes& processes);
 
 /// Fills in the names of the tickets' users. May ask a directory service.

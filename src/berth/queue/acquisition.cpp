@@ -114,10 +114,10 @@ Action sleep(State& state, milliseconds now) {
 Result<void> see_how_it_stands(State& state) {
   Standing& standing = state.standing;
   const auto& [facts, ledger, noted] = state.look;
-  const auto& [plan, passed_over, decided_at] = state.decision;
+  const auto& [plan, skipped, decided_at] = state.decision;
   BERTH_LET(standing.verdicts, judge(state.request, ledger, facts));
   standing.limited = why_held_off(state.request, ledger, facts).value_or("");
-  const auto before = rivals_before(standing.ticket, ledger, decided_at, passed_over);
+  const auto before = rivals_before(standing.ticket, ledger, decided_at, skipped);
   const bool is_unread_before = !are_all_unread_later(state, ledger);
   standing.position = 1 + before.size() + (is_unread_before ? ledger.unread : 0);
   standing.behind.reset();
@@ -130,7 +130,7 @@ Result<void> see_how_it_stands(State& state) {
   if (standing.ticket.held_back) return {};
   // If tickets ahead were not read, nobody can say when this ticket starts.
   if (ledger.unread > 0) return {};
-  const auto starts = expected_starts(ledger, facts, decided_at, passed_over);
+  const auto starts = expected_starts(ledger, facts, decided_at, skipped);
   note_start(standing, before, starts, facts.booted_at_s);
   return {};
 }
@@ -243,8 +243,8 @@ Action after_conflict(State& state, const Conflict& conflict) {
 // knows about all else that may keep it.
 bool may_be_my_turn(const State& state, const Ledger& ledger) {
   const TicketId me = state.standing.ticket.id;
-  const auto& [plan, passed_over, decided_at] = state.decision;
-  QueueState queue = host_queue_of(ledger, state.look.facts, decided_at, passed_over).state;
+  const auto& [plan, skipped, decided_at] = state.decision;
+  QueueState queue = host_queue_of(ledger, state.look.facts, decided_at, skipped).state;
   std::erase_if(queue.holds, [](const Hold& hold) { return hold.owner == TicketId{}; });
   const std::vector<Assignment> assignments = schedule(queue, state.look.facts.policy.queue);
   const auto mine = std::ranges::find(queue.wishes, me, &Wish::id) - queue.wishes.begin();
@@ -334,7 +334,7 @@ bool yields_to_a_later_one(const State& state, const Behind& me) {
 std::optional<TicketId> later_one_that_could_start(const State& state) {
   const TicketId me = state.standing.ticket.id;
   const auto& [facts, ledger, noted] = state.look;
-  for (const TicketId id : who_starts(ledger, facts, state.decision.at, state.decision.passed_over, me)) {
+  for (const TicketId id : who_starts(ledger, facts, state.decision.at, state.decision.skipped, me)) {
     const Ticket* ticket = find_ticket(ledger, id);
     if (me < id && ticket != nullptr && !ticket->yield_s) return id;
   }
@@ -356,7 +356,7 @@ std::optional<Action> let_a_later_one_pass(State& state, InQueue& stage, const T
 // No event tells that a waiter is stopped or goes on. So each sleeper checks the ticket before it,
 // and the tickets that it has passed.
 Action on(State& state, milliseconds now, AsleepBehind, const Ticked& tick) {
-  const auto is_passed_over = [&](TicketId id) { return tick.passed_over.contains(id); };
+  const auto is_skipped = [&](TicketId id) { return tick.skipped.contains(id); };
   const Behind& me = std::get<Behind>(state.decision.plan);
   InQueue& stage = std::get<InQueue>(state.stage);
   stage.far_back = tick.far_back;
@@ -372,7 +372,7 @@ Action on(State& state, milliseconds now, AsleepBehind, const Ticked& tick) {
   if (state.quiet.pausing || (has_to_look && looks_for_itself)) return look_anew(state);
   if (watches_original(state, me)) return look_anew(state);
   const bool is_order_new =
-      is_passed_over(me.rival) || !std::ranges::all_of(state.decision.passed_over, is_passed_over);
+      is_skipped(me.rival) || !std::ranges::all_of(state.decision.skipped, is_skipped);
   // A bell may not have been heard. What it would have announced is noticed here.
   const bool is_news_lost =
       lets_others_pass(state) &&

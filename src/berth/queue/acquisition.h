@@ -51,8 +51,8 @@ struct Named {
 };
 /// A period has passed while it slept behind a rival.
 struct Ticked {
-  std::set<TicketId> passed_over;  ///< those of the watched tickets that are stopped, or held back by their
-                                   ///< own conditions
+  std::set<TicketId> skipped;  ///< those of the watched tickets that are stopped, or held back by their
+                               ///< own conditions
   bool far_back = false;
   bool leases_changed = false;  ///< since the last look or decision; also if one has ended without a word
 };

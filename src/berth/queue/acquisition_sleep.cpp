@@ -139,8 +139,8 @@ Action sleep_behind(State& state, const Behind& me, milliseconds now, millisecon
                     .bell = lets_others_pass(state) && now >= state.listening.deaf_until,
                     .asked = asked_to_yield(state),
                     .ends_session = let_session_go(state, now)};
-  const std::set<TicketId>& passed_over = state.decision.passed_over;
-  sleep.watched.insert(sleep.watched.end(), passed_over.begin(), passed_over.end());
+  const std::set<TicketId>& skipped = state.decision.skipped;
+  sleep.watched.insert(sleep.watched.end(), skipped.begin(), skipped.end());
   return sleep;
 }
 

@@ -39,7 +39,7 @@ struct LastLook {
 /// What the last decision found.
 struct LastDecision {
   Plan plan = Blocked{};
-  std::set<TicketId> passed_over;
+  std::set<TicketId> skipped;
   Moment at = 0;  ///< of the boot clock
 };
 

@@ -30,7 +30,7 @@ struct Take {
 };
 /// The ticket stays in the queue.
 struct Stay {
-  /// Whether enough is free, but its own conditions do not hold, so that others pass it over.
+  /// Whether enough is free, but its own conditions do not hold, so that others skip it.
   /// nullopt: as before.
   std::optional<bool> held_back{};
 

@@ -29,7 +29,7 @@ inline constexpr std::size_t kFutures = 15;
 
 /// About when each wish starts and on what, in the order of the queue: as in the middle one of
 /// kFutures. nullopt: in one of them it waits more than twice or less than half as long, or the
-/// wish yields, is passed over, or is behind the first kForeseen. The same tickets have the same
+/// wish yields, is skipped, or is behind the first kForeseen. The same tickets have the same
 /// futures wherever and whenever it is asked. `tenures`: of the leases that own holds.
 std::vector<std::optional<ExpectedStart>> foretold_starts(const QueueState& queue,
                                                           std::span<const Tenure> tenures,

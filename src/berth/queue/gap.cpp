@@ -12,9 +12,9 @@
 
 namespace berth {
 
-Gap::Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std::set<TicketId>& passed_over,
+Gap::Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std::set<TicketId>& skipped,
          Moment now)
-    : mine_(mine), policy_(facts.policy), queue_(host_queue_of(ledger, facts, now, passed_over, &mine)) {
+    : mine_(mine), policy_(facts.policy), queue_(host_queue_of(ledger, facts, now, skipped, &mine)) {
   const QueueState& queue = queue_.state;
   const std::vector<Assignment> assignments =
       policy_.queue.backfill ? schedule(queue, policy_.queue)
@@ -68,9 +68,9 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates, con
 
 std::vector<Verdict> behind_the_queue(std::vector<Verdict> verdicts, const Ticket& newcomer,
                                       const Ledger& ledger, const Facts& facts,
-                                      const std::set<TicketId>& passed_over, Moment now) {
+                                      const std::set<TicketId>& skipped, Moment now) {
   if (count_waiting(ledger) == 0) return verdicts;
-  const Gap gap(newcomer, ledger, facts, passed_over, now);
+  const Gap gap(newcomer, ledger, facts, skipped, now);
   for (Verdict& verdict : verdicts) {
     if (!verdict.free() || gap.is_open(verdict)) continue;
     std::vector<const Ticket*> owners;

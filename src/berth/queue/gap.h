@@ -13,8 +13,8 @@ namespace berth {
 class Gap {
  public:
   /// What is left behind all tickets whose turn is before that of `mine` and that are not
-  /// `passed_over`. The ticket and the facts must outlive this object.
-  Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std::set<TicketId>& passed_over,
+  /// `skipped`. The ticket and the facts must outlive this object.
+  Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std::set<TicketId>& skipped,
       Moment now);
 
   /// Whether the ticket may have the device. The verdict says that the device is free for it.
@@ -45,6 +45,6 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates, con
 /// for an earlier request fail with Clause::not_awaited.
 std::vector<Verdict> behind_the_queue(std::vector<Verdict> verdicts, const Ticket& newcomer,
                                       const Ledger& ledger, const Facts& facts,
-                                      const std::set<TicketId>& passed_over, Moment now);
+                                      const std::set<TicketId>& skipped, Moment now);
 
 }  // namespace berth

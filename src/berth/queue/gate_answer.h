@@ -37,7 +37,7 @@ enum class GateAnswer {
   take,
   look_again,  ///< it keeps its place meanwhile
   wait,
-  wait_held_back,  ///< others pass it over
+  wait_held_back,  ///< others skip it
   withdraw,
 };
 

@@ -146,7 +146,7 @@ Result<Decision> decide_in(Deciding& deciding, State& state, const InGate& gate)
     return Stay{true};
   }
   const Ledger& ledger = deciding.ledger;
-  BERTH_LET(last.plan, plan(ledger, state.look.facts, state.request, gate.me, last.passed_over, gate.boot));
+  BERTH_LET(last.plan, plan(ledger, state.look.facts, state.request, gate.me, last.skipped, gate.boot));
   if (const Ticket* mine = find_ticket(ledger, gate.me)) state.standing.ticket = *mine;
   return within_limit_of_queue(decide_by(state, deciding, gate.lease_changes), state, ledger);
 }
@@ -158,7 +158,7 @@ Judgement decide(State state, InGate gate) {
   if (deciding == nullptr) return {std::move(state), std::unexpected(not_asked_for())};
   deciding->ledger = std::move(gate.ledger);
   state.decision.at = gate.boot;
-  state.decision.passed_over = std::move(gate.stopped);
+  state.decision.skipped = std::move(gate.stopped);
   Result<Decision> decision = decide_in(*deciding, state, gate);
   return {std::move(state), std::move(decision)};
 }

@@ -43,8 +43,8 @@ class HostQueueBuilder {
     for (const Verdict& verdict : plain_verdicts(ledger, facts)) add(verdict);
   }
 
-  void add(const Ticket& ticket, bool passed_over) {
-    Wish& wish = queue_.state.wishes.emplace_back(wish_of(ticket, passed_over));
+  void add(const Ticket& ticket, bool skipped) {
+    Wish& wish = queue_.state.wishes.emplace_back(wish_of(ticket, skipped));
     wish.candidates = set_of(ticket.candidates);
     wish.length = length_of(ticket);
   }
@@ -126,11 +126,11 @@ class HostQueueBuilder {
 };
 
 HostQueue make_host_queue(const Ledger& ledger, const Facts& facts, Moment now,
-                          const std::set<TicketId>& passed_over, const Ticket* before, Lengths lengths) {
+                          const std::set<TicketId>& skipped, const Ticket* before, Lengths lengths) {
   HostQueueBuilder builder(ledger, facts, now, lengths);
-  for (const Ticket* ticket : waiting_in_order(ledger, passed_over, now, before)) {
+  for (const Ticket* ticket : waiting_in_order(ledger, skipped, now, before)) {
     if (before != nullptr && ticket->id == before->id) break;
-    builder.add(*ticket, ticket->held_back || passed_over.contains(ticket->id));
+    builder.add(*ticket, ticket->held_back || skipped.contains(ticket->id));
   }
   return std::move(builder).result();
 }
@@ -140,11 +140,10 @@ struct Starts {
   std::vector<std::optional<ExpectedStart>> starts;
 };
 
-Starts by_limits(const Ledger& ledger, const Facts& facts, Moment now,
-                 const std::set<TicketId>& passed_over) {
+Starts by_limits(const Ledger& ledger, const Facts& facts, Moment now, const std::set<TicketId>& skipped) {
   Facts assuming_nothing = facts;
   assuming_nothing.policy.queue.assumed_s = kNever;
-  HostQueue queue = make_host_queue(ledger, assuming_nothing, now, passed_over, nullptr, Lengths::said);
+  HostQueue queue = make_host_queue(ledger, assuming_nothing, now, skipped, nullptr, Lengths::said);
   auto starts = expected_starts(queue.state, facts.policy.queue);
   return {std::move(queue), std::move(starts)};
 }
@@ -155,8 +154,8 @@ bool goes_by_run_times(const Ledger& ledger) {
   });
 }
 
-Starts foretold(const Ledger& ledger, const Facts& facts, Moment now, const std::set<TicketId>& passed_over) {
-  HostQueue queue = make_host_queue(ledger, facts, now, passed_over, nullptr, Lengths::said);
+Starts foretold(const Ledger& ledger, const Facts& facts, Moment now, const std::set<TicketId>& skipped) {
+  HostQueue queue = make_host_queue(ledger, facts, now, skipped, nullptr, Lengths::said);
   std::vector<Tenure> tenures;
   for (const Ticket& lease : ledger.tickets) {
     if (lease.phase != TicketPhase::granted) continue;
@@ -176,8 +175,8 @@ Starts foretold(const Ledger& ledger, const Facts& facts, Moment now, const std:
 }  // namespace
 
 HostQueue host_queue_of(const Ledger& ledger, const Facts& facts, Moment now,
-                        const std::set<TicketId>& passed_over, const Ticket* before) {
-  return make_host_queue(ledger, facts, now, passed_over, before, Lengths::longest);
+                        const std::set<TicketId>& skipped, const Ticket* before) {
+  return make_host_queue(ledger, facts, now, skipped, before, Lengths::longest);
 }
 
 std::optional<Moment> longest_stay(const Ticket& ticket, const SitePolicy& policy) {
@@ -186,24 +185,24 @@ std::optional<Moment> longest_stay(const Ticket& ticket, const SitePolicy& polic
 }
 
 std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Moment now,
-                                 std::set<TicketId> passed_over, TicketId me) {
-  const HostQueue queue = host_queue_of(ledger, facts, now, passed_over);
+                                 std::set<TicketId> skipped, TicketId me) {
+  const HostQueue queue = host_queue_of(ledger, facts, now, skipped);
   const std::vector<Assignment> assignments = schedule(queue.state, facts.policy.queue);
   std::vector<TicketId> starting;
   for (std::size_t at = 0; at < assignments.size(); ++at) {
     if (std::holds_alternative<StartsNow>(assignments[at])) starting.push_back(queue.state.wishes[at].id);
   }
   if (std::ranges::find(starting, me) == starting.end()) return starting;
-  passed_over.insert(me);
-  return who_starts(ledger, facts, now, std::move(passed_over), me);
+  skipped.insert(me);
+  return who_starts(ledger, facts, now, std::move(skipped), me);
 }
 
 std::map<TicketId, ForeseenStart> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
-                                                  const std::set<TicketId>& passed_over) {
+                                                  const std::set<TicketId>& skipped) {
   std::map<TicketId, ForeseenStart> expected;
   if (count_waiting(ledger) == 0) return expected;
-  const auto [queue, starts] = goes_by_run_times(ledger) ? foretold(ledger, facts, now, passed_over)
-                                                         : by_limits(ledger, facts, now, passed_over);
+  const auto [queue, starts] = goes_by_run_times(ledger) ? foretold(ledger, facts, now, skipped)
+                                                         : by_limits(ledger, facts, now, skipped);
   for (std::size_t at = 0; at < starts.size(); ++at) {
     if (!starts[at]) continue;
     ForeseenStart& start = expected[queue.state.wishes[at].id];

@@ -20,9 +20,9 @@ struct HostQueue {
 /// The waiting tickets in order, and the leases with the devices that they hold until about when. A
 /// ticket has its conditions on readings only as words for people. So each ticket counts as if it
 /// had none, on the devices that are free to a request without conditions. `before`: only tickets
-/// before this one. Tickets that are `passed_over` count as if they did not wait.
+/// before this one. Tickets that are `skipped` count as if they did not wait.
 HostQueue host_queue_of(const Ledger& ledger, const Facts& facts, Moment now,
-                        const std::set<TicketId>& passed_over = {}, const Ticket* before = nullptr);
+                        const std::set<TicketId>& skipped = {}, const Ticket* before = nullptr);
 
 /// The queue counts in milliseconds of the boot clock.
 inline constexpr Moment kSecond = 1000;
@@ -35,7 +35,7 @@ std::optional<Moment> longest_stay(const Ticket& ticket, const SitePolicy& polic
 /// it seems to be the turn of `me`, its own conditions hold it back, and it keeps nothing from
 /// others.
 std::vector<TicketId> who_starts(const Ledger& ledger, const Facts& facts, Moment now,
-                                 std::set<TicketId> passed_over, TicketId me);
+                                 std::set<TicketId> skipped, TicketId me);
 
 struct ForeseenStart {
   std::int64_t boot_s = 0;  ///< in seconds of the boot clock
@@ -45,7 +45,7 @@ struct ForeseenStart {
 /// About when each waiter starts, and on what: where a ticket goes by run times as foretold_starts,
 /// and else as expected_starts of the schedule.
 std::map<TicketId, ForeseenStart> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
-                                                  const std::set<TicketId>& passed_over = {});
+                                                  const std::set<TicketId>& skipped = {});
 
 /// Whether there is a device that no lease holds.
 bool is_any_unleased(const Ledger& ledger, const Snapshot& snapshot);

@@ -48,7 +48,7 @@ void sort_by_gpus_of_user(const OrderedRun& run) {
     std::vector<std::int64_t>& own = numbers[wish->uid];
     ranks.push_back({has, own.back(), wish});
     own.pop_back();
-    if (!wish->passed_over) has += wish->count;
+    if (!wish->skipped) has += wish->count;
   }
   std::ranges::sort(ranks);
   std::ranges::copy(ranks | std::views::transform(&Rank::wish), run.wishes.begin());

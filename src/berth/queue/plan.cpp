@@ -25,11 +25,11 @@ std::vector<Verdict> free_for(const Ticket& mine, const std::vector<Verdict>& ve
 /// The verdicts as another process would give them: without the conditions, of which a ticket tells
 /// only the words, and without the earlier runs of its user.
 std::vector<Verdict> as_others_see(const Request& request, const Ledger& ledger, const Facts& facts) {
-  if (request.conditions.empty() && facts.passed_over.empty()) return {};
+  if (request.conditions.empty() && facts.skipped.empty()) return {};
   Request plain = request;
   plain.conditions.clear();
   Facts of_anybody = facts;
-  of_anybody.passed_over.clear();
+  of_anybody.skipped.clear();
   return judge(plain, ledger, of_anybody).value_or(std::vector<Verdict>{});
 }
 
@@ -42,8 +42,8 @@ std::vector<TicketId> owners(const Gap& gap, const std::vector<Verdict>& free) {
   return {owners.begin(), owners.end()};
 }
 
-bool counts_as_waiting(const Ticket& ticket, const std::set<TicketId>& passed_over) {
-  return ticket.phase == TicketPhase::waiting && !ticket.held_back && !passed_over.contains(ticket.id);
+bool counts_as_waiting(const Ticket& ticket, const std::set<TicketId>& skipped) {
+  return ticket.phase == TicketPhase::waiting && !ticket.held_back && !skipped.contains(ticket.id);
 }
 
 /// The leases, this ticket, and the tickets that came before all tickets that were not read.
@@ -87,20 +87,20 @@ Behind behind_one_of(const Ticket& mine, const std::vector<const Ticket*>& rival
 }  // namespace
 
 std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger, Moment now,
-                                         const std::set<TicketId>& passed_over) {
+                                         const std::set<TicketId>& skipped) {
   std::vector<const Ticket*> rivals;
-  for (const Ticket* other : waiting_in_order(ledger, passed_over, now, &mine)) {
+  for (const Ticket* other : waiting_in_order(ledger, skipped, now, &mine)) {
     if (other->id == mine.id) break;
-    if (counts_as_waiting(*other, passed_over) && are_rivals(mine, *other)) rivals.push_back(other);
+    if (counts_as_waiting(*other, skipped) && are_rivals(mine, *other)) rivals.push_back(other);
   }
   return rivals;
 }
 
 std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledger,
-                                         const std::set<TicketId>& passed_over) {
+                                         const std::set<TicketId>& skipped) {
   std::vector<const Ticket*> guarding;
   for (const Ticket& other : ledger.tickets) {
-    if (counts_as_waiting(other, passed_over) && comes_before(other, mine) && are_rivals(mine, other))
+    if (counts_as_waiting(other, skipped) && comes_before(other, mine) && are_rivals(mine, other))
       guarding.push_back(&other);
   }
   std::ranges::sort(guarding, [](const Ticket* a, const Ticket* b) { return comes_before(*a, *b); });
@@ -122,7 +122,7 @@ struct PlanFacts {
   const Ledger& ledger;
   const Facts& facts;
   const Request& request;
-  const std::set<TicketId>& passed_over;
+  const std::set<TicketId>& skipped;
   Moment now;
 };
 
@@ -135,7 +135,7 @@ class PlanOfTicket {
         verdicts_(std::move(verdicts)),
         rivals_(known.request.adopts_running_process
                     ? std::vector<const Ticket*>{}
-                    : rivals_before(mine, known.ledger, known.now, known.passed_over)),
+                    : rivals_before(mine, known.ledger, known.now, known.skipped)),
         free_(free_for(mine, verdicts_)),
         is_enough_(is_enough(free_)) {
     if (!is_enough_) free_ = free_for(mine, as_others_see(known.request, known.ledger, known.facts));
@@ -161,7 +161,7 @@ class PlanOfTicket {
   bool backfills() const { return known_.facts.policy.queue.backfill; }
 
   std::vector<const Ticket*> guards() const {
-    return guards_before(mine_, known_.ledger, known_.passed_over);
+    return guards_before(mine_, known_.ledger, known_.skipped);
   }
 
   /// Nothing but the devices keeps it waiting, and it waits for them in the order of coming.
@@ -194,7 +194,7 @@ class PlanOfTicket {
   }
 
   Gap gap_behind(const Ledger& others) const {
-    return {mine_, others, known_.facts, known_.passed_over, known_.now};
+    return {mine_, others, known_.facts, known_.skipped, known_.now};
   }
 
   Plan granted() const { return Granted{choose(known_.request, free_, known_.facts.snapshot)}; }
@@ -217,13 +217,13 @@ class PlanOfTicket {
 }  // namespace
 
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
-                  const std::set<TicketId>& passed_over, Moment now) {
+                  const std::set<TicketId>& skipped, Moment now) {
   const Ticket* mine = find_ticket(ledger, me);
   if (!mine || mine->phase != TicketPhase::waiting) {
     return fail(ErrorCode::failure, fmt::format("ticket {} does not wait", to_text(me)));
   }
   BERTH_LET(auto verdicts, judge(request, ledger, facts));
-  return PlanOfTicket(*mine, {ledger, facts, request, passed_over, now}, std::move(verdicts)).plan();
+  return PlanOfTicket(*mine, {ledger, facts, request, skipped, now}, std::move(verdicts)).plan();
 }
 
 }  // namespace berth

@@ -38,22 +38,22 @@ struct Granted {
 /// hold me back.
 struct Blocked {
   std::vector<Verdict> verdicts;
-  bool held_back = false;  ///< my own conditions or limits do, so that others pass me over
+  bool held_back = false;  ///< my own conditions or limits do, so that others skip me
 
   bool operator==(const Blocked&) const = default;
 };
 using Plan = std::variant<Behind, Granted, Blocked>;
 
-/// My waiting rivals whose turn is before mine, in the order of their turns. Those `passed_over`
+/// My waiting rivals whose turn is before mine, in the order of their turns. Those `skipped`
 /// and those held back are left out.
 std::vector<const Ticket*> rivals_before(const Ticket& mine, const Ledger& ledger, Moment now,
-                                         const std::set<TicketId>& passed_over = {});
+                                         const std::set<TicketId>& skipped = {});
 
 /// My waiting rivals that came before me, in the order of coming. I may sleep behind one of these,
 /// since none of them sleeps behind me. If all keep the order of coming, they are the same as those
 /// of `rivals_before`.
 std::vector<const Ticket*> guards_before(const Ticket& mine, const Ledger& ledger,
-                                         const std::set<TicketId>& passed_over = {});
+                                         const std::set<TicketId>& skipped = {});
 
 /// Whether enough devices are free for the request of this ticket, whoever else waits. If so,
 /// `plan` needs all tickets whose turn may be before mine.
@@ -64,8 +64,8 @@ bool is_enough_free(const Ticket& mine, const Ledger& ledger, const Facts& facts
 ///
 /// Two tickets are rivals if they have a candidate in common. The rivals whose turn is before mine
 /// get what `schedule` gives them, now or from a moment on; without backfill, every device that
-/// they could be given. I may take what is free beside that. Tickets that are `passed_over` or held
-/// back (Ticket::held_back) count as if they did not wait, and keep their place. Passed over are
+/// they could be given. I may take what is free beside that. Tickets that are `skipped` or held
+/// back (Ticket::held_back) count as if they did not wait, and keep their place. Skipped are
 /// tickets whose process is stopped: no event would end a wait for them. If I am expected to last
 /// for some time and too little is free for me, the order of coming decides, whosever turn is
 /// first: I sleep behind who came before me, who rings me; or I am blocked by the devices, and ring
@@ -75,6 +75,6 @@ bool is_enough_free(const Ticket& mine, const Ledger& ledger, const Facts& facts
 /// is enough that the ledger has the nearest tickets. If the first tickets of the queue leave me
 /// too little, it is enough that the ledger has these as well.
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
-                  const std::set<TicketId>& passed_over = {}, Moment now = 0);
+                  const std::set<TicketId>& skipped = {}, Moment now = 0);
 
 }  // namespace berth

@@ -37,7 +37,7 @@ class PreemptionPlanner {
     const QueueState before = queue_;
     std::vector<Preemption> chosen;
     for (std::size_t at = 0; at < queue_.wishes.size() && !yielders_.empty(); ++at) {
-      if (queue_.wishes[at].passed_over || starts(at, {})) continue;
+      if (queue_.wishes[at].skipped || starts(at, {})) continue;
       const std::vector<TicketId> ended = fewest_for(at);
       without(ended, queue_);
       std::erase_if(yielders_, [&](const Yielder& one) { return contains(ended, one.id); });
@@ -118,8 +118,8 @@ class PreemptionPlanner {
 }  // namespace
 
 std::vector<Preemption> preemptions(const Ledger& ledger, const Facts& facts, Moment now,
-                                    const std::set<TicketId>& passed_over) {
-  HostQueue queue = host_queue_of(ledger, facts, now, passed_over);
+                                    const std::set<TicketId>& skipped) {
+  HostQueue queue = host_queue_of(ledger, facts, now, skipped);
   return PreemptionPlanner(std::move(queue.state), facts.policy.queue, ledger).run();
 }
 

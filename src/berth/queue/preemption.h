@@ -21,7 +21,7 @@ struct Preemption {
 /// ending already counts as gone, and so does one that has ended and whose memory is not back. Only
 /// the first kMostPreempting tickets of the queue make leases end. Pure.
 std::vector<Preemption> preemptions(const Ledger& ledger, const Facts& facts, Moment now,
-                                    const std::set<TicketId>& passed_over = {});
+                                    const std::set<TicketId>& skipped = {});
 inline constexpr std::size_t kMostPreempting = 32;
 
 }  // namespace berth

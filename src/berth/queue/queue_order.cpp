@@ -49,7 +49,7 @@ void sort_run(const OrderedRun& run) {
 /// Puts wishes of one kind into their order: all of them yield, or none does. `has`: what counts
 /// for this kind.
 void sort_kind(std::span<const Wish*> wishes, std::map<std::uint32_t, std::uint64_t> has, Moment now) {
-  const auto oldest = std::ranges::find_if_not(wishes, &Wish::passed_over);
+  const auto oldest = std::ranges::find_if_not(wishes, &Wish::skipped);
   const Wish* comes_first = nullptr;
   if (oldest != wishes.end() && (*oldest)->expected && waited(**oldest, now) >= (*oldest)->longest_wait)
     comes_first = *oldest;
@@ -67,12 +67,12 @@ Moment in_moments(std::int64_t seconds) {
   return seconds * kSecond;
 }
 
-std::vector<const Ticket*> in_order(std::vector<const Ticket*> waiting, const std::set<TicketId>& passed_over,
+std::vector<const Ticket*> in_order(std::vector<const Ticket*> waiting, const std::set<TicketId>& skipped,
                                     const GpusByUser& has, Moment now) {
   std::ranges::sort(waiting, {}, &Ticket::id);
   std::vector<Wish> wishes;
   for (const Ticket* ticket : waiting)
-    wishes.push_back(wish_of(*ticket, ticket->held_back || passed_over.contains(ticket->id)));
+    wishes.push_back(wish_of(*ticket, ticket->held_back || skipped.contains(ticket->id)));
   std::vector<const Ticket*> queue;
   for (const std::size_t at : queue_order(wishes, has, now)) queue.push_back(waiting[at]);
   return queue;
@@ -113,7 +113,7 @@ std::vector<std::size_t> queue_order(std::span<const Wish> wishes, const GpusByU
 
 // By the id, which is chosen in the gate by the boot clock: the wall clock of `joined_s` can be
 // set.
-Wish wish_of(const Ticket& ticket, bool passed_over) {
+Wish wish_of(const Ticket& ticket, bool skipped) {
   return {.id = ticket.id,
           .uid = ticket.uid,
           .count = ticket.count,
@@ -125,10 +125,10 @@ Wish wish_of(const Ticket& ticket, bool passed_over) {
           .longest_wait = ticket.longest_wait_s.transform(in_moments).value_or(kNever),
           .yields = ticket.yield_s.has_value(),
           .number = ticket.number,
-          .passed_over = passed_over};
+          .skipped = skipped};
 }
 
-std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set<TicketId>& passed_over,
+std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set<TicketId>& skipped,
                                             Moment now, const Ticket* one_more) {
   std::vector<const Ticket*> waiting;
   for (const Ticket& ticket : ledger.tickets) {
@@ -136,7 +136,7 @@ std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set
   }
   const auto is_it = [&](const Ticket* ticket) { return ticket->id == one_more->id; };
   if (one_more != nullptr && std::ranges::none_of(waiting, is_it)) waiting.push_back(one_more);
-  return in_order(std::move(waiting), passed_over, gpus_by_user(ledger), now);
+  return in_order(std::move(waiting), skipped, gpus_by_user(ledger), now);
 }
 
 std::set<TicketId> those_that_matter(const Ticket& mine, const std::vector<const Ticket*>& waiting,

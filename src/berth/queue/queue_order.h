@@ -49,12 +49,12 @@ inline bool may_go_past(const Ticket& ticket) {
 
 /// What the order goes by, in milliseconds of the boot clock. Which devices it could have is not in
 /// it.
-Wish wish_of(const Ticket& ticket, bool passed_over);
+Wish wish_of(const Ticket& ticket, bool skipped);
 
 /// The waiting tickets of the ledger in the order of their turns, with one more that is not in the
-/// ledger. Tickets that are `passed_over` or held back keep their places; for the turns of others
+/// ledger. Tickets that are `skipped` or held back keep their places; for the turns of others
 /// they count as if they did not wait.
-std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set<TicketId>& passed_over,
+std::vector<const Ticket*> waiting_in_order(const Ledger& ledger, const std::set<TicketId>& skipped,
                                             Moment now, const Ticket* one_more = nullptr);
 
 /// The ids of those waiting tickets that can change what `plan` says to `mine` by no longer

@@ -141,14 +141,14 @@ class Scheduling {
     for (const Wish& wish : queue_.wishes) {
       assignments.push_back(assignment_of(wish));
       for (const Hold& hold : holds_of(queue_, wish, assignments.back(), rules_)) add(hold);
-      if (!wish.passed_over) last_of_set_[wish.candidates] = assignments.size();
+      if (!wish.skipped) last_of_set_[wish.candidates] = assignments.size();
     }
     return assignments;
   }
 
  private:
   Assignment assignment_of(const Wish& wish) {
-    if (wish.passed_over) return behind(wish);
+    if (wish.skipped) return behind(wish);
     if (auto devices = start(wish)) return StartsNow{*std::move(devices)};
     if (!rules_.backfill) return behind(wish);
     // If a wish could start once leases end that may be asked to end, they are asked, whatever wish
@@ -253,7 +253,7 @@ class StartEstimator {
     const std::size_t last = std::min(starts.size(), kForeseen);
     for (std::size_t at = 0; at < last; ++at) {
       const Wish& wish = queue_.wishes[at];
-      if (wish.passed_over || wish.yields) continue;
+      if (wish.skipped || wish.yields) continue;
       if (const auto floor = earliest_beside_rivals(wish)) starts[at] = place(wish, *floor);
       started_.push_back({&wish, starts[at] ? std::optional(starts[at]->from) : std::nullopt});
     }
@@ -323,7 +323,7 @@ std::vector<Hold> holds_of(const QueueState& queue, const Wish& wish, const Assi
   if (const auto* now = std::get_if<StartsNow>(&assignment)) return on(now->devices, queue.now);
   if (const auto* later = std::get_if<ReservedFrom>(&assignment)) return on(later->devices, later->from);
   std::vector<Hold> holds;
-  if (!rules.backfill && !wish.passed_over) {
+  if (!rules.backfill && !wish.skipped) {
     for (const std::size_t device : queue.sets[wish.candidates]) holds.push_back({device, queue.now});
   }
   return holds;

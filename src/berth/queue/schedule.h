@@ -56,7 +56,7 @@ struct Wish {
   std::optional<OrderNumber> number{};  ///< as Ticket::number
   /// It is stopped, or its own conditions hold it back. It counts as if it did not wait, and keeps
   /// its place.
-  bool passed_over = false;
+  bool skipped = false;
 
   bool operator==(const Wish&) const = default;
 };
@@ -89,7 +89,7 @@ struct WaitsBehind {
 };
 using Assignment = std::variant<StartsNow, ReservedFrom, WaitsBehind>;
 
-/// The turn of each wish, in the order of the queue. Pure. A wish starts if it is not passed over
+/// The turn of each wish, in the order of the queue. Pure. A wish starts if it is not skipped
 /// and could start without delaying a reservation; of two with the same request, the one that came
 /// first. As long as no lease lasts longer than expected, no later wish moves a reservation to a
 /// later time. A reservation does not wait for what leaves: from the moment at which this is all

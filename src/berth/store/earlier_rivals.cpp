@@ -60,7 +60,7 @@ Result<void> EarlierRivals::refresh(const Ticket& mine, const Ledger& leases) {
   for (Known& rival : known_) rival.asked = false;
   read_who_is_back(mine);
   if (with_later_) return list_anew(mine.id);
-  // Checks all rivals, not only the nearest: if that one is stopped and so passed over, others
+  // Checks all rivals, not only the nearest: if that one is stopped and so skipped, others
   // behind it come and go.
   ask(mine, 0);
   if (!known_.empty() || unread_.empty()) return {};

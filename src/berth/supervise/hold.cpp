@@ -159,7 +159,7 @@ std::string wait_for_end(const Ends& ends, LeaseClock& clock, Kept& kept) {
   for (;;) {
     start_clock(ends, clock.left());
     const int patience = kept.sampling ? sys::poll_timeout(kept.sampling->next()) : -1;
-    std::array<pollfd, 3> ready{{{ends.process.get(), POLLIN, 0},  // -1 is passed over
+    std::array<pollfd, 3> ready{{{ends.process.get(), POLLIN, 0},  // -1 is ignored
                                  {ends.clock.get(), POLLIN, 0},
                                  {ends.signals.get(), POLLIN, 0}}};
     const int came = ::poll(ready.data(), ready.size(), patience);

@@ -148,7 +148,7 @@ ProgramFile find_program(const std::string& name) {
     rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
     std::string here = fmt::format("{}/{}", folder.empty() ? "." : folder, name);
     const int error = file_error(here);
-    // As exec does: one that may not be executed is passed over for a later one, and named if there
+    // As exec does: one that may not be executed gives way to a later one, and named if there
     // is none.
     if (error == 0) found = {std::move(here), 0};
     if (error == EACCES) found.error = error;

@@ -32,7 +32,7 @@ struct PossibleLimits {
   CommandLimits limits;
   std::vector<std::string> less;  ///< for people: what it was to get, and cannot
 };
-/// `soft`: what soft_limits() gave; those that are not known here are passed over.
+/// `soft`: what soft_limits() gave; those that are not known here are ignored.
 PossibleLimits possible_limits(const std::vector<std::string>& soft, std::optional<int> nice);
 
 /// Raises soft limits of this process to the hard ones where a low limit could keep it from its

@@ -58,7 +58,7 @@ std::string_view source(const Ticket& ticket) {
 }
 
 std::string why_not_yet(const Standing& standing, const Snapshot& snapshot, const Style& style) {
-  if (standing.stopped) return "stopped: the others pass it over until it goes on";
+  if (standing.stopped) return "stopped: the others skip it until it goes on";
   if (!standing.hindrance.empty())
     return fmt::format("it keeps its place until its GPUs can be used again: {}", standing.hindrance);
   const std::string missing =

@@ -178,7 +178,7 @@ TEST_CASE("a lease that may not be waited for is refused while somebody stays in
   CHECK(lease(*request(1)).has_value());
 }
 
-TEST_CASE("a wait whose helper is stopped is passed over") {
+TEST_CASE("a wait whose helper is stopped is skipped") {
   const SimulatedMachine machine;
   auto all = lease(*request(2));
   REQUIRE(all.has_value());

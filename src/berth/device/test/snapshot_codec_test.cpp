@@ -125,7 +125,7 @@ TEST_CASE("a snapshot that was cut off or scratched is refused or read, never a 
   }));
 }
 
-TEST_CASE("keys and sections of a newer writer are passed over") {
+TEST_CASE("keys and sections of a newer writer are ignored") {
   const auto snapshot = decode_snapshot(
       "berth-snapshot 1\nsource=nvml\nnovelty=1\n[device]\nindex=3\nspin=up\n[progress]\nstage=device\n"
       "[process]\npid=7\nend\n");

@@ -54,8 +54,7 @@ TEST_CASE("a job is read as it was written, whatever is in its words") {
   CHECK(!decode_job("berth-job 2\nname=x\nend\n", no_options));
 }
 
-TEST_CASE(
-    "what a version does not know of a job it passes over: an older one runs --tty without a terminal") {
+TEST_CASE("what a version does not know of a job it ignores: an older one runs --tty without a terminal") {
   Job job;
   job.words = {"true"};
   job.folder = "/";
@@ -166,7 +165,7 @@ TEST_CASE("of events that were written at once all have happened or none, wherev
 TEST_CASE("events that were written at once are read one by one by an older Berth, and of a newer one too") {
   const std::vector<TaskEvent> three{event(TaskEventKind::moved), ended(3), event(TaskEventKind::retried)};
   const std::string text = encode_events(three);
-  // An older Berth passes over lines that it does not know.
+  // An older Berth ignores lines that it does not know.
   std::string as_older_sees_it = text;
   for (std::size_t at; (at = as_older_sees_it.find("with_")) != std::string::npos;)
     as_older_sees_it.replace(at, 5, "dark_");

@@ -262,7 +262,7 @@ TaskEvent hold() {
   return made;
 }
 
-// What a version that does not know these keys and sections makes of a text. Both are passed over.
+// What a version that does not know these keys and sections makes of a text. Both are ignored.
 std::vector<TaskEvent> as_older_reads(const std::vector<TaskEvent>& events) {
   std::vector<TaskEvent> read;
   for (TaskEvent each : events) {

@@ -18,7 +18,7 @@ constexpr char kWindow = 'w';
 constexpr std::size_t kMostRecent = 16U << 10U;
 // Some seconds of a slow line.
 constexpr std::size_t kMostShown = 256U << 10U;
-constexpr std::string_view kPassedOver = "\r\n[berth: more was shown than this terminal could take]\r\n";
+constexpr std::string_view kDropped = "\r\n[berth: more was shown than this terminal could take]\r\n";
 
 /// A private mode of terminals, and what a shell expects of it.
 struct PrivateMode {
@@ -69,17 +69,17 @@ void RecentlyShown::add(std::string_view text) {
 }
 
 void ShownTo::show(std::string_view text) {
-  if (passed_over_ || waiting_.size() + text.size() > kMostShown)
-    passed_over_ = true;
+  if (drops_ || waiting_.size() + text.size() > kMostShown)
+    drops_ = true;
   else
     waiting_ += text;
 }
 
 void ShownTo::sent(std::size_t bytes, const RecentlyShown& recent) {
   waiting_.erase(0, bytes);
-  if (!waiting_.empty() || !passed_over_) return;
-  passed_over_ = false;
-  waiting_ = std::string(kPassedOver) + recent.text();
+  if (!waiting_.empty() || !drops_) return;
+  drops_ = false;
+  waiting_ = std::string(kDropped) + recent.text();
 }
 
 Result<char> detach_key_from_text(std::string_view text) {

@@ -31,7 +31,7 @@ using TerminalPacket = std::variant<TypedKeys, WindowSize>;
 inline constexpr std::size_t kMostKeys = 4096;
 std::string encode(const TypedKeys& keys);
 std::string encode(const WindowSize& size);
-/// nullopt: a packet of another version, to be passed over.
+/// nullopt: a packet of another version, to be ignored.
 std::optional<TerminalPacket> decode_terminal_packet(std::string_view packet);
 
 /// The end of what a terminal has shown, for whoever looks at it only now.
@@ -46,7 +46,7 @@ class RecentlyShown {
 };
 
 /// What one attached terminal has yet to get. It may be slow or stopped, and the job waits for
-/// none: where too much waits, the rest is passed over. When the terminal reads again it is told
+/// none: where too much waits, the rest is dropped. When the terminal reads again it is told
 /// so, and gets what was shown last.
 class ShownTo {
  public:
@@ -57,7 +57,7 @@ class ShownTo {
 
  private:
   std::string waiting_;
-  bool passed_over_ = false;
+  bool drops_ = false;  ///< until all that waits was sent
 };
 
 /// The key that ends an attachment, as one control character. Ctrl-\ as in dtach and abduco.

@@ -10,7 +10,7 @@ TEST_CASE("keys and the size of a window arrive as they were sent") {
   CHECK(decode_terminal_packet(encode(WindowSize{24, 80})) == TerminalPacket(WindowSize{24, 80}));
 }
 
-TEST_CASE("a packet of another version, or of a terminal without a size, is passed over") {
+TEST_CASE("a packet of another version, or of a terminal without a size, is ignored") {
   for (const char* packet :
        {"", "x", "x1 2", "w", "w24", "w24 80 1", "w0 0", "w24 0", "w-1 80", "w99999999 80"})
     CHECK_MESSAGE(!decode_terminal_packet(packet), packet);
@@ -50,7 +50,7 @@ TEST_CASE("a terminal that reads gets all that is shown, in its order") {
   CHECK(got == all);
 }
 
-TEST_CASE("a terminal that does not read is passed over, is told so when it reads again, and sees the end") {
+TEST_CASE("a terminal that does not read misses text, is told so when it reads again, and sees the end") {
   RecentlyShown recent;
   ShownTo terminal;
   const std::string first = "first\r\n";

@@ -199,7 +199,7 @@ class RoundRules {
       settles.rest.pop_front();
       QueueEntry* entry = ready(settles.now);
       if (entry == nullptr) continue;
-      state_.patience.pass_over(*entry, now_);
+      state_.patience.skip(*entry, now_);
       if (auto writes = settle(deeds_, settles.now)) {
         settles.purpose = std::move(writes->purpose);
         return change(std::move(writes->change));

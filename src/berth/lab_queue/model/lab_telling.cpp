@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Homes = std::set<std::string, std::less<>>;
 
-/// A home from which nobody has heard for so long is passed over. It is counted here: the store has
+/// A home from which nobody has heard for so long is skipped. It is counted here: the store has
 /// no clock.
 constexpr auto kSilence = 30s;
 /// A client that does not answer `close` within this time runs an older Berth, which does not know

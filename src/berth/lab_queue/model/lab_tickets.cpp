@@ -117,7 +117,7 @@ LabOpenings::LabOpenings(const LabTickets& queue, const std::set<std::string, st
                          const GpusByUser& has)
     : queue_(queue), absent_(absent) {
   if (queue.with_number_ > 0) rank_by_number(has);
-  if (queue.with_most_ > 0) pass_over_limited(has);
+  if (queue.with_most_ > 0) skip_limited(has);
 }
 
 std::vector<const LabTickets::Kept*> LabOpenings::ranked() const {
@@ -135,13 +135,13 @@ void LabOpenings::rank_by_number(const GpusByUser& has) {
                       .uid = each->uid,
                       .count = each->gpus,
                       .number = each->number,
-                      .passed_over = absent_.contains(each->home)});
+                      .skipped = absent_.contains(each->home)});
   for (const std::size_t at : queue_order(wishes, has, 0)) ranks_.emplace(came[at], ranks_.size());
 }
 
 // Of one user's requests, only as many wait on hosts as may start together. A host would grant GPUs
 // to further ones, and these would have to give the GPUs back.
-void LabOpenings::pass_over_limited(const GpusByUser& has) {
+void LabOpenings::skip_limited(const GpusByUser& has) {
   auto taken = has.in_all;
   for (const Kept* each : ranked()) {
     if (absent_.contains(each->home)) continue;
@@ -153,7 +153,7 @@ void LabOpenings::pass_over_limited(const GpusByUser& has) {
   }
 }
 
-bool LabOpenings::is_passed_over(const Kept& ticket) const {
+bool LabOpenings::is_skipped(const Kept& ticket) const {
   return absent_.contains(ticket.home) || over_limit_.contains(&ticket);
 }
 
@@ -225,7 +225,7 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
       std::vector<Spot>& spots = window[number];
       std::size_t taken = 0;
       for (const Kept* each : lane) {
-        if (is_passed_over(*each)) continue;
+        if (is_skipped(*each)) continue;
         spots.push_back({rank_of(*each), has_name(each->joined, host)});
         // The requests of a lane are in the order in which they came.
         if (++taken == kLabWindow && ranks_.empty()) break;

@@ -148,9 +148,9 @@ class LabOpenings {
   using Window = std::map<unsigned, std::vector<Spot>>;
 
   void rank_by_number(const GpusByUser& has);
-  void pass_over_limited(const GpusByUser& has);
+  void skip_limited(const GpusByUser& has);
   std::vector<const Kept*> ranked() const;  ///< all of the queue, in its order
-  bool is_passed_over(const Kept& ticket) const;
+  bool is_skipped(const Kept& ticket) const;
   std::uint64_t rank_of(const Kept& ticket) const;
   std::size_t before(const LabTickets::Lane& lane, const Kept& own) const;
   std::set<const LabTickets::Group*> sharing_host_with(const LabTickets::Group& group) const;

@@ -23,7 +23,7 @@ LabTicket QueueEntry::ticket() const {
   LabTicket ticket = kept;
   for (const NamedHost& each : hosts) {
     const auto* opened = std::get_if<Opened>(&each.how);
-    const bool is_out = opened != nullptr && opened->reach == Reach::passed_over;
+    const bool is_out = opened != nullptr && opened->reach == Reach::skipped;
     if (!is_out && !std::holds_alternative<Left>(each.how)) ticket.hosts.push_back(each.name);
     if (opened != nullptr && opened->reach == Reach::stands) ticket.joined.push_back(each.name);
   }
@@ -86,13 +86,13 @@ SteadyTime JoinPatience::end_for(const Opened& opened, std::uint32_t uid) const 
   return opened.since + (opened.reach == Reach::answers ? kForJoined : kForHere);
 }
 
-void JoinPatience::pass_over(QueueEntry& entry, SteadyTime now) {
+void JoinPatience::skip(QueueEntry& entry, SteadyTime now) {
   const std::uint32_t uid = entry.kept.uid;
   for (NamedHost& each : entry.hosts) {
     auto* opened = std::get_if<Opened>(&each.how);
     if (opened == nullptr || !is_awaited(*opened) || now < end_for(*opened, uid)) continue;
     if (!is_known(*opened, uid)) (opened->reach == Reach::answers ? late_ : silent_)[uid] = now;
-    opened->reach = Reach::passed_over;
+    opened->reach = Reach::skipped;
   }
 }
 

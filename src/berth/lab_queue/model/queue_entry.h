@@ -17,7 +17,6 @@
 // The entry of one request in the lab queue, as the agent of its machine (lab_agent.h) knows it.
 namespace berth::lab_agent {
 
-
 // How far the request has come on a host that it has named.
 
 /// The request may not join the queue of the host.
@@ -25,10 +24,10 @@ struct Shut {};
 /// The agent has told the request that it may join.
 struct Opened {
   enum class Reach {
-    silent,       ///< the request has not answered
-    answers,      ///< the request lives, and is about to join
-    stands,       ///< the request stands in the queue of the host
-    passed_over,  ///< nobody waits for the request any longer; it may still join
+    silent,   ///< the request has not answered
+    answers,  ///< the request lives, and is about to join
+    stands,   ///< the request stands in the queue of the host
+    skipped,  ///< nobody waits for the request any longer; it may still join
   };
 
   SteadyTime since{};
@@ -113,12 +112,12 @@ struct QueueEntry {
 /// them, or means harm. Each is told `open` and `answer`, and answers `here` if it lives. If one of
 /// these times was used up for a request, the user's next ones are waited for a moment only, for a
 /// while: so many requests of one user cost the others hardly more than one. A request that is
-/// passed over may still join.
+/// skipped may still join.
 class JoinPatience {
  public:
-  /// Passes the request over on the hosts on which nobody waits for it any longer.
-  void pass_over(QueueEntry& entry, SteadyTime now);
-  /// When the next host of this request is due to be passed over. nullopt: nobody waits for it.
+  /// Skips the request on the hosts on which nobody waits for it any longer.
+  void skip(QueueEntry& entry, SteadyTime now);
+  /// When the next host of this request is due to be skipped. nullopt: nobody waits for it.
   std::optional<SteadyTime> next(const QueueEntry& entry) const;
 
  private:

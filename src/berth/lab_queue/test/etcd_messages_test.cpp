@@ -193,7 +193,7 @@ TEST_CASE("a ticket is read as it was written") {
   }
   // A later Berth may say more, and otherwise.
   CHECK(is_ticket(R"({"home":7,"uid":1,"lane":1,"gpus":-4,"turn":"x","hosts":[],"joined":[],"new":{}})"));
-  // An order that is not known is none, and what it goes by is passed over.
+  // An order that is not known is none, and what it goes by is ignored.
   const LabValue newer = read_stored_text(
       kTicketKey, R"({"home":"a","uid":1,"lane":2,"unheard_of":3,"turn":"4","hosts":["b"],"joined":[]})");
   REQUIRE(std::holds_alternative<LabTicket>(newer));

@@ -181,7 +181,7 @@ std::vector<LabTicket> in_turn(const std::vector<LabTicket>& came, const Homes& 
                       .uid = each.uid,
                       .count = each.gpus,
                       .number = each.number,
-                      .passed_over = absent.contains(each.home)});
+                      .skipped = absent.contains(each.home)});
   std::vector<LabTicket> ranked;
   for (const std::size_t at : queue_order(wishes, has, 0)) {
     ranked.push_back(came[at]);

@@ -113,7 +113,7 @@ TEST_CASE("each message arrives as it was sent") {
   CHECK(std::get<Snapshot>(again(snapshot)) == snapshot);
 }
 
-TEST_CASE("what a later version says besides is passed over") {
+TEST_CASE("what a later version says besides is ignored") {
   const auto waiting = decode_message("berth-lease-waiting 1\nposition=3\n[weather]\nuser=a\nend\n");
   REQUIRE(waiting);
   CHECK(std::get<Standing>(*waiting).position == 3);

@@ -136,7 +136,7 @@ TEST_CASE("whoever is first and cannot use what is free rings who can") {
   CHECK(is<SleepUntilReleased>(first.asker.tell(Rang{})));
 }
 
-TEST_CASE("who does not hear it because he is stopped is passed over") {
+TEST_CASE("who does not hear it because he is stopped is skipped") {
   First first;
   first.asker.goes_on();
   first.asker.tell(QueueRead{first.queue({wanting(12, 1), wanting(13, 1), wanting(14, 1)})});

@@ -82,7 +82,7 @@ TEST_CASE("one that yields stands behind who came later, and keeps its place whi
 TEST_CASE("one that yields joins anew behind who came later, could start and does not") {
   Asker asker = behind_a_later_one();
   asker.leases.clear();
-  CHECK(is<Look>(asker.tell(Ticked{.passed_over = {}, .leases_changed = true})));
+  CHECK(is<Look>(asker.tell(Ticked{.skipped = {}, .leases_changed = true})));
   CHECK(is<SleepBehind>(asker.goes_on()));
   CHECK(is<Look>(asker.tell(Ticked{})));
   CHECK(is<SleepBehind>(asker.goes_on()));
@@ -93,7 +93,7 @@ TEST_CASE("one that yields joins anew behind who came later, could start and doe
 TEST_CASE("one that yields keeps its place behind who started between two ticks") {
   Asker asker = behind_a_later_one();
   const auto leases = std::exchange(asker.leases, {});
-  CHECK(is<Look>(asker.tell(Ticked{.passed_over = {}, .leases_changed = true})));
+  CHECK(is<Look>(asker.tell(Ticked{.skipped = {}, .leases_changed = true})));
   asker.goes_on();
   CHECK(is<Look>(asker.tell(Ticked{})));
   asker.leases = leases;
@@ -185,7 +185,7 @@ TEST_CASE("whoever is left to be read is read also for the order alone") {
 // Those that are stopped
 // -------------------------------------------------------------------------------------
 
-TEST_CASE("a rival that is stopped is passed over") {
+TEST_CASE("a rival that is stopped is skipped") {
   Asker asker = behind_one();
   asker.stopped = {TicketId{5}};
   asker.looks();
@@ -210,7 +210,7 @@ TEST_CASE("a rival that is stopped while one sleeps behind it makes a new order"
   CHECK(asker.passes_the_gate() == Action(Look{false}));
 }
 
-TEST_CASE("behind one that was passed over sleeps who must, and watches both") {
+TEST_CASE("behind one that was skipped sleeps who must, and watches both") {
   Asker asker = behind_one();
   asker.earlier = {waiter(4), waiter(5)};
   asker.stopped = {TicketId{5}};

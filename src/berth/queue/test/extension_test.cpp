@@ -29,8 +29,8 @@ Facts two_gpus() {
 TEST_CASE("an extension that moves back a reservation is told with whose it is") {
   Ledger ledger;
   ledger.tickets = {timed_lease(1, 0, kHour), timed_lease(2, 1, 3 * kHour)};
-  const auto delayed = [&](std::uint64_t lease, std::int64_t time_s, std::set<TicketId> passed_over = {}) {
-    return delayed_by_extension(ledger, two_gpus(), kNow, passed_over, TicketId{lease}, time_s);
+  const auto delayed = [&](std::uint64_t lease, std::int64_t time_s, std::set<TicketId> skipped = {}) {
+    return delayed_by_extension(ledger, two_gpus(), kNow, skipped, TicketId{lease}, time_s);
   };
   // Nobody waits.
   CHECK_FALSE(delayed(1, 2 * kHour).has_value());

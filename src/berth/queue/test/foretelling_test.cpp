@@ -96,10 +96,10 @@ TEST_CASE("a lease of which nothing is known lets nobody be told") {
   CHECK(std::ranges::none_of(scene.starts(), [](const auto& start) { return start.has_value(); }));
 }
 
-TEST_CASE("who yields, is passed over, or is far back is told nothing, and keeps nobody") {
+TEST_CASE("who yields, is skipped, or is far back is told nothing, and keeps nobody") {
   Scene scene(1, {});
   scene.queue.wishes = {wish(1, kHour), wish(2, kHour)};
-  scene.queue.wishes[0].passed_over = true;
+  scene.queue.wishes[0].skipped = true;
   const auto starts = scene.starts();
   CHECK_FALSE(starts[0]);
   CHECK(starts[1] == ExpectedStart{kNow, {0}});

@@ -53,7 +53,7 @@ TEST_CASE("what is free and somebody waits for is kept for him") {
   CHECK(verdicts[2].free());
 }
 
-TEST_CASE("one that is passed over keeps nothing") {
+TEST_CASE("one that is skipped keeps nothing") {
   Ledger ledger;
   ledger.tickets = {waiter(2, {uuid_of(0)}, 1)};
   const Facts facts = machine(1);
@@ -164,14 +164,14 @@ TEST_CASE("where those who came first leave too little, nobody who is left out c
       }
     }
     const bool in_turns = *rc::gen::inRange(0, 4) == 0;
-    std::set<TicketId> passed_over;
+    std::set<TicketId> skipped;
     for (Ticket& ticket : ledger.tickets) {
       if (ticket.phase != TicketPhase::waiting) continue;
       if (*rc::gen::inRange(0, 8) == 0) ticket.yield_s = 30;
       ticket.uid = *rc::gen::inRange(0U, 4U);
       if (in_turns) ticket.number = fair(*rc::gen::inRange(0, 4));
       ticket.held_back = *rc::gen::inRange(0, 6) == 0;
-      if (*rc::gen::inRange(0, 6) == 0) passed_over.insert(ticket.id);
+      if (*rc::gen::inRange(0, 6) == 0) skipped.insert(ticket.id);
     }
     const Request request = random_request();
     ledger.tickets.push_back(newcomer(request, *candidates(request, facts), ledger, facts));
@@ -181,12 +181,11 @@ TEST_CASE("where those who came first leave too little, nobody who is left out c
     const auto first = *rc::gen::inRange<std::size_t>(0, others);
     const auto nearest = *rc::gen::inRange<std::size_t>(0, others - first);
 
-    const Plan some =
-        plan(leaving_out(ledger, first, nearest), facts, request, me, passed_over, kNow).value();
+    const Plan some = plan(leaving_out(ledger, first, nearest), facts, request, me, skipped, kNow).value();
     const auto* behind = std::get_if<Behind>(&some);
     if (behind == nullptr || !behind->front_suffices) return;
     ++sufficed;
-    const Plan whole = plan(ledger, facts, request, me, passed_over, kNow).value();
+    const Plan whole = plan(ledger, facts, request, me, skipped, kNow).value();
     RC_ASSERT(std::holds_alternative<Behind>(whole));
   };
   // Few of the worlds are such a case.

@@ -43,7 +43,7 @@ const std::vector<Case>& cases() {
        GateAnswer::look_again},
       {"who is behind a rival waits", behind, current, kPatient, GateAnswer::wait},
       {"who is first waits if too little is free", blocked, current, kPatient, GateAnswer::wait},
-      {"whose own conditions do not hold is passed over", held_back, current, kPatient,
+      {"whose own conditions do not hold is skipped", held_back, current, kPatient,
        GateAnswer::wait_held_back},
       {"who may not wait leaves", blocked, current, kNowOrNever, GateAnswer::withdraw},
       {"also if a rival comes first", behind, current, kNowOrNever, GateAnswer::withdraw},
@@ -54,7 +54,7 @@ const std::vector<Case>& cases() {
        GateAnswer::look_again},
       {"but after many looks", blocked, older_than_a_lease, kNowOrNeverAtLast, GateAnswer::withdraw},
       {"or waits then", behind, older_than_a_lease, kPatientAtLast, GateAnswer::wait},
-      {"and is passed over then", held_back, silent_about_a_lock, kPatientAtLast, GateAnswer::wait_held_back},
+      {"and is skipped then", held_back, silent_about_a_lock, kPatientAtLast, GateAnswer::wait_held_back},
   };
   return all;
 }

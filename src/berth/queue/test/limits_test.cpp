@@ -229,7 +229,7 @@ TEST_CASE("a request that yields starts only if as many GPUs stay free as the si
   const Plan plan = yields.planned();
   REQUIRE(std::holds_alternative<Blocked>(plan));
   const auto& blocked = std::get<Blocked>(plan);
-  // Others pass it over.
+  // Others skip it.
   CHECK(blocked.held_back);
   CHECK(blocked.verdicts[0].failed == Clause::not_leased);
   CHECK(blocked.verdicts[2].failed == Clause::within_limit);

@@ -41,8 +41,8 @@ Request request_for(unsigned count) {
 }
 
 Plan planned(const Ledger& ledger, unsigned devices, unsigned count, std::uint64_t me,
-             const std::set<TicketId>& passed_over = {}) {
-  const Result<Plan> result = plan(ledger, machine(devices), request_for(count), TicketId{me}, passed_over);
+             const std::set<TicketId>& skipped = {}) {
+  const Result<Plan> result = plan(ledger, machine(devices), request_for(count), TicketId{me}, skipped);
   REQUIRE(result);
   return *result;
 }
@@ -69,7 +69,7 @@ TEST_CASE("a first whom only conditions of its own keep from what is free is hel
   CHECK_FALSE(std::get<Blocked>(*plan(ledger, facts, cold(), TicketId{5})).held_back);
 }
 
-TEST_CASE("one that is held back is passed over, and once it is not it is before the others again") {
+TEST_CASE("one that is held back is skipped, and once it is not it is before the others again") {
   Ledger ledger = books({waiter(4, uuids_of({0})), waiter(5, uuids_of({0}))});
   ledger.tickets[0].held_back = true;
   CHECK(std::holds_alternative<Granted>(planned(ledger, 1, 1, 5)));
@@ -132,7 +132,7 @@ TEST_CASE("whoever computes there already waits behind nobody") {
   CHECK(std::holds_alternative<Granted>(*granted));
 }
 
-TEST_CASE("a stopped one is passed over and keeps its place") {
+TEST_CASE("a stopped one is skipped and keeps its place") {
   const Ledger ledger = books({waiter(5, uuids_of({0})), waiter(6, uuids_of({0}))});
   CHECK(planned(ledger, 1, 1, 6) == Plan(Behind{TicketId{5}}));
   CHECK(planned(ledger, 1, 1, 6, {TicketId{5}}) == Plan(Granted{{uuids_of({0}), {}}}));

@@ -189,7 +189,7 @@ TEST_CASE("the one that came first of all comes first once it has waited long en
   CHECK(ordered_by_ratio(queue, 9001) == Ids{3, 1, 2});
   CHECK(ordered_by_ratio(queue, 5000) == Ids{1, 3, 2});
   std::vector<Wish> stopped = queue;
-  stopped[0].passed_over = true;
+  stopped[0].skipped = true;
   CHECK(ordered_by_ratio(stopped, 9000) == Ids{3, 1, 2});
   CHECK(ordered_by_ratio(stopped, 8000) == Ids{2, 3, 1});
 }
@@ -283,12 +283,12 @@ Ticket lease_of(std::uint32_t uid, std::uint64_t id, unsigned device) {
   return lease;
 }
 
-Plan planned(std::vector<Ticket> tickets, std::uint64_t me, const std::set<TicketId>& passed_over = {}) {
+Plan planned(std::vector<Ticket> tickets, std::uint64_t me, const std::set<TicketId>& skipped = {}) {
   Request request;
   request.count = 1;
   Ledger ledger;
   ledger.tickets = std::move(tickets);
-  const auto found = plan(ledger, machine(2), request, TicketId{me}, passed_over);
+  const auto found = plan(ledger, machine(2), request, TicketId{me}, skipped);
   REQUIRE(found.has_value());
   return *found;
 }

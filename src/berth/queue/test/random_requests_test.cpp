@@ -54,7 +54,7 @@ std::size_t size_of(const Doing& doing) {
 }
 std::size_t size_of(const State& state) {
   return size_of(state.look.ledger) + size_of(state.look.noted.ledger) +
-         state.look.facts.foreign_locks.size() + state.decision.passed_over.size() +
+         state.look.facts.foreign_locks.size() + state.decision.skipped.size() +
          state.tries.refused.size() + state.standing.verdicts.size() + size_of(state.doing);
 }
 
@@ -316,7 +316,7 @@ class World {
     if (what == 4 && (sleep.bell || !sleep.uuids.empty())) return says(Woken::rung);
     Ticked tick{{}, one_in(6), one_in(2)};
     for (const TicketId id : sleep.watched) {
-      if (one_in(4)) tick.passed_over.insert(id);
+      if (one_in(4)) tick.skipped.insert(id);
     }
     says(std::move(tick));
   }

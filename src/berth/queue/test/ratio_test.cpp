@@ -52,14 +52,14 @@ Facts site(bool backfill = true) {
 }
 
 Plan planned(const std::vector<Ticket>& tickets, const Ticket& me, const Facts& facts = site(),
-             const std::set<TicketId>& passed_over = {}) {
+             const std::set<TicketId>& skipped = {}) {
   Request request;
   request.count = me.count;
   request.order = Order::index;
   Ledger ledger;
   ledger.tickets = tickets;
   std::ranges::sort(ledger.tickets, {}, &Ticket::id);
-  const auto found = plan(ledger, facts, request, me.id, passed_over, kNow);
+  const auto found = plan(ledger, facts, request, me.id, skipped, kNow);
   REQUIRE(found.has_value());
   return *found;
 }
@@ -394,8 +394,8 @@ TEST_CASE("whoever came before by being short has no more time while another wai
   held.phase = TicketPhase::granted;
   held.devices = {uuid_of(1)};
   held.time_s = 60;
-  const auto passed = [&](const std::set<TicketId>& passed_over = {}) {
-    return passed_by_its_limit(acquisition::books({large, held}), passed_over, held.id);
+  const auto passed = [&](const std::set<TicketId>& skipped = {}) {
+    return passed_by_its_limit(acquisition::books({large, held}), skipped, held.id);
   };
   CHECK(passed() == large.id);
   CHECK(passed({large.id}) == std::nullopt);

@@ -150,13 +150,13 @@ TEST_CASE("nobody is expected to start before an earlier rival, but where gaps a
   CHECK(expected_starts(queue, kRules)[1] == ExpectedStart{kNow, {1}});
 }
 
-TEST_CASE("those that share no device have starts of their own, and one that is passed over has none") {
+TEST_CASE("those that share no device have starts of their own, and one that is skipped has none") {
   QueueState queue = line_of(2);
   queue.sets = {{0}, {1}};
   queue.holds = {held(0, kNever), held(1, kNow + kHour)};
   queue.wishes = {wish(1, 1), wish(2, 1), wish(3, 1)};
   queue.wishes[1].candidates = queue.wishes[2].candidates = 1;
-  queue.wishes[1].passed_over = true;
+  queue.wishes[1].skipped = true;
   CHECK(expected(queue, kInOrder) == Starts{std::nullopt, std::nullopt, kNow + kHour});
 }
 
@@ -183,10 +183,10 @@ TEST_CASE("what nobody can say the end of reserves nothing") {
   CHECK(schedule(queue, kRules) == std::vector<Assignment>{WaitsBehind{}, starts({1})});
 }
 
-TEST_CASE("one that is passed over keeps nothing from anybody") {
+TEST_CASE("one that is skipped keeps nothing from anybody") {
   QueueState queue = line_of(1);
   queue.wishes = {wish(1, 1), wish(2, 1)};
-  queue.wishes[0].passed_over = true;
+  queue.wishes[0].skipped = true;
   CHECK(schedule(queue, kRules) == std::vector<Assignment>{WaitsBehind{}, starts({0})});
 }
 
@@ -255,7 +255,7 @@ QueueState any_queue(bool with_parts) {
     if (*rc::gen::arbitrary<bool>()) one.length = *rc::gen::inRange<Moment>(1, 20) * 600;
     one.shared = with_parts && *rc::gen::arbitrary<bool>();
     if (one.shared) one.bytes = *rc::gen::inRange<std::uint64_t>(1, 110);
-    one.passed_over = *rc::gen::inRange(0, 6) == 0;
+    one.skipped = *rc::gen::inRange(0, 6) == 0;
     queue.wishes.push_back(one);
   }
   return queue;
@@ -338,7 +338,7 @@ TEST_CASE("nobody who could start without delaying a reservation is left asleep"
     const std::vector<Assignment> assignments = schedule(queue, kRules);
     const std::vector<Hold> holds = holds_after(queue, assignments);
     for (std::size_t at = 0; at < assignments.size(); ++at) {
-      if (std::holds_alternative<StartsNow>(assignments[at]) || queue.wishes[at].passed_over) continue;
+      if (std::holds_alternative<StartsNow>(assignments[at]) || queue.wishes[at].skipped) continue;
       std::vector<Hold> of_others = holds;
       if (const auto* own = std::get_if<ReservedFrom>(&assignments[at])) {
         const auto mine = holds_of(queue.wishes[at], own->devices, own->from);
@@ -358,7 +358,7 @@ TEST_CASE("of two who ask for the same, the one that came first starts") {
       for (std::size_t early = 0; early < late; ++early) {
         Wish as_late = queue.wishes[early];
         as_late.id = queue.wishes[late].id;
-        if (!(as_late == queue.wishes[late]) || queue.wishes[early].passed_over) continue;
+        if (!(as_late == queue.wishes[late]) || queue.wishes[early].skipped) continue;
         RC_ASSERT(!std::holds_alternative<StartsNow>(assignments[late]) ||
                   std::holds_alternative<StartsNow>(assignments[early]));
       }

@@ -38,7 +38,7 @@ TEST_CASE("a first is told what it waits for, a later one whom") {
   CHECK(queue[1].verdicts.empty());
 }
 
-TEST_CASE("one that is stopped is passed over and keeps its place") {
+TEST_CASE("one that is stopped is skipped and keeps its place") {
   Ledger ledger;
   ledger.tickets = {lease(1, uuid_of(0)), waiting(2, {uuid_of(0)}), waiting(3, {uuid_of(0)})};
   const auto queue = standings(ledger, machine(1), {TicketId{2}});

@@ -235,7 +235,7 @@ TEST_CASE("what a ticket has not is not in its text, and a kept one says for who
       "\ncount=2\nshared=1\npromise_bytes=0\ntime=7200\nyield=30\nturn=4\nrequest="));
 }
 
-TEST_CASE("marks that are not 1 and keys in sections are passed over, as by every version") {
+TEST_CASE("marks that are not 1 and keys in sections are ignored, as by every version") {
   std::string text = encode_ticket(example());
   text.insert(text.find("count="), "kept=yes\nshared=0\n");
   text.insert(text.find("end\n"), "[later]\npid=1\ngranted_at=1\n");
@@ -405,7 +405,7 @@ TEST_CASE("what cannot be understood is an error that says why") {
   }
 }
 
-TEST_CASE("lines of newer writers are passed over") {
+TEST_CASE("lines of newer writers are ignored") {
   std::string text = encode_ticket(example());
   text.insert(text.find("count="), "colour=green\n");
   const auto decoded = decode_ticket(text);

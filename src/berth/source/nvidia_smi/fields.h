@@ -27,7 +27,7 @@ class Query {
   /// Takes away, or calls by its older name, what the message names as not valid. False: it names
   /// none of ours.
   bool drop_refused(std::string_view message);
-  /// The devices, one a line. Lines with another number of columns are passed over.
+  /// The devices, one a line. Lines with another number of columns are ignored.
   /// `driver_version` is filled when it was asked for.
   std::vector<Device> devices(std::string_view csv, std::string& driver_version) const;
 

@@ -325,7 +325,7 @@ TEST_CASE("processes are unknown where neither list can be read whole") {
 }
 
 TEST_CASE(
-    "what is no client of the driver is passed over, and huge numbers "
+    "what is no client of the driver is ignored, and huge numbers "
     "are no memory") {
   CHECK(!client_in(""));
   CHECK(!client_in("drm-driver:\ti915\ndrm-pdev:\t0000:00:02.0\ndrm-client-id:\t1\n"));

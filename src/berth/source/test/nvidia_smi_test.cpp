@@ -75,7 +75,7 @@ TEST_CASE("a bus id is written as in sysfs, with its whole domain") {
   CHECK(bus_id("[N/A]").empty());
 }
 
-TEST_CASE("lines that are no device are passed over") {
+TEST_CASE("lines that are no device are ignored") {
   CHECK(Query(ReadingSet()).devices("\nNo running processes found\n, , , , \n", g_driver).empty());
 }
 

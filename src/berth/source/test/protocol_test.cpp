@@ -15,7 +15,7 @@ TEST_CASE("a probe hears what it is asked") {
   REQUIRE(heard);
   CHECK(*heard == request);
   CHECK(decode_request(encode_request({})) == ReadRequest{});
-  // What a later version asks besides is passed over.
+  // What a later version asks besides is ignored.
   CHECK(decode_request("berth-read 1\nreadings=1\nnever_heard=of\nend\n")->readings.bits == 1);
   CHECK_FALSE(decode_request("berth-read 1\nsource=tea leaves\nend\n"));
   CHECK_FALSE(decode_request("berth-read 1\nreadings=all\nend\n"));
