@@ -10,6 +10,7 @@
 #include "berth/queue/acquisition_sleep.h"
 #include "berth/queue/gate_decision.h"
 #include "berth/queue/host_queue.h"
+#include "berth/queue/partial_ledger.h"
 #include "berth/verdict/limits.h"
 
 namespace berth::acquisition {
@@ -118,8 +119,7 @@ Result<void> see_how_it_stands(State& state) {
   BERTH_LET(standing.verdicts, judge(state.request, ledger, facts));
   standing.limited = why_held_off(state.request, ledger, facts).value_or("");
   const auto before = rivals_before(standing.ticket, ledger, decided_at, skipped);
-  const bool is_unread_before = !are_all_unread_later(state, ledger);
-  standing.position = 1 + before.size() + (is_unread_before ? ledger.unread : 0);
+  standing.position = 1 + before.size() + unread_before(standing.ticket, ledger);
   standing.behind.reset();
   const bool is_first_to_watch = standing.ticket.expected_s && !is_held_back(state);
   if ((behind(state) != nullptr || is_first_to_watch) && !before.empty()) standing.behind = *before.back();
@@ -129,7 +129,7 @@ Result<void> see_how_it_stands(State& state) {
   standing.fills_gap_on.clear();
   if (standing.ticket.held_back) return {};
   // If tickets ahead were not read, nobody can say when this ticket starts.
-  if (ledger.unread > 0) return {};
+  if (is_partial(ledger)) return {};
   const auto starts = expected_starts(ledger, facts, decided_at, skipped);
   note_start(standing, before, starts, facts.booted_at_s);
   return {};

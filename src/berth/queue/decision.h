@@ -40,7 +40,7 @@ struct Stay {
 struct Withdraw {
   bool operator==(const Withdraw&) const = default;
 };
-/// Read more of the tickets before it, and decide again. REQUIRES: the ledger has some `unread`.
+/// Read more of the tickets before it, and decide again. REQUIRES: the ledger is partial.
 struct ReadOn {
   bool all = false;    ///< not only tickets that could be given one of its candidates
   bool front = false;  ///< the first tickets of the queue, instead of the nearest

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/queue/partial_ledger.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/verdict/limits.h"
 
@@ -27,42 +28,12 @@ std::optional<std::chrono::milliseconds> limit_at_gate(const Patience& patience,
 }
 
 namespace acquisition {
-
-bool are_all_unread_later(const State& state, const Ledger& ledger) {
-  const Ticket& mine = state.standing.ticket;
-  return mine.expected_s && !mine.yield_s && mine.id < ledger.first_unread;
-}
-
 namespace {
 
 // A new request counts together with the requests of its user that wait.
 bool is_counted_in_queue(const State& state) {
   return !has_joined(state) && state.patience.wait && !state.patience.is_requeued &&
          state.look.facts.limits && state.look.facts.limits->now.waiting;
-}
-
-// True if the tickets that were not read could change the answer. They cannot in three cases: too
-// few devices are free, whatever waits; the tickets before all of them leave too little; or the
-// rival to sleep behind is nearer than they are, and watches every device for which this ticket
-// waits.
-bool depends_on_unread(const State& state, const Ledger& ledger) {
-  if (ledger.unread == 0) return false;
-  if (is_counted_in_queue(state) || state.standing.ticket.number) return true;
-  if (const auto* blocked = std::get_if<Blocked>(&state.decision.plan))
-    return blocked->held_back || !are_all_unread_later(state, ledger);
-  const Behind* me = behind(state);
-  if (me == nullptr) return true;
-  const bool is_nearer_unread = me->rival < ledger.first_unread && !are_all_unread_later(state, ledger);
-  return is_nearer_unread || !me->unguarded.empty() || (!me->in_the_way.empty() && !me->front_suffices);
-}
-
-// A ticket that knows its rival reads the first tickets of the queue, which mostly take what is
-// free.
-ReadOn read_on(const State& state, const Ledger& ledger) {
-  const Behind* me = behind(state);
-  const bool front =
-      me != nullptr && ledger.first_unread < me->rival && me->unguarded.empty() && !may_go_past(state);
-  return {lets_others_pass(state) || is_counted_in_queue(state), front};
 }
 
 // If a device is free and yet cannot be had, somebody without a ticket may have locked it. The
@@ -118,9 +89,14 @@ FactsAre facts_in_gate(State& state, const Ledger& ledger, std::int64_t lease_ch
 }
 
 Decision decide_by(State& state, Deciding& deciding, std::int64_t lease_changes) {
-  if (depends_on_unread(state, deciding.ledger)) return read_on(state, deciding.ledger);
+  const Ledger& ledger = deciding.ledger;
+  const Plan& plan = state.decision.plan;
+  const Ticket& mine = state.standing.ticket;
+  const bool needs_all = is_counted_in_queue(state);
+  if (is_partial(ledger) && (needs_all || depends_on_unread(plan, mine, ledger)))
+    return more_to_read(plan, mine, ledger, needs_all || lets_others_pass(state));
   if (deciding.gate_for != GateFor::devices) return Stay{};
-  const FactsAre facts = facts_in_gate(state, deciding.ledger, lease_changes);
+  const FactsAre facts = facts_in_gate(state, ledger, lease_changes);
   const Means means{state.patience.wait, is_last_attempt(state)};
   deciding.answer = answer_in_gate(found_by_plan(state), facts, means);
   switch (deciding.answer) {

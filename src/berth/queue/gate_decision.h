@@ -36,9 +36,5 @@ struct Judgement {
 /// counts.
 Judgement decide(State state, InGate gate);
 
-/// True if all tickets that were not read are later ones. A ticket that goes by run times lists
-/// later tickets too, but these do not change behind which ticket it sleeps.
-bool are_all_unread_later(const State& state, const Ledger& ledger);
-
 }  // namespace acquisition
 }  // namespace berth

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "berth/queue/gap.h"
+#include "berth/queue/partial_ledger.h"
 #include "berth/queue/queue_order.h"
 
 namespace berth {
@@ -44,21 +45,6 @@ std::vector<TicketId> owners(const Gap& gap, const std::vector<Verdict>& free) {
 
 bool counts_as_waiting(const Ticket& ticket, const std::set<TicketId>& skipped) {
   return ticket.phase == TicketPhase::waiting && !ticket.held_back && !skipped.contains(ticket.id);
-}
-
-/// The leases, this ticket, and the tickets that came before all tickets that were not read.
-/// nullopt: the turn of a ticket that was not read may be before one of these.
-std::optional<Ledger> those_in_front(const Ledger& ledger, const Ticket& mine) {
-  if (ledger.unread == 0 || mine.yield_s) return std::nullopt;
-  Ledger front;
-  front.odd = ledger.odd;
-  front.ended = ledger.ended;
-  for (const Ticket& ticket : ledger.tickets) {
-    const bool waits = ticket.phase == TicketPhase::waiting;
-    if (waits && may_go_past(ticket)) return std::nullopt;
-    if (!waits || ticket.id == mine.id || ticket.id < ledger.first_unread) front.tickets.push_back(ticket);
-  }
-  return front;
 }
 
 bool guards(const Ticket& rival, const std::string& candidate) {

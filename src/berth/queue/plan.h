@@ -22,7 +22,7 @@ struct Behind {
   /// With backfill: the tickets for which devices are kept, now or later, that would be enough for
   /// me.
   std::vector<TicketId> in_the_way{};
-  /// These tickets came before all that the ledger leaves out, so what the others want changes
+  /// These tickets came before all that a partial ledger leaves out, so what those want changes
   /// nothing.
   bool front_suffices = false;
 
@@ -71,9 +71,8 @@ bool is_enough_free(const Ticket& mine, const Ledger& ledger, const Facts& facts
 /// first: I sleep behind who came before me, who rings me; or I am blocked by the devices, and ring
 /// others.
 ///
-/// The ledger may leave some of the queue out. If too little is free for me even without rivals, it
-/// is enough that the ledger has the nearest tickets. If the first tickets of the queue leave me
-/// too little, it is enough that the ledger has these as well.
+/// The ledger may be partial. `depends_on_unread` (partial_ledger.h) says whether the plan holds
+/// all the same.
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
                   const std::set<TicketId>& skipped = {}, Moment now = 0);
 

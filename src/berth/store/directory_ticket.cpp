@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/queue/partial_ledger.h"
 #include "berth/queue/queue_order.h"
 #include "berth/queue/ticket_codec.h"
 #include "berth/store/contradiction.h"
@@ -216,12 +217,10 @@ FaultOr<Decided> DirectoryTicket::decide_on(Ledger leases, const Decide& decide)
     Ledger ledger = leases;
     earlier_rivals_.add_to(ledger);
     std::ranges::sort(ledger.tickets, {}, &Ticket::id);
-    const std::vector<TicketId>& unread = earlier_rivals_.unread();
-    ledger.unread = unread.size();
-    if (!unread.empty()) ledger.first_unread = unread.front();
+    leave_out(ledger, earlier_rivals_.unread());
     const auto decision = decide(ledger, ticket_.id);
     const auto* read_on = decision ? std::get_if<ReadOn>(&*decision) : nullptr;
-    if (read_on != nullptr && ledger.unread > 0) {
+    if (read_on != nullptr && is_partial(ledger)) {
       BERTH_DO(earlier_rivals_.read_on(ticket_, *read_on));
       continue;
     }

@@ -22,9 +22,8 @@ namespace berth::store {
 using Warn = std::function<void(const std::string&)>;
 
 /// Decides for the ticket `me` of the ledger. Pure: a store may call it again with another ledger,
-/// and then only the last answer counts. The ledger has all leases and, of the tickets before me in
-/// the queue, the nearest. `unread` counts the others, because most waiters need to know only the
-/// tickets right before them.
+/// and then only the last answer counts. The ledger may be partial
+/// (queue/partial_ledger.h), because most waiters need to know only the tickets right before them.
 using Decide = std::function<Result<Decision>(const Ledger& ledger, TicketId me)>;
 
 /// How long to wait for others to leave the gate. nullopt: for ever.

@@ -138,10 +138,8 @@ struct Unlisted {
 /// All live tickets of one lease directory, by id.
 struct Ledger {
   std::vector<Ticket> tickets;
-  /// How many tickets that may wait are left out.
-  std::size_t unread = 0;
-  /// The first ticket that is left out, if there is one. No ticket before it is left out.
-  TicketId first_unread{};
+  std::size_t unread = 0;   ///< how many tickets that may wait are left out (queue/partial_ledger.h)
+  TicketId first_unread{};  ///< the first of these
   std::vector<OddTicket> odd;
   std::vector<Unlisted> unlisted;  ///< of a ledger that is for showing, else empty
   std::vector<Ticket> ended;       ///< leases whose holder is dead but whose file is still there

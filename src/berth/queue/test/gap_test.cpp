@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "berth/queue/partial_ledger.h"
 #include "berth/queue/plan.h"
 #include "berth/verdict/test/machine.h"
 
@@ -145,8 +146,7 @@ Ledger leaving_out(const Ledger& ledger, std::size_t first, std::size_t nearest)
   std::erase_if(some.tickets, [&](const Ticket& ticket) {
     return std::ranges::find(left_out, ticket.id) != left_out.end();
   });
-  some.unread = left_out.size();
-  some.first_unread = left_out.front();
+  leave_out(some, left_out);
   return some;
 }
 
