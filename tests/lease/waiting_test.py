@@ -335,6 +335,22 @@ def test_the_end_of_a_bare_flock_is_noticed(one):
     job.starts()
 
 
+def test_who_may_not_wait_hears_of_a_lock_also_if_a_stopped_waiter_is_before_it(make_machine):
+    """It decides twice: the stopped one is not the nearest, so it is found only after the first decision."""
+    machine = make_machine("2xH100")
+    machine.berth("run", "-n", "2", "--", "true")
+    one, other = (machine.leases / "devices").iterdir()
+    locks = f"exec 8<{one} 9<{other}; flock 8; flock 9; echo ready; exec sleep 1000"
+    citizen = machine.start("bash", "-c", locks)
+    assert citizen.stdout.readline() == "ready\n"
+    first = waiter(machine, "-n", "2")
+    waiter(machine, "-n", "2")
+    first.stop()
+    answer = machine.berth("run", "--no-wait", "--", "true")
+    assert answer.status == 75
+    assert "GPU 0,1  locked by a program that has no ticket\n" in answer.err
+
+
 def test_the_exit_of_an_outsider_is_noticed(make_machine):
     outsider = make_machine("1xT4").start("sleep", "1000")
     machine = make_machine(

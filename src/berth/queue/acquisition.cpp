@@ -40,6 +40,13 @@ Action look_once_more(State& state) {
   return look(state);
 }
 
+// The next look finds out what a decision could not know by the facts of the last one.
+Action look_for_what_lacked(State& state, FactsAre facts) {
+  if (facts == FactsAre::silent_about_a_lock) state.tries.ask_for_locks = true;
+  if (facts == FactsAre::of_an_old_session) state.session = ToLoadAnew{};
+  return look_once_more(state);
+}
+
 // Something has happened, or may have happened. So the results of earlier tries no longer count.
 Action look_anew(State& state) {
   state.tries = {};
@@ -278,7 +285,7 @@ Action on(State& state, milliseconds now, Deciding decided, const LeftGate& left
     // this ticket need not ask the driver.
     if (needs_new_facts(state, decided)) return look_anew(state);
   } else if (!gives_up && decided.answer == GateAnswer::look_again) {
-    return look_once_more(state);
+    return look_for_what_lacked(state, decided.facts);
   }
   return ask_names(state, {std::move(decided.ledger), gives_up});
 }
@@ -371,8 +378,7 @@ Action on(State& state, milliseconds now, AsleepBehind, const Ticked& tick) {
   if (may_go_past(state) && looks_for_itself) state.listening.may_free_others = true;
   if (state.quiet.pausing || (has_to_look && looks_for_itself)) return look_anew(state);
   if (watches_original(state, me)) return look_anew(state);
-  const bool is_order_new =
-      is_skipped(me.rival) || !std::ranges::all_of(state.decision.skipped, is_skipped);
+  const bool is_order_new = is_skipped(me.rival) || !std::ranges::all_of(state.decision.skipped, is_skipped);
   // A bell may not have been heard. What it would have announced is noticed here.
   const bool is_news_lost =
       lets_others_pass(state) &&

@@ -94,8 +94,9 @@ struct Looking {};
 /// In the gate, or on the way there.
 struct Deciding {
   GateFor gate_for = GateFor::devices;
-  GateAnswer answer = GateAnswer::wait;
-  Ledger ledger{};  ///< as it was in the gate
+  GateAnswer answer = GateAnswer::wait;  ///< the last one, if the store has asked several times
+  FactsAre facts = FactsAre::current;    ///< as this answer found them
+  Ledger ledger{};                       ///< by which it was given
 };
 /// Before another try to take what is free, or to reach the driver before it has joined.
 struct Pausing {};

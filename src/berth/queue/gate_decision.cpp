@@ -39,13 +39,11 @@ bool is_counted_in_queue(const State& state) {
 // If a device is free and yet cannot be had, somebody without a ticket may have locked it. The
 // kernel takes some milliseconds to say who, so it is asked only if there is such a device and the
 // user will be told of it.
-bool hides_a_lock(State& state, const Ledger& ledger) {
+bool hides_a_lock(const State& state, const Ledger& ledger) {
   if (state.tries.ask_for_locks) return false;
   if (state.patience.wait && behind(state) != nullptr) return false;
   const auto verdicts = judge(state.request, ledger, state.look.facts);
-  if (!verdicts || std::ranges::none_of(*verdicts, &Verdict::free)) return false;
-  state.tries.ask_for_locks = true;
-  return true;
+  return verdicts && std::ranges::any_of(*verdicts, &Verdict::free);
 }
 
 Take take_choice(const Choice& choice, const State& state) {
@@ -74,12 +72,11 @@ Found found_by_plan(const State& state) {
 }
 
 // The facts may be older than a lease that has come or gone since.
-FactsAre facts_in_gate(State& state, const Ledger& ledger, std::int64_t lease_changes) {
+FactsAre facts_in_gate(const State& state, const Ledger& ledger, std::int64_t lease_changes) {
   if (const auto* granted = std::get_if<Granted>(&state.decision.plan)) {
     // The driver may have been replaced while this ticket slept. No command starts on devices that
     // an old session has seen.
-    if (std::holds_alternative<LoadedLongAgo>(state.session)) state.session = ToLoadAnew{};
-    if (std::holds_alternative<ToLoadAnew>(state.session)) return FactsAre::of_an_old_session;
+    if (std::holds_alternative<LoadedLongAgo>(state.session)) return FactsAre::of_an_old_session;
     const bool is_old =
         may_have_ended_on(granted->choice, state.look.noted, NotedLeases{ledger, lease_changes});
     return is_old ? FactsAre::older_than_a_lease : FactsAre::current;
@@ -88,7 +85,7 @@ FactsAre facts_in_gate(State& state, const Ledger& ledger, std::int64_t lease_ch
   return hides_a_lock(state, ledger) ? FactsAre::silent_about_a_lock : FactsAre::current;
 }
 
-Decision decide_by(State& state, Deciding& deciding, std::int64_t lease_changes) {
+Decision decide_by(const State& state, Deciding& deciding, std::int64_t lease_changes) {
   const Ledger& ledger = deciding.ledger;
   const Plan& plan = state.decision.plan;
   const Ticket& mine = state.standing.ticket;
@@ -96,9 +93,9 @@ Decision decide_by(State& state, Deciding& deciding, std::int64_t lease_changes)
   if (is_partial(ledger) && (needs_all || depends_on_unread(plan, mine, ledger)))
     return more_to_read(plan, mine, ledger, needs_all || lets_others_pass(state));
   if (deciding.gate_for != GateFor::devices) return Stay{};
-  const FactsAre facts = facts_in_gate(state, ledger, lease_changes);
+  deciding.facts = facts_in_gate(state, ledger, lease_changes);
   const Means means{state.patience.wait, is_last_attempt(state)};
-  deciding.answer = answer_in_gate(found_by_plan(state), facts, means);
+  deciding.answer = answer_in_gate(found_by_plan(state), deciding.facts, means);
   switch (deciding.answer) {
     case GateAnswer::take:
       return take_choice(std::get<Granted>(state.decision.plan).choice, state);
@@ -132,7 +129,7 @@ Result<Decision> decide_in(Deciding& deciding, State& state, const InGate& gate)
 Judgement decide(State state, InGate gate) {
   auto* deciding = std::get_if<Deciding>(&state.doing);
   if (deciding == nullptr) return {std::move(state), std::unexpected(not_asked_for())};
-  deciding->ledger = std::move(gate.ledger);
+  *deciding = {.gate_for = deciding->gate_for, .ledger = std::move(gate.ledger)};
   state.decision.at = gate.boot;
   state.decision.skipped = std::move(gate.stopped);
   Result<Decision> decision = decide_in(*deciding, state, gate);

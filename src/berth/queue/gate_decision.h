@@ -32,8 +32,8 @@ struct Judgement {
   State state;
   Result<Decision> decision;
 };
-/// What to do with the ticket `me`. May be called again with another ledger; the last answer
-/// counts.
+/// What to do with the ticket `me`. May be called again with another ledger: then the last answer
+/// counts, and is the same as if it were the only one.
 Judgement decide(State state, InGate gate);
 
 }  // namespace acquisition

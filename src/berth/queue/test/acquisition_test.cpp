@@ -210,6 +210,42 @@ TEST_CASE("before it leaves for a wait of others beside a free device it asks wh
   CHECK(is<Withdraw>(asker.decides()));
 }
 
+// The store asks again if tickets have changed meanwhile, the shell if a rival turns out to be
+// stopped.
+TEST_CASE("who has locked a device is asked also if the decision is made twice in one gate") {
+  Asker asker = behind_one({});
+  asker.looks();
+  CHECK(is<Stay>(asker.decides()));
+  asker.earlier = {waiter(3), waiter(5)};
+  asker.stopped = {TicketId{3}};
+  CHECK(is<Stay>(asker.decides()));
+  CHECK(asker.tell(LeftGate{Stayed{}}) == Action(Look{.locks = true}));
+}
+
+TEST_CASE("what an earlier decision in the same gate has found does not count") {
+  SUBCASE("that a lock is hidden") {
+    Asker asker = behind_one({});
+    asker.looks();
+    CHECK(is<Stay>(asker.decides()));
+    asker.leases = {lease(1, uuid_of(0)), lease(2, uuid_of(1))};
+    CHECK(is<Stay>(asker.decides()));
+    CHECK(asker.tell(LeftGate{Stayed{}}) == Action(Look{.locks = false}));
+  }
+  SUBCASE("that an old driver grants") {
+    Asker asker = with_all_leased(patient());
+    asker.sleeps_long();
+    asker.leases.pop_back();
+    asker.now = 10s;
+    asker.tell(Woken::tick);
+    asker.looks();
+    CHECK(is<Stay>(asker.decides()));
+    asker.leases = {lease(1, uuid_of(0)), lease(3, uuid_of(1))};
+    ++asker.changes_now;
+    CHECK(is<Stay>(asker.decides()));
+    CHECK(asker.tell(LeftGate{Stayed{}}) == Action(Look{.fresh = false}));
+  }
+}
+
 TEST_CASE("who waits behind somebody does not ask for locks") {
   Asker asker = behind_one();
   asker.looks();

@@ -68,8 +68,9 @@ class Asker {
   Action looks() { return tell(Looked{facts, books(leases), {all(), changes_before}}); }
 
   // The decision under the gate, by the books as they are now.
+  InGate gate() const { return {ledger(), TicketId{kMe}, stopped, changes_now, boot}; }
   Result<Decision> decides() {
-    Judgement judged = decide(state_, {ledger(), TicketId{kMe}, stopped, changes_now, boot});
+    Judgement judged = decide(state_, gate());
     state_ = std::move(judged.state);
     return judged.decision;
   }

@@ -54,8 +54,8 @@ std::size_t size_of(const Doing& doing) {
 }
 std::size_t size_of(const State& state) {
   return size_of(state.look.ledger) + size_of(state.look.noted.ledger) +
-         state.look.facts.foreign_locks.size() + state.decision.skipped.size() +
-         state.tries.refused.size() + state.standing.verdicts.size() + size_of(state.doing);
+         state.look.facts.foreign_locks.size() + state.decision.skipped.size() + state.tries.refused.size() +
+         state.standing.verdicts.size() + size_of(state.doing);
 }
 
 /// An answer to each action.
@@ -262,13 +262,28 @@ class World {
     stop_some();
     asker_.unread = one_in(4) ? 3 : 0;
     asker_.first_unread = TicketId{5};
+    const State before = asker_.state();
+    InGate gate = asker_.gate();
     auto decision = asker_.decides();
+    const auto decides_again = [&] {
+      gate = asker_.gate();
+      decision = asker_.decides();
+    };
     if (one_in(4) && !asker_.earlier.empty()) {
       asker_.stopped.insert(asker_.earlier.back().id);
-      decision = asker_.decides();
+      decides_again();
+    }
+    if (one_in(4)) {
+      others_do_something();
+      decides_again();
     }
     asker_.unread = 0;
-    if (is<ReadOn>(decision)) decision = asker_.decides();
+    if (is<ReadOn>(decision)) decides_again();
+    // The last decision is the same as if it were the only one.
+    Judgement only = decide(before, gate);
+    const bool is_the_same = only.decision == decision;
+    RC_ASSERT(is_the_same);
+    as_if_decided_once_ = std::move(only.state);
     if (!decision) {
       is_over_ = true;  // its ticket has ended
       return;
@@ -332,7 +347,12 @@ class World {
   void does(const Refuse&) { is_over_ = true; }
   void does(const Fail&) { is_over_ = true; }
 
-  void says(What what) { asker_.tell(std::move(what)); }
+  void says(What what) {
+    const auto once = std::exchange(as_if_decided_once_, std::nullopt);
+    const auto action = once ? std::optional(next(*once, {asker_.now, what}).action) : std::nullopt;
+    asker_.tell(std::move(what));
+    if (action) RC_ASSERT(asker_.action == *action);
+  }
   void passes_quietly() {
     if (is<Join>(asker_.action) || is<Decide>(asker_.action)) {
       if (!asker_.decides()) {
@@ -379,6 +399,7 @@ class World {
   Patience patience_;
   Request request_;
   Asker asker_;
+  std::optional<State> as_if_decided_once_{};
   std::uint64_t comers_ = 0;
   bool has_taken_ = false;
   bool has_withdrawn_ = false;
