@@ -136,8 +136,6 @@ class Adopt : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_adopt() {
-  return std::make_unique<Adopt>();
-}
+BERTH_COMMAND(make_adopt, Adopt);
 
 }  // namespace berth::cli

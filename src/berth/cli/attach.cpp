@@ -55,8 +55,6 @@ class Attach : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_attach() {
-  return std::make_unique<Attach>();
-}
+BERTH_COMMAND(make_attach, Attach);
 
 }  // namespace berth::cli

@@ -223,8 +223,6 @@ class Claim : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_claim() {
-  return std::make_unique<Claim>();
-}
+BERTH_COMMAND(make_claim, Claim);
 
 }  // namespace berth::cli

@@ -5,70 +5,25 @@
 
 // Programs of a feature, which it starts itself.
 namespace berth::hosts {
-std::unique_ptr<command::Command> make_terminal_keeper();
-std::unique_ptr<command::Command> make_envoy();
+command::MakeCommand make_terminal_keeper, make_envoy;
 }  // namespace berth::hosts
 namespace berth::jobs {
-std::unique_ptr<command::Command> make_notify();
-std::unique_ptr<command::Command> make_task_run();
-std::unique_ptr<command::Command> make_job_runner();
+command::MakeCommand make_notify, make_task_run, make_job_runner;
 }  // namespace berth::jobs
 namespace berth::supervise {
-std::unique_ptr<command::Command> make_compliance();
-std::unique_ptr<command::Command> make_sampler();
-std::unique_ptr<command::Command> make_until_used();
+command::MakeCommand make_compliance, make_sampler, make_until_used;
 }  // namespace berth::supervise
 
 namespace berth::cli {
 
 // Each stands at the end of its command's file. They are declared here alone, so that a new command
 // compiles its own file and this one.
-std::unique_ptr<command::Command> make_list();
-std::unique_ptr<command::Command> make_top();
-std::unique_ptr<command::Command> make_timeline();
-std::unique_ptr<command::Command> make_queue();
-std::unique_ptr<command::Command> make_release();
-std::unique_ptr<command::Command> make_extend();
-std::unique_ptr<command::Command> make_edit();
-std::unique_ptr<command::Command> make_cancel();
-std::unique_ptr<command::Command> make_verify();
-std::unique_ptr<command::Command> make_serve();
-std::unique_ptr<command::Command> make_store();
-std::unique_ptr<command::Command> make_usage();
-std::unique_ptr<command::Command> make_simulate();
-std::unique_ptr<command::Command> make_pick();
-std::unique_ptr<command::Command> make_why();
-std::unique_ptr<command::Command> make_run();
-std::unique_ptr<command::Command> make_submit();
-std::unique_ptr<command::Command> make_sbatch();
-std::unique_ptr<command::Command> make_each();
-std::unique_ptr<command::Command> make_jobs();
-std::unique_ptr<command::Command> make_log();
-std::unique_ptr<command::Command> make_wait();
-std::unique_ptr<command::Command> make_attach();
-std::unique_ptr<command::Command> make_retry();
-std::unique_ptr<command::Command> make_forget();
-std::unique_ptr<command::Command> make_receipt();
-std::unique_ptr<command::Command> make_shell();
-std::unique_ptr<command::Command> make_claim();
-std::unique_ptr<command::Command> make_exclude();
-std::unique_ptr<command::Command> make_include();
-std::unique_ptr<command::Command> make_init();
-std::unique_ptr<command::Command> make_adopt();
-std::unique_ptr<command::Command> make_prolog();
-std::unique_ptr<command::Command> make_epilog();
-std::unique_ptr<command::Command> make_doctor();
-std::unique_ptr<command::Command> make_completion();
-std::unique_ptr<command::Command> make_version();
-std::unique_ptr<command::Command> make_help();
-std::unique_ptr<command::Command> make_probe();
-std::unique_ptr<command::Command> make_lease_helper();
-std::unique_ptr<command::Command> make_cuda_order();
-std::unique_ptr<command::Command> make_cuda_trial();
-std::unique_ptr<command::Command> make_leases();
-std::unique_ptr<command::Command> make_task_words();
-std::unique_ptr<command::Command> make_manual();
-std::unique_ptr<command::Command> make_mcp();
+command::MakeCommand make_list, make_top, make_timeline, make_queue, make_release, make_extend, make_edit,
+    make_cancel, make_verify, make_serve, make_store, make_usage, make_simulate, make_pick, make_why,
+    make_run, make_submit, make_sbatch, make_each, make_jobs, make_log, make_wait, make_attach, make_retry,
+    make_forget, make_receipt, make_shell, make_claim, make_exclude, make_include, make_init, make_adopt,
+    make_prolog, make_epilog, make_doctor, make_completion, make_version, make_help, make_probe,
+    make_lease_helper, make_cuda_order, make_cuda_trial, make_leases, make_task_words, make_manual, make_mcp;
 
 namespace {
 

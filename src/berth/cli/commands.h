@@ -23,7 +23,7 @@ struct Row {
   std::string_view summary;  ///< one line; "" hides the command
   CommandListing shown;
   bool needs_probe;  ///< asks the driver: main starts the probe before it reads the options
-  std::unique_ptr<command::Command> (*make)();
+  command::MakeCommand* make;
   bool is_program = false;  ///< a program of its own, which starts its probe itself
 };
 

@@ -239,8 +239,6 @@ class Completion : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_completion() {
-  return std::make_unique<Completion>();
-}
+BERTH_COMMAND(make_completion, Completion);
 
 }  // namespace berth::cli

@@ -23,8 +23,6 @@ class CudaOrder : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_cuda_order() {
-  return std::make_unique<CudaOrder>();
-}
+BERTH_COMMAND(make_cuda_order, CudaOrder);
 
 }  // namespace berth::cli

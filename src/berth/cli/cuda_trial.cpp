@@ -23,8 +23,6 @@ class CudaTrialCommand : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_cuda_trial() {
-  return std::make_unique<CudaTrialCommand>();
-}
+BERTH_COMMAND(make_cuda_trial, CudaTrialCommand);
 
 }  // namespace berth::cli

@@ -174,8 +174,6 @@ class Doctor : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_doctor() {
-  return std::make_unique<Doctor>();
-}
+BERTH_COMMAND(make_doctor, Doctor);
 
 }  // namespace berth::cli

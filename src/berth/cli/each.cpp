@@ -197,8 +197,6 @@ class Each : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_each() {
-  return std::make_unique<Each>();
-}
+BERTH_COMMAND(make_each, Each);
 
 }  // namespace berth::cli

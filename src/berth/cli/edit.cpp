@@ -105,8 +105,6 @@ class Edit : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_edit() {
-  return std::make_unique<Edit>();
-}
+BERTH_COMMAND(make_edit, Edit);
 
 }  // namespace berth::cli

@@ -55,8 +55,6 @@ class Exclude : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_exclude() {
-  return std::make_unique<Exclude>();
-}
+BERTH_COMMAND(make_exclude, Exclude);
 
 }  // namespace berth::cli

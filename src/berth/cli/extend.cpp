@@ -138,8 +138,6 @@ class Extend : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_extend() {
-  return std::make_unique<Extend>();
-}
+BERTH_COMMAND(make_extend, Extend);
 
 }  // namespace berth::cli

@@ -86,8 +86,6 @@ class Include : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_include() {
-  return std::make_unique<Include>();
-}
+BERTH_COMMAND(make_include, Include);
 
 }  // namespace berth::cli

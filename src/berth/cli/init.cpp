@@ -76,8 +76,6 @@ class Init : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_init() {
-  return std::make_unique<Init>();
-}
+BERTH_COMMAND(make_init, Init);
 
 }  // namespace berth::cli

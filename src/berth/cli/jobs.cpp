@@ -133,11 +133,7 @@ class TaskWords : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_jobs() {
-  return std::make_unique<JobList>();
-}
-std::unique_ptr<command::Command> make_task_words() {
-  return std::make_unique<TaskWords>();
-}
+BERTH_COMMAND(make_jobs, JobList);
+BERTH_COMMAND(make_task_words, TaskWords);
 
 }  // namespace berth::cli

@@ -181,8 +181,6 @@ class LeaseHelper : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_lease_helper() {
-  return std::make_unique<LeaseHelper>();
-}
+BERTH_COMMAND(make_lease_helper, LeaseHelper);
 
 }  // namespace berth::cli

@@ -41,8 +41,6 @@ class Leases : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_leases() {
-  return std::make_unique<Leases>();
-}
+BERTH_COMMAND(make_leases, Leases);
 
 }  // namespace berth::cli

@@ -173,8 +173,6 @@ command::Syntax list_syntax(ListOptions& options) {
   return syntax;
 }
 
-std::unique_ptr<command::Command> make_list() {
-  return std::make_unique<List>();
-}
+BERTH_COMMAND(make_list, List);
 
 }  // namespace berth::cli

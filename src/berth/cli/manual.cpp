@@ -180,8 +180,6 @@ class Manual : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_manual() {
-  return std::make_unique<Manual>();
-}
+BERTH_COMMAND(make_manual, Manual);
 
 }  // namespace berth::cli

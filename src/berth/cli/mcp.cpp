@@ -227,8 +227,6 @@ class Mcp : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_mcp() {
-  return std::make_unique<Mcp>();
-}
+BERTH_COMMAND(make_mcp, Mcp);
 
 }  // namespace berth::cli

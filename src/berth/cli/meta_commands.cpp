@@ -55,11 +55,7 @@ class Help : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_version() {
-  return std::make_unique<Version>();
-}
-std::unique_ptr<command::Command> make_help() {
-  return std::make_unique<Help>();
-}
+BERTH_COMMAND(make_version, Version);
+BERTH_COMMAND(make_help, Help);
 
 }  // namespace berth::cli

@@ -119,14 +119,8 @@ class Forget : public OnJobs {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_log() {
-  return std::make_unique<JobLog>();
-}
-std::unique_ptr<command::Command> make_retry() {
-  return std::make_unique<Retry>();
-}
-std::unique_ptr<command::Command> make_forget() {
-  return std::make_unique<Forget>();
-}
+BERTH_COMMAND(make_log, JobLog);
+BERTH_COMMAND(make_retry, Retry);
+BERTH_COMMAND(make_forget, Forget);
 
 }  // namespace berth::cli

@@ -116,8 +116,6 @@ class Pick : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_pick() {
-  return std::make_unique<Pick>();
-}
+BERTH_COMMAND(make_pick, Pick);
 
 }  // namespace berth::cli

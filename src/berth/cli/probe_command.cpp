@@ -23,8 +23,6 @@ class ProbeCommand : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_probe() {
-  return std::make_unique<ProbeCommand>();
-}
+BERTH_COMMAND(make_probe, ProbeCommand);
 
 }  // namespace berth::cli

@@ -169,12 +169,7 @@ class Epilog : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_prolog() {
-  return std::make_unique<Prolog>();
-}
-
-std::unique_ptr<command::Command> make_epilog() {
-  return std::make_unique<Epilog>();
-}
+BERTH_COMMAND(make_prolog, Prolog);
+BERTH_COMMAND(make_epilog, Epilog);
 
 }  // namespace berth::cli

@@ -117,8 +117,6 @@ class Queue : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_queue() {
-  return std::make_unique<Queue>();
-}
+BERTH_COMMAND(make_queue, Queue);
 
 }  // namespace berth::cli

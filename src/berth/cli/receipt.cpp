@@ -138,8 +138,6 @@ class ReceiptCommand : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_receipt() {
-  return std::make_unique<ReceiptCommand>();
-}
+BERTH_COMMAND(make_receipt, ReceiptCommand);
 
 }  // namespace berth::cli

@@ -187,12 +187,7 @@ class Cancel : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_release() {
-  return std::make_unique<Release>();
-}
-
-std::unique_ptr<command::Command> make_cancel() {
-  return std::make_unique<Cancel>();
-}
+BERTH_COMMAND(make_release, Release);
+BERTH_COMMAND(make_cancel, Cancel);
 
 }  // namespace berth::cli

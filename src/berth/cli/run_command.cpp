@@ -156,8 +156,6 @@ class RunCommand : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_run() {
-  return std::make_unique<RunCommand>();
-}
+BERTH_COMMAND(make_run, RunCommand);
 
 }  // namespace berth::cli

@@ -233,8 +233,6 @@ class Sbatch : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_sbatch() {
-  return std::make_unique<Sbatch>();
-}
+BERTH_COMMAND(make_sbatch, Sbatch);
 
 }  // namespace berth::cli

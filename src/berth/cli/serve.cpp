@@ -22,8 +22,6 @@ class Serve : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_serve() {
-  return std::make_unique<Serve>();
-}
+BERTH_COMMAND(make_serve, Serve);
 
 }  // namespace berth::cli

@@ -46,8 +46,6 @@ class ShellCommand : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_shell() {
-  return std::make_unique<ShellCommand>();
-}
+BERTH_COMMAND(make_shell, ShellCommand);
 
 }  // namespace berth::cli

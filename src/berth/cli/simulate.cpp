@@ -235,8 +235,6 @@ Result<command::Output> simulated(const SimulateOptions& options, const Workload
                           : view::what_if_table(answer, command::Environment::style_of(STDOUT_FILENO))};
 }
 
-std::unique_ptr<command::Command> make_simulate() {
-  return std::make_unique<Simulate>();
-}
+BERTH_COMMAND(make_simulate, Simulate);
 
 }  // namespace berth::cli

@@ -88,8 +88,6 @@ command::Syntax store_syntax(StoreOptions& options) {
   return syntax;
 }
 
-std::unique_ptr<command::Command> make_store() {
-  return std::make_unique<Store>();
-}
+BERTH_COMMAND(make_store, Store);
 
 }  // namespace berth::cli

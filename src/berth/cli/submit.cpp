@@ -118,8 +118,6 @@ class Submit : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_submit() {
-  return std::make_unique<Submit>();
-}
+BERTH_COMMAND(make_submit, Submit);
 
 }  // namespace berth::cli

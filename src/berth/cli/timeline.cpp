@@ -90,8 +90,6 @@ class TimelineCommand : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_timeline() {
-  return std::make_unique<TimelineCommand>();
-}
+BERTH_COMMAND(make_timeline, TimelineCommand);
 
 }  // namespace berth::cli

@@ -192,8 +192,6 @@ class Top : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_top() {
-  return std::make_unique<Top>();
-}
+BERTH_COMMAND(make_top, Top);
 
 }  // namespace berth::cli

@@ -122,8 +122,6 @@ command::Syntax usage_syntax(UsageOptions& options) {
   return syntax;
 }
 
-std::unique_ptr<command::Command> make_usage() {
-  return std::make_unique<Usage>();
-}
+BERTH_COMMAND(make_usage, Usage);
 
 }  // namespace berth::cli

@@ -63,8 +63,6 @@ class Verify : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_verify() {
-  return std::make_unique<Verify>();
-}
+BERTH_COMMAND(make_verify, Verify);
 
 }  // namespace berth::cli

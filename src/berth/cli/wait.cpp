@@ -211,8 +211,6 @@ class Wait : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_wait() {
-  return std::make_unique<Wait>();
-}
+BERTH_COMMAND(make_wait, Wait);
 
 }  // namespace berth::cli

@@ -121,8 +121,6 @@ class Why : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_why() {
-  return std::make_unique<Why>();
-}
+BERTH_COMMAND(make_why, Why);
 
 }  // namespace berth::cli

@@ -28,4 +28,14 @@ class Command {
   }
 };
 
+/// Makes a command, for its row in the table of commands.
+using MakeCommand = std::unique_ptr<Command>();
+
 }  // namespace berth::command
+
+/// Defines a function `name` that makes a command of this class, which only its own file knows.
+#define BERTH_COMMAND(name, Class)                  \
+  std::unique_ptr<berth::command::Command> name() { \
+    return std::make_unique<Class>();               \
+  }                                                 \
+  static_assert(true)

@@ -290,8 +290,6 @@ class Envoy : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_envoy() {
-  return std::make_unique<Envoy>();
-}
+BERTH_COMMAND(make_envoy, Envoy);
 
 }  // namespace berth::hosts

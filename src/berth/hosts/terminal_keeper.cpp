@@ -79,8 +79,6 @@ void TerminalKeeper::let_go() {
   told_.close();
 }
 
-std::unique_ptr<command::Command> make_terminal_keeper() {
-  return std::make_unique<KeepTerminal>();
-}
+BERTH_COMMAND(make_terminal_keeper, KeepTerminal);
 
 }  // namespace berth::hosts

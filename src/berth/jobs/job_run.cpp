@@ -392,8 +392,6 @@ class TaskRunCommand : public command::Command {
 
 }  // namespace
 
-std::unique_ptr<command::Command> make_task_run() {
-  return std::make_unique<TaskRunCommand>();
-}
+BERTH_COMMAND(make_task_run, TaskRunCommand);
 
 }  // namespace berth::jobs

@@ -431,8 +431,6 @@ Result<void> ensure_runner(const JobSpool& spool, TaskId news) {
   return {};
 }
 
-std::unique_ptr<command::Command> make_job_runner() {
-  return std::make_unique<Jobs>();
-}
+BERTH_COMMAND(make_job_runner, Jobs);
 
 }  // namespace berth::jobs

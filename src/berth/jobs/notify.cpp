@@ -284,8 +284,6 @@ void tell_of_overrun(const JobSpool& spool, TaskId id, const Job& job, const std
               id.job);
 }
 
-std::unique_ptr<command::Command> make_notify() {
-  return std::make_unique<NotifyCommand>();
-}
+BERTH_COMMAND(make_notify, NotifyCommand);
 
 }  // namespace berth::jobs

@@ -177,8 +177,6 @@ void ComplianceCheck::end() {
   look_.reset();
 }
 
-std::unique_ptr<command::Command> make_compliance() {
-  return std::make_unique<ComplianceCommand>();
-}
+BERTH_COMMAND(make_compliance, ComplianceCommand);
 
 }  // namespace berth::supervise

@@ -347,8 +347,6 @@ sys::Descriptor connect_to_sampler(const std::string& path, source::SourceKind s
   return sys::connect_to(*name);
 }
 
-std::unique_ptr<command::Command> make_sampler() {
-  return std::make_unique<SamplerCommand>();
-}
+BERTH_COMMAND(make_sampler, SamplerCommand);
 
 }  // namespace berth::supervise

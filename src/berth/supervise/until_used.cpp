@@ -95,8 +95,6 @@ void keep_locks_until_used(const leasing::HeldLease& lease) {
   }
 }
 
-std::unique_ptr<command::Command> make_until_used() {
-  return std::make_unique<UntilUsed>();
-}
+BERTH_COMMAND(make_until_used, UntilUsed);
 
 }  // namespace berth::supervise
