@@ -15,11 +15,10 @@ Result<command::Output> past_command(std::span<char*> words) {
   std::string since = "6h";
   cli::PeerOptions asking;
   command::Syntax syntax;
-  syntax.options = {command::text_option("Options", "since", "TIME", "from so long ago", since),
-                    command::text_option("Options", "url", "URL", "ask this agent", asking.url)};
+  syntax.text("Options", "since", "TIME", "from so long ago", since);
+  syntax.text("Options", "url", "URL", "ask this agent", asking.url);
   cli::add_peer_options(syntax, "Options", asking);
-  if (const auto parsed = command::parse(syntax, "berth timeline", words); !parsed)
-    return std::unexpected(parsed.error());
+  BERTH_DO(command::parse(syntax, "berth timeline", words));
   BERTH_LET(auto answer,
             ask_agent(asking, fmt::format("/api/v1/past-leases?since={}&points={}", since, kTimelinePoints)));
   return command::Output{.out = std::move(answer.document)};

@@ -38,10 +38,9 @@ class Adopt : public command::Command {
     command::Syntax syntax;
     syntax.arguments = "PID";
     syntax.about = kAdoptAbout;
-    syntax.options.push_back(supervise::note_option("Options", options_.note));
-    syntax.options.push_back(
-        command::flag_option("Options", "json", "as JSON (docs/schema/claim.json)", json_));
-    syntax.options.push_back(command::source_option(options_.request.source));
+    syntax.add(supervise::note_option("Options", options_.note));
+    syntax.flag("Options", "json", "as JSON (docs/schema/claim.json)", json_);
+    syntax.add(command::source_option(options_.request.source));
     return syntax;
   }
 

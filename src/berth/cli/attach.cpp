@@ -29,16 +29,9 @@ class Attach : public command::Command {
     syntax.arguments = "JOB";
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kAttachAbout;
-    syntax.options.push_back({"Options",
-                              0,
-                              "detach-key",
-                              "KEY",
-                              R"(the key that takes your terminal back: ^A is Ctrl-A (default ^\))",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(detach_key_, detach_key_from_text(value));
-                                return {};
-                              }});
+    syntax.option("Options", "detach-key", "KEY",
+                  R"(the key that takes your terminal back: ^A is Ctrl-A (default ^\))",
+                  command::into(detach_key_, detach_key_from_text));
     return syntax;
   }
 

@@ -52,24 +52,14 @@ class Claim : public command::Command {
     command::Syntax syntax;
     syntax.about = kClaimAbout;
     add_lease_options(syntax, lease_);
-    syntax.options.push_back(supervise::time_option("for", "older name of --time", lease_.request.request));
-    syntax.options.push_back({supervise::kLeaseGroup,
-                              0,
-                              "pid",
-                              "PID",
-                              "end the lease when this process ends (default: the shell that calls)",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(const auto pid, number_at_least(value, 1));
-                                process_ = static_cast<pid_t>(pid);
-                                return {};
-                              }});
-    syntax.options.push_back(command::flag_option(
-        supervise::kLeaseGroup, "inside",
-        "in a shell with a claim: take a part of its GPUs (default: take other GPUs)", inside_));
+    syntax.add(supervise::time_option("for", "older name of --time", lease_.request.request));
+    syntax.option(supervise::kLeaseGroup, "pid", "PID",
+                  "end the lease when this process ends (default: the shell that calls)",
+                  command::count_into(process_));
+    syntax.flag(supervise::kLeaseGroup, "inside",
+                "in a shell with a claim: take a part of its GPUs (default: take other GPUs)", inside_);
     jobs::add_notify_options(syntax, supervise::kLeaseGroup, wish_);
-    syntax.options.push_back(
-        command::flag_option(supervise::kLeaseGroup, "json", "as JSON (docs/schema/claim.json)", json_));
+    syntax.flag(supervise::kLeaseGroup, "json", "as JSON (docs/schema/claim.json)", json_);
     return syntax;
   }
 

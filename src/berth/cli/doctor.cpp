@@ -126,9 +126,8 @@ class Doctor : public command::Command {
         "Looks at everything that leases and readings depend on, and says how to mend what is wrong. Starts "
         "CUDA once in a process of its own, and tries each GPU that nobody has. Changes nothing. "
         "The status is 0 unless something FAILs.";
-    syntax.options.push_back(
-        command::flag_option("Options", "json", "as JSON (docs/schema/doctor.json)", json_));
-    syntax.options.push_back(command::source_option(kind_));
+    syntax.flag("Options", "json", "as JSON (docs/schema/doctor.json)", json_);
+    syntax.add(command::source_option(kind_));
     return syntax;
   }
 

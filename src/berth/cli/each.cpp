@@ -90,8 +90,7 @@ class Each : public command::Command {
     command::Syntax syntax;
     syntax.arguments = "[FILE]";
     syntax.about = kEachAbout;
-    syntax.options.push_back(
-        command::flag_option(jobs::kJobGroup, "again", "also run lines that have ended well before", again_));
+    syntax.flag(jobs::kJobGroup, "again", "also run lines that have ended well before", again_);
     add_task_options(syntax, submission_);
     return syntax;
   }

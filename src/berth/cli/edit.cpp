@@ -57,31 +57,23 @@ class Edit : public command::Command {
 
  private:
   void add_wishes(command::Syntax& syntax) {
-    syntax.options.push_back(wish_to("hold", "", "it does not start until you say --no-hold",
-                                     [this](auto) { return hold(true); }));
-    syntax.options.push_back(wish_to("no-hold", "", "let it go: it waits for its turn again",
-                                     [this](auto) { return hold(false); }));
-    syntax.options.push_back(wish_to("first", "", "before all other jobs of yours with the same request",
-                                     [this](auto) { return move(EditWish::Move::first); }));
-    syntax.options.push_back(wish_to("last", "", "behind all other jobs of yours with the same request",
-                                     [this](auto) { return move(EditWish::Move::last); }));
-    syntax.options.push_back(wish_to(
-        "before", "JOB", "before this one, which has the same request", [this](std::string_view value) {
-          const auto id = task_id_from_text(value);
-          if (!id || id->index) return Result<void>(fail(ErrorCode::usage, "must be the number of a job"));
-          wish_.before = id->job;
-          return move(EditWish::Move::before);
-        }));
-    syntax.options.push_back(wish_to("yes", "", "also if it loses its place in the queue of the machine",
-                                     [this](auto) -> Result<void> {
-                                       wish_.yes = true;
-                                       return {};
-                                     }));
-  }
-
-  static command::Option wish_to(std::string_view name, std::string_view value, std::string_view help,
-                                 std::function<Result<void>(std::string_view)> take) {
-    return {"Options", 0, name, value, help, {}, std::move(take)};
+    syntax.option("Options", "hold", "", "it does not start until you say --no-hold",
+                  [this](auto) { return hold(true); });
+    syntax.option("Options", "no-hold", "", "let it go: it waits for its turn again",
+                  [this](auto) { return hold(false); });
+    syntax.option("Options", "first", "", "before all other jobs of yours with the same request",
+                  [this](auto) { return move(EditWish::Move::first); });
+    syntax.option("Options", "last", "", "behind all other jobs of yours with the same request",
+                  [this](auto) { return move(EditWish::Move::last); });
+    syntax.option("Options", "before", "JOB", "before this one, which has the same request",
+                  [this](std::string_view value) {
+                    const auto id = task_id_from_text(value);
+                    if (!id || id->index)
+                      return Result<void>(fail(ErrorCode::usage, "must be the number of a job"));
+                    wish_.before = id->job;
+                    return move(EditWish::Move::before);
+                  });
+    syntax.flag("Options", "yes", "also if it loses its place in the queue of the machine", wish_.yes);
   }
 
   Result<void> hold(bool wanted) {

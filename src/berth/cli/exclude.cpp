@@ -25,9 +25,8 @@ class Exclude : public command::Command {
     command::Syntax syntax;
     syntax.arguments = "GPU...";
     syntax.about = kExcludeAbout;
-    syntax.options.push_back(
-        command::text_option("Options", "because", "TEXT", "why, for all who ask for a GPU", because_));
-    syntax.options.push_back(command::source_option(options_.source));
+    syntax.text("Options", "because", "TEXT", "why, for all who ask for a GPU", because_);
+    syntax.add(command::source_option(options_.source));
     return syntax;
   }
 

@@ -99,7 +99,7 @@ class Extend : public command::Command {
     syntax.words_command = "__leases mine";
     syntax.about = kExtendAbout;
     options_.mask = MaskUse::ignore;
-    syntax.options.push_back(command::source_option(options_.source));
+    syntax.add(command::source_option(options_.source));
     return syntax;
   }
 

@@ -30,7 +30,7 @@ class Include : public command::Command {
     command::Syntax syntax;
     syntax.arguments = "GPU...";
     syntax.about = kIncludeAbout;
-    syntax.options.push_back(command::source_option(options_.source));
+    syntax.add(command::source_option(options_.source));
     return syntax;
   }
 

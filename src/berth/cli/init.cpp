@@ -23,12 +23,10 @@ class Init : public command::Command {
   command::Syntax syntax() override {
     command::Syntax syntax;
     syntax.about = kInitAbout;
-    syntax.options.push_back(
-        command::text_option("Options", "root", "DIR", "in the file system below DIR: an image", root_));
-    syntax.options.push_back(command::flag_option(
-        "Options", "force", "also while /tmp/berth is in use: GPUs leased there can be granted again",
-        force_));
-    syntax.options.push_back(command::source_option(source_));
+    syntax.text("Options", "root", "DIR", "in the file system below DIR: an image", root_);
+    syntax.flag("Options", "force", "also while /tmp/berth is in use: GPUs leased there can be granted again",
+                force_);
+    syntax.add(command::source_option(source_));
     return syntax;
   }
 

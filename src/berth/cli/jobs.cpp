@@ -36,7 +36,7 @@ class JobList : public command::Command {
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kJobsAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/jobs.json)");
-    syntax.options.push_back(jobs::state_option(states_));
+    syntax.add(jobs::state_option(states_));
     add_anywhere_options(syntax, anywhere_, "your jobs on all hosts of the lab, each asked through ssh");
     return syntax;
   }

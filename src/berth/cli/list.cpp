@@ -152,22 +152,12 @@ command::Syntax list_syntax(ListOptions& options) {
   constexpr std::string_view kOther = command::kAnywhereGroup;
   command::Syntax syntax;
   syntax.about = kListAbout;
-  syntax.options.push_back(command::flag_option(
-      "Options", "long", "also temperature, power, leases and processes", options.whole, 'l'));
-  syntax.options.push_back({"Options",
-                            0,
-                            "devices",
-                            "LIST",
-                            "only these: 0,2-3, UUIDs, MIG instances 3:1",
-                            {},
-                            [&options](std::string_view value) -> Result<void> {
-                              BERTH_LET(options.devices, selectors_from_text(value));
-                              return {};
-                            }});
+  syntax.flag("Options", "long", "also temperature, power, leases and processes", options.whole, 'l');
+  syntax.option("Options", "devices", "LIST", "only these: 0,2-3, UUIDs, MIG instances 3:1",
+                command::into(options.devices, selectors_from_text));
   add_watch_options(syntax, options.watch, "as JSON (docs/schema/list.json; of other machines, hosts.json)");
-  syntax.options.push_back(command::source_option(options.request.source));
-  syntax.options.push_back(command::text_option(
-      kOther, "hub", "URL", "all machines of this hub: http://hub:8420", options.hub.url));
+  syntax.add(command::source_option(options.request.source));
+  syntax.text(kOther, "hub", "URL", "all machines of this hub: http://hub:8420", options.hub.url);
   add_peer_options(syntax, kOther, options.hub);
   add_anywhere_options(syntax, options.anywhere, "all hosts of the lab, each asked through ssh");
   return syntax;

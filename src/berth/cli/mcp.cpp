@@ -151,43 +151,21 @@ class ClientLoop {
   std::vector<tenants::ParkedCall> parked_;
 };
 
-command::Option time_of_tenant(std::string_view name, std::string_view help, std::int64_t& seconds) {
-  return {kMcpGroup, 0, name, "TIME", help, {}, [&seconds](std::string_view value) -> Result<void> {
-            BERTH_LET(seconds, seconds_from_text(value));
-            return check_time(seconds);
-          }};
-}
-
 class Mcp : public command::Command {
  public:
   command::Syntax syntax() override {
     command::Syntax syntax;
     syntax.about = kMcpAbout;
-    syntax.options.push_back({kMcpGroup,
-                              0,
-                              "gpus",
-                              "N",
-                              "its jobs have so many GPUs at the same time at most (default 1)",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(gpus_, number_at_least(value, 1));
-                                return {};
-                              }});
-    syntax.options.push_back({kMcpGroup,
-                              0,
-                              "time",
-                              "TIME",
-                              "a job takes at most so long (default 1h)",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(time_s_, seconds_from_text(value));
-                                return check_time(*time_s_);
-                              }});
-    syntax.options.push_back(time_of_tenant(
-        "yield", "what a job has between SIGTERM and SIGKILL when somebody waits (default 30s)",
-        rules_.yield_s));
-    syntax.options.push_back(time_of_tenant(
-        "grace", "a job goes on for so long when the session has ended (default 1m)", rules_.grace_s));
+    syntax.option(kMcpGroup, "gpus", "N", "its jobs have so many GPUs at the same time at most (default 1)",
+                  command::count_into(gpus_));
+    syntax.option(kMcpGroup, "time", "TIME", "a job takes at most so long (default 1h)",
+                  command::time_into(time_s_));
+    syntax.option(kMcpGroup, "yield", "TIME",
+                  "what a job has between SIGTERM and SIGKILL when somebody waits (default 30s)",
+                  command::time_into(rules_.yield_s));
+    syntax.option(kMcpGroup, "grace", "TIME",
+                  "a job goes on for so long when the session has ended (default 1m)",
+                  command::time_into(rules_.grace_s));
     return syntax;
   }
 

@@ -13,8 +13,7 @@ class Version : public command::Command {
  public:
   command::Syntax syntax() override {
     command::Syntax syntax;
-    syntax.options.push_back(
-        command::flag_option("Options", "json", "as JSON (docs/schema/version.json)", json_));
+    syntax.flag("Options", "json", "as JSON (docs/schema/version.json)", json_);
     return syntax;
   }
   Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
@@ -31,7 +30,7 @@ class Help : public command::Command {
   command::Syntax syntax() override {
     command::Syntax syntax;
     syntax.arguments = "[COMMAND]";
-    syntax.options.push_back(command::flag_option("Options", "all", "a line for each command", all_));
+    syntax.flag("Options", "all", "a line for each command", all_);
     for (const Row& row : rows()) {
       if (!row.summary.empty()) syntax.words.push_back(row.name);
     }

@@ -58,8 +58,7 @@ class JobLog : public OnJobs {
   command::Syntax syntax() override {
     command::Syntax syntax = OnJobs::syntax();
     syntax.arguments = "JOB";
-    syntax.options.push_back(
-        command::flag_option("Options", "follow", "go on until the job is over", follow_, 'f'));
+    syntax.flag("Options", "follow", "go on until the job is over", follow_, 'f');
     add_anywhere_options(syntax, anywhere_, "of a job that was submitted on another host, through ssh");
     return syntax;
   }

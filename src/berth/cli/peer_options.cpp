@@ -5,15 +5,11 @@
 namespace berth::cli {
 
 void add_peer_options(command::Syntax& syntax, std::string_view group, PeerOptions& options) {
-  const auto text = [group](std::string_view name, std::string_view help, std::string& to) {
-    return command::text_option(group, name, "FILE", help, to);
-  };
-  syntax.options.push_back(text("token-file", "the token that it wants", options.token_file));
-  syntax.options.push_back(text("ca-file", "who may sign its certificate", options.trust.authorities));
-  syntax.options.push_back(text("cert-file", "the certificate that it wants", options.trust.certificate));
-  syntax.options.push_back(text("key-file", "that certificate's key", options.trust.key));
-  syntax.options.push_back(
-      command::flag_option(group, "insecure", "ask over plain HTTP without a token", options.insecure));
+  syntax.text(group, "token-file", "FILE", "the token that it wants", options.token_file);
+  syntax.text(group, "ca-file", "FILE", "who may sign its certificate", options.trust.authorities);
+  syntax.text(group, "cert-file", "FILE", "the certificate that it wants", options.trust.certificate);
+  syntax.text(group, "key-file", "FILE", "that certificate's key", options.trust.key);
+  syntax.flag(group, "insecure", "ask over plain HTTP without a token", options.insecure);
 }
 
 Result<http::Peer> peer_of(const PeerOptions& options) {

@@ -36,22 +36,16 @@ class Pick : public command::Command {
     command::Syntax syntax;
     syntax.about = kPickAbout;
     add_request_options(syntax, options_);
-    syntax.options.push_back(
+    syntax.add(
         supervise::time_option("time", "judge it as a job with this time limit (30m)", options_.request));
-    syntax.options.push_back({"Output",
-                              0,
-                              "hold",
-                              "TIME",
-                              "lease them for this long: a process stays behind and holds them",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(const auto seconds, seconds_from_text(value));
-                                BERTH_DO(check_time(seconds));
-                                hold_s_ = options_.request.time_s = seconds;
-                                return {};
-                              }});
-    syntax.options.push_back(
-        command::flag_option("Output", "json", "as JSON (docs/schema/pick.json)", json_));
+    syntax.option("Output", "hold", "TIME", "lease them for this long: a process stays behind and holds them",
+                  [this](std::string_view value) -> Result<void> {
+                    BERTH_LET(const auto seconds, seconds_from_text(value));
+                    BERTH_DO(check_time(seconds));
+                    hold_s_ = options_.request.time_s = seconds;
+                    return {};
+                  });
+    syntax.flag("Output", "json", "as JSON (docs/schema/pick.json)", json_);
     return syntax;
   }
 

@@ -25,8 +25,8 @@ command::Syntax general_syntax(General& general) {
   command::Syntax syntax;
   syntax.arguments = "[COMMAND]";
   syntax.options_end_at_first_word = true;
-  syntax.options.push_back(simulation_option(general.sim));
-  syntax.options.push_back(command::flag_option("Options", "version", "print the version", general.version));
+  syntax.add(simulation_option(general.sim));
+  syntax.flag("Options", "version", "print the version", general.version);
   return syntax;
 }
 
@@ -108,7 +108,7 @@ std::string full_name(const Row& row) {
 
 command::Syntax full_syntax(const Row& row, command::Command& command, std::optional<std::string>& sim) {
   command::Syntax syntax = command.syntax();
-  if (row.needs_probe) syntax.options.push_back(simulation_option(sim));
+  if (row.needs_probe) syntax.add(simulation_option(sim));
   return syntax;
 }
 

@@ -90,27 +90,11 @@ class Prolog : public command::Command {
   command::Syntax syntax() override {
     command::Syntax syntax;
     syntax.about = kPrologAbout;
-    syntax.options.push_back({kSlurmGroup,
-                              0,
-                              "wait",
-                              "TIME",
-                              "wait at most this long (10m), then fail with status 124",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(lease_.wait_s, delay_from_text(value));
-                                return {};
-                              }});
-    syntax.options.push_back({kSlurmGroup,
-                              0,
-                              "gpus",
-                              "LIST",
-                              "the GPUs that gres.conf has, in its order, if not all: 4-7",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(listed_, selectors_from_text(value));
-                                return {};
-                              }});
-    syntax.options.push_back(command::source_option(lease_.request.source));
+    syntax.option(kSlurmGroup, "wait", "TIME", "wait at most this long (10m), then fail with status 124",
+                  command::delay_into(lease_.wait_s));
+    syntax.option(kSlurmGroup, "gpus", "LIST", "the GPUs that gres.conf has, in its order, if not all: 4-7",
+                  command::into(listed_, selectors_from_text));
+    syntax.add(command::source_option(lease_.request.source));
     return syntax;
   }
 

@@ -36,7 +36,7 @@ class Queue : public command::Command {
     command::Syntax syntax;
     syntax.about = kQueueAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/queue.json; of other machines, hosts.json)");
-    syntax.options.push_back(command::source_option(options_.source));
+    syntax.add(command::source_option(options_.source));
     add_anywhere_options(syntax, anywhere_, "the queues of all hosts of the lab, each asked through ssh");
     return syntax;
   }

@@ -45,14 +45,11 @@ class ReceiptCommand : public command::Command {
     command::Syntax syntax;
     syntax.arguments = "[JOB|LEASE|PROGRAM]";
     syntax.about = kReceiptAbout;
-    syntax.options.push_back(command::flag_option(
-        "Options", "forget", "remove the runs of this program from the record; without a word, all runs",
-        forget_));
-    syntax.options.push_back(command::flag_option("Options", "last", "the run that ended last", last_));
-    syntax.options.push_back(
-        command::flag_option("Options", "all", "each run in full, not only the last three", all_));
-    syntax.options.push_back(
-        command::flag_option("Options", "json", "each run, as JSON (docs/schema/receipt.json)", json_));
+    syntax.flag("Options", "forget",
+                "remove the runs of this program from the record; without a word, all runs", forget_);
+    syntax.flag("Options", "last", "the run that ended last", last_);
+    syntax.flag("Options", "all", "each run in full, not only the last three", all_);
+    syntax.flag("Options", "json", "each run, as JSON (docs/schema/receipt.json)", json_);
     return syntax;
   }
 

@@ -39,17 +39,8 @@ constexpr std::string_view kCancelAbout =
     "later (`time_grace` of the site). The same ends what a job that is over has left behind.";
 
 command::Option wait_option(std::int64_t& wait_s) {
-  return {"Options",
-          0,
-          "wait",
-          "TIME",
-          "how long it may take to end (default 10s)",
-          {},
-          [&wait_s](std::string_view value) -> Result<void> {
-            BERTH_LET(const auto seconds, delay_from_text(value));
-            wait_s = seconds;
-            return {};
-          }};
+  return {"Options", "wait", "TIME", "how long it may take to end (default 10s)",
+          command::delay_into(wait_s)};
 }
 
 // Somebody may be stopped while deciding. That must not keep anybody from ending a lease for longer
@@ -117,9 +108,8 @@ class Release : public command::Command {
     syntax.arguments = "[ID]";
     syntax.words_command = "__leases mine";
     syntax.about = kReleaseAbout;
-    syntax.options.push_back(wait_option(wait_s_));
-    syntax.options.push_back(
-        command::text_option("Options", "because", "TEXT", "told to whoever has the lease", because_));
+    syntax.add(wait_option(wait_s_));
+    syntax.text("Options", "because", "TEXT", "told to whoever has the lease", because_);
     add_anywhere_options(syntax, anywhere_, "on whichever host of the lab has it, through ssh");
     return syntax;
   }
@@ -145,7 +135,7 @@ class Cancel : public command::Command {
     syntax.arguments = "ID|JOB...";
     syntax.words_command = "__leases waiting";
     syntax.about = kCancelAbout;
-    syntax.options.push_back(wait_option(wait_s_));
+    syntax.add(wait_option(wait_s_));
     add_anywhere_options(syntax, anywhere_, "on whichever host of the lab has it, through ssh");
     return syntax;
   }

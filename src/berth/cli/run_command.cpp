@@ -35,36 +35,24 @@ class RunCommand : public command::Command {
     syntax.about = kRunAbout;
     syntax.options_end_at_first_word = true;
     add_lease_options(syntax, options_.lease);
-    syntax.options.push_back(
-        command::flag_option(supervise::kLeaseGroup, "end-with-command",
-                             "end the lease when COMMAND ends, even if processes that it started still live",
-                             options_.end_with_command));
-    syntax.options.push_back(
-        command::flag_option(supervise::kLeaseGroup, "exec",
-                             "replace berth by COMMAND, so that no parent process stays; if COMMAND closes "
-                             "files that it did not open, the lease ends",
-                             options_.exec));
+    syntax.flag(supervise::kLeaseGroup, "end-with-command",
+                "end the lease when COMMAND ends, even if processes that it started still live",
+                options_.end_with_command);
+    syntax.flag(supervise::kLeaseGroup, "exec",
+                "replace berth by COMMAND, so that no parent process stays; if COMMAND closes "
+                "files that it did not open, the lease ends",
+                options_.exec);
     add_fields(syntax, RequestPart::job, supervise::kLeaseGroup, options_.lease.request.request);
-    syntax.options.push_back(command::flag_option(
-        supervise::kLeaseGroup, "requeue", "with --yield: if the job has given way, wait and start it again",
-        options_.requeue));
-    syntax.options.push_back(command::flag_option(
-        supervise::kLeaseGroup, "verbose", "say which GPUs it got, even if standard error is no terminal",
-        options_.verbose, 'v'));
+    syntax.flag(supervise::kLeaseGroup, "requeue",
+                "with --yield: if the job has given way, wait and start it again", options_.requeue);
+    syntax.flag(supervise::kLeaseGroup, "verbose",
+                "say which GPUs it got, even if standard error is no terminal", options_.verbose, 'v');
     jobs::add_notify_options(syntax, supervise::kLeaseGroup, wish_);
-    syntax.options.push_back(command::flag_option(supervise::kLeaseGroup, "quiet",
-                                                  "do not say which GPUs it got", options_.quiet, 'q'));
+    syntax.flag(supervise::kLeaseGroup, "quiet", "do not say which GPUs it got", options_.quiet, 'q');
     add_far_options(syntax, far_, "on the first host that has the GPUs, through ssh");
-    syntax.options.push_back({command::kAnywhereGroup,
-                              0,
-                              "on",
-                              "SYSTEM",
-                              "slurm: give the request to Slurm instead, by srun",
-                              {"slurm"},
-                              [this](std::string_view) -> Result<void> {
-                                on_slurm_ = true;
-                                return {};
-                              }});
+    syntax.option(
+        command::kAnywhereGroup, "on", "SYSTEM", "slurm: give the request to Slurm instead, by srun",
+        command::into(on_slurm_, [](std::string_view) -> Result<bool> { return true; }), 0, {"slurm"});
     return syntax;
   }
 

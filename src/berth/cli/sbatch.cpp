@@ -66,19 +66,15 @@ command::Syntax slurm_syntax(Values& values) {
   syntax.about = kSbatchAbout;
   syntax.options_end_at_first_word = true;
   for (const SlurmOption& each : slurm_options()) {
-    syntax.options.push_back({group_of(each.use),
-                              each.letter,
-                              each.name,
-                              each.value,
-                              each.help,
-                              {},
-                              [&each, &values](std::string_view value) -> Result<void> {
-                                if (each.use == SlurmUse::refused)
-                                  return fail(ErrorCode::usage,
-                                              fmt::format("Berth cannot do this: {}", each.help));
-                                values.insert_or_assign(std::string(each.name), std::string(value));
-                                return {};
-                              }});
+    syntax.option(
+        group_of(each.use), each.name, each.value, each.help,
+        [&each, &values](std::string_view value) -> Result<void> {
+          if (each.use == SlurmUse::refused)
+            return fail(ErrorCode::usage, fmt::format("Berth cannot do this: {}", each.help));
+          values.insert_or_assign(std::string(each.name), std::string(value));
+          return {};
+        },
+        each.letter);
   }
   return syntax;
 }

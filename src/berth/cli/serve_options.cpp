@@ -21,130 +21,94 @@ constexpr std::string_view kOptions = "Options";
 constexpr std::string_view kHub = "Hub";
 constexpr std::string_view kStore = "Store of a lab";
 
-using command::flag_option;
-using command::text_option;
-
-command::Option seconds_option(std::string_view group, std::string_view name, std::string_view help,
-                               std::int64_t& seconds) {
-  return {group, 0, name, "SECS", help, {}, [&seconds](std::string_view value) -> Result<void> {
-            BERTH_LET(const auto given, seconds_from_text(value, Unitless::is_base));
-            if (given < 1 || given > 3600) return fail(ErrorCode::usage, "must be from 1s to 1h");
-            seconds = given;
-            return {};
-          }};
+command::SetOption seconds_into(std::int64_t& seconds) {
+  return command::into(seconds, [](std::string_view value) -> Result<std::int64_t> {
+    BERTH_LET(const auto given, seconds_from_text(value, Unitless::is_base));
+    if (given < 1 || given > 3600) return fail(ErrorCode::usage, "must be from 1s to 1h");
+    return given;
+  });
 }
 
-std::vector<command::Option> hub_options(http::HubSettings& hub) {
-  return {
-      flag_option(kHub, "hub", "show other machines too: those that the agents below are on", hub.is_hub),
-      text_option(kHub, "agents", "FILE", "the agents: [[agent]] in TOML", hub.agents_file),
-      {kHub,
-       0,
-       "agent",
-       "NAME=URL",
-       "one more agent (a URL alone, or `self`); may be repeated",
-       {},
-       [&hub](std::string_view value) -> Result<void> {
-         hub.agents.emplace_back(value);
-         return {};
-       }},
-      text_option(kHub, "agent-token", "FILE", "the token that agents are shown", hub.access.token_file),
-      text_option(kHub, "agent-ca", "FILE", "who may sign agents' certificates", hub.access.ca_file),
-      text_option(kHub, "agent-cert", "FILE", "the certificate that agents are shown", hub.access.cert_file),
-      text_option(kHub, "agent-key", "FILE", "that certificate's key", hub.access.key_file),
-      flag_option(kHub, "agent-insecure", "ask agents of --agent over plain HTTP without a token, too",
-                  hub.access.insecure),
-      seconds_option(kHub, "agent-wait", "how long an agent may take to answer (default 5)", hub.patience_s),
-  };
+void add_hub_options(command::Syntax& syntax, http::HubSettings& hub) {
+  syntax.flag(kHub, "hub", "show other machines too: those that the agents below are on", hub.is_hub);
+  syntax.text(kHub, "agents", "FILE", "the agents: [[agent]] in TOML", hub.agents_file);
+  syntax.option(kHub, "agent", "NAME=URL", "one more agent (a URL alone, or `self`); may be repeated",
+                [&hub](std::string_view value) -> Result<void> {
+                  hub.agents.emplace_back(value);
+                  return {};
+                });
+  syntax.text(kHub, "agent-token", "FILE", "the token that agents are shown", hub.access.token_file);
+  syntax.text(kHub, "agent-ca", "FILE", "who may sign agents' certificates", hub.access.ca_file);
+  syntax.text(kHub, "agent-cert", "FILE", "the certificate that agents are shown", hub.access.cert_file);
+  syntax.text(kHub, "agent-key", "FILE", "that certificate's key", hub.access.key_file);
+  syntax.flag(kHub, "agent-insecure", "ask agents of --agent over plain HTTP without a token, too",
+              hub.access.insecure);
+  syntax.option(kHub, "agent-wait", "SECS", "how long an agent may take to answer (default 5)",
+                seconds_into(hub.patience_s));
 }
 
 }  // namespace
 
-std::vector<command::Option> store_access_options(http::StoreSettings& store) {
-  return {
-      {kStore,
-       0,
-       "store",
-       "URL",
-       "keep the one queue of the lab in this etcd; may be repeated, once for each of its members",
-       {},
-       [&store](std::string_view value) -> Result<void> {
-         BERTH_DO(http::peer_from_url(value));
-         store.urls.emplace_back(value);
-         return {};
-       }},
-      text_option(kStore, "store-ca", "FILE", "who may sign etcd's certificates", store.ca_file),
-      text_option(kStore, "store-cert", "FILE", "the certificate that etcd is shown", store.cert_file),
-      text_option(kStore, "store-key", "FILE", "that certificate's key", store.key_file),
-      text_option(kStore, "store-user", "NAME", "the user of etcd as whom it is asked", store.user),
-      text_option(kStore, "store-password-file", "FILE", "that user's password", store.password_file),
-  };
+void add_store_access_options(command::Syntax& syntax, http::StoreSettings& store) {
+  syntax.option(kStore, "store", "URL",
+                "keep the one queue of the lab in this etcd; may be repeated, once for each of its members",
+                [&store](std::string_view value) -> Result<void> {
+                  BERTH_DO(http::peer_from_url(value));
+                  store.urls.emplace_back(value);
+                  return {};
+                });
+  syntax.text(kStore, "store-ca", "FILE", "who may sign etcd's certificates", store.ca_file);
+  syntax.text(kStore, "store-cert", "FILE", "the certificate that etcd is shown", store.cert_file);
+  syntax.text(kStore, "store-key", "FILE", "that certificate's key", store.key_file);
+  syntax.text(kStore, "store-user", "NAME", "the user of etcd as whom it is asked", store.user);
+  syntax.text(kStore, "store-password-file", "FILE", "that user's password", store.password_file);
 }
-
-namespace {
-
-std::vector<command::Option> store_options(http::StoreSettings& store) {
-  std::vector<command::Option> options = store_access_options(store);
-  options.push_back(text_option(
-      kStore, "store-socket", "PATH",
-      "where `berth run --anywhere` reaches this agent (default /run/berth-serve/store.sock)", store.socket));
-  options.push_back(text_option(
-      kStore, "store-name", "NAME",
-      "what this machine is called in the store (default: its hostname; a hub: its hostname and -hub)",
-      store.name));
-  return options;
-}
-
-}  // namespace
 
 command::Syntax serve_syntax(http::Settings& settings, std::string& config_file) {
   command::Syntax syntax;
   syntax.about = kAbout;
-  syntax.options = {
-      {"Options",
-       0,
-       "listen",
-       "ADDR:PORT",
-       "where to listen; may be repeated",
-       {},
-       [&settings](std::string_view value) -> Result<void> {
-         if (const auto address = http::tcp_address(value); !address) return std::unexpected(address.error());
-         settings.listen.emplace_back(value);
-         return {};
-       }},
-      text_option(kOptions, "socket", "PATH", "listen on this Unix socket too", settings.socket),
-      text_option(kOptions, "token-file", "FILE", "the token that clients must show", settings.token_file),
-      text_option(kOptions, "tls-cert", "FILE", "speak TLS with this certificate chain",
-                  settings.tls_certificate),
-      text_option(kOptions, "tls-key", "FILE", "the certificate's key", settings.tls_key),
-      text_option(kOptions, "tls-clients", "FILE",
-                  "accept only clients whose certificate one of these has signed", settings.tls_clients),
-      flag_option(kOptions, "insecure", "everybody who reaches the address may read", settings.insecure),
-      {"Options",
-       0,
-       "host",
-       "NAME",
-       "without a token, answer to this name too; may be repeated",
-       {},
-       [&settings](std::string_view value) -> Result<void> {
-         if (value.empty() || value.find_first_of(":/ []") != std::string_view::npos)
-           return fail(ErrorCode::usage, "must be a name alone, such as gpus.lab: no port and no http://");
-         settings.hosts.emplace_back(value);
-         return {};
-       }},
-      seconds_option(kOptions, "every", "look every SECS seconds (default 1; a hub: 5)", settings.every_s),
-      seconds_option(kOptions, "patience", "how long a client may take over a request (default 10)",
-                     settings.patience_s),
-      text_option(kOptions, "history", "FILE", "keep the history in this file", settings.history_file),
-      flag_option(kOptions, "no-history", "keep no history", settings.no_history),
-      flag_option(kOptions, "own-jobs",
-                  "show the jobs that you have submitted, too, and the end of what they print",
-                  settings.own_jobs),
-      text_option(kOptions, "config", "FILE", "a TOML file with these options as keys", config_file),
-      command::source_option(settings.source),
-  };
-  for (command::Option& each : hub_options(settings.hub)) syntax.options.push_back(std::move(each));
-  for (command::Option& each : store_options(settings.store)) syntax.options.push_back(std::move(each));
+  syntax.option(kOptions, "listen", "ADDR:PORT", "where to listen; may be repeated",
+                [&settings](std::string_view value) -> Result<void> {
+                  BERTH_DO(http::tcp_address(value));
+                  settings.listen.emplace_back(value);
+                  return {};
+                });
+  syntax.text(kOptions, "socket", "PATH", "listen on this Unix socket too", settings.socket);
+  syntax.text(kOptions, "token-file", "FILE", "the token that clients must show", settings.token_file);
+  syntax.text(kOptions, "tls-cert", "FILE", "speak TLS with this certificate chain",
+              settings.tls_certificate);
+  syntax.text(kOptions, "tls-key", "FILE", "the certificate's key", settings.tls_key);
+  syntax.text(kOptions, "tls-clients", "FILE",
+              "accept only clients whose certificate one of these has signed", settings.tls_clients);
+  syntax.flag(kOptions, "insecure", "everybody who reaches the address may read", settings.insecure);
+  syntax.option(kOptions, "host", "NAME", "without a token, answer to this name too; may be repeated",
+                [&settings](std::string_view value) -> Result<void> {
+                  if (value.empty() || value.find_first_of(":/ []") != std::string_view::npos)
+                    return fail(ErrorCode::usage,
+                                "must be a name alone, such as gpus.lab: no port and no http://");
+                  settings.hosts.emplace_back(value);
+                  return {};
+                });
+  syntax.option(kOptions, "every", "SECS", "look every SECS seconds (default 1; a hub: 5)",
+                seconds_into(settings.every_s));
+  syntax.option(kOptions, "patience", "SECS", "how long a client may take over a request (default 10)",
+                seconds_into(settings.patience_s));
+  syntax.text(kOptions, "history", "FILE", "keep the history in this file", settings.history_file);
+  syntax.flag(kOptions, "no-history", "keep no history", settings.no_history);
+  syntax.flag(kOptions, "own-jobs",
+              "show the jobs that you have submitted, too, and the end of what they print",
+              settings.own_jobs);
+  syntax.text(kOptions, "config", "FILE", "a TOML file with these options as keys", config_file);
+  syntax.add(command::source_option(settings.source));
+  add_hub_options(syntax, settings.hub);
+  add_store_access_options(syntax, settings.store);
+  syntax.text(kStore, "store-socket", "PATH",
+              "where `berth run --anywhere` reaches this agent (default /run/berth-serve/store.sock)",
+              settings.store.socket);
+  syntax.text(
+      kStore, "store-name", "NAME",
+      "what this machine is called in the store (default: its hostname; a hub: its hostname and -hub)",
+      settings.store.name);
   return syntax;
 }
 

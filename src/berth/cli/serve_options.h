@@ -9,7 +9,7 @@ namespace berth::cli {
 command::Syntax serve_syntax(http::Settings& settings, std::string& config_file);
 
 /// Where the store of a lab is, and as whom it is asked.
-std::vector<command::Option> store_access_options(http::StoreSettings& store);
+void add_store_access_options(command::Syntax& syntax, http::StoreSettings& store);
 
 /// Sets what the TOML file says, by the names of the options. "": no file. Error: file, line and
 /// what is allowed.

@@ -77,28 +77,16 @@ class ProgressBar {
   std::chrono::nanoseconds next_ = sys::monotonic_now() + kBarEvery;
 };
 
-Result<void> set_devices(std::string_view value, SimulateOptions& options) {
+Result<unsigned> devices_from_text(std::string_view value) {
   BERTH_LET(const auto devices, number_at_least(value, 1));
   if (devices > kMostDevices) return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostDevices));
-  options.devices = devices;
-  return {};
+  return devices;
 }
 
-Result<void> set_time(std::string_view value, std::optional<Moment>& time_s) {
+Result<Moment> assumed_from_text(std::string_view value) {
   BERTH_LET(const auto seconds, seconds_from_text(value));
   if (seconds < 1 || seconds > kMostAssumed) return fail(ErrorCode::usage, "must be from 1s to 3650d");
-  time_s = seconds;
-  return {};
-}
-
-Result<void> set_order(std::string_view value, SimulateOptions& options) {
-  BERTH_LET(options.order, queue_order_from_text(value));
-  return {};
-}
-
-Result<void> set_expect(std::string_view value, SimulateOptions& options) {
-  BERTH_LET(options.expect, expect_from_text(value));
-  return {};
+  return seconds;
 }
 
 view::WhatIf::Under under(const QueueRules& rules, const Workload& workload) {
@@ -168,42 +156,36 @@ class Simulate : public command::Command {
 command::Syntax simulate_syntax(SimulateOptions& options) {
   command::Syntax syntax;
   syntax.about = kSimulateAbout;
-  const auto option = [&](std::string_view group, std::string_view name, std::string_view value,
-                          std::string_view help, std::function<Result<void>(std::string_view)> set) {
-    syntax.options.push_back({group, 0, name, value, help, {}, std::move(set)});
-  };
-  option("Jobs", "jobs", "FILE", "the jobs, as CSV; - for standard input", command::store_text(options.jobs));
-  option("Jobs", "from-history", "", "the jobs that ran here, as the agent recorded them",
-         command::raise_flag(options.from_history));
-  option("Jobs", "devices", "N", "how many GPUs there are; by default those of this machine or history",
-         [&options](std::string_view value) { return set_devices(value, options); });
-  option(kOtherRules, "assumed-time", "TIME",
-         "assume that a job without a time limit lasts this long: 1h, 2d",
-         [&options](std::string_view value) { return set_time(value, options.assumed_s); });
+  using command::into;
+  syntax.text("Jobs", "jobs", "FILE", "the jobs, as CSV; - for standard input", options.jobs);
+  syntax.flag("Jobs", "from-history", "the jobs that ran here, as the agent recorded them",
+              options.from_history);
+  syntax.option("Jobs", "devices", "N",
+                "how many GPUs there are; by default those of this machine or history",
+                into(options.devices, devices_from_text));
+  syntax.option(kOtherRules, "assumed-time", "TIME",
+                "assume that a job without a time limit lasts this long: 1h, 2d",
+                into(options.assumed_s, assumed_from_text));
   static const std::string kOrderHelp = fmt::format("whose job starts first: {}", orders_in_words());
-  option(kOtherRules, "order", "ORDER", kOrderHelp,
-         [&options](std::string_view value) { return set_order(value, options); });
-  option(
+  syntax.option(kOtherRules, "order", "ORDER", kOrderHelp, into(options.order, queue_order_from_text));
+  syntax.option(
       kOtherRules, "expect", "TIMES",
       "a job comes first that has waited longer in relation to how long it is expected to last, by: limits "
       "(the times that jobs say), runs (also by earlier jobs of the same program), none (this order is off)",
-      [&options](std::string_view value) { return set_expect(value, options); });
-  option(kOtherRules, "longest-wait", "TIME",
-         "with --expect: the job that came first starts first once it has waited so long; 21d by default",
-         [&options](std::string_view value) { return set_time(value, options.longest_wait_s); });
-  option(kOtherRules, "backfill", "", "later jobs may start before an earlier job that they do not delay",
-         command::raise_flag(options.backfill));
-  option(kOtherRules, "no-backfill", "", "no job starts before an earlier one",
-         command::raise_flag(options.no_backfill));
-  option("Output", "json", "", "as JSON (docs/schema/simulate.json)", command::raise_flag(options.json));
-  option(kOfHistory, "since", "TIME", "from so long ago: 24h, 7d, 30d (default)",
-         command::store_text(options.since));
-  option(kOfHistory, "url", "URL", "ask this agent: https://node01:8420",
-         command::store_text(options.asking.url));
-  option(kOfHistory, "file", "FILE", "read this history; no agent may have it",
-         command::store_text(options.file));
+      into(options.expect, expect_from_text));
+  syntax.option(
+      kOtherRules, "longest-wait", "TIME",
+      "with --expect: the job that came first starts first once it has waited so long; 21d by default",
+      into(options.longest_wait_s, assumed_from_text));
+  syntax.flag(kOtherRules, "backfill", "later jobs may start before an earlier job that they do not delay",
+              options.backfill);
+  syntax.flag(kOtherRules, "no-backfill", "no job starts before an earlier one", options.no_backfill);
+  syntax.flag("Output", "json", "as JSON (docs/schema/simulate.json)", options.json);
+  syntax.text(kOfHistory, "since", "TIME", "from so long ago: 24h, 7d, 30d (default)", options.since);
+  syntax.text(kOfHistory, "url", "URL", "ask this agent: https://node01:8420", options.asking.url);
+  syntax.text(kOfHistory, "file", "FILE", "read this history; no agent may have it", options.file);
   add_peer_options(syntax, kOfHistory, options.asking);
-  syntax.options.push_back(command::source_option(options.source));
+  syntax.add(command::source_option(options.source));
   return syntax;
 }
 

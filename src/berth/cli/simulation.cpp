@@ -9,12 +9,7 @@
 
 namespace berth::cli {
 command::Option simulation_option(std::optional<std::string>& machine) {
-  return {"Other",
-          0,
-          "sim",
-          "MACHINE",
-          "on a simulated machine: a scenario file, or 8xH100",
-          {},
+  return {"Other", "sim", "MACHINE", "on a simulated machine: a scenario file, or 8xH100",
           [&machine](std::string_view value) -> Result<void> {
             if (value.empty())
               return fail(ErrorCode::usage, "must be a scenario file, or a machine like 8xH100");

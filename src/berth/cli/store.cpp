@@ -78,13 +78,11 @@ command::Syntax store_syntax(StoreOptions& options) {
   syntax.about = kStoreAbout;
   syntax.arguments = "status|doctor";
   syntax.words = {kStatus, "doctor"};
-  syntax.options = {
-      command::text_option("Options", "config", "FILE",
-                           "where the store is, from the file of an agent (`berth serve --config FILE`)",
-                           options.config_file),
-      command::flag_option("Options", "json", "as JSON (docs/schema/doctor.json)", options.json),
-  };
-  for (command::Option& each : store_access_options(options.store)) syntax.options.push_back(std::move(each));
+  syntax.text("Options", "config", "FILE",
+              "where the store is, from the file of an agent (`berth serve --config FILE`)",
+              options.config_file);
+  syntax.flag("Options", "json", "as JSON (docs/schema/doctor.json)", options.json);
+  add_store_access_options(syntax, options.store);
   return syntax;
 }
 

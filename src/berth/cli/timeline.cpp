@@ -33,24 +33,18 @@ class TimelineCommand : public command::Command {
     constexpr std::string_view kPast = "The past";
     command::Syntax syntax;
     syntax.about = kTimelineAbout;
-    syntax.options.push_back({"Options",
-                              0,
-                              "hours",
-                              "N",
-                              "so many hours each way: 1 to 72 (default 6)",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                const auto hours = number_from_text<std::int64_t>(value);
-                                if (!hours || *hours < 1 || *hours > kMostHours)
-                                  return fail(ErrorCode::usage, "must be a number from 1 to 72");
-                                hours_ = *hours;
-                                return {};
-                              }});
-    syntax.options.push_back(command::flag_option("Options", "ascii", "with plain characters alone", ascii_));
+    syntax.option("Options", "hours", "N", "so many hours each way: 1 to 72 (default 6)",
+                  [this](std::string_view value) -> Result<void> {
+                    const auto hours = number_from_text<std::int64_t>(value);
+                    if (!hours || *hours < 1 || *hours > kMostHours)
+                      return fail(ErrorCode::usage, "must be a number from 1 to 72");
+                    hours_ = *hours;
+                    return {};
+                  });
+    syntax.flag("Options", "ascii", "with plain characters alone", ascii_);
     add_watch_options(syntax, watch_, "as JSON (docs/schema/timeline.json)");
-    syntax.options.push_back(command::source_option(options_.source));
-    syntax.options.push_back(
-        command::text_option(kPast, "url", "URL", "ask this agent: http://127.0.0.1:8421", asking_.url));
+    syntax.add(command::source_option(options_.source));
+    syntax.text(kPast, "url", "URL", "ask this agent: http://127.0.0.1:8421", asking_.url);
     add_peer_options(syntax, kPast, asking_);
     return syntax;
   }

@@ -148,20 +148,17 @@ class Top : public command::Command {
   command::Syntax syntax() override {
     command::Syntax syntax;
     syntax.about = kTopAbout;
-    syntax.options.push_back({"Options",
-                              'i',
-                              "interval",
-                              "SECS",
-                              "look every SECS seconds (default 2)",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(const auto seconds, seconds_from_text(value, Unitless::is_base));
-                                if (seconds < 1 || seconds > kLongestPauseS)
-                                  return fail(ErrorCode::usage, "must be 1 to 3600 seconds");
-                                looker_.every_s = seconds;
-                                return {};
-                              }});
-    syntax.options.push_back(command::source_option(looker_.source));
+    syntax.option(
+        "Options", "interval", "SECS", "look every SECS seconds (default 2)",
+        [this](std::string_view value) -> Result<void> {
+          BERTH_LET(const auto seconds, seconds_from_text(value, Unitless::is_base));
+          if (seconds < 1 || seconds > kLongestPauseS)
+            return fail(ErrorCode::usage, "must be 1 to 3600 seconds");
+          looker_.every_s = seconds;
+          return {};
+        },
+        'i');
+    syntax.add(command::source_option(looker_.source));
     add_anywhere_options(syntax, anywhere_, "all hosts of the lab, each asked through ssh");
     return syntax;
   }

@@ -84,38 +84,23 @@ class Usage : public command::Command {
 }  // namespace
 
 command::Syntax usage_syntax(UsageOptions& options) {
-  const auto text = [](std::string_view name, std::string_view value, std::string_view help,
-                       std::string& to) { return command::text_option("Options", name, value, help, to); };
   command::Syntax syntax;
   syntax.about = kUsageAbout;
-  syntax.options = {
-      {"Options",
-       0,
-       "since",
-       "TIME",
-       "from so long ago: 24h, 7d (default), 30d",
-       {},
-       [&options](std::string_view value) -> Result<void> {
-         BERTH_DO(seconds_from_text(value));
-         options.since = value;
-         return {};
-       }},
-      {"Options",
-       0,
-       "by",
-       "WHAT",
-       "user (default), device, or job: the name of a job",
-       {"user", "device", "job"},
-       command::store_text(options.by)},
-      command::flag_option("Options", "json", "as JSON (docs/schema/usage.json)", options.json),
-      command::flag_option(
-          "Options", "letter",
-          "as a page of text for a mail, of one machine: hours leased and idle, waits, memory, sick GPUs",
-          options.letter),
-      text("url", "URL", "ask this agent or hub: https://node01:8420", options.asking.url),
-      text("hub", "URL", "the same", options.asking.url),
-      text("file", "FILE", "read this history; no agent may have it", options.file),
-  };
+  syntax.option("Options", "since", "TIME", "from so long ago: 24h, 7d (default), 30d",
+                [&options](std::string_view value) -> Result<void> {
+                  BERTH_DO(seconds_from_text(value));
+                  options.since = value;
+                  return {};
+                });
+  syntax.option("Options", "by", "WHAT", "user (default), device, or job: the name of a job",
+                command::text_into(options.by), 0, {"user", "device", "job"});
+  syntax.flag("Options", "json", "as JSON (docs/schema/usage.json)", options.json);
+  syntax.flag("Options", "letter",
+              "as a page of text for a mail, of one machine: hours leased and idle, waits, memory, sick GPUs",
+              options.letter);
+  syntax.text("Options", "url", "URL", "ask this agent or hub: https://node01:8420", options.asking.url);
+  syntax.text("Options", "hub", "URL", "the same", options.asking.url);
+  syntax.text("Options", "file", "FILE", "read this history; no agent may have it", options.file);
   add_peer_options(syntax, "Options", options.asking);
   add_anywhere_options(syntax, options.anywhere,
                        "the agents of all hosts of the lab, each asked through ssh");

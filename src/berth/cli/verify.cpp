@@ -38,9 +38,8 @@ class Verify : public command::Command {
     syntax.arguments = "[ID]";
     syntax.words_command = "__leases";
     syntax.about = kVerifyAbout;
-    syntax.options.push_back(
-        command::flag_option("Options", "json", "as JSON (docs/schema/verify.json)", json_));
-    syntax.options.push_back(command::source_option(source_));
+    syntax.flag("Options", "json", "as JSON (docs/schema/verify.json)", json_);
+    syntax.add(command::source_option(source_));
     return syntax;
   }
 

@@ -131,19 +131,11 @@ class Wait : public command::Command {
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kWaitAbout;
     add_request_options(syntax, options_);
-    syntax.options.push_back(
+    syntax.add(
         supervise::time_option("time", "judge it as a job with this time limit (30m)", options_.request));
     note_words(syntax.options, request_words_);
-    syntax.options.push_back({kGroup,
-                              0,
-                              "wait",
-                              "TIME",
-                              "wait at most this long (30m), then exit with status 124",
-                              {},
-                              [this](std::string_view value) -> Result<void> {
-                                BERTH_LET(wait_s_, delay_from_text(value));
-                                return {};
-                              }});
+    syntax.option(kGroup, "wait", "TIME", "wait at most this long (30m), then exit with status 124",
+                  command::delay_into(wait_s_));
     jobs::add_notify_options(syntax, kGroup, wish_);
     return syntax;
   }

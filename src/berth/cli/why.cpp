@@ -34,18 +34,16 @@ class Why : public command::Command {
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kWhyAbout;
     add_request_options(syntax, options_);
-    syntax.options.push_back(
+    syntax.add(
         supervise::time_option("time", "judge it as a job with this time limit (30m)", options_.request));
     command::Option yield = supervise::lease_option("yield", options_.request);
     yield.help = "judge it as a job that gives way to requests that do not yield";
-    syntax.options.push_back(yield);
+    syntax.add(yield);
     note_words(syntax.options, request_words_);
-    syntax.options.push_back(
-        command::text_option("The job", "job", "JOB", "why this job of yours waits, as the word JOB", job_));
-    syntax.options.push_back(command::flag_option(
-        "Output", "json", "as JSON (docs/schema/why.json; of other machines, why-hosts.json)", json_));
+    syntax.text("The job", "job", "JOB", "why this job of yours waits, as the word JOB", job_);
+    syntax.flag("Output", "json", "as JSON (docs/schema/why.json; of other machines, why-hosts.json)", json_);
     add_anywhere_options(syntax, anywhere_, "say for every host whether it would be chosen, and why");
-    syntax.options.push_back(command::near_option(near_));
+    syntax.add(command::near_option(near_));
     return syntax;
   }
 

@@ -8,7 +8,7 @@
 namespace berth::command {
 namespace {
 
-std::function<Result<void>(std::string_view)> add_names(std::vector<std::string>& names) {
+SetOption add_names(std::vector<std::string>& names) {
   return [&names](std::string_view value) -> Result<void> {
     BERTH_LET(const auto hosts, lab_hosts_from_text(value));
     for (const LabHost& host : hosts) names.push_back(host.name);
@@ -19,31 +19,25 @@ std::function<Result<void>(std::string_view)> add_names(std::vector<std::string>
 }  // namespace
 
 void add_anywhere_options(Syntax& syntax, AnywhereOptions& options, std::string_view help) {
-  const auto add = [&](std::string_view name, std::string_view value, std::string_view text,
-                       std::function<Result<void>(std::string_view)> set) {
-    syntax.options.push_back({kAnywhereGroup, 0, name, value, text, {}, std::move(set)});
-  };
-  add("anywhere", "", help, raise_flag(options.anywhere));
-  add("hosts", "LIST",
+  syntax.flag(kAnywhereGroup, "anywhere", help, options.anywhere);
+  syntax.option(
+      kAnywhereGroup, "hosts", "LIST",
       "with --anywhere: these hosts, as ssh knows them, or those of a hub: http://hub:8420 (default: what "
-      "the site "
-      "file says)",
+      "the site file says)",
       [&options](std::string_view value) -> Result<void> {
         if (!is_hub_url(value)) BERTH_DO(lab_hosts_from_text(value));
         options.hosts = value;
         return {};
       });
-  add("host", "LIST", "with --anywhere: only these of the hosts", add_names(options.only));
-  add("not-host", "LIST", "with --anywhere: none of these hosts", add_names(options.without));
+  syntax.option(kAnywhereGroup, "host", "LIST", "with --anywhere: only these of the hosts",
+                add_names(options.only));
+  syntax.option(kAnywhereGroup, "not-host", "LIST", "with --anywhere: none of these hosts",
+                add_names(options.without));
 }
 
 Option near_option(std::string& near) {
-  return {kAnywhereGroup,
-          0,
-          "near",
-          "PATH",
+  return {kAnywhereGroup, "near", "PATH",
           "with --anywhere: wait only on hosts on which PATH is, unless no such host can serve the request",
-          {},
           [&near](std::string_view value) -> Result<void> {
             // Another host does not know the folder from which a relative path starts.
             if (!value.starts_with('/'))
@@ -55,15 +49,13 @@ Option near_option(std::string& near) {
 
 void add_far_options(Syntax& syntax, FarOptions& options, std::string_view help) {
   add_anywhere_options(syntax, options.hosts, help);
-  syntax.options.push_back(text_option(
-      kAnywhereGroup, "folder", "PATH",
-      "with --anywhere: the folder of COMMAND there (default: the same as here)", options.folder));
-  syntax.options.push_back(
-      text_option(kAnywhereGroup, "env", "WHICH",
-                  "with --anywhere: variables that COMMAND gets: all, none, or names with commas "
-                  "between (default all, but for those of this machine and this login)",
-                  options.passed_variables));
-  syntax.options.push_back(near_option(options.near));
+  syntax.text(kAnywhereGroup, "folder", "PATH",
+              "with --anywhere: the folder of COMMAND there (default: the same as here)", options.folder);
+  syntax.text(kAnywhereGroup, "env", "WHICH",
+              "with --anywhere: variables that COMMAND gets: all, none, or names with commas "
+              "between (default all, but for those of this machine and this login)",
+              options.passed_variables);
+  syntax.add(near_option(options.near));
 }
 
 Result<void> settle(const FarOptions& options) {

@@ -9,13 +9,6 @@ namespace {
 constexpr std::string_view kWhich = "Which devices";
 constexpr std::string_view kHow = "How they are chosen and named";
 
-std::function<Result<void>(std::string_view)> choice(bool& flag, std::string_view when) {
-  return [&flag, when](std::string_view value) -> Result<void> {
-    flag = value == when;
-    return {};
-  };
-}
-
 // How many devices are meant without -n depends on --devices.
 void note_count(Syntax& syntax, RequestOptions& options) {
   const auto is_count = [](const RequestField& field) { return is_stored_in(&Request::count, field); };
@@ -29,54 +22,47 @@ void note_count(Syntax& syntax, RequestOptions& options) {
 }
 
 void add_names_and_sources(Syntax& syntax, RequestOptions& options) {
-  syntax.options.push_back({kHow,
-                            0,
-                            "ids",
-                            "FORM",
-                            "index or uuid (default index; a MIG instance always uuid)",
-                            {"index", "uuid"},
-                            choice(options.uuids, "uuid")});
-  syntax.options.push_back({kHow,
-                            0,
-                            "mask",
-                            "USE",
-                            "inherit or ignore CUDA_VISIBLE_DEVICES and the like (default inherit)",
-                            {"inherit", "ignore"},
-                            [&options](std::string_view value) -> Result<void> {
-                              options.mask = value == "ignore" ? MaskUse::ignore : MaskUse::inherit;
-                              return {};
-                            }});
-  syntax.options.push_back(source_option(options.source));
+  syntax.option(kHow, "ids", "FORM", "index or uuid (default index; a MIG instance always uuid)",
+                into(options.uuids, [](std::string_view value) -> Result<bool> { return value == "uuid"; }),
+                0, {"index", "uuid"});
+  syntax.option(kHow, "mask", "USE", "inherit or ignore CUDA_VISIBLE_DEVICES and the like (default inherit)",
+                into(options.mask,
+                     [](std::string_view value) -> Result<MaskUse> {
+                       return value == "ignore" ? MaskUse::ignore : MaskUse::inherit;
+                     }),
+                0, {"inherit", "ignore"});
+  syntax.add(source_option(options.source));
 }
 
 }  // namespace
 
 Option field_option(const RequestField& field, std::string_view group, Request& request) {
   return {group,
-          field.letter,
           field.name,
           field.value,
           field.help,
-          field.kind == RequestValue::order ? order_names() : std::vector<std::string_view>{},
-          [&field, &request](std::string_view value) { return set_field(field, value, request); }};
+          [&field, &request](std::string_view value) { return set_field(field, value, request); },
+          field.letter,
+          field.kind == RequestValue::order ? order_names() : std::vector<std::string_view>{}};
 }
 
 Option source_option(source::SourceKind& source) {
+  const auto set = [&source](std::string_view value) -> Result<void> {
+    source = *source::source_kind_from_text(value);
+    return {};
+  };
   return {kHow,
-          0,
           "source",
           "SOURCE",
           "nvml, nvidia-smi, amd or auto (default auto)",
-          source::source_names(),
-          [&source](std::string_view value) -> Result<void> {
-            source = *source::source_kind_from_text(value);
-            return {};
-          }};
+          set,
+          0,
+          source::source_names()};
 }
 
 void add_fields(Syntax& syntax, RequestPart part, std::string_view group, Request& request) {
   for (const RequestField& field : request_fields()) {
-    if (field.part == part) syntax.options.push_back(field_option(field, group, request));
+    if (field.part == part) syntax.add(field_option(field, group, request));
   }
 }
 

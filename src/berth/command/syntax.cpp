@@ -243,24 +243,21 @@ std::string help_text(const Syntax& syntax, std::string_view command, std::strin
   return text;
 }
 
-Option flag_option(std::string_view group, std::string_view name, std::string_view help, bool& flag,
-                   char letter) {
-  return {group, letter, name, "", help, {}, raise_flag(flag)};
-}
-
-Option text_option(std::string_view group, std::string_view name, std::string_view value,
-                   std::string_view help, std::string& text) {
-  return {group, 0, name, value, help, {}, store_text(text)};
-}
-
-std::function<Result<void>(std::string_view)> raise_flag(bool& flag) {
-  return [&flag](std::string_view) -> Result<void> {
+void Syntax::flag(std::string_view group, std::string_view name, std::string_view help, bool& flag,
+                  char letter) {
+  const auto raise = [&flag](std::string_view) -> Result<void> {
     flag = true;
     return {};
   };
+  option(group, name, "", help, raise, letter);
 }
 
-std::function<Result<void>(std::string_view)> store_text(std::string& text) {
+void Syntax::text(std::string_view group, std::string_view name, std::string_view value,
+                  std::string_view help, std::string& text) {
+  option(group, name, value, help, text_into(text));
+}
+
+SetOption text_into(std::string& text) {
   return [&text](std::string_view value) -> Result<void> {
     text = value;
     return {};

@@ -1,27 +1,34 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "berth/base/delay.h"
 #include "berth/base/error.h"
+#include "berth/base/units.h"
+#include "berth/request/request.h"
 
 namespace berth::command {
+
+/// Gets the value of an option ("" for a flag). Error: `usage`, with what is allowed; the caller adds
+/// the option's name.
+using SetOption = std::function<Result<void>(std::string_view)>;
 
 /// One option of a command, as data: the parser, help, completion and the manual page all read
 /// this.
 struct Option {
   std::string_view group;  ///< heading that help puts it under
-  char letter = 0;         ///< 'n' for -n, 0 for none
   std::string_view name;   ///< "count" for --count
   std::string_view value;  ///< its argument: "N"; "" for a flag, "[SECS]" if it may be left out
   std::string_view help;   ///< one line
-  std::vector<std::string_view> choices;  ///< the only values allowed; empty: free text
-  /// Gets the value ("" for a flag). Error: `usage`, with what is allowed; the caller adds the
-  /// option's name.
-  std::function<Result<void>(std::string_view)> set;
+  SetOption set;           ///< what it writes into must outlive the option
+  char letter = 0;         ///< 'n' for -n, 0 for none
+  std::vector<std::string_view> choices{};  ///< the only values allowed; empty: free text
 };
 
 /// The options and arguments of a command.
@@ -34,6 +41,18 @@ struct Syntax {
   /// If such values change: the command that prints them, one on a line, with an explanation after
   /// a tab.
   std::string_view words_command;
+
+  void add(Option option) { options.push_back(std::move(option)); }
+  void option(std::string_view group, std::string_view name, std::string_view value, std::string_view help,
+              SetOption set, char letter = 0, std::vector<std::string_view> choices = {}) {
+    add({group, name, value, help, std::move(set), letter, std::move(choices)});
+  }
+  /// An option that raises the flag.
+  void flag(std::string_view group, std::string_view name, std::string_view help, bool& flag,
+            char letter = 0);
+  /// An option whose value becomes the text.
+  void text(std::string_view group, std::string_view name, std::string_view value, std::string_view help,
+            std::string& text);
 };
 
 struct Parsed {
@@ -59,17 +78,34 @@ std::string help_text(const Syntax& syntax, std::string_view command, std::strin
 /// paragraph that begins with a space stays as it is.
 std::string flowed(std::string_view text);
 
-/// An option that raises the flag.
-Option flag_option(std::string_view group, std::string_view name, std::string_view help, bool& flag,
-                   char letter = 0);
-/// An option whose value becomes the text.
-Option text_option(std::string_view group, std::string_view name, std::string_view value,
-                   std::string_view help, std::string& text);
-
-/// The setter of a plain flag, for an option that is more than that.
-std::function<Result<void>(std::string_view)> raise_flag(bool& flag);
-
-/// The setter of a text.
-std::function<Result<void>(std::string_view)> store_text(std::string& text);
+/// Sets what `read` makes of the value.
+template <class Target, class Read>
+SetOption into(Target& target, Read read) {
+  return [&target, read](std::string_view value) -> Result<void> {
+    BERTH_LET(target, read(value));
+    return {};
+  };
+}
+/// A number of 1 or more.
+template <class Target>
+SetOption count_into(Target& target) {
+  return into(target, [](std::string_view value) { return number_at_least(value, 1); });
+}
+/// How long something may take, which may be cut.
+template <class Target>
+SetOption delay_into(Target& target) {
+  return into(target, [](std::string_view value) { return delay_from_text(value); });
+}
+/// The time of a lease.
+template <class Target>
+SetOption time_into(Target& target) {
+  return into(target, [](std::string_view value) -> Result<std::int64_t> {
+    BERTH_LET(const auto seconds, seconds_from_text(value));
+    BERTH_DO(check_time(seconds));
+    return seconds;
+  });
+}
+/// A text as it is.
+SetOption text_into(std::string& text);
 
 }  // namespace berth::command

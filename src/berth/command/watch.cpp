@@ -26,22 +26,17 @@ std::string on_screen(std::string_view text) {
 }  // namespace
 
 void add_watch_options(Syntax& syntax, WatchOptions& options, std::string_view schema_help) {
-  syntax.options.push_back(flag_option("Options", "json", schema_help, options.json));
-  syntax.options.push_back({"Options",
-                            'w',
-                            "watch",
-                            "[SECS]",
-                            "again every SECS seconds (default 2)",
-                            {},
-                            [&options](std::string_view value) -> Result<void> {
-                              const auto seconds = value.empty()
-                                                       ? kDefaultIntervalSeconds
-                                                       : seconds_from_text(value, Unitless::is_base);
-                              if (!seconds) return std::unexpected(seconds.error());
-                              if (*seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
-                              options.interval_s = *seconds;
-                              return {};
-                            }});
+  syntax.flag("Options", "json", schema_help, options.json);
+  syntax.option(
+      "Options", "watch", "[SECS]", "again every SECS seconds (default 2)",
+      [&options](std::string_view value) -> Result<void> {
+        BERTH_LET(const std::int64_t seconds,
+                  value.empty() ? kDefaultIntervalSeconds : seconds_from_text(value, Unitless::is_base));
+        if (seconds < 1) return fail(ErrorCode::usage, "must be a second or more");
+        options.interval_s = seconds;
+        return {};
+      },
+      'w');
 }
 
 Result<Output> show(const WatchOptions& options,

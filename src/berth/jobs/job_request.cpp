@@ -15,7 +15,7 @@ void add_job_request(command::Syntax& syntax, JobRequest& request) {
   add_request_options(syntax, options.request);
   for (const RequestPart part : {RequestPart::lease, RequestPart::job})
     add_fields(syntax, part, supervise::kLeaseGroup, options.request.request);
-  syntax.options.push_back(supervise::note_option(supervise::kLeaseGroup, options.note));
+  syntax.add(supervise::note_option(supervise::kLeaseGroup, options.note));
   add_far_options(syntax, request.far, "on the first host that has the GPUs, through ssh");
 }
 

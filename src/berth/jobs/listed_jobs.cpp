@@ -183,19 +183,19 @@ std::vector<std::string> state_arguments(const std::vector<std::string>& states)
 }
 
 command::Option state_option(std::vector<std::string>& states) {
+  const auto set = [&states](std::string_view value) -> Result<void> {
+    states.emplace_back(value == kInLineAsked ? std::string_view(kInLine) : value);
+    return {};
+  };
   return {
       "Options",
-      0,
       "state",
       "STATE",
       "only what is waiting, held, in-line, running, done, failed, cancelled or interrupted, and each such "
-      "task of an "
-      "array; several times: what is one of these",
-      {"waiting", "held", "in-line", "running", "done", "failed", "cancelled", "interrupted"},
-      [&states](std::string_view value) -> Result<void> {
-        states.emplace_back(value == kInLineAsked ? std::string_view(kInLine) : value);
-        return {};
-      }};
+      "task of an array; several times: what is one of these",
+      set,
+      0,
+      {"waiting", "held", "in-line", "running", "done", "failed", "cancelled", "interrupted"}};
 }
 
 void say_behind_whom(std::vector<view::ListedTask>& tasks) {

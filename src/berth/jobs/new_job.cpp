@@ -43,10 +43,7 @@ std::set<std::string_view> names_of_a_lease() {
 }
 
 command::Option number_option(std::string_view name, std::string_view help, unsigned& number) {
-  return {kJobGroup, 0, name, "N", help, {}, [&number](std::string_view value) -> Result<void> {
-            BERTH_LET(number, number_at_least(value, 1));
-            return {};
-          }};
+  return {kJobGroup, name, "N", help, command::count_into(number)};
 }
 
 Result<void> read_statuses(Job& job, std::string_view value) {
@@ -129,52 +126,34 @@ std::string rivals_of(const StoredRequest& request, const std::vector<std::strin
 
 void add_task_options(command::Syntax& syntax, Submission& submission) {
   Job& job = submission.job;
-  syntax.options.push_back({kJobGroup,
-                            'J',
-                            "job-name",
-                            "NAME",
-                            "what it is called in `berth jobs`, `list` and `queue`",
-                            {},
-                            [&job](std::string_view value) -> Result<void> {
-                              if (value.empty() || value.size() > kLongestName)
-                                return fail(ErrorCode::usage,
-                                            fmt::format("must have 1 to {} characters", kLongestName));
-                              job.name = value;
-                              return {};
-                            }});
-  syntax.options.push_back(
-      number_option("at-once", "at most N of its tasks run at the same time", job.at_once));
-  syntax.options.push_back(
-      number_option("retries", "run a task again that fails, at most N times", job.retries));
-  syntax.options.push_back(
-      {kJobGroup,
-       0,
-       "retry-on",
-       "LIST",
-       "with --retries: only if the exit status is one of these: 75,137 (128 plus the signal that killed it)",
-       {},
-       [&job](std::string_view value) { return read_statuses(job, value); }});
-  syntax.options.push_back(command::flag_option(kJobGroup, "not-on-last-device",
-                                                "with --retries: run the task on other GPUs than before",
-                                                job.not_on_last_device));
-  syntax.options.push_back(command::flag_option(
-      kJobGroup, "requeue", "with --yield: run a task again that has given way to another request",
-      job.requeue));
-  syntax.options.push_back(command::flag_option(
-      kJobGroup, "rerun", "run a task again that was cut off by kill -9 or a reboot", job.rerun));
-  syntax.options.push_back(
-      {kJobGroup,
-       0,
-       "output-limit",
-       "SIZE",
-       "what its output may take, 1M at least; more is cut out of the middle (default 1G)",
-       {},
-       [&job](std::string_view value) -> Result<void> {
-         BERTH_LET(const auto bytes, bytes_from_text(value));
-         if (bytes < kLeastOutput) return fail(ErrorCode::usage, "must be 1M at least");
-         job.output_limit = bytes;
-         return {};
-       }});
+  syntax.option(
+      kJobGroup, "job-name", "NAME", "what it is called in `berth jobs`, `list` and `queue`",
+      [&job](std::string_view value) -> Result<void> {
+        if (value.empty() || value.size() > kLongestName)
+          return fail(ErrorCode::usage, fmt::format("must have 1 to {} characters", kLongestName));
+        job.name = value;
+        return {};
+      },
+      'J');
+  syntax.add(number_option("at-once", "at most N of its tasks run at the same time", job.at_once));
+  syntax.add(number_option("retries", "run a task again that fails, at most N times", job.retries));
+  syntax.option(
+      kJobGroup, "retry-on", "LIST",
+      "with --retries: only if the exit status is one of these: 75,137 (128 plus the signal that killed it)",
+      [&job](std::string_view value) { return read_statuses(job, value); });
+  syntax.flag(kJobGroup, "not-on-last-device", "with --retries: run the task on other GPUs than before",
+              job.not_on_last_device);
+  syntax.flag(kJobGroup, "requeue", "with --yield: run a task again that has given way to another request",
+              job.requeue);
+  syntax.flag(kJobGroup, "rerun", "run a task again that was cut off by kill -9 or a reboot", job.rerun);
+  syntax.option(kJobGroup, "output-limit", "SIZE",
+                "what its output may take, 1M at least; more is cut out of the middle (default 1G)",
+                [&job](std::string_view value) -> Result<void> {
+                  BERTH_LET(const auto bytes, bytes_from_text(value));
+                  if (bytes < kLeastOutput) return fail(ErrorCode::usage, "must be 1M at least");
+                  job.output_limit = bytes;
+                  return {};
+                });
   add_notify_options(syntax, kJobGroup, job.notify);
   add_job_request(syntax, submission.request);
 }

@@ -182,29 +182,24 @@ void send_of_job(const JobSpool& spool, const Job& job, const Notice& notice, st
 
 void add_notify_options(command::Syntax& syntax, std::string_view group, NoticeWish& wish) {
   static const std::string targets = "tell when it ends: " + notice_forms();
-  syntax.options.push_back(
-      {group, 0, "notify", "TARGET", targets, {}, [&wish](std::string_view value) -> Result<void> {
-         BERTH_DO(check_target(value));
-         wish.targets.emplace_back(value);
-         return {};
-       }});
-  syntax.options.push_back(
-      {group,
-       0,
-       "notify-on",
-       "LIST",
-       "when to tell: start, end, fail, time (nearly over), left (ended, and something of it still has "
-       "its GPU), share (uses more than its --memory); default all but start",
-       {},
-       [&wish](std::string_view value) -> Result<void> {
-         wish.events.clear();
-         for (const std::string_view part : parts_at(value, ',')) {
-           if (!is_notice_event(part))
-             return fail(ErrorCode::usage, "must be some of start,end,fail,time,left,share");
-           wish.events.emplace_back(part);
-         }
-         return {};
-       }});
+  syntax.option(group, "notify", "TARGET", targets, [&wish](std::string_view value) -> Result<void> {
+    BERTH_DO(check_target(value));
+    wish.targets.emplace_back(value);
+    return {};
+  });
+  syntax.option(
+      group, "notify-on", "LIST",
+      "when to tell: start, end, fail, time (nearly over), left (ended, and something of it still has "
+      "its GPU), share (uses more than its --memory); default all but start",
+      [&wish](std::string_view value) -> Result<void> {
+        wish.events.clear();
+        for (const std::string_view part : parts_at(value, ',')) {
+          if (!is_notice_event(part))
+            return fail(ErrorCode::usage, "must be some of start,end,fail,time,left,share");
+          wish.events.emplace_back(part);
+        }
+        return {};
+      });
 }
 
 void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std::string> environment,

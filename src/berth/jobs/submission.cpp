@@ -38,7 +38,7 @@ Result<void> read_array(Job& job, std::string_view value) {
 
 command::Option jobs_option(std::string_view name, std::string_view help,
                             std::vector<std::uint64_t>& numbers) {
-  return {kJobGroup, 0, name, "JOB,...", help, {}, [&numbers](std::string_view value) -> Result<void> {
+  return {kJobGroup, name, "JOB,...", help, [&numbers](std::string_view value) -> Result<void> {
             for (const std::string_view part : parts_at(value, ',')) {
               const auto id = task_id_from_text(part);
               if (!id || id->index) return fail(ErrorCode::usage, "must be numbers of jobs: 12 or 12,13");
@@ -85,44 +85,27 @@ Result<std::int64_t> moment_from_text(std::string_view text) {
 
 void add_submit_options(command::Syntax& syntax, Submission& submission) {
   Job& job = submission.job;
-  syntax.options.push_back({kJobGroup,
-                            'a',
-                            "array",
-                            "LIST",
-                            "a task for each index: 0-99, 1,4,7-9; 0-99%4: four at once at most",
-                            {},
-                            [&job](std::string_view value) { return read_array(job, value); }});
-  syntax.options.push_back({kJobGroup,
-                            0,
-                            "param",
-                            "NAME=LIST",
-                            "a task for each value, as {NAME} in COMMAND; several: for each combination",
-                            {},
-                            [&job](std::string_view value) -> Result<void> {
-                              job.params.emplace_back(value);
-                              return check_array(job);
-                            }});
-  syntax.options.push_back(jobs_option("after", "run it when these jobs are over", job.after));
-  syntax.options.push_back(
+  syntax.option(
+      kJobGroup, "array", "LIST", "a task for each index: 0-99, 1,4,7-9; 0-99%4: four at once at most",
+      [&job](std::string_view value) { return read_array(job, value); }, 'a');
+  syntax.option(kJobGroup, "param", "NAME=LIST",
+                "a task for each value, as {NAME} in COMMAND; several: for each combination",
+                [&job](std::string_view value) -> Result<void> {
+                  job.params.emplace_back(value);
+                  return check_array(job);
+                });
+  syntax.add(jobs_option("after", "run it when these jobs are over", job.after));
+  syntax.add(
       jobs_option("after-ok", "run it when they have ended with status 0, else cancel it", job.after_ok));
-  syntax.options.push_back(
+  syntax.add(
       jobs_option("after-any", "run it when they have ended, however: the same as --after", job.after));
-  syntax.options.push_back(jobs_option(
-      "after-fail", "run it when they have ended, none with status 0, else cancel it", job.after_fail));
-  syntax.options.push_back(command::flag_option(
-      kJobGroup, "singleton", "with --job-name: one job of yours with this name at a time", job.singleton));
-  syntax.options.push_back({kJobGroup,
-                            0,
-                            "at",
-                            "TIME",
-                            "not before then: 22:00, or 2h from now",
-                            {},
-                            [&job](std::string_view value) -> Result<void> {
-                              BERTH_LET(job.not_before_s, moment_from_text(value));
-                              return {};
-                            }});
-  syntax.options.push_back(command::flag_option(
-      kJobGroup, "tty", "give it a terminal, to which `berth attach JOB` connects yours", job.tty));
+  syntax.add(jobs_option("after-fail", "run it when they have ended, none with status 0, else cancel it",
+                         job.after_fail));
+  syntax.flag(kJobGroup, "singleton", "with --job-name: one job of yours with this name at a time",
+              job.singleton);
+  syntax.option(kJobGroup, "at", "TIME", "not before then: 22:00, or 2h from now",
+                command::into(job.not_before_s, moment_from_text));
+  syntax.flag(kJobGroup, "tty", "give it a terminal, to which `berth attach JOB` connects yours", job.tty);
   add_task_options(syntax, submission);
 }
 

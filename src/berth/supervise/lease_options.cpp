@@ -30,26 +30,16 @@ command::Option lease_option(std::string_view name, Request& request) {
 }
 
 command::Option note_option(std::string_view group, std::string& note) {
-  return command::text_option(group, "note", "TEXT", "shown to others beside the lease", note);
+  return {group, "note", "TEXT", "shown to others beside the lease", command::text_into(note)};
 }
 
 void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
   add_request_options(syntax, options.request);
-  syntax.options.push_back(command::flag_option(
-      kLeaseGroup, "no-wait", "do not wait: exit with status 75 and the reasons", options.no_wait));
-  syntax.options.push_back({kLeaseGroup,
-                            0,
-                            "wait",
-                            "TIME",
-                            "wait at most this long (30m), then exit with status 124",
-                            {},
-                            [&options](std::string_view value) -> Result<void> {
-                              BERTH_LET(const auto seconds, delay_from_text(value));
-                              options.wait_s = seconds;
-                              return {};
-                            }});
+  syntax.flag(kLeaseGroup, "no-wait", "do not wait: exit with status 75 and the reasons", options.no_wait);
+  syntax.option(kLeaseGroup, "wait", "TIME", "wait at most this long (30m), then exit with status 124",
+                command::delay_into(options.wait_s));
   add_fields(syntax, RequestPart::lease, kLeaseGroup, options.request.request);
-  syntax.options.push_back(note_option(kLeaseGroup, options.note));
+  syntax.add(note_option(kLeaseGroup, options.note));
 }
 
 Result<void> settle(LeaseOptions& options) {

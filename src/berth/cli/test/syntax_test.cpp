@@ -26,10 +26,10 @@ struct Probe {
   bool flag = false;
   command::Syntax syntax;
   Probe() {
-    syntax.options = {{"", 't', "text", "TEXT", "", {}, command::store_text(text)},
-                      {"", 0, "form", "FORM", "", {"index", "uuid"}, command::store_text(text)},
-                      {"", 'w', "watch", "[SECS]", "", {}, command::store_text(optional)},
-                      {"", 0, "flag", "", "", {}, command::raise_flag(flag)}};
+    syntax.option("", "text", "TEXT", "", command::text_into(text), 't');
+    syntax.option("", "form", "FORM", "", command::text_into(text), 0, {"index", "uuid"});
+    syntax.option("", "watch", "[SECS]", "", command::text_into(optional), 'w');
+    syntax.flag("", "flag", "", flag);
   }
   Result<command::Parsed> read(std::vector<std::string> texts) {
     Words words(std::move(texts));
