@@ -14,15 +14,14 @@
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 
-// The values in a record. Each of our records has one list of its fields, a template that calls
+// The values in a record. Each of our records has one list of its fields, a function that calls
 // `field(key, value)` for each; a FieldWriter and a FieldReader walk the same list, so they cannot
-// drift apart:
+// drift apart. Most records are one such list and no more:
 //
-//     template <class Waiting, class Fields>
-//     void fields_of(Waiting& waiting, Fields& field) {
+//     constexpr auto kWaiting = record_of<Waiting>("berth-waiting", 1, [](auto& waiting, auto&& field) {
 //       field("position", waiting.position);
 //       field("text", waiting.text);
-//     }
+//     });
 //
 // A type of ours is a value by two functions beside it, to_text(value) and read_value(text, value).
 namespace berth {
@@ -70,6 +69,13 @@ class FieldWriter {
       if (value == T{}) return;
     }
     put(key, value);
+  }
+  /// A section for each entry; they come after all fields.
+  void sections(std::string_view name, const auto& list, const auto& fields) const {
+    for (const auto& entry : list) {
+      record_.section(name);
+      fields(entry, *this);
+    }
   }
   void time(std::string_view key, std::int64_t seconds) const { put(key, seconds); }
   void hint(std::string_view key, const std::optional<std::int64_t>& value, std::int64_t,
@@ -160,6 +166,15 @@ class FieldReader {
     taken_ = true;
     valid_ = read(value);
   }
+  /// For a list with `sections`: a line in a section is none of the fields outside of it.
+  void keep_sections_apart() { taken_ = !line_.section.empty(); }
+  void sections(std::string_view name, auto& list, const auto& fields) {
+    if (line_.section != name) return;
+    if (begins()) list.emplace_back();
+    taken_ = false;
+    fields(list.back(), *this);
+    taken_ = true;
+  }
   void time(std::string_view key, std::int64_t& seconds) {
     if (!is_at(key)) return;
     take(seconds);
@@ -229,6 +244,36 @@ Result<void> read_fields(std::string_view text, std::string_view kind, unsigned 
   BERTH_DO(check_record_version(kind, found, version));
   if (fault) return std::unexpected(*std::move(fault));
   return {};
+}
+
+/// A kind of record that is one value. `fields(value, field)`: the list of its fields.
+template <class Value, class Fields>
+struct RecordOf {
+  std::string_view kind;
+  unsigned version;
+  Fields fields;
+  std::size_t longest_text;  ///< bytes that are written of a text
+
+  std::string encode(const Value& value) const {
+    RecordWriter record(kind, version);
+    fields(value, FieldWriter(record, longest_text));
+    return std::move(record).finish();
+  }
+  /// Error: as read_fields.
+  Result<Value> decode(std::string_view text) const {
+    Value value;
+    BERTH_DO(read_fields(text, kind, version, [&](FieldReader& field) {
+      field.keep_sections_apart();
+      fields(value, field);
+    }));
+    return value;
+  }
+};
+template <class Value, class Fields>
+constexpr RecordOf<Value, Fields> record_of(
+    std::string_view kind, unsigned version, Fields fields,
+    std::size_t longest_text = std::numeric_limits<std::size_t>::max()) {
+  return {kind, version, fields, longest_text};
 }
 
 }  // namespace berth

@@ -10,14 +10,6 @@ namespace {
 
 // With each change of what is said, so that two that do not understand each other say so.
 constexpr unsigned kEnvoyVersion = 1;
-constexpr std::string_view kHelloRecord = "berth-envoy";
-constexpr std::string_view kAskRecord = "berth-envoy-ask";
-constexpr std::string_view kOfferRecord = "berth-offer";
-constexpr std::string_view kReportRecord = "berth-report";
-constexpr std::string_view kCalledRecord = "berth-called";
-constexpr std::string_view kBegunRecord = "berth-begun";
-constexpr std::string_view kCancelledRecord = "berth-cancelled";
-constexpr std::string_view kEndRecord = "berth-command-end";
 constexpr std::array<std::string_view, 2> kCallerRecords{"berth-join", "berth-yes"};
 constexpr std::array<std::string_view, 4> kEnvoyModes{"look", "offer", "run", "call"};
 
@@ -27,71 +19,62 @@ constexpr std::size_t kLongestFrame = 1U << 20U;
 
 constexpr std::size_t kLongestVersion = 64;
 
-// The fields of each message under their names. Writer and reader walk the same list.
+constexpr auto kHello = record_of<EnvoyHello>(
+    "berth-envoy", kEnvoyVersion, [](auto& hello, auto&& field) { field("version", hello.version); });
 
-template <class Hello, class Visit>
-void visit_hello(Hello& hello, Visit&& visit) {
-  visit("version", hello.version);
-}
+constexpr auto kAsk = record_of<EnvoyAsk>("berth-envoy-ask", kEnvoyVersion, [](auto& ask, auto&& field) {
+  field("errand", ask.mode);
+  field("folder", ask.folder);
+  field("word", ask.words);
+  field("ids", ask.ids);
+  field("source", ask.source);
+  field("token", ask.token);
+  field("end_with_command", ask.end_with_command);
+  field("shell", ask.shell);
+  field("patient", ask.patient);
+  field("asked_at", ask.origin);
+  field("near", ask.near);
+});
 
-template <class Ask, class Visit>
-void visit_envoy_ask(Ask& ask, Visit&& visit) {
-  visit("errand", ask.mode);
-  visit("folder", ask.folder);
-  visit("word", ask.words);
-  visit("ids", ask.ids);
-  visit("source", ask.source);
-  visit("token", ask.token);
-  visit("end_with_command", ask.end_with_command);
-  visit("shell", ask.shell);
-  visit("patient", ask.patient);
-  visit("asked_at", ask.origin);
-  visit("near", ask.near);
-}
+constexpr auto kOffer = record_of<Offer>("berth-offer", kEnvoyVersion, [](auto& offer, auto&& field) {
+  field("possible", offer.possible);
+  field("free", offer.free);
+  field("ahead", offer.ahead);
+  field("at_once", offer.at_once);
+  field("reason", offer.reason);
+  field("starts_in_s", offer.starts_in_s);
+  field("near", offer.near);
+});
 
-template <class OfferType, class Visit>
-void visit_offer(OfferType& offer, Visit&& visit) {
-  visit("possible", offer.possible);
-  visit("free", offer.free);
-  visit("ahead", offer.ahead);
-  visit("at_once", offer.at_once);
-  visit("reason", offer.reason);
-  visit("starts_in_s", offer.starts_in_s);
-  visit("near", offer.near);
-}
+constexpr auto kReport =
+    record_of<MachineReport>("berth-report", kEnvoyVersion, [](auto& report, auto&& field) {
+      field("listing", report.listing);
+      field("queue", report.queue);
+    });
 
-template <class Report, class Visit>
-void visit_report(Report& report, Visit&& visit) {
-  visit("listing", report.listing);
-  visit("queue", report.queue);
-}
+constexpr auto kCalled = record_of<Called>("berth-called", kEnvoyVersion, [](auto& called, auto&& field) {
+  field("exit_status", called.exit_status);
+  field("out", called.out);
+  field("err", called.err);
+});
 
-template <class Answer, class Visit>
-void visit_called(Answer& called, Visit&& visit) {
-  visit("exit_status", called.exit_status);
-  visit("out", called.out);
-  visit("err", called.err);
-}
+constexpr auto kBegun = record_of<Begun>("berth-begun", kEnvoyVersion, [](auto&, auto&&) {});
+constexpr auto kCancelled = record_of<Cancelled>("berth-cancelled", kEnvoyVersion, [](auto&, auto&&) {});
 
-template <class End, class Visit>
-void visit_end(End& end, Visit&& visit) {
-  visit("exit_status", end.exit_status);
-  visit("signal", end.signal);
-}
+constexpr auto kEnd = record_of<CommandEnd>("berth-command-end", kEnvoyVersion, [](auto& end, auto&& field) {
+  field("exit_status", end.exit_status);
+  field("signal", end.signal);
+});
 
-template <class Value, class VisitAll>
-Result<Value> decoded(std::string_view text, std::string_view kind, VisitAll visit_all) {
-  Value value;
-  BERTH_DO(read_fields(text, kind, kEnvoyVersion, [&](FieldReader& field) { visit_all(value, field); }));
-  return value;
-}
-
-template <class Value, class VisitAll>
-std::string encoded(const Value& value, std::string_view kind, VisitAll visit_all) {
-  RecordWriter record(kind, kEnvoyVersion);
-  visit_all(value, FieldWriter(record));
-  return std::move(record).finish();
-}
+struct Encoder {
+  std::string operator()(const EnvoyHello& hello) const { return kHello.encode(hello); }
+  std::string operator()(const MachineReport& report) const { return kReport.encode(report); }
+  std::string operator()(const Called& called) const { return kCalled.encode(called); }
+  std::string operator()(const Offer& offer) const { return kOffer.encode(offer); }
+  std::string operator()(const Begun& begun) const { return kBegun.encode(begun); }
+  std::string operator()(const Cancelled& cancelled) const { return kCancelled.encode(cancelled); }
+  std::string operator()(const leasing::LeaseMessage& message) const { return leasing::encode(message); }
+};
 
 template <class Value>
 Result<EnvoyMessage> as_message(Result<Value> value) {
@@ -112,58 +95,30 @@ bool read_value(std::string_view text, EnvoyMode& mode) {
 }
 
 std::string encode(const EnvoyAsk& ask) {
-  return encoded(ask, kAskRecord, [](auto& value, auto&& visit) { visit_envoy_ask(value, visit); });
+  return kAsk.encode(ask);
 }
 
 Result<EnvoyAsk> decode_envoy_ask(std::string_view text) {
-  return decoded<EnvoyAsk>(text, kAskRecord,
-                           [](auto& value, auto&& visit) { visit_envoy_ask(value, visit); });
+  return kAsk.decode(text);
 }
 
-std::string encode(const EnvoyHello& hello) {
-  return encoded(hello, kHelloRecord, [](auto& value, auto&& visit) { visit_hello(value, visit); });
-}
-
-std::string encode(const MachineReport& report) {
-  return encoded(report, kReportRecord, [](auto& value, auto&& visit) { visit_report(value, visit); });
-}
-
-std::string encode(const Offer& offer) {
-  return encoded(offer, kOfferRecord, [](auto& value, auto&& visit) { visit_offer(value, visit); });
-}
-
-std::string encode(const Called& called) {
-  return encoded(called, kCalledRecord, [](auto& value, auto&& visit) { visit_called(value, visit); });
-}
-
-std::string encode(const Begun&) {
-  return RecordWriter(kBegunRecord, kEnvoyVersion).finish();
-}
-
-std::string encode(const Cancelled&) {
-  return RecordWriter(kCancelledRecord, kEnvoyVersion).finish();
+std::string encode(const EnvoyMessage& message) {
+  return std::visit(Encoder{}, message);
 }
 
 Result<EnvoyMessage> decode_envoy_message(std::string_view text) {
   const std::string_view kind = text.substr(0, text.find(' '));
-  if (kind == kHelloRecord) {
-    auto hello =
-        decoded<EnvoyHello>(text, kind, [](auto& value, auto&& visit) { visit_hello(value, visit); });
+  if (kind == kHello.kind) {
+    auto hello = kHello.decode(text);
     // People read it where it is not ours.
     if (hello) hello->version = shortened(hello->version, kLongestVersion);
     return as_message(std::move(hello));
   }
-  if (kind == kOfferRecord)
-    return as_message(
-        decoded<Offer>(text, kind, [](auto& value, auto&& visit) { visit_offer(value, visit); }));
-  if (kind == kReportRecord)
-    return as_message(
-        decoded<MachineReport>(text, kind, [](auto& value, auto&& visit) { visit_report(value, visit); }));
-  if (kind == kCalledRecord)
-    return as_message(
-        decoded<Called>(text, kind, [](auto& value, auto&& visit) { visit_called(value, visit); }));
-  if (kind == kBegunRecord) return as_message(decoded<Begun>(text, kind, [](auto&, auto&&) {}));
-  if (kind == kCancelledRecord) return as_message(decoded<Cancelled>(text, kind, [](auto&, auto&&) {}));
+  if (kind == kOffer.kind) return as_message(kOffer.decode(text));
+  if (kind == kReport.kind) return as_message(kReport.decode(text));
+  if (kind == kCalled.kind) return as_message(kCalled.decode(text));
+  if (kind == kBegun.kind) return as_message(kBegun.decode(text));
+  if (kind == kCancelled.kind) return as_message(kCancelled.decode(text));
   return as_message(leasing::decode_message(text));
 }
 
@@ -178,7 +133,7 @@ std::optional<CallerWord> decode_caller_word(std::string_view text) {
 }
 
 std::size_t find_hello(std::string_view text) {
-  const std::string start = std::string(kHelloRecord) + ' ';
+  const std::string start = std::string(kHello.kind) + ' ';
   for (std::size_t at = 0; (at = text.find(start, at)) != std::string_view::npos; ++at) {
     const std::size_t after = text.find_first_not_of("0123456789", at + start.size());
     const bool is_numbered =
@@ -189,8 +144,7 @@ std::size_t find_hello(std::string_view text) {
 }
 
 std::string encode(const CommandEnd& end, std::string_view token) {
-  return std::string(token) +
-         encoded(end, kEndRecord, [](auto& value, auto&& visit) { visit_end(value, visit); });
+  return std::string(token) + kEnd.encode(end);
 }
 
 EndFinder::EndFinder(std::string_view token) : mark_(token) {}
@@ -215,9 +169,7 @@ std::string EndFinder::feed(std::string_view text) {
     kept_.erase(0, mark);
     return out;
   }
-  if (auto end = decoded<CommandEnd>(record.substr(0, length), kEndRecord,
-                                     [](auto& value, auto&& visit) { visit_end(value, visit); }))
-    end_ = *end;
+  if (auto end = kEnd.decode(record.substr(0, length))) end_ = *end;
   out += record.substr(length);
   kept_.clear();
   return out;

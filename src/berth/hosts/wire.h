@@ -81,12 +81,7 @@ using EnvoyMessage =
 std::string encode(const EnvoyAsk& ask);
 Result<EnvoyAsk> decode_envoy_ask(std::string_view text);
 
-std::string encode(const EnvoyHello& hello);
-std::string encode(const MachineReport& report);
-std::string encode(const Called& called);
-std::string encode(const Offer& offer);
-std::string encode(const Begun& begun);
-std::string encode(const Cancelled& cancelled);
+std::string encode(const EnvoyMessage& message);
 /// Error: `failure`. REQUIRES: nothing; the text may be anything.
 Result<EnvoyMessage> decode_envoy_message(std::string_view text);
 

@@ -12,74 +12,67 @@ namespace {
 constexpr unsigned kVersion = 1;
 constexpr std::string_view kAsk = "berth-lease-ask";
 constexpr std::string_view kWaiting = "berth-lease-waiting";
-constexpr std::string_view kGranted = "berth-lease-granted";
 constexpr std::string_view kRefused = "berth-lease-refused";
 constexpr std::string_view kSnapshot = "berth-snapshot";
 constexpr std::string_view kEnd = "\nend\n";
 
 // The fields of each message under their names. Writer and reader walk the same list.
 
-template <class Ask, class Visit>
-void visit_ask(Ask& ask, Visit&& visit) {
+constexpr auto visit_ask = [](auto& ask, auto&& visit) {
   visit("version", ask.version);
   visit("note", ask.note);
   visit("wait_ms", ask.wait);
   visit("ignore_mask", ask.ignore_mask);
   visit("variable", ask.variables);
   visit("beside", ask.beside);
-}
+};
 
-template <class StandingType, class Visit>
-void visit_standing(StandingType& standing, Visit&& visit) {
+constexpr auto visit_standing = [](auto& standing, auto&& visit) {
   visit("position", standing.position);
   visit("waited_s", standing.waited);
   visit("starts_at_s", standing.starts_at_s);
   visit("reason", standing.reason);
-}
+};
 
-template <class TicketType, class Visit>
-void visit_behind(TicketType& ticket, Visit&& visit) {
+constexpr auto visit_behind = [](auto& ticket, auto&& visit) {
   visit("id", ticket.id);
   visit("pid", ticket.pid);
   visit("user", ticket.user);
   visit("command", ticket.command);
   visit("note", ticket.note);
-}
+};
 
-template <class Granted, class Visit>
-void visit_granted(Granted& granted, Visit&& visit) {
-  visit("id", granted.id);
-  visit("directory", granted.directory);
-  visit("path", granted.path);
-  visit("uuid", granted.uuids);
-  visit("note", granted.notes);
-  visit("promise_bytes", granted.promise_bytes);
-}
+constexpr auto kGranted =
+    record_of<LeaseGranted>("berth-lease-granted", kVersion, [](auto& granted, auto&& visit) {
+      visit("id", granted.id);
+      visit("directory", granted.directory);
+      visit("path", granted.path);
+      visit("uuid", granted.uuids);
+      visit("note", granted.notes);
+      visit("promise_bytes", granted.promise_bytes);
+    });
 
-template <class ErrorType, class Visit>
-void visit_error(ErrorType& error, Visit&& visit) {
+constexpr auto visit_error = [](auto& error, auto&& visit) {
   visit("code", error.code);
   visit("message", error.message);
-}
+};
 
-template <class VerdictType, class Visit>
-void visit_verdict(VerdictType& verdict, Visit&& visit) {
+constexpr auto visit_verdict = [](auto& verdict, auto&& visit) {
   visit("uuid", verdict.uuid);
   visit("failed", verdict.failed);
   visit("reason", verdict.reason);
   visit("free_bytes", verdict.free_bytes);
   visit("more_culprits", verdict.more_culprits);
-}
+};
 
-template <class CulpritType, class Visit>
-void visit_culprit(CulpritType& culprit, Visit&& visit) {
+constexpr auto visit_culprit = [](auto& culprit, auto&& visit) {
   visit("user", culprit.user);
   visit("pid", culprit.pid);
   visit("command", culprit.command);
   visit("since_s", culprit.since_s);
   visit("lease", culprit.lease);
   visit("note", culprit.note);
-}
+};
 
 struct Encoder {
   std::string operator()(const Standing& standing) const {
@@ -92,21 +85,14 @@ struct Encoder {
     return std::move(record).finish();
   }
   std::string operator()(const Snapshot& snapshot) const { return encode_snapshot(snapshot); }
-  std::string operator()(const LeaseGranted& granted) const {
-    RecordWriter record(kGranted, kVersion);
-    visit_granted(granted, FieldWriter(record));
-    return std::move(record).finish();
-  }
+  std::string operator()(const LeaseGranted& granted) const { return kGranted.encode(granted); }
   std::string operator()(const LeaseRefused& refused) const {
     RecordWriter record(kRefused, kVersion);
     visit_error(refused.error, FieldWriter(record));
     for (const Verdict& verdict : refused.verdicts) {
       record.section("verdict");
       visit_verdict(verdict, FieldWriter(record));
-      for (const Culprit& culprit : verdict.culprits) {
-        record.section("culprit");
-        visit_culprit(culprit, FieldWriter(record));
-      }
+      FieldWriter(record).sections("culprit", verdict.culprits, visit_culprit);
     }
     return std::move(record).finish();
   }
@@ -121,13 +107,6 @@ Result<Standing> decode_standing(std::string_view text) {
     visit_behind(*standing.behind, field);
   }));
   return standing;
-}
-
-Result<LeaseGranted> decode_granted(std::string_view text) {
-  LeaseGranted granted;
-  BERTH_DO(read_fields(text, kGranted, kVersion,
-                       [&granted](FieldReader& field) { visit_granted(granted, field); }));
-  return granted;
 }
 
 Result<LeaseRefused> decode_refused(std::string_view text) {
@@ -188,7 +167,7 @@ Result<LeaseMessage> decode_message(std::string_view text) {
   };
   if (kind == kWaiting) return widen(decode_standing(text));
   if (kind == kSnapshot) return widen(decode_snapshot(text));
-  if (kind == kGranted) return widen(decode_granted(text));
+  if (kind == kGranted.kind) return widen(kGranted.decode(text));
   return widen(decode_refused(text));
 }
 

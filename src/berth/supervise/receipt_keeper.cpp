@@ -44,14 +44,10 @@ constexpr auto kStaysWithoutLease = 2s;
 constexpr auto kWaitsForLine = 1s;
 constexpr std::size_t kMostLeaseBytes = 1UL << 20U;
 
-constexpr std::string_view kLeaseToKeep = "berth-lease-to-keep";
-constexpr unsigned kLeaseToKeepVersion = 1;
-
-template <class Lease, class Fields>
-void fields_of_lease_to_keep(Lease& lease, Fields& field) {
+constexpr auto kLeaseToKeep = record_of<LeaseToKeep>("berth-lease-to-keep", 1, [](auto& lease, auto&& field) {
   field("granted_ms", lease.granted_ms);
   field("sampled_after_ms", lease.sampled_after);
-}
+});
 
 /// A connection over which a lease is to come.
 struct LeaseComing {
@@ -297,10 +293,7 @@ class ReceiptKeeper {
 }  // namespace
 
 std::string encode_lease_to_keep(const LeaseToKeep& lease) {
-  RecordWriter record(kLeaseToKeep, kLeaseToKeepVersion);
-  const FieldWriter field(record);
-  fields_of_lease_to_keep(lease, field);
-  return std::move(record).finish() + encode_sampled_lease(lease.sampled) + encode_receipt(lease.receipt);
+  return kLeaseToKeep.encode(lease) + encode_sampled_lease(lease.sampled) + encode_receipt(lease.receipt);
 }
 
 std::optional<LeaseToKeep> decode_lease_to_keep(std::string_view text) {
@@ -309,15 +302,13 @@ std::optional<LeaseToKeep> decode_lease_to_keep(std::string_view text) {
     text.remove_prefix(record.size());
     return record;
   };
-  LeaseToKeep lease;
-  const auto read = read_fields(take(), kLeaseToKeep, kLeaseToKeepVersion,
-                                [&lease](FieldReader& field) { fields_of_lease_to_keep(lease, field); });
+  auto lease = kLeaseToKeep.decode(take());
   auto sampled = decode_sampled_lease(take());
   auto receipts = decode_receipts(text);
-  if (!read || !sampled || receipts.size() != 1) return std::nullopt;
-  lease.sampled = *std::move(sampled);
-  lease.receipt = std::move(receipts.front());
-  return lease;
+  if (!lease || !sampled || receipts.size() != 1) return std::nullopt;
+  lease->sampled = *std::move(sampled);
+  lease->receipt = std::move(receipts.front());
+  return *std::move(lease);
 }
 
 void keep_receipts(source::SourceKind source) {

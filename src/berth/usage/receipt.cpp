@@ -11,16 +11,12 @@
 namespace berth {
 namespace {
 
-constexpr std::string_view kReceiptKind = "berth-receipt";
-constexpr unsigned kReceiptVersion = 1;
 constexpr std::string_view kReceiptBegin = "berth-receipt 1\tlease=";
-constexpr std::string_view kReceiptDevice = "device";
 constexpr std::size_t kLongestCommand = 200;
 constexpr std::size_t kEnoughRuns = 3;
 constexpr std::int64_t kSecond = 1000;
 
-template <class DeviceType, class Fields>
-void fields_of_device(DeviceType& device, Fields& field) {
+constexpr auto fields_of_device = [](auto& device, auto&& field) {
   field("label", device.label);
   field("uuid", device.uuid);
   field("model", device.model);
@@ -29,10 +25,9 @@ void fields_of_device(DeviceType& device, Fields& field) {
   field("total_bytes", device.total_bytes);
   field("use_percent", device.use_percent);
   field("throttled_percent", device.throttled_percent);
-}
+};
 
-template <class ReceiptType, class Fields>
-void fields_of_receipt(ReceiptType& receipt, Fields& field) {
+constexpr auto fields_of_receipt = [](auto& receipt, auto&& field) {
   field("lease", receipt.lease);
   field("job", receipt.job);
   field.time("ended_at", receipt.ended_s);
@@ -50,23 +45,17 @@ void fields_of_receipt(ReceiptType& receipt, Fields& field) {
   field("sampled_every_ms", receipt.sampled_every_ms);
   field("clean", receipt.clean);
   field("accounted", receipt.is_accounted);
-}
+  field.sections("device", receipt.devices, fields_of_device);
+  field.sections(kStranger, receipt.strangers, fields_of_stranger);
+};
+
+constexpr auto kReceipt = record_of<Receipt>("berth-receipt", 1, fields_of_receipt, kLongestCommand);
 
 std::optional<Receipt> whole_receipt(std::string line) {
   std::ranges::replace(line, '\t', '\n');
-  Receipt receipt;
-  const auto read = read_fields(line, kReceiptKind, kReceiptVersion, [&](FieldReader& field) {
-    if (field.section().empty()) return fields_of_receipt(receipt, field);
-    if (field.section() == kStranger) {
-      if (field.begins()) receipt.strangers.emplace_back();
-      fields_of_stranger(receipt.strangers.back(), field);
-    }
-    if (field.section() != kReceiptDevice) return;
-    if (field.begins()) receipt.devices.emplace_back();
-    fields_of_device(receipt.devices.back(), field);
-  });
-  if (!read || receipt.waited_ms < 0 || receipt.lasted_ms < 0) return std::nullopt;
-  return receipt;
+  auto receipt = kReceipt.decode(line);
+  if (!receipt || receipt->waited_ms < 0 || receipt->lasted_ms < 0) return std::nullopt;
+  return *std::move(receipt);
 }
 
 std::optional<Receipt> receipt_from_line(std::string_view line) {
@@ -150,18 +139,7 @@ RunFigures figures_of(const Receipt& receipt) {
 }
 
 std::string encode_receipt(const Receipt& receipt) {
-  RecordWriter record(kReceiptKind, kReceiptVersion);
-  FieldWriter field(record, kLongestCommand);
-  fields_of_receipt(receipt, field);
-  for (const DeviceReceipt& device : receipt.devices) {
-    record.section(kReceiptDevice);
-    fields_of_device(device, field);
-  }
-  for (const Stranger& stranger : receipt.strangers) {
-    record.section(kStranger);
-    fields_of_stranger(stranger, field);
-  }
-  std::string line = std::move(record).finish();
+  std::string line = kReceipt.encode(receipt);
   for (char& each : line) each = each == '\t' ? ' ' : each == '\n' ? '\t' : each;
   line.back() = '\n';
   return line;

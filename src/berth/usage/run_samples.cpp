@@ -8,10 +8,7 @@
 namespace berth {
 namespace {
 
-constexpr std::string_view kSampledLeaseKind = "berth-sampled-lease";
-constexpr std::string_view kRunSamplesKind = "berth-run-samples";
 constexpr unsigned kSamplesVersion = 1;
-constexpr std::string_view kSampledDevice = "device";
 // If Berth cannot see the processes of this machine at all, it sees more strangers than this.
 constexpr std::size_t kMostStrangers = 8;
 constexpr std::size_t kLongestSampleText = 80;
@@ -21,33 +18,36 @@ constexpr std::uint64_t kPercent = 100;
 // power brake. Not idleness, and not the clocks that somebody has set.
 constexpr std::uint64_t kSlowed = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
-template <class Lease, class Fields>
-void fields_of_sampled_lease(Lease& lease, Fields& field) {
-  field("lease", lease.lease);
-  field("shared", lease.shared);
-  field("path", lease.path);
-  field("machine", lease.machine);
-  field("device", lease.devices);
-  field("every_ms", lease.every_ms);
-  field("job_pid", lease.job_pid);
-  field("job_start", lease.job_start_ticks);
-}
+constexpr auto kSampledLease =
+    record_of<SampledLease>("berth-sampled-lease", kSamplesVersion, [](auto& lease, auto&& field) {
+      field("lease", lease.lease);
+      field("shared", lease.shared);
+      field("path", lease.path);
+      field("machine", lease.machine);
+      field("device", lease.devices);
+      field("every_ms", lease.every_ms);
+      field("job_pid", lease.job_pid);
+      field("job_start", lease.job_start_ticks);
+    });
 
-template <class Samples, class Fields>
-void fields_of_run_samples(Samples& samples, Fields& field) {
-  field("every_ms", samples.every_ms);
-  field("samples", samples.samples);
-}
-
-template <class Samples, class Fields>
-void fields_of_device_samples(Samples& samples, Fields& field) {
+constexpr auto fields_of_device_samples = [](auto& samples, auto&& field) {
   field("uuid", samples.uuid);
   field("peak_bytes", samples.peak_bytes);
   field("used", samples.used);
   field("use_samples", samples.use_samples);
   field("throttled_samples", samples.throttled_samples);
   field("throttle_samples", samples.throttle_samples);
-}
+};
+
+constexpr auto kRunSamples = record_of<RunSamples>(
+    "berth-run-samples", kSamplesVersion,
+    [](auto& samples, auto&& field) {
+      field("every_ms", samples.every_ms);
+      field("samples", samples.samples);
+      field.sections("device", samples.devices, fields_of_device_samples);
+      field.sections(kStranger, samples.strangers, fields_of_stranger);
+    },
+    kLongestSampleText);
 
 bool belongs_to(std::uint32_t pid, TicketId lease, const std::multimap<std::uint32_t, TicketId>& leases) {
   const auto [first, last] = leases.equal_range(pid);
@@ -228,48 +228,19 @@ AccountedUse accounted_use(std::span<const AccountedProcess> processes,
 }
 
 std::string encode_sampled_lease(const SampledLease& lease) {
-  RecordWriter record(kSampledLeaseKind, kSamplesVersion);
-  FieldWriter field(record);
-  fields_of_sampled_lease(lease, field);
-  return std::move(record).finish();
+  return kSampledLease.encode(lease);
 }
 
 Result<SampledLease> decode_sampled_lease(std::string_view text) {
-  SampledLease lease;
-  BERTH_DO(read_fields(text, kSampledLeaseKind, kSamplesVersion, [&](FieldReader& field) {
-    if (field.section().empty()) fields_of_sampled_lease(lease, field);
-  }));
-  return lease;
+  return kSampledLease.decode(text);
 }
 
 std::string encode_run_samples(const RunSamples& samples) {
-  RecordWriter record(kRunSamplesKind, kSamplesVersion);
-  FieldWriter field(record, kLongestSampleText);
-  fields_of_run_samples(samples, field);
-  for (const DeviceSamples& device : samples.devices) {
-    record.section(kSampledDevice);
-    fields_of_device_samples(device, field);
-  }
-  for (const Stranger& stranger : samples.strangers) {
-    record.section(kStranger);
-    fields_of_stranger(stranger, field);
-  }
-  return std::move(record).finish();
+  return kRunSamples.encode(samples);
 }
 
 Result<RunSamples> decode_run_samples(std::string_view text) {
-  RunSamples samples;
-  BERTH_DO(read_fields(text, kRunSamplesKind, kSamplesVersion, [&](FieldReader& field) {
-    if (field.section().empty()) return fields_of_run_samples(samples, field);
-    if (field.section() == kSampledDevice) {
-      if (field.begins()) samples.devices.emplace_back();
-      fields_of_device_samples(samples.devices.back(), field);
-    } else if (field.section() == kStranger) {
-      if (field.begins()) samples.strangers.emplace_back();
-      fields_of_stranger(samples.strangers.back(), field);
-    }
-  }));
-  return samples;
+  return kRunSamples.decode(text);
 }
 
 }  // namespace berth

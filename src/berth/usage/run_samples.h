@@ -27,14 +27,13 @@ struct Stranger {
 
 /// Its section and its fields in a record (base/record_fields.h).
 inline constexpr std::string_view kStranger = "stranger";
-template <class StrangerType, class Fields>
-void fields_of_stranger(StrangerType& stranger, Fields& field) {
+inline constexpr auto fields_of_stranger = [](auto& stranger, auto&& field) {
   field("device", stranger.device);
   field("pid", stranger.pid);
   field("user", stranger.user);
   field("command", stranger.command);
   field("seen_ms", stranger.seen_ms);
-}
+};
 
 /// The samples of one device.
 struct DeviceSamples {

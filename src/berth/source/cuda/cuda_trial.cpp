@@ -22,7 +22,6 @@ namespace berth::source {
 
 namespace {
 
-constexpr std::string_view kTrial = "berth-cuda-trial";
 constexpr std::string_view kWithContext = "context";
 constexpr std::size_t kLongestTrial = 64 << 10;
 constexpr std::array<std::string_view, 5> kTrialEnds{"no_library", "starts", "refused", "hangs", "crashes"};
@@ -42,14 +41,13 @@ bool read_value(std::string_view text, CudaTrial::End& end) {
 
 namespace {
 
-template <class Trial, class Fields>
-void fields_of_trial(Trial& trial, Fields&& field) {
+constexpr auto kTrial = record_of<CudaTrial>("berth-cuda-trial", 1, [](auto& trial, auto&& field) {
   field("end", trial.end);
   field("error", trial.error);
   field("words", trial.words);
   field("context", trial.context);
   field("devices", trial.devices);
-}
+});
 
 /// The calls of libcuda.so.1 that a trial makes.
 class CudaStart {
@@ -144,9 +142,7 @@ Result<CudaTrial> try_cuda(const CudaTrialOptions& options) {
         .words = fmt::format("no {} within {} s", answered ? "end" : "answer",
                              std::chrono::duration_cast<std::chrono::seconds>(options.patience).count())};
   }
-  CudaTrial trial;
-  if (read_fields(text, kTrial, 1, [&trial](FieldReader& field) { fields_of_trial(trial, field); }))
-    return trial;
+  if (auto trial = kTrial.decode(text)) return trial;
   return CudaTrial{.end = CudaTrial::End::crashes, .words = "the trial ended with " + to_text(*ending)};
 }
 
@@ -157,9 +153,7 @@ void run_cuda_trial(bool with_context) {
   } else {
     trial.words = library.error().message;
   }
-  RecordWriter record(kTrial, 1);
-  fields_of_trial(trial, FieldWriter(record));
-  const std::string text = std::move(record).finish();
+  const std::string text = kTrial.encode(trial);
   // Shorter than what a pipe takes in one piece.
   [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
   _exit(0);

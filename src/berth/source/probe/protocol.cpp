@@ -10,35 +10,30 @@
 namespace berth::source {
 namespace {
 
-constexpr std::string_view kRequest = "berth-read";
-constexpr std::string_view kError = "berth-error";
 constexpr std::string_view kProgress = "\n[progress]\n";
 constexpr std::string_view kEnd = "\nend\n";
 
 constexpr std::array<std::string_view, 5> kStages{"driver", "device", "topology", "users", "done"};
 
-template <class StageType, class Fields>
-void fields_of_stage(StageType& stage, Fields&& field) {
+constexpr auto fields_of_stage = [](auto& stage, auto&& field) {
   field("stage", stage.kind);
   field("index", stage.index);
   field("count", stage.count);
   field("vendor", stage.vendor);
-}
+};
 
-template <class Request, class Fields>
-void fields_of_request(Request& request, Fields&& field) {
+constexpr auto kRequest = record_of<ReadRequest>("berth-read", 1, [](auto& request, auto&& field) {
   field("readings", request.readings.bits);
   field("source", request.kind);
   field("state_directory", request.state_directory);
   field("version", request.version);
   field("only", request.only);
-}
+});
 
-template <class ErrorType, class Fields>
-void fields_of_error(ErrorType& error, Fields&& field) {
+constexpr auto kError = record_of<Error>("berth-error", 1, [](auto& error, auto&& field) {
   field("code", error.code);
   field("message", error.message);
-}
+});
 
 /// The stage in the lines after a [progress]. What is malformed leaves it unknown.
 Stage stage_in(std::string_view lines) {
@@ -61,29 +56,20 @@ bool read_value(std::string_view text, Stage::Kind& kind) {
 }
 
 std::string encode_request(const ReadRequest& request) {
-  RecordWriter record(kRequest, 1);
-  fields_of_request(request, FieldWriter(record));
-  return std::move(record).finish();
+  return kRequest.encode(request);
 }
 
 Result<ReadRequest> decode_request(std::string_view text) {
-  ReadRequest request;
-  BERTH_DO(
-      read_fields(text, kRequest, 1, [&request](FieldReader& field) { fields_of_request(request, field); }));
-  return request;
+  return kRequest.decode(text);
 }
 
 std::string encode_error(const Error& error) {
-  RecordWriter record(kError, 1);
-  fields_of_error(error, FieldWriter(record));
-  return std::move(record).finish();
+  return kError.encode(error);
 }
 
 std::optional<Error> decode_error(std::string_view text) {
-  Error error;
-  const auto read =
-      read_fields(text, kError, 1, [&error](FieldReader& field) { fields_of_error(error, field); });
-  return read ? std::optional(std::move(error)) : std::nullopt;
+  auto error = kError.decode(text);
+  return error ? std::optional(*std::move(error)) : std::nullopt;
 }
 
 void write_progress(RecordWriter& record, const Stage& stage) {
