@@ -13,6 +13,7 @@
 #include "berth/base/error.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
+#include "berth/base/words.h"
 
 // The values in a record. Each of our records has one list of its fields, a function that calls
 // `field(key, value)` for each; a FieldWriter and a FieldReader walk the same list, so they cannot

@@ -37,13 +37,15 @@ void add_names_and_sources(Syntax& syntax, RequestOptions& options) {
 }  // namespace
 
 Option field_option(const RequestField& field, std::string_view group, Request& request) {
+  std::vector<std::string_view> choices;
+  if (field.kind == RequestValue::order) std::ranges::copy(words_of(Order()), std::back_inserter(choices));
   return {group,
           field.name,
           field.value,
           field.help,
           [&field, &request](std::string_view value) { return set_field(field, value, request); },
           field.letter,
-          field.kind == RequestValue::order ? order_names() : std::vector<std::string_view>{}};
+          std::move(choices)};
 }
 
 Option source_option(source::SourceKind& source) {

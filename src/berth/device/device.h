@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/device/vendor.h"
 
 namespace berth {
@@ -23,13 +24,23 @@ enum class DeviceState {
   unresponsive,   ///< a driver call about it did not return
   failed,         ///< any other error; `state_reason` has it
 };
+constexpr auto words_of(DeviceState) {
+  return std::to_array<std::string_view>(
+      {"ok", "lost", "needs_reset", "not_permitted", "unresponsive", "failed"});
+}
 
 enum class ComputeMode { shared, exclusive_thread, prohibited, exclusive_process };
+constexpr auto words_of(ComputeMode) {
+  return std::to_array<std::string_view>({"shared", "exclusive_thread", "prohibited", "exclusive_process"});
+}
 
 enum class MemoryKind {
   dedicated,
   unified,  ///< the system's own memory (GB10, Jetson): total and free are the machine's
 };
+constexpr auto words_of(MemoryKind) {
+  return std::to_array<std::string_view>({"dedicated", "unified"});
+}
 
 struct Memory {
   MemoryKind kind = MemoryKind::dedicated;
@@ -42,6 +53,9 @@ struct Memory {
 };
 
 enum class ProcessKind { compute, graphics, compute_and_graphics };
+constexpr auto words_of(ProcessKind) {
+  return std::to_array<std::string_view>({"compute", "graphics", "compute_and_graphics"});
+}
 
 /// A process that the driver lists on a device. Values from /proc are absent if we may not read
 /// them, or if the pid means nothing here (another pid namespace).
@@ -139,18 +153,12 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-/// Names as in records and JSON: "not_permitted", "exclusive_process" …
-std::string_view to_text(DeviceState state);
-std::string_view to_text(ComputeMode mode);
-std::string_view to_text(MemoryKind kind);
-std::string_view to_text(ProcessKind kind);
-/// Reads such a name; false: it is none. A newer program may know more names. An unknown state
-/// becomes `failed`, never `ok`; an unknown compute mode becomes absent; an unknown kind of memory
-/// is taken for dedicated.
+/// Reads a word of these. A newer program may know more of them. An unknown state becomes `failed`,
+/// never `ok`; an unknown compute mode becomes absent; an unknown kind of memory is taken for
+/// dedicated.
 bool read_value(std::string_view text, DeviceState& state);
 bool read_value(std::string_view text, Reading<ComputeMode>& mode);
 bool read_value(std::string_view text, MemoryKind& kind);
-bool read_value(std::string_view text, ProcessKind& kind);
 
 /// Whether it is a GPU that is divided into MIG instances, so that jobs cannot use it itself.
 bool is_split(const Device& device);

@@ -11,7 +11,6 @@ namespace {
 // With each change of what is said, so that two that do not understand each other say so.
 constexpr unsigned kEnvoyVersion = 1;
 constexpr std::array<std::string_view, 2> kCallerRecords{"berth-join", "berth-yes"};
-constexpr std::array<std::string_view, 4> kEnvoyModes{"look", "offer", "run", "call"};
 
 // A frame is one letter, the length of its text in four bytes, the highest first, and the text.
 constexpr std::size_t kFrameHead = 5;
@@ -83,16 +82,6 @@ Result<EnvoyMessage> as_message(Result<Value> value) {
 }
 
 }  // namespace
-
-std::string_view to_text(EnvoyMode mode) {
-  return kEnvoyModes[static_cast<std::size_t>(mode)];
-}
-
-bool read_value(std::string_view text, EnvoyMode& mode) {
-  const auto found = std::ranges::find(kEnvoyModes, text);
-  mode = found == kEnvoyModes.end() ? EnvoyMode::look : static_cast<EnvoyMode>(found - kEnvoyModes.begin());
-  return found != kEnvoyModes.end();
-}
 
 std::string encode(const EnvoyAsk& ask) {
   return kAsk.encode(ask);

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/lease/lease_wire.h"
 #include "berth/machines/offer.h"
 
@@ -23,8 +24,9 @@ enum class EnvoyMode {
   run,    ///< join the queue at once
   call,   ///< call `berth WORDS`, and give what it prints
 };
-std::string_view to_text(EnvoyMode mode);
-bool read_value(std::string_view text, EnvoyMode& mode);
+constexpr auto words_of(EnvoyMode) {
+  return std::to_array<std::string_view>({"look", "offer", "run", "call"});
+}
 
 struct EnvoyAsk {
   EnvoyMode mode = EnvoyMode::look;

@@ -64,32 +64,6 @@ bool read_value(std::string_view text, TaskId& id) {
   return read.has_value();
 }
 
-std::string_view to_text(TaskPhase phase) {
-  switch (phase) {
-    case TaskPhase::waiting:
-      return "waiting";
-    case TaskPhase::running:
-      return "running";
-    case TaskPhase::ended:
-      return "ended";
-    case TaskPhase::cancelled:
-      return "cancelled";
-    case TaskPhase::interrupted:
-      return "interrupted";
-  }
-  return "";
-}
-
-bool read_value(std::string_view text, TaskPhase& phase) {
-  for (const TaskPhase each : {TaskPhase::waiting, TaskPhase::running, TaskPhase::ended, TaskPhase::cancelled,
-                               TaskPhase::interrupted}) {
-    if (text != to_text(each)) continue;
-    phase = each;
-    return true;
-  }
-  return false;
-}
-
 namespace {
 
 void wait_again(TaskStanding& task) {

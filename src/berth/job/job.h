@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/base/words.h"
 #include "berth/job/notice.h"
 #include "berth/job/stored_request.h"
 
@@ -134,7 +135,11 @@ enum class TaskEventKind {
   passed,      ///< its process in the queue is to run another task in its place
   edited,      ///< its job has another request; no effect once it runs
 };
-std::string_view to_text(TaskEventKind kind);
+constexpr auto words_of(TaskEventKind) {
+  return std::to_array<std::string_view>({"taken", "started", "ended", "cancelled", "put_off", "again",
+                                          "retried", "output_cut", "not_told", "gave_way", "cut_off", "moved",
+                                          "passed", "edited"});
+}
 
 /// What the GPUs of a run tell of it; each is absent where it is not known.
 struct RunFigures {
@@ -195,8 +200,9 @@ enum class TaskPhase {
   cancelled,
   interrupted,  ///< it was started, and its process ended without a word: a kill, a reboot
 };
-std::string_view to_text(TaskPhase phase);
-bool read_value(std::string_view text, TaskPhase& phase);  ///< false: it is none
+constexpr auto words_of(TaskPhase) {
+  return std::to_array<std::string_view>({"waiting", "running", "ended", "cancelled", "interrupted"});
+}
 
 /// What is known of a task.
 struct TaskStanding {

@@ -25,10 +25,6 @@ constexpr std::string_view kBeginOfOptions = "berth-job 1\n";
 constexpr unsigned kEventVersion = 1;
 constexpr std::string_view kRequest = "request";
 
-constexpr std::array<std::string_view, 14> kEventKinds{
-    "taken",      "started",  "ended",    "cancelled", "put_off", "again",  "retried",
-    "output_cut", "not_told", "gave_way", "cut_off",   "moved",   "passed", "edited"};
-
 template <class Fields>
 constexpr bool kIsReading = std::is_same_v<Fields, FieldReader>;
 
@@ -138,9 +134,7 @@ std::optional<Piece> piece_from_text(std::string_view written) {
   const std::string text = fmt::format("{} {}\n{}end\n", kEventKind, kEventVersion, written);
   const auto read = read_fields(text, kEventKind, kEventVersion, [&](FieldReader& field) {
     if (field.begins()) {
-      const auto* const kind = std::ranges::find(kEventKinds, field.section());
-      piece.is_known = kind != kEventKinds.end();
-      if (piece.is_known) piece.event.kind = static_cast<TaskEventKind>(kind - kEventKinds.begin());
+      piece.is_known = read_value(field.section(), piece.event.kind);
       return;
     }
     fields_of_piece(piece, field);
@@ -150,10 +144,6 @@ std::optional<Piece> piece_from_text(std::string_view written) {
 }
 
 }  // namespace
-
-std::string_view to_text(TaskEventKind kind) {
-  return kEventKinds.at(static_cast<std::size_t>(kind));
-}
 
 std::string encode_job(const Job& job) {
   RecordWriter record(kJobKind, kJobVersion);

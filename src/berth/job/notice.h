@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/base/words.h"
+
 namespace berth {
 
 /// The events that a user can be told of.
@@ -15,8 +17,9 @@ enum class NoticeEvent {
   left,   ///< it has ended, and what it started still has its GPUs
   share,  ///< it uses more of a GPU than its share
 };
-std::string_view to_text(NoticeEvent event);
-bool is_notice_event(std::string_view text);
+constexpr auto words_of(NoticeEvent) {
+  return std::to_array<std::string_view>({"start", "end", "fail", "time", "left", "share"});
+}
 
 /// The events that a user wants to be told of, and the targets.
 struct NoticeWish {

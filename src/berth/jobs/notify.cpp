@@ -194,7 +194,7 @@ void add_notify_options(command::Syntax& syntax, std::string_view group, NoticeW
       [&wish](std::string_view value) -> Result<void> {
         wish.events.clear();
         for (const std::string_view part : parts_at(value, ',')) {
-          if (!is_notice_event(part))
+          if (!from_word<NoticeEvent>(part))
             return fail(ErrorCode::usage, "must be some of start,end,fail,time,left,share");
           wish.events.emplace_back(part);
         }

@@ -101,14 +101,11 @@ Result<void> read_backfill(Page& page, std::string_view key, const toml::node& n
 
 Result<void> read_commands(Page& page, std::string_view key, const toml::node& node) {
   BERTH_LET(const auto text, text_of(page, node, key));
-  constexpr std::array<std::string_view, 3> kWords{"full", "program", "none"};
-  const auto found = std::ranges::find(kWords, text);
-  if (found == kWords.end())
-    return wrong(page, node, fmt::format("{} must be \"full\", \"program\" or \"none\"", key));
-  const auto telling = static_cast<CommandVisibility>(found - kWords.begin());
-  if (page.only_narrow && telling < page.policy.commands)
+  const auto telling = from_word<CommandVisibility>(text);
+  if (!telling) return wrong(page, node, fmt::format("{} must be \"full\", \"program\" or \"none\"", key));
+  if (page.only_narrow && *telling < page.policy.commands)
     return wrong(page, node, fmt::format("{} may only be narrowed here: the site tells less", key));
-  page.policy.commands = telling;
+  page.policy.commands = *telling;
   return {};
 }
 

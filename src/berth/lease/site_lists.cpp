@@ -86,11 +86,8 @@ Result<void> read_foreign_lock(Page& page, const toml::node& node) {
     BERTH_LET(*field->second, text_of(page, value, key.str()));
   }
   BERTH_DO(check_lock_path(page, node, lock.path));
-  constexpr std::array<std::string_view, 3> kKinds{"flock", "fcntl", "file"};
-  const auto found = std::ranges::find(kKinds, kind);
-  if (found == kKinds.end())
+  if (!read_value(kind, lock.kind))
     return wrong(page, node, "the kind of [[foreign_locks]] is \"flock\", \"fcntl\" or \"file\"");
-  lock.kind = static_cast<OriginalLockKind>(found - kKinds.begin());
   page.policy.original_locks.push_back(std::move(lock));
   return {};
 }

@@ -54,30 +54,6 @@ Result<void> check_conditions(const std::vector<Expression>& conditions) {
 
 }  // namespace
 
-const std::vector<std::string_view>& order_names() {
-  static const std::vector<std::string_view> kNames{"auto",      "index",   "random",      "best-fit",
-                                                    "worst-fit", "coolest", "least-power", "most-capable",
-                                                    "topology",  "listed"};
-  return kNames;
-}
-
-std::optional<Order> order_from_text(std::string_view text) {
-  const auto& names = order_names();
-  const auto found = std::find(names.begin(), names.end(), text);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Order>(found - names.begin());
-}
-
-bool read_value(std::string_view text, Order& order) {
-  const auto known = order_from_text(text);
-  order = known.value_or(Order::automatic);
-  return known.has_value();
-}
-
-std::string_view to_text(Order order) {
-  return order_names()[static_cast<std::size_t>(order)];
-}
-
 ReadingSet Request::readings() const {
   // Names are needed to know whether a runtime may count the devices otherwise, process details to
   // say who stands in the way and to know the programs and users that the site does not count.

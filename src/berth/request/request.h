@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/request/expression.h"
 
 namespace berth {
@@ -24,12 +25,11 @@ enum class Order {
   listed,        ///< as Request::admitted, else Request::devices lists them
 };
 
-/// Text form as on the command line: "auto", "best-fit" …
-std::optional<Order> order_from_text(std::string_view text);
-std::string_view to_text(Order order);
-bool read_value(std::string_view text, Order& order);  ///< false: it is none
-/// All text forms, in the order of the enum.
-const std::vector<std::string_view>& order_names();
+/// As on the command line.
+constexpr auto words_of(Order) {
+  return std::to_array<std::string_view>({"auto", "index", "random", "best-fit", "worst-fit", "coolest",
+                                          "least-power", "most-capable", "topology", "listed"});
+}
 
 /// The longest time limit of a request: a year. A request that needs longer has no time limit.
 inline constexpr std::int64_t kLongestTimeS = 365LL * 24 * 3600;

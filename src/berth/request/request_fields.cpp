@@ -293,7 +293,7 @@ struct Setter {
   }
   Result<void> operator()(Order R::* member) const {
     if (read_value(value, request.*member)) return {};
-    return fail(ErrorCode::usage, fmt::format("must be one of {}", fmt::join(order_names(), ", ")));
+    return fail(ErrorCode::usage, fmt::format("must be one of {}", fmt::join(words_of(Order()), ", ")));
   }
   Result<void> operator()(std::vector<Expression> R::* member) const {
     BERTH_LET(auto condition, is_filter(field) ? filter(field.key, value) : Expression::parse(value));

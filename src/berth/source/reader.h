@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/source/source.h"
 
 namespace berth::source {
@@ -25,6 +26,9 @@ struct Stage {
 
   bool operator==(const Stage&) const = default;
 };
+constexpr auto words_of(Stage::Kind) {
+  return std::to_array<std::string_view>({"driver", "device", "topology", "users", "done"});
+}
 
 struct ReadRequest {
   ReadingSet readings;

@@ -49,7 +49,7 @@ class ComplianceCommand : public command::Command {
   command::Syntax syntax() override {
     command::Syntax syntax;
     syntax.arguments = "ID";
-    syntax.options.push_back(command::source_option(source_));
+    syntax.add(command::source_option(source_));
     return syntax;
   }
   Result<command::Output> run(command::Environment& environment,

@@ -318,7 +318,7 @@ class SamplerCommand : public command::Command {
  public:
   command::Syntax syntax() override {
     command::Syntax syntax;
-    syntax.options.push_back(command::source_option(source_));
+    syntax.add(command::source_option(source_));
     return syntax;
   }
   Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/device/device.h"
 #include "berth/verdict/ledger.h"
 
@@ -14,8 +15,9 @@ namespace berth {
 inline constexpr std::int64_t kAccountsKept = std::int64_t{400} * 86'400;
 
 enum class UsageBy { user, device, job };
-std::string_view to_text(UsageBy by);
-bool read_value(std::string_view text, UsageBy& by);  ///< false: it is none
+constexpr auto words_of(UsageBy) {
+  return std::to_array<std::string_view>({"user", "device", "job"});
+}
 
 /// The hours of one user, of one device, or of a user's jobs with one name, in a span of time.
 struct UsageRow {

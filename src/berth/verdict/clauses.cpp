@@ -24,11 +24,6 @@ namespace {
 
 using Objection = std::optional<Failure>;
 
-constexpr std::array<std::string_view, 15> kClauses{
-    "healthy",         "not_excluded", "in_lease",     "in_mask",          "static_filters",
-    "not_leased",      "not_draining", "no_outsider",  "no_hidden_holder", "compute_mode",
-    "not_passed_over", "thresholds",   "within_limit", "not_awaited",      "unknown"};
-
 Failure because(std::string reason) {
   return Failure{std::move(reason), {}};
 }
@@ -316,13 +311,8 @@ std::string names_of(const std::vector<const Ticket*>& tickets) {
   return fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
-std::string_view to_text(Clause clause) {
-  return kClauses[static_cast<std::size_t>(clause)];
-}
-
 bool read_value(std::string_view text, Clause& clause) {
-  const auto* found = std::ranges::find(kClauses, text);
-  clause = found == kClauses.end() ? Clause::unknown : static_cast<Clause>(found - kClauses.begin());
+  clause = from_word<Clause>(text).value_or(Clause::unknown);
   return true;
 }
 

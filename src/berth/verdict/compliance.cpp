@@ -44,11 +44,6 @@ Compliance judged(const std::vector<DeviceUse>& devices) {
 
 }  // namespace
 
-std::string_view to_text(Compliance compliance) {
-  constexpr std::array<std::string_view, 4> kTexts{"keeps", "strays", "idle", "unknown"};
-  return kTexts[static_cast<std::size_t>(compliance)];
-}
-
 ComplianceReport compliance_of(const Ticket& lease, const Ledger& ledger, const Facts& facts) {
   ComplianceReport report;
   for (const Device& device : facts.snapshot.devices) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/verdict/verdict.h"
 
 namespace berth {
@@ -19,7 +20,9 @@ enum class Compliance {
   idle,     ///< no process of it computes on any device at this moment
   unknown,  ///< the machine does not tell enough
 };
-std::string_view to_text(Compliance compliance);  ///< as in JSON: "keeps"
+constexpr auto words_of(Compliance) {
+  return std::to_array<std::string_view>({"keeps", "strays", "idle", "unknown"});
+}
 
 /// What the processes of a lease do on one device.
 struct DeviceUse {

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "berth/base/words.h"
+
 // Programs that know no lease directory keep their own copies away from GPUs by locks of their own.
 // Where the site says which, Berth heeds these locks, and takes them too, in the program's way.
 namespace berth {
@@ -12,6 +14,9 @@ enum class OriginalLockKind {
   fcntl,  ///< a record lock
   file,   ///< the file itself, while it is there: it may outlive its owner, so Berth never makes one
 };
+constexpr auto words_of(OriginalLockKind) {
+  return std::to_array<std::string_view>({"flock", "fcntl", "file"});
+}
 
 enum class OriginalLockSpan {
   lease,       ///< from the grant to the end of the lease

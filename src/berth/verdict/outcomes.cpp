@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
 constexpr std::uint64_t kHashFactor = 0x100000001b3;
-constexpr std::array<std::string_view, 5> kEndings{"well", "badly", "by_others", "included", "no_cuda"};
 constexpr std::size_t kLongestProgram = 40;
 
 /// FNV-1a
@@ -107,17 +106,6 @@ std::string told_program(std::string_view command) {
   // A word with a space is a script that a shell was given, and no path.
   if (word.find(' ') == std::string_view::npos) word.remove_prefix(word.rfind('/') + 1);
   return std::string(shortened(trimmed(word), kLongestProgram));
-}
-
-std::string_view to_text(Ending ending) {
-  return kEndings[static_cast<std::size_t>(ending)];
-}
-
-bool read_value(std::string_view text, Ending& ending) {
-  const auto* found = std::ranges::find(kEndings, text);
-  if (found == kEndings.end()) return false;
-  ending = static_cast<Ending>(found - kEndings.begin());
-  return true;
 }
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/verdict/queue_rules.h"
 
 namespace berth {
@@ -17,8 +18,9 @@ enum class Ending {
   included,   ///< no run: somebody wants these devices to be used again
   no_cuda,    ///< no run: CUDA did not start there when it was tried before a run
 };
-std::string_view to_text(Ending ending);
-bool read_value(std::string_view text, Ending& ending);  ///< false: it is none
+constexpr auto words_of(Ending) {
+  return std::to_array<std::string_view>({"well", "badly", "by_others", "included", "no_cuda"});
+}
 
 /// What became of one run of a command that had devices. Moments are those of the boot clock.
 struct PastRun {

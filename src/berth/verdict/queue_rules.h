@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
+#include "berth/base/words.h"
 
 namespace berth {
 
@@ -42,7 +43,9 @@ enum class Expect {
   limits,  ///< the time limits that jobs give
   runs,    ///< these, and how long earlier runs of the same thing lasted
 };
-std::string_view to_text(Expect expect);                 ///< "none"
+constexpr auto words_of(Expect) {
+  return std::to_array<std::string_view>({"none", "limits", "runs"});
+}
 Result<Expect> expect_from_text(std::string_view text);  ///< Error: `usage`, what it must be
 
 /// A shorter one would make the order that of coming.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/device/host_facts.h"
 #include "berth/request/lab_host.h"
 #include "berth/verdict/limits.h"
@@ -19,6 +20,9 @@ enum class CommandVisibility {
   program,  ///< the program's name
   none,
 };
+constexpr auto words_of(CommandVisibility) {
+  return std::to_array<std::string_view>({"full", "program", "none"});
+}
 
 struct ExcludedDevice {
   std::string selector;  ///< index, UUID or UUID prefix

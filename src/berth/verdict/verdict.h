@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/device/host_facts.h"
 #include "berth/device/snapshot.h"
 #include "berth/request/mask.h"
@@ -37,7 +38,12 @@ enum class Clause {
   not_awaited,      ///< the queue does not keep it for an earlier request; see behind_the_queue (queue/gap.h)
   unknown,          ///< a clause of another machine, whose Berth is newer; never checked here
 };
-std::string_view to_text(Clause clause);                 ///< as in JSON: "not_leased"
+constexpr auto words_of(Clause) {
+  return std::to_array<std::string_view>({"healthy", "not_excluded", "in_lease", "in_mask", "static_filters",
+                                          "not_leased", "not_draining", "no_outsider", "no_hidden_holder",
+                                          "compute_mode", "not_passed_over", "thresholds", "within_limit",
+                                          "not_awaited", "unknown"});
+}
 bool read_value(std::string_view text, Clause& clause);  ///< `unknown` for other words
 
 /// The user, and the process or lease, that stands in the way.

@@ -24,11 +24,6 @@ std::size_t count_of(const std::vector<Finding>& findings, Level level) {
 
 }  // namespace
 
-std::string_view to_text(Level level) {
-  constexpr std::array<std::string_view, 3> kTexts{"pass", "warn", "fail"};
-  return kTexts[static_cast<std::size_t>(level)];
-}
-
 std::string doctor_report(const std::vector<Finding>& findings, std::string_view what_is,
                           const Style& style) {
   constexpr std::array<std::string_view, 3> kMarks{"PASS", "WARN", "FAIL"};

@@ -4,12 +4,15 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/view/text.h"
 
 namespace berth::view {
 
 enum class Level { pass, warn, fail };
-std::string_view to_text(Level level);  ///< "pass"
+constexpr auto words_of(Level) {
+  return std::to_array<std::string_view>({"pass", "warn", "fail"});
+}
 
 /// The result of a check of `berth doctor`.
 struct Finding {

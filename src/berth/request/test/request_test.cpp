@@ -10,15 +10,15 @@ namespace {
 using namespace test;
 
 TEST_CASE("each order has a text that means it") {
-  CHECK(order_names().size() == 10);
-  for (const std::string_view name : order_names()) {
-    const std::optional<Order> order = order_from_text(name);
+  CHECK(words_of(Order()).size() == 10);
+  for (const std::string_view name : words_of(Order())) {
+    const std::optional<Order> order = from_word<Order>(name);
     REQUIRE(order);
     CHECK(to_text(*order) == name);
   }
   CHECK(to_text(Order::automatic) == "auto");
   CHECK(to_text(Order::topology) == "topology");
-  CHECK(!order_from_text("fastest"));
+  CHECK(!from_word<Order>("fastest"));
 }
 
 TEST_CASE("a request asks for the readings that judging it needs, and never for samples unasked") {

@@ -24,22 +24,6 @@ namespace {
 
 constexpr std::string_view kWithContext = "context";
 constexpr std::size_t kLongestTrial = 64 << 10;
-constexpr std::array<std::string_view, 5> kTrialEnds{"no_library", "starts", "refused", "hangs", "crashes"};
-
-}  // namespace
-
-std::string_view to_text(CudaTrial::End end) {
-  return kTrialEnds[static_cast<std::size_t>(end)];
-}
-
-bool read_value(std::string_view text, CudaTrial::End& end) {
-  const auto* found = std::ranges::find(kTrialEnds, text);
-  const bool known = found != kTrialEnds.end();
-  end = known ? static_cast<CudaTrial::End>(found - kTrialEnds.begin()) : CudaTrial::End::crashes;
-  return known;
-}
-
-namespace {
 
 constexpr auto kTrial = record_of<CudaTrial>("berth-cuda-trial", 1, [](auto& trial, auto&& field) {
   field("end", trial.end);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/base/words.h"
 
 namespace berth::source {
 
@@ -26,6 +27,10 @@ struct CudaTrial {
 
   bool operator==(const CudaTrial&) const = default;
 };
+
+constexpr auto words_of(CudaTrial::End) {
+  return std::to_array<std::string_view>({"no_library", "starts", "refused", "hangs", "crashes"});
+}
 
 /// "CUDA does not start: error 999 (unknown error)"; "" if it starts.
 std::string trouble_of(const CudaTrial& trial);

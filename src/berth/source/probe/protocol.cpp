@@ -13,8 +13,6 @@ namespace {
 constexpr std::string_view kProgress = "\n[progress]\n";
 constexpr std::string_view kEnd = "\nend\n";
 
-constexpr std::array<std::string_view, 5> kStages{"driver", "device", "topology", "users", "done"};
-
 constexpr auto fields_of_stage = [](auto& stage, auto&& field) {
   field("stage", stage.kind);
   field("index", stage.index);
@@ -45,13 +43,8 @@ Stage stage_in(std::string_view lines) {
 
 }  // namespace
 
-std::string_view to_text(Stage::Kind kind) {
-  return kStages[static_cast<std::size_t>(kind)];
-}
-
 bool read_value(std::string_view text, Stage::Kind& kind) {
-  const auto* known = std::ranges::find(kStages, text);
-  kind = known == kStages.end() ? Stage::Kind::driver : static_cast<Stage::Kind>(known - kStages.begin());
+  kind = from_word<Stage::Kind>(text).value_or(Stage::Kind::driver);
   return true;
 }
 

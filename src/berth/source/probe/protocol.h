@@ -19,7 +19,6 @@ std::string encode_error(const Error& error);
 /// nullopt: the text is no error record.
 std::optional<Error> decode_error(std::string_view text);
 
-std::string_view to_text(Stage::Kind kind);
 bool read_value(std::string_view text, Stage::Kind& kind);  ///< `driver` for a word that is not known
 void write_progress(RecordWriter& record, const Stage& stage);
 

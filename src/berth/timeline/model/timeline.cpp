@@ -230,24 +230,6 @@ class TimelineMaker {
 
 }  // namespace
 
-std::string_view to_text(BarKind kind) {
-  switch (kind) {
-    case BarKind::lease:
-      return "lease";
-    case BarKind::reservation:
-      return "reservation";
-    case BarKind::outsider:
-      return "outsider";
-    case BarKind::unusable:
-      break;
-  }
-  return "unusable";
-}
-
-std::string_view to_text(BarEnd end) {
-  return end == BarEnd::over ? "over" : end == BarEnd::limit ? "limit" : "open";
-}
-
 Timeline timeline_of(const HostReport& report, const RecordedLeases* past, const TimelineSpan& span) {
   return TimelineMaker(report, past, span).made();
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/base/words.h"
 #include "berth/device/device.h"
 #include "berth/machines/host.h"
 #include "berth/usage/recorded.h"
@@ -20,14 +21,18 @@ enum class BarKind {
   outsider,     ///< processes without a lease
   unusable,     ///< the device cannot be had, and nobody has it
 };
-std::string_view to_text(BarKind kind);
+constexpr auto words_of(BarKind) {
+  return std::to_array<std::string_view>({"lease", "reservation", "outsider", "unusable"});
+}
 
 enum class BarEnd {
   over,   ///< it has ended
   limit,  ///< its time limit is over at `until_s`
   open,   ///< nobody knows; `until_s` is the end of the timeline
 };
-std::string_view to_text(BarEnd end);
+constexpr auto words_of(BarEnd) {
+  return std::to_array<std::string_view>({"over", "limit", "open"});
+}
 
 struct TimelineBar {
   BarKind kind = BarKind::lease;

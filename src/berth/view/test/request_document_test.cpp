@@ -29,7 +29,7 @@ struct SchemaOf {
   const RequestField& field;
 
   Json operator()(bool) const { return {{"type", "boolean"}}; }
-  Json operator()(Order) const { return {{"enum", order_names()}}; }
+  Json operator()(Order) const { return {{"enum", words_of(berth::Order())}}; }
   // Without a share no memory is promised.
   Json operator()(std::uint64_t) const { return {{"type", {"integer", "null"}}, {"minimum", 0}}; }
   Json operator()(unsigned) const { return {{"type", "integer"}, {"minimum", field.least}}; }
