@@ -19,12 +19,12 @@ struct CommandListing {
 /// A row of the one table that dispatch, help, completion and the manual page read.
 struct Row {
   std::string_view name;
-  std::string_view alias;    ///< "" for none
   std::string_view summary;  ///< one line; "" hides the command
   CommandListing shown;
   bool needs_probe;  ///< asks the driver: main starts the probe before it reads the options
   command::MakeCommand* make;
-  bool is_program = false;  ///< a program of its own, which starts its probe itself
+  bool is_program = false;   ///< a program of its own, which starts its probe itself
+  std::string_view alias{};  ///< "" for none
 };
 
 std::span<const Row> rows();

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "berth/base/printable.h"
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/device/vendor.h"
 
@@ -15,36 +16,10 @@ namespace {
 // A command line and its variables together have 2 MiB with the usual limits, and one text 128 KiB.
 constexpr std::size_t kMostBytes = 1U << 20U;
 
-constexpr auto kOwnNames = std::to_array<std::string_view>({"HOME",
-                                                            "USER",
-                                                            "LOGNAME",
-                                                            "SHELL",
-                                                            "MAIL",
-                                                            "PWD",
-                                                            "OLDPWD",
-                                                            "SHLVL",
-                                                            "_",
-                                                            "HOSTNAME",
-                                                            "TERM",
-                                                            "COLUMNS",
-                                                            "LINES",
-                                                            "TMUX",
-                                                            "STY",
-                                                            "WINDOWID",
-                                                            "DISPLAY",
-                                                            "TTY",
-                                                            "TMPDIR",
-                                                            "XAUTHORITY",
-                                                            "KRB5CCNAME",
-                                                            "GPG_AGENT_INFO",
-                                                            "GPG_TTY",
-                                                            "INVOCATION_ID",
-                                                            "JOURNAL_STREAM",
-                                                            "MEMORY_PRESSURE_WATCH",
-                                                            "MEMORY_PRESSURE_WRITE",
-                                                            "NOTIFY_SOCKET",
-                                                            "LD_PRELOAD",
-                                                            "NVIDIA_VISIBLE_DEVICES"});
+constexpr std::string_view kOwnNames =
+    "HOME USER LOGNAME SHELL MAIL PWD OLDPWD SHLVL _ HOSTNAME TERM COLUMNS LINES TMUX STY WINDOWID "
+    "DISPLAY TTY TMPDIR XAUTHORITY KRB5CCNAME GPG_AGENT_INFO GPG_TTY INVOCATION_ID JOURNAL_STREAM "
+    "MEMORY_PRESSURE_WATCH MEMORY_PRESSURE_WRITE NOTIFY_SOCKET LD_PRELOAD NVIDIA_VISIBLE_DEVICES";
 constexpr auto kOwnBeginnings = std::to_array<std::string_view>(
     {"SSH_", "XDG_", "DBUS_", "BERTH_", "TMUX_", "VTE_", "WAYLAND_", "SLURM_", "PBS_", "SGE_", "KUBERNETES_",
      "SYSTEMD_", "LISTEN_", "VSCODE_", "SUDO_"});
@@ -57,7 +32,7 @@ bool is_of_a_mask(std::string_view name) {
 }
 
 bool stays_here(std::string_view name) {
-  return std::ranges::find(kOwnNames, name) != kOwnNames.end() || is_of_a_mask(name) ||
+  return std::ranges::count(parts_at(kOwnNames, ' '), name) > 0 || is_of_a_mask(name) ||
          std::ranges::any_of(kOwnBeginnings, [&](std::string_view each) { return name.starts_with(each); });
 }
 
