@@ -34,18 +34,15 @@ std::set<std::uint32_t> tree_of(pid_t pid) {
 
 class Adopt : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "PID";
     syntax.about = kAdoptAbout;
     syntax.add(supervise::note_option("Options", options_.note));
     syntax.flag("Options", "json", "as JSON (docs/schema/claim.json)", json_);
     syntax.add(command::source_option(options_.request.source));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.size() != 1) return fail(ErrorCode::usage, "adopt which process? berth adopt PID");
     const auto number = number_at_least(words.front(), 1);
     if (!number) return std::unexpected(context(number.error(), words.front()));

@@ -24,18 +24,16 @@ constexpr std::string_view kAttachAbout =
 
 class Attach : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "JOB";
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kAttachAbout;
     syntax.option("Options", "detach-key", "KEY",
                   R"(the key that takes your terminal back: ^A is Ctrl-A (default ^\))",
                   command::into(detach_key_, detach_key_from_text));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     if (words.size() != 1) return fail(ErrorCode::usage, "attach to which job? One; `berth jobs` has them");
     BERTH_LET(const auto spool, jobs::open_spool());
     BERTH_LET(const auto named, named_jobs(spool, words));

@@ -48,8 +48,7 @@ constexpr std::string_view kClaimAbout =
 
 class Claim : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.about = kClaimAbout;
     add_lease_options(syntax, lease_);
     syntax.add(supervise::time_option("for", "older name of --time", lease_.request.request));
@@ -60,10 +59,9 @@ class Claim : public command::Command {
                 "in a shell with a claim: take a part of its GPUs (default: take other GPUs)", inside_);
     jobs::add_notify_options(syntax, supervise::kLeaseGroup, wish_);
     syntax.flag(supervise::kLeaseGroup, "json", "as JSON (docs/schema/claim.json)", json_);
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     BERTH_DO(settle(lease_));
     caller_ = supervise::calling_shell();
     shell_ = supervise::shell_kind(caller_);

@@ -222,14 +222,12 @@ constexpr std::array<Shell, 3> kShells{{{"bash", bash_script}, {"zsh", zsh_scrip
 
 class Completion : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "bash|zsh|fish";
     syntax.about = "For this shell at once: eval \"$(berth completion bash)\"";
     for (const Shell& shell : kShells) syntax.words.push_back(shell.name);
-    return syntax;
   }
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     for (const Shell& shell : kShells) {
       if (words.size() == 1 && words.front() == shell.name) return command::Output{.out = shell.script()};
     }

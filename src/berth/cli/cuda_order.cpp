@@ -11,9 +11,7 @@ namespace {
 
 class CudaOrder : public command::Command {
  public:
-  command::Syntax syntax() override { return {}; }
-
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment&, const command::Words&) override {
     BERTH_LET(const auto order, cuda_order());
     command::Output output;
     for (const std::string& uuid : order) output.out += uuid + "\n";

@@ -11,12 +11,8 @@ namespace {
 
 class CudaTrialCommand : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
-    syntax.arguments = "[context]";
-    return syntax;
-  }
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  void syntax(command::Syntax& syntax) override { syntax.arguments = "[context]"; }
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     source::run_cuda_trial(std::ranges::find(words, "context") != words.end());
   }
 };

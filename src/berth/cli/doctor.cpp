@@ -120,18 +120,16 @@ void check_logout(Findings& findings) {
 
 class Doctor : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.about =
         "Looks at everything that leases and readings depend on, and says how to mend what is wrong. Starts "
         "CUDA once in a process of its own, and tries each GPU that nobody has. Changes nothing. "
         "The status is 0 unless something FAILs.";
     syntax.flag("Options", "json", "as JSON (docs/schema/doctor.json)", json_);
     syntax.add(command::source_option(kind_));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     const Findings findings = examine(environment);
     const bool failed =
         std::ranges::any_of(findings, [](const Finding& each) { return each.level == Level::fail; });

@@ -86,16 +86,14 @@ class Asked {
 
 class Each : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[FILE]";
     syntax.about = kEachAbout;
     syntax.flag(jobs::kJobGroup, "again", "also run lines that have ended well before", again_);
     add_task_options(syntax, submission_);
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     if (words.size() > 1) return fail(ErrorCode::usage, "one file at a time");
     const std::string name = words.empty() ? std::string(command::kInput) : words.front();
     BERTH_LET(const std::string text, command::text_of_input(name, kLongestText));

@@ -29,8 +29,7 @@ constexpr std::string_view kEditAbout =
 
 class Edit : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "JOB";
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kEditAbout;
@@ -38,11 +37,9 @@ class Edit : public command::Command {
     const std::size_t before = syntax.options.size();
     add_job_request(syntax, request_);
     note_words(std::span(syntax.options).subspan(before), given_);
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.size() != 1)
       return fail(ErrorCode::usage, "edit which job? One at a time; `berth jobs` has them");
     if (!wish_.hold && wish_.move == EditWish::Move::same && given_.empty())

@@ -21,17 +21,14 @@ constexpr std::string_view kExcludeAbout =
 
 class Exclude : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "GPU...";
     syntax.about = kExcludeAbout;
     syntax.text("Options", "because", "TEXT", "why, for all who ask for a GPU", because_);
     syntax.add(command::source_option(options_.source));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.empty() || because_.empty())
       return fail(ErrorCode::usage, "exclude which GPU, and why? berth exclude GPU... --because TEXT");
     BERTH_LET(auto domain, command::find_domain());

@@ -93,18 +93,15 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
 
 class Extend : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[ID] TIME";
     syntax.words_command = "__leases mine";
     syntax.about = kExtendAbout;
     options_.mask = MaskUse::ignore;
     syntax.add(command::source_option(options_.source));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.empty() || words.size() > 2)
       return fail(ErrorCode::usage, "extend which lease by how long? berth extend [ID] TIME");
     BERTH_LET(const auto more_s, seconds_from_text(words.back()));

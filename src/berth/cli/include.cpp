@@ -26,16 +26,13 @@ constexpr std::string_view kIncludeAbout =
 
 class Include : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "GPU...";
     syntax.about = kIncludeAbout;
     syntax.add(command::source_option(options_.source));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.empty()) return fail(ErrorCode::usage, "include which GPU? berth include GPU...");
     BERTH_LET(auto domain, command::find_domain());
     BERTH_LET(const auto session,

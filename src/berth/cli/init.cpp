@@ -20,17 +20,15 @@ constexpr std::string_view kInitAbout =
 
 class Init : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.about = kInitAbout;
     syntax.text("Options", "root", "DIR", "in the file system below DIR: an image", root_);
     syntax.flag("Options", "force", "also while /tmp/berth is in use: GPUs leased there can be granted again",
                 force_);
     syntax.add(command::source_option(source_));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     if (::geteuid() != 0)
       return fail(ErrorCode::usage, "init makes files that belong to root: sudo berth init");
     if (root_.empty() && !command::variable("BERTH_SIM").empty())

@@ -30,18 +30,16 @@ constexpr std::string_view kJobsAbout =
 
 class JobList : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[JOB...]";
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kJobsAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/jobs.json)");
     syntax.add(jobs::state_option(states_));
     add_anywhere_options(syntax, anywhere_, "your jobs on all hosts of the lab, each asked through ssh");
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) return jobs_of_hosts(words);
     BERTH_LET(const auto spool, jobs::open_spool());
@@ -116,9 +114,7 @@ class JobList : public command::Command {
 /// For completion: a line for each job. After a tab it says what the job is.
 class TaskWords : public command::Command {
  public:
-  command::Syntax syntax() override { return {}; }
-
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment&, const command::Words&) override {
     BERTH_LET(const auto spool, jobs::open_spool());
     command::Output output;
     BERTH_LET(const auto jobs, all_jobs(spool, output.err));

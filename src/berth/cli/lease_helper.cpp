@@ -86,9 +86,7 @@ void take_variables(const std::vector<std::string>& variables) {
 
 class LeaseHelper : public command::Command {
  public:
-  command::Syntax syntax() override { return {}; }
-
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     auto answered = answer(environment);
     // If the answer cannot be sent, the asking process is gone.
     if (!answered) (void)send(leasing::LeaseRefused{answered.error(), {}});

@@ -16,13 +16,9 @@ namespace {
 /// the id means. Does not ask the driver.
 class Leases : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
-    syntax.arguments = "[mine|waiting]";
-    return syntax;
-  }
+  void syntax(command::Syntax& syntax) override { syntax.arguments = "[mine|waiting]"; }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     BERTH_LET(const auto domain, command::find_domain());
     BERTH_LET(auto books, domain.store->look());
     leasing::name_users(books.ledger);

@@ -75,9 +75,9 @@ Result<void> keep_only(const std::vector<std::string>& selectors, leasing::World
 
 class List : public command::Command {
  public:
-  command::Syntax syntax() override { return list_syntax(options_); }
+  void syntax(command::Syntax& syntax) override { syntax = list_syntax(options_); }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     BERTH_DO(settle(options_.anywhere));
     const bool of_others = options_.anywhere.anywhere || !options_.hub.url.empty();
     if (of_others && (options_.whole || !options_.devices.empty()))

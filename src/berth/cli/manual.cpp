@@ -159,8 +159,7 @@ std::string option_in_roff(const command::Option& each) {
 
 class Manual : public command::Command {
  public:
-  command::Syntax syntax() override { return {}; }
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment&, const command::Words&) override {
     std::string text =
         fmt::format(".TH BERTH 1 \"\" \"berth {}\" \"User Commands\"\n{}.SH COMMANDS\n", version(), kOpening);
     for (const Row& row : rows()) {

@@ -153,8 +153,7 @@ class ClientLoop {
 
 class Mcp : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.about = kMcpAbout;
     syntax.option(kMcpGroup, "gpus", "N", "its jobs have so many GPUs at the same time at most (default 1)",
                   command::count_into(gpus_));
@@ -166,10 +165,9 @@ class Mcp : public command::Command {
     syntax.option(kMcpGroup, "grace", "TIME",
                   "a job goes on for so long when the session has ended (default 1m)",
                   command::time_into(rules_.grace_s));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     if (!words.empty())
       return fail(ErrorCode::usage, "berth mcp takes no words; the program that starts it speaks to it");
     BERTH_DO(check_yield(rules_.yield_s));

@@ -11,12 +11,10 @@ namespace {
 
 class Version : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.flag("Options", "json", "as JSON (docs/schema/version.json)", json_);
-    return syntax;
   }
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment&, const command::Words&) override {
     return command::Output{.out =
                                json_ ? view::version_json(version()) : fmt::format("berth {}\n", version())};
   }
@@ -27,16 +25,14 @@ class Version : public command::Command {
 
 class Help : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[COMMAND]";
     syntax.flag("Options", "all", "a line for each command", all_);
     for (const Row& row : rows()) {
       if (!row.summary.empty()) syntax.words.push_back(row.name);
     }
-    return syntax;
   }
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     if (words.empty()) return command::Output{.out = all_ ? help_on_all() : general_help()};
     const Row* row = find_row(words.front());
     if (row == nullptr || words.size() > 1) {

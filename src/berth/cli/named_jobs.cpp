@@ -29,15 +29,13 @@ class OnJobs : public command::Command {
   /// `question`: what is asked where none is named.
   OnJobs(std::string_view about, std::string_view question) : about_(about), question_(question) {}
 
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "JOB...";
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = about_;
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     if (words.empty()) return fail(ErrorCode::usage, fmt::format("{} `berth jobs` has them", question_));
     BERTH_LET(auto spool, jobs::open_spool());
     BERTH_LET(const auto jobs, named_jobs(spool, words));
@@ -55,16 +53,14 @@ class JobLog : public OnJobs {
  public:
   JobLog() : OnJobs(kLogAbout, "the log of which job?") {}
 
-  command::Syntax syntax() override {
-    command::Syntax syntax = OnJobs::syntax();
+  void syntax(command::Syntax& syntax) override {
+    OnJobs::syntax(syntax);
     syntax.arguments = "JOB";
     syntax.flag("Options", "follow", "go on until the job is over", follow_, 'f');
     add_anywhere_options(syntax, anywhere_, "of a job that was submitted on another host, through ssh");
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     BERTH_DO(settle(anywhere_));
     if (!anywhere_.anywhere) return OnJobs::run(environment, words);
     const auto id = words.size() == 1 ? task_id_from_text(words.front()) : std::nullopt;

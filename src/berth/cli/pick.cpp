@@ -32,8 +32,7 @@ constexpr std::string_view kPickAbout =
 
 class Pick : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.about = kPickAbout;
     add_request_options(syntax, options_);
     syntax.add(
@@ -46,10 +45,9 @@ class Pick : public command::Command {
                     return {};
                   });
     syntax.flag("Output", "json", "as JSON (docs/schema/pick.json)", json_);
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     BERTH_DO(settle(options_));
     if (hold_s_) return supervise::leave_keeper(environment, std::nullopt, [&] { return hold(environment); });
     BERTH_LET(const auto session, open_session(environment, options_));

@@ -10,12 +10,8 @@ namespace {
 /// output.
 class ProbeCommand : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
-    syntax.arguments = "[SOURCE]";
-    return syntax;
-  }
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  void syntax(command::Syntax& syntax) override { syntax.arguments = "[SOURCE]"; }
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     const auto expected = words.empty() ? std::nullopt : source::source_kind_from_text(words.front());
     source::run_probe(0, 1, expected.value_or(source::SourceKind::kAutomatic), version());
   }

@@ -107,7 +107,8 @@ std::string full_name(const Row& row) {
 }
 
 command::Syntax full_syntax(const Row& row, command::Command& command, std::optional<std::string>& sim) {
-  command::Syntax syntax = command.syntax();
+  command::Syntax syntax;
+  command.syntax(syntax);
   if (row.needs_probe) syntax.add(simulation_option(sim));
   return syntax;
 }

@@ -87,18 +87,16 @@ SitePolicy without_limits(SitePolicy policy) {
 
 class Prolog : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.about = kPrologAbout;
     syntax.option(kSlurmGroup, "wait", "TIME", "wait at most this long (10m), then fail with status 124",
                   command::delay_into(lease_.wait_s));
     syntax.option(kSlurmGroup, "gpus", "LIST", "the GPUs that gres.conf has, in its order, if not all: 4-7",
                   command::into(listed_, selectors_from_text));
     syntax.add(command::source_option(lease_.request.source));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     BERTH_LET(const auto job, slurm_job_here());
     if (job.gpus.empty()) return command::Output{};
     // The owner of the lease directory could delete the leases of others.
@@ -137,13 +135,9 @@ class Prolog : public command::Command {
 
 class Epilog : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
-    syntax.about = kEpilogAbout;
-    return syntax;
-  }
+  void syntax(command::Syntax& syntax) override { syntax.about = kEpilogAbout; }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment&, const command::Words&) override {
     BERTH_LET(const auto job, slurm_job_here());
     BERTH_LET(const auto domain, machine_here());
     BERTH_DO(end_leases_of(domain, job));

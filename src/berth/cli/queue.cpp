@@ -32,16 +32,14 @@ constexpr std::string_view kQueueAbout =
 
 class Queue : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.about = kQueueAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/queue.json; of other machines, hosts.json)");
     syntax.add(command::source_option(options_.source));
     add_anywhere_options(syntax, anywhere_, "the queues of all hosts of the lab, each asked through ssh");
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) return queues_of_hosts();
     options_.mask = MaskUse::ignore;

@@ -41,8 +41,7 @@ constexpr std::size_t kLeastDigits = 4;
 
 class ReceiptCommand : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[JOB|LEASE|PROGRAM]";
     syntax.about = kReceiptAbout;
     syntax.flag("Options", "forget",
@@ -50,10 +49,9 @@ class ReceiptCommand : public command::Command {
     syntax.flag("Options", "last", "the run that ended last", last_);
     syntax.flag("Options", "all", "each run in full, not only the last three", all_);
     syntax.flag("Options", "json", "each run, as JSON (docs/schema/receipt.json)", json_);
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     if (words.size() > 1) return fail(ErrorCode::usage, "name one job, lease or program");
     if (last_ && (forget_ || all_ || !words.empty()))
       return fail(ErrorCode::usage, fmt::format("--last shows one run by itself: leave out {}",

@@ -103,18 +103,16 @@ Result<command::Output> end_far_ticket(const command::AnywhereOptions& anywhere,
 
 class Release : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[ID]";
     syntax.words_command = "__leases mine";
     syntax.about = kReleaseAbout;
     syntax.add(wait_option(wait_s_));
     syntax.text("Options", "because", "TEXT", "told to whoever has the lease", because_);
     add_anywhere_options(syntax, anywhere_, "on whichever host of the lab has it, through ssh");
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere)
       return end_far_ticket(anywhere_, {"release", "--because=" + because_}, words, wait_s_);
@@ -130,17 +128,15 @@ class Release : public command::Command {
 
 class Cancel : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "ID|JOB...";
     syntax.words_command = "__leases waiting";
     syntax.about = kCancelAbout;
     syntax.add(wait_option(wait_s_));
     add_anywhere_options(syntax, anywhere_, "on whichever host of the lab has it, through ssh");
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) return end_far_ticket(anywhere_, {"cancel"}, words, wait_s_);
     BERTH_LET(const auto jobs, cancel_jobs(words));

@@ -29,8 +29,7 @@ constexpr std::string_view kRunAbout =
 
 class RunCommand : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[--] COMMAND [ARG...]";
     syntax.about = kRunAbout;
     syntax.options_end_at_first_word = true;
@@ -53,11 +52,9 @@ class RunCommand : public command::Command {
     syntax.option(
         command::kAnywhereGroup, "on", "SYSTEM", "slurm: give the request to Slurm instead, by srun",
         command::into(on_slurm_, [](std::string_view) -> Result<bool> { return true; }), 0, {"slurm"});
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.empty())
       return fail(ErrorCode::usage, "run which command? berth run [OPTIONS] -- COMMAND [ARG...]");
     BERTH_DO(settle(options_.lease));

@@ -155,10 +155,9 @@ Result<void> check_srun(std::string_view name, std::string_view script) {
 
 class Sbatch : public command::Command {
  public:
-  command::Syntax syntax() override { return slurm_syntax(typed_); }
+  void syntax(command::Syntax& syntax) override { syntax = slurm_syntax(typed_); }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     const std::string file = words.empty() ? "-" : words.front();
     // A script says nothing of what stands in its place.
     BERTH_LET(const SlurmWish typed, wish_of(typed_));

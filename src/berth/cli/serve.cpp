@@ -9,9 +9,9 @@ namespace {
 
 class Serve : public command::Command {
  public:
-  command::Syntax syntax() override { return serve_syntax(settings_, config_file_); }
+  void syntax(command::Syntax& syntax) override { syntax = serve_syntax(settings_, config_file_); }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     return std::unexpected(command::become_berth_serve("", environment.words().subspan(1)));
   }
 

@@ -16,15 +16,13 @@ constexpr std::string_view kShellAbout =
 
 class ShellCommand : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.about = kShellAbout;
     add_lease_options(syntax, options_.lease);
     add_anywhere_options(syntax, hosts_, "your shell on the first host that has the GPUs, through ssh");
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     BERTH_DO(settle(options_.lease));
     BERTH_DO(settle(hosts_));
     options_.shell = true;

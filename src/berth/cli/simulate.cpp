@@ -109,9 +109,9 @@ QueueRules rules_as_given(const SimulateOptions& options, const QueueRules& pres
 
 class Simulate : public command::Command {
  public:
-  command::Syntax syntax() override { return simulate_syntax(options_); }
+  void syntax(command::Syntax& syntax) override { syntax = simulate_syntax(options_); }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     BERTH_DO(check_options(options_));
     if (options_.from_history) {
       environment.end_probe();

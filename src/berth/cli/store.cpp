@@ -50,10 +50,9 @@ constexpr std::string_view kStoreAbout =
 
 class Store : public command::Command {
  public:
-  command::Syntax syntax() override { return store_syntax(options_); }
+  void syntax(command::Syntax& syntax) override { syntax = store_syntax(options_); }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.size() != 1) return fail(ErrorCode::usage, "what of the store? `berth store status` or doctor");
     if (words.front() != kStatus)
       return std::unexpected(

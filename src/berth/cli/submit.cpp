@@ -47,8 +47,7 @@ Result<void> parse_script(jobs::Submission& submission, std::string_view name, s
 
 class Submit : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[--] COMMAND [ARG...]";
     syntax.about = kSubmitAbout;
     syntax.options_end_at_first_word = true;
@@ -56,11 +55,9 @@ class Submit : public command::Command {
     // The command line overrides the script. So its options are read first, before the script is
     // known.
     note_words(syntax.options, options_);
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.empty())
       return fail(ErrorCode::usage,
                   "submit which command? berth submit [OPTIONS] -- COMMAND [ARG...]; - reads a script from "

@@ -29,9 +29,8 @@ constexpr std::int64_t kMostHours = 72;
 
 class TimelineCommand : public command::Command {
  public:
-  command::Syntax syntax() override {
+  void syntax(command::Syntax& syntax) override {
     constexpr std::string_view kPast = "The past";
-    command::Syntax syntax;
     syntax.about = kTimelineAbout;
     syntax.option("Options", "hours", "N", "so many hours each way: 1 to 72 (default 6)",
                   [this](std::string_view value) -> Result<void> {
@@ -46,10 +45,9 @@ class TimelineCommand : public command::Command {
     syntax.add(command::source_option(options_.source));
     syntax.text(kPast, "url", "URL", "ask this agent: http://127.0.0.1:8421", asking_.url);
     add_peer_options(syntax, kPast, asking_);
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     options_.mask = MaskUse::ignore;
     return show(watch_, [&](view::Layout layout) { return look(environment, layout); });
   }

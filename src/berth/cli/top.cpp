@@ -145,8 +145,7 @@ class LiveView {
 
 class Top : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.about = kTopAbout;
     syntax.option(
         "Options", "interval", "SECS", "look every SECS seconds (default 2)",
@@ -160,10 +159,9 @@ class Top : public command::Command {
         'i');
     syntax.add(command::source_option(looker_.source));
     add_anywhere_options(syntax, anywhere_, "all hosts of the lab, each asked through ssh");
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) {
       BERTH_LET(looker_.hosts, hosts::hosts_meant(anywhere_));

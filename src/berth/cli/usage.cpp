@@ -32,9 +32,9 @@ constexpr std::string_view kUsageAbout =
 
 class Usage : public command::Command {
  public:
-  command::Syntax syntax() override { return usage_syntax(options_); }
+  void syntax(command::Syntax& syntax) override { syntax = usage_syntax(options_); }
 
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     BERTH_DO(settle(options_.anywhere));
     if (options_.anywhere.anywhere) return usage_of_hosts();
     return std::unexpected(command::become_berth_serve(command::kUsageWord, environment.words().subspan(1)));

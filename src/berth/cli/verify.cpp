@@ -33,18 +33,15 @@ int status_of(Compliance compliance) {
 
 class Verify : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[ID]";
     syntax.words_command = "__leases";
     syntax.about = kVerifyAbout;
     syntax.flag("Options", "json", "as JSON (docs/schema/verify.json)", json_);
     syntax.add(command::source_option(source_));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     BERTH_LET(const auto look, supervise::look_at_compliance(environment, words, source_));
     const ComplianceReport report = compliance_of(look.lease, look.world.ledger, look.world.facts);
     const view::JobCompliance job{look.lease, look.name, look.world.facts.snapshot, report,

@@ -125,8 +125,7 @@ class WaitForDevices {
 
 class Wait : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[JOB...]";
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kWaitAbout;
@@ -137,11 +136,9 @@ class Wait : public command::Command {
     syntax.option(kGroup, "wait", "TIME", "wait at most this long (30m), then exit with status 124",
                   command::delay_into(wait_s_));
     jobs::add_notify_options(syntax, kGroup, wish_);
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.empty() && request_words_.empty())
       return fail(ErrorCode::usage,
                   "wait for what? For a job: berth wait JOB, and `berth jobs` has them; for GPUs: berth wait "

@@ -28,8 +28,7 @@ constexpr std::string_view kWhyAbout =
 
 class Why : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[JOB]";
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kWhyAbout;
@@ -44,11 +43,9 @@ class Why : public command::Command {
     syntax.flag("Output", "json", "as JSON (docs/schema/why.json; of other machines, why-hosts.json)", json_);
     add_anywhere_options(syntax, anywhere_, "say for every host whether it would be chosen, and why");
     syntax.add(command::near_option(near_));
-    return syntax;
   }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     BERTH_DO(settle(anywhere_));
     if (!words.empty() || !job_.empty()) return of_job(environment, words);
     BERTH_DO(settle(options_));

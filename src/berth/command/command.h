@@ -13,14 +13,18 @@
 
 namespace berth::command {
 
+/// What is not an option on the command line.
+using Words = std::vector<std::string>;
+
 /// A subcommand while it is in use.
 class Command {
  public:
   virtual ~Command() = default;
-  /// The options and arguments that the command takes. The options write into this object.
-  virtual Syntax syntax() = 0;
-  /// Runs the command. `words`: what is not an option. Called once, after the syntax was parsed.
-  virtual Result<Output> run(Environment& environment, const std::vector<std::string>& words) = 0;
+  /// Adds the options and arguments that the command takes, if there are any. The options write into
+  /// this object.
+  virtual void syntax(Syntax& /*syntax*/) {}
+  /// Runs the command. Called once, after the syntax was parsed.
+  virtual Result<Output> run(Environment& environment, const Words& words) = 0;
   /// What goes to the output stream if the command fails: nothing, unless a shell evaluates the
   /// output. `words`: the words of the command line.
   virtual std::string out_of_failure(int /*exit_status*/, std::span<char* const> /*words*/) const {

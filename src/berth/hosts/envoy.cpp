@@ -131,9 +131,7 @@ Offer offer_of(const leasing::Explained& found) {
 
 class Envoy : public command::Command {
  public:
-  command::Syntax syntax() override { return {}; }
-
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     link_.begin();
     // If the hello cannot be sent, the caller is gone.
     if (!link_.say(encode(EnvoyHello{std::string(version())}))) return command::Output{};

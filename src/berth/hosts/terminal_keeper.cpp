@@ -44,9 +44,7 @@ void tell_keeper(const sys::Descriptor& told, const KeptModes& modes) {
 
 class KeepTerminal : public command::Command {
  public:
-  command::Syntax syntax() override { return {}; }
-
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>&) override {
+  Result<command::Output> run(command::Environment&, const command::Words&) override {
     KeptModes kept;
     for (KeptModes heard; hear(heard);) kept = heard;
     termios now{};

@@ -376,14 +376,9 @@ Result<int> run_task(command::Environment& environment, std::string_view path) {
 /// The command that the runner starts for a task: a `berth run` that nobody watches.
 class TaskRunCommand : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
-    syntax.arguments = "PATH";
-    return syntax;
-  }
+  void syntax(command::Syntax& syntax) override { syntax.arguments = "PATH"; }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.size() != 1) return fail(ErrorCode::usage, "which task?");
     BERTH_LET(const int status, run_task(environment, words.front()));
     return command::Output{.status = status};

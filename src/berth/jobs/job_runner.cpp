@@ -381,13 +381,9 @@ void end_older_runner(const JobSpool& spool) {
 /// The runner itself: `ensure_runner` starts it in a session of its own.
 class Jobs : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
-    syntax.arguments = "FOLDER";
-    return syntax;
-  }
+  void syntax(command::Syntax& syntax) override { syntax.arguments = "FOLDER"; }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     if (words.size() != 1) return fail(ErrorCode::usage, "which folder?");
     BERTH_LET(auto spool, JobSpool::open(words.front()));
     BERTH_LET(auto program, command::program_path());

@@ -124,13 +124,9 @@ std::string text_variable(const char* name) {
 /// sent.
 class NotifyCommand : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
-    syntax.arguments = "[JOB]";
-    return syntax;
-  }
+  void syntax(command::Syntax& syntax) override { syntax.arguments = "[JOB]"; }
 
-  Result<command::Output> run(command::Environment&, const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment&, const command::Words& words) override {
     const std::string to = text_variable("BERTH_NOTIFY");
     const std::string folder = text_variable(kNotifyFolder.data());
     const auto terminal = number_from_text<pid_t>(text_variable(kNotifyTerminal.data()));

@@ -46,14 +46,11 @@ using Clock = std::chrono::steady_clock;
 /// The process that looks. Its answer is one write: what was seen, a newline, a sentence.
 class ComplianceCommand : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
+  void syntax(command::Syntax& syntax) override {
     syntax.arguments = "ID";
     syntax.add(command::source_option(source_));
-    return syntax;
   }
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     // The process that asked is gone and cannot read the answer.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     BERTH_LET(const auto look, look_at_compliance(environment, words, source_));

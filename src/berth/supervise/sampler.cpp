@@ -316,12 +316,8 @@ class Sampler {
 
 class SamplerCommand : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
-    syntax.add(command::source_option(source_));
-    return syntax;
-  }
-  Result<command::Output> run(command::Environment& environment, const std::vector<std::string>&) override {
+  void syntax(command::Syntax& syntax) override { syntax.add(command::source_option(source_)); }
+  Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     int listens = 0;
     socklen_t length = sizeof listens;
     if (::getsockopt(STDIN_FILENO, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens == 0)

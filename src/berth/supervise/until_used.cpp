@@ -46,14 +46,9 @@ bool is_settled(const leasing::World& world, TicketId id) {
 
 class UntilUsed : public command::Command {
  public:
-  command::Syntax syntax() override {
-    command::Syntax syntax;
-    syntax.arguments = "LEASE";
-    return syntax;
-  }
+  void syntax(command::Syntax& syntax) override { syntax.arguments = "LEASE"; }
 
-  Result<command::Output> run(command::Environment& environment,
-                              const std::vector<std::string>& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     const auto lease = words.empty() ? std::nullopt : ticket_id_from_text(words.front());
     if (!lease) return fail(ErrorCode::usage, "__until-used is for Berth itself: it keeps a lock");
     // The parent of this process does not know of a child of ours, and may wait for any child.

@@ -62,7 +62,8 @@ TEST_CASE("each row of the table is an option of the commands that take a lease,
   for (const std::string_view name : {"run", "submit", "edit", "claim", "shell"}) {
     CAPTURE(name);
     const auto command = find_row(name)->make();
-    const command::Syntax syntax = command->syntax();
+    command::Syntax syntax;
+    command->syntax(syntax);
     // Berth could not end what the user does with a claim, or in a shell.
     const bool is_of_user = name == "claim" || name == "shell";
     for (const RequestField& field : request_fields()) {
@@ -95,7 +96,8 @@ TEST_CASE("each row of the table stands in help, in the manual page and in the c
 
 TEST_CASE("each option of Slurm's that becomes one of ours becomes one of submit") {
   const auto submit = find_row("submit")->make();
-  const command::Syntax syntax = submit->syntax();
+  command::Syntax syntax;
+  submit->syntax(syntax);
   bool any = false;
   for (const SlurmOption& each : slurm_options()) {
     const auto* const ours = std::get_if<std::string_view>(&each.reader);
