@@ -196,33 +196,18 @@ std::string words_of_commands(const Policy& policy) {
                                                     : "of others' commands the program is told";
 }
 
-std::string words_of_tolerance(const Policy& policy) {
-  return fmt::format("up to {} in use that nobody explains is tolerated",
-                     bytes_for_people(policy.hidden_tolerance_bytes));
+/// "": there is none.
+template <auto Member, auto InWords>
+std::string value_of(const Policy& policy) {
+  const auto& value = policy.*Member;
+  if constexpr (requires { value.has_value(); })
+    return value ? InWords(*value) : "";
+  else
+    return InWords(value);
 }
 
-std::string words_of_wait(const Policy& policy) {
-  return policy.default_wait_s
-             ? fmt::format("a wait lasts at most {}", duration_for_people(*policy.default_wait_s))
-             : "";
-}
-
-std::string words_of_leftovers(const Policy& policy) {
-  return policy.idle_leftovers_s
-             ? fmt::format(
-                   "processes that a command leaves behind keep its lease for at most {} after they "
-                   "last computed",
-                   duration_for_people(*policy.idle_leftovers_s))
-             : "";
-}
-
-std::string words_of_idle(const Policy& policy) {
-  return policy.idle_leases_s
-             ? fmt::format(
-                   "a job of `berth run` on whose GPUs nothing computes for {} yields to whoever waits",
-                   duration_for_people(*policy.idle_leases_s))
-             : "";
-}
+constexpr auto kAsDelay = [](std::int64_t seconds) { return duration_for_people(seconds); };
+constexpr auto kAsNumber = [](unsigned number) { return std::to_string(number); };
 
 std::string words_of_order(const Policy& policy) {
   return rule_in_words(policy.queue.order);
@@ -239,39 +224,10 @@ std::string words_of_backfill(const Policy& policy) {
   return policy.queue.backfill ? "later jobs fill gaps" : "no job starts before an earlier rival";
 }
 
-std::string words_of_assumed_time(const Policy& policy) {
-  return fmt::format("a job without a time limit is assumed to last {}",
-                     time_for_people(policy.queue.assumed_s));
-}
-
-std::string words_of_time(const Policy& policy) {
-  return policy.most_time_s ? fmt::format("a lease lasts at most {}, even without --time",
-                                          time_for_people(*policy.most_time_s))
-                            : "";
-}
-
-std::string words_of_output(const Policy& policy) {
-  return fmt::format("the output of a job takes at most {}", bytes_for_people(policy.job_output_bytes));
-}
-
 std::string words_of_kept_jobs(const Policy& policy) {
   return policy.keep_jobs_s
              ? fmt::format("a job that is over is kept for {}", time_for_people(*policy.keep_jobs_s))
              : "a job that is over is kept until its user forgets it";
-}
-
-std::string words_of_tenant_gpus(const Policy& policy) {
-  return policy.tenant_gpus ? fmt::format("a program has {} GPUs at once at most", *policy.tenant_gpus) : "";
-}
-
-std::string words_of_tenant_time(const Policy& policy) {
-  return policy.tenant_time_s
-             ? fmt::format("a job of a program takes at most {}", time_for_people(*policy.tenant_time_s))
-             : "";
-}
-
-std::string words_of_shares(const Policy& policy) {
-  return policy.shares_per_gpu ? fmt::format("a GPU has at most {} shares", *policy.shares_per_gpu) : "";
 }
 
 std::string words_of_leave_free(const Policy& policy) {
@@ -312,23 +268,35 @@ std::string words_of_locks(const Policy& policy) {
 }
 
 constexpr auto kKeys = std::to_array<Key>({
-    {"hidden_tolerance", bytes_into<&Policy::hidden_tolerance_bytes, 0>, words_of_tolerance},
+    {"hidden_tolerance", bytes_into<&Policy::hidden_tolerance_bytes, 0>,
+     value_of<&Policy::hidden_tolerance_bytes, bytes_for_people>,
+     "up to {} in use that nobody explains is tolerated"},
     {"commands", read_commands, words_of_commands},
-    {"default_wait", span_into<&Policy::default_wait_s>, words_of_wait},
-    {"idle_leftovers", span_into<&Policy::idle_leftovers_s>, words_of_leftovers},
-    {"idle_leases", span_into<&Policy::idle_leases_s>, words_of_idle},
+    {"default_wait", span_into<&Policy::default_wait_s>, value_of<&Policy::default_wait_s, kAsDelay>,
+     "a wait lasts at most {}"},
+    {"idle_leftovers", span_into<&Policy::idle_leftovers_s>, value_of<&Policy::idle_leftovers_s, kAsDelay>,
+     "processes that a command leaves behind keep its lease for at most {} after they last computed"},
+    {"idle_leases", span_into<&Policy::idle_leases_s>, value_of<&Policy::idle_leases_s, kAsDelay>,
+     "a job of `berth run` on whose GPUs nothing computes for {} yields to whoever waits"},
     {"order", read_order, words_of_order},
     {"expect", read_expect, words_of_expect},
     {"longest_wait", read_longest_wait},
     {"backfill", read_backfill, words_of_backfill},
-    {"assumed_time", read_assumed_time, words_of_assumed_time},
-    {"time", seconds_into<&Policy::most_time_s>, words_of_time},
+    {"assumed_time", read_assumed_time,
+     [](const Policy& policy) { return time_for_people(policy.queue.assumed_s); },
+     "a job without a time limit is assumed to last {}"},
+    {"time", seconds_into<&Policy::most_time_s>, value_of<&Policy::most_time_s, time_for_people>,
+     "a lease lasts at most {}, even without --time"},
     {"time_grace", seconds_into<&Policy::time_grace_s>},
-    {"job_output", bytes_into<&Policy::job_output_bytes, kLeastOutput>, words_of_output},
+    {"job_output", bytes_into<&Policy::job_output_bytes, kLeastOutput>,
+     value_of<&Policy::job_output_bytes, bytes_for_people>, "the output of a job takes at most {}"},
     {"keep_jobs", span_into<&Policy::keep_jobs_s>, words_of_kept_jobs},
-    {"tenant_gpus", number_into<&Policy::tenant_gpus, kMostTenantGpus>, words_of_tenant_gpus},
-    {"tenant_time", seconds_into<&Policy::tenant_time_s>, words_of_tenant_time},
-    {"shares_per_gpu", number_into<&Policy::shares_per_gpu, kMostShares>, words_of_shares},
+    {"tenant_gpus", number_into<&Policy::tenant_gpus, kMostTenantGpus>,
+     value_of<&Policy::tenant_gpus, kAsNumber>, "a program has {} GPUs at once at most"},
+    {"tenant_time", seconds_into<&Policy::tenant_time_s>, value_of<&Policy::tenant_time_s, time_for_people>,
+     "a job of a program takes at most {}"},
+    {"shares_per_gpu", number_into<&Policy::shares_per_gpu, kMostShares>,
+     value_of<&Policy::shares_per_gpu, kAsNumber>, "a GPU has at most {} shares"},
     {"leave_free", read_leave_free, words_of_leave_free},
     {"limits", read_limits, words_of_limits},
     {"hosts", read_hosts},
@@ -361,8 +329,8 @@ std::span<const Key> keys() {
 std::string policy_in_words(const SitePolicy& policy) {
   std::vector<std::string> parts;
   for (const Key& key : kKeys) {
-    std::string words = key.words == nullptr ? "" : key.words(policy);
-    if (!words.empty()) parts.push_back(std::move(words));
+    const std::string words = key.words == nullptr ? "" : key.words(policy);
+    if (!words.empty()) parts.push_back(fmt::format(fmt::runtime(key.sentence), words));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

@@ -15,6 +15,7 @@ struct Key {
   Result<void> (*read)(Page&, std::string_view key, const toml::node&);
   /// What is in force, for `berth doctor`; "": there is nothing to say. null: as another row says.
   std::string (*words)(const SitePolicy&) = nullptr;
+  std::string_view sentence = "{}";  ///< in which these words are said
 };
 std::span<const Key> keys();
 
