@@ -1,12 +1,12 @@
 #include "asked_history.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <chrono>
 #include <string_view>
 #include <utility>
 
+#include "berth/base/fail.h"
 #include "berth/http/settings.h"
 #include "berth/net/answered_document.h"
 #include "berth/net/client.h"
@@ -38,9 +38,8 @@ Result<AskedHistory> ask_agent(cli::PeerOptions options, const std::string& targ
   const auto response = net::get_once(peer, target, kHistoryPatience, kLongestHistory);
   std::string asking = fmt::format("asking {}", url_of(peer));
   if (!response) {
-    return fail(ErrorCode::failure,
-                fmt::format("{}: {}, or read the file of an agent that does not run with --file FILE", asking,
-                            response.error().message));
+    return fail(ErrorCode::failure, "{}: {}, or read the file of an agent that does not run with --file FILE",
+                asking, response.error().message);
   }
   BERTH_LET(auto text, net::document_in(*response, asking));
   return AskedHistory{std::move(text), std::move(asking)};
@@ -53,8 +52,7 @@ Result<history::HistoryFile> open_history(const std::string& path) {
   auto file = history::HistoryFile::open(path);
   if (file) return std::move(*file);
   if (file.error().kind == history::DatabaseError::Kind::taken) {
-    return fail(ErrorCode::failure,
-                fmt::format("{}: an agent has it; ask that one, without --file", reading(path)));
+    return fail(ErrorCode::failure, "{}: an agent has it; ask that one, without --file", reading(path));
   }
   return std::unexpected(fault_of_history(path, file.error()));
 }

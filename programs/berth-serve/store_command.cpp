@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/cli/serve_options.h"
 #include "berth/cli/store_options.h"
 #include "berth/command/environment.h"
@@ -19,7 +18,7 @@ Result<http::StoreSettings> store_of_file(const std::string& path) {
   http::Settings settings;
   std::string none;
   BERTH_DO(cli::read_serve_file(path, cli::serve_syntax(settings, none)));
-  if (settings.store.urls.empty()) return fail(ErrorCode::failure, fmt::format("{} names no store", path));
+  if (settings.store.urls.empty()) return fail(ErrorCode::failure, "{} names no store", path);
   return settings.store;
 }
 

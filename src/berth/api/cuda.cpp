@@ -1,7 +1,8 @@
 #include "berth/api/cuda.h"
 
+#include "berth/base/fail.h"
+
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -35,8 +36,7 @@ struct Driver {
   static Result<Driver> load() {
     void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr)
-      return fail(ErrorCode::no_driver,
-                  fmt::format("a placeholder needs CUDA's driver library: {}", ::dlerror()));
+      return fail(ErrorCode::no_driver, "a placeholder needs CUDA's driver library: {}", ::dlerror());
     Driver driver;
     const bool whole =
         find(library, "cuInit", driver.init) && find(library, "cuDeviceGet", driver.device_get) &&
@@ -45,8 +45,7 @@ struct Driver {
         find(library, "cuCtxPushCurrent_v2", driver.push) &&
         find(library, "cuCtxPopCurrent_v2", driver.pop) && find(library, "cuMemAlloc_v2", driver.allocate) &&
         find(library, "cuMemFree_v2", driver.free) && find(library, "cuGetErrorString", driver.error_string);
-    if (!whole)
-      return fail(ErrorCode::no_driver, fmt::format("this {} is too old for a placeholder", kLibrary));
+    if (!whole) return fail(ErrorCode::no_driver, "this {} is too old for a placeholder", kLibrary);
     return driver;
   }
 
@@ -54,8 +53,7 @@ struct Driver {
     if (status == 0) return {};
     const char* text = nullptr;
     if (error_string(status, &text) != 0 || text == nullptr) text = "unknown";
-    return fail(ErrorCode::failure,
-                fmt::format("{} for a placeholder: CUDA error {} ({})", doing, status, text));
+    return fail(ErrorCode::failure, "{} for a placeholder: CUDA error {} ({})", doing, status, text);
   }
 
  private:
@@ -99,18 +97,18 @@ Result<std::vector<std::string>> cuda_order() {
   using Uuid = std::array<unsigned char, 16>;
   void* library = ::dlopen(kLibrary, RTLD_NOW);
   if (library == nullptr)
-    return fail(ErrorCode::no_driver, fmt::format("CUDA's driver library cannot be loaded: {}", ::dlerror()));
+    return fail(ErrorCode::no_driver, "CUDA's driver library cannot be loaded: {}", ::dlerror());
   const auto init = reinterpret_cast<int (*)(unsigned)>(::dlsym(library, "cuInit"));
   const auto count_devices = reinterpret_cast<int (*)(int*)>(::dlsym(library, "cuDeviceGetCount"));
   const auto uuid_of = reinterpret_cast<int (*)(Uuid*, int)>(::dlsym(library, "cuDeviceGetUuid"));
   if (init == nullptr || count_devices == nullptr || uuid_of == nullptr)
-    return fail(ErrorCode::no_driver, fmt::format("this {} is too old to say how it counts", kLibrary));
+    return fail(ErrorCode::no_driver, "this {} is too old to say how it counts", kLibrary);
   std::vector<std::string> order;
   const int begun = init(0);
   if (begun == kNoDevice) return order;
   int count = 0;
   if (begun != 0 || count_devices(&count) != 0)
-    return fail(ErrorCode::failure, fmt::format("CUDA does not start (error {})", begun));
+    return fail(ErrorCode::failure, "CUDA does not start (error {})", begun);
   for (int number = 0; number < count; ++number) {
     Uuid uuid{};
     if (uuid_of(&uuid, number) != 0) return fail(ErrorCode::failure, "CUDA does not tell a device's UUID");

@@ -1,7 +1,8 @@
 #include "berth/api/program.h"
 
+#include "berth/base/fail.h"
+
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -53,9 +54,9 @@ Result<std::string> find_program() {
   if (named != nullptr && *named != '\0') {
     if (is_program(named)) return named;
     return fail(ErrorCode::failure,
-                fmt::format("BERTH_PROGRAM={} is no program that can be run; unset it, or let it name the "
-                            "berth program",
-                            named));
+                "BERTH_PROGRAM={} is no program that can be run; unset it, or let it name the "
+                "berth program",
+                named);
   }
   const std::filesystem::path folder = own_file().parent_path();
   for (const char* beside : kBeside) {
@@ -63,9 +64,9 @@ Result<std::string> find_program() {
   }
   if (std::string path = on_path(); !path.empty()) return path;
   return fail(ErrorCode::failure,
-              fmt::format("the berth program is missing: it is neither near {} nor on PATH. Install Berth "
-                          "again, or let BERTH_PROGRAM name the program",
-                          folder.native()));
+              "the berth program is missing: it is neither near {} nor on PATH. Install Berth "
+              "again, or let BERTH_PROGRAM name the program",
+              folder.native());
 }
 
 }  // namespace berth::api

@@ -1,6 +1,6 @@
 #include "berth/base/record.h"
 
-#include <fmt/format.h>
+#include "berth/base/fail.h"
 
 #include <charconv>
 
@@ -46,7 +46,7 @@ std::optional<std::string_view> unescape(std::string_view text, std::string& val
 }
 
 std::unexpected<Error> malformed(std::string_view kind, unsigned line, std::string_view what) {
-  return fail(ErrorCode::failure, fmt::format("malformed {} record, line {}: {}", kind, line, what));
+  return fail(ErrorCode::failure, "malformed {} record, line {}: {}", kind, line, what);
 }
 
 /// Takes one line off the front of `text`. nullopt: no newline is left, so the line was cut off.

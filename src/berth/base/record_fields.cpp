@@ -1,6 +1,6 @@
 #include "berth/base/record_fields.h"
 
-#include <fmt/format.h>
+#include "berth/base/fail.h"
 
 namespace berth {
 
@@ -14,8 +14,8 @@ Result<void> check_record_version(std::string_view kind, unsigned found, unsigne
   // "berth-ticket" is the format of tickets.
   constexpr std::string_view kOurs = "berth-";
   if (kind.starts_with(kOurs)) kind.remove_prefix(kOurs.size());
-  return fail(ErrorCode::failure, fmt::format("written in version {} of the {} format; this program knows {}",
-                                              found, kind, known));
+  return fail(ErrorCode::failure, "written in version {} of the {} format; this program knows {}", found,
+              kind, known);
 }
 
 }  // namespace berth

@@ -1,12 +1,11 @@
 #include "berth/base/units.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
 
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 
@@ -81,8 +80,8 @@ std::size_t end_of_first_part(std::string_view text) {
 using LikelyUnits = std::pair<std::string_view, std::string_view>;
 
 std::unexpected<Error> unit_is_missing(std::string_view number, LikelyUnits units) {
-  return fail(ErrorCode::usage, fmt::format("{0} of what? write {0}{1} or {0}{2}", printable(number),
-                                            units.first, units.second));
+  return fail(ErrorCode::usage, "{0} of what? write {0}{1} or {0}{2}", printable(number), units.first,
+              units.second);
 }
 
 LikelyUnits size_units_for(double number) {
@@ -98,9 +97,10 @@ LikelyUnits time_units_for(double number) {
 constexpr std::uint64_t kMostSeconds = std::numeric_limits<std::int64_t>::max();
 
 std::unexpected<Error> no_time(std::string_view text) {
-  return fail(ErrorCode::usage, fmt::format("\"{}\" is not a time: expected a number and s, m, h or d, like "
-                                            "30s, 4h or 1h30m, or hours:minutes:seconds, like 4:00:00",
-                                            printable(text)));
+  return fail(ErrorCode::usage,
+              "\"{}\" is not a time: expected a number and s, m, h or d, like "
+              "30s, 4h or 1h30m, or hours:minutes:seconds, like 4:00:00",
+              printable(text));
 }
 
 /// A number of a clock's time. nullopt: it has other characters, fewer digits than `least`, or more
@@ -127,8 +127,7 @@ Result<std::int64_t> seconds_of_clock(std::string_view text) {
       last == std::string_view::npos ? std::nullopt : clock_number(clock.substr(last + 1), 2, 2);
   if (!days || !hours || !seconds || *seconds > 59 || (has_days && *hours >= kDayHours)) return no_time(text);
   if (first == last && !has_days)
-    return fail(ErrorCode::usage,
-                fmt::format("{0}:{1:02} of what? write {0}h{1}m or {0}m{1}s", *hours, *seconds));
+    return fail(ErrorCode::usage, "{0}:{1:02} of what? write {0}h{1}m or {0}m{1}s", *hours, *seconds);
   const auto minutes =
       first == last ? std::nullopt : clock_number(clock.substr(first + 1, last - first - 1), 2, 2);
   if (!minutes || *minutes > 59) return no_time(text);
@@ -154,11 +153,10 @@ Result<std::uint64_t> bytes_from_text(std::string_view text, Unitless unitless) 
   if (const auto bytes = scaled(text, kByteUnits, unitless)) return *bytes;
   if (const auto quantity = quantity_from_text(text); quantity && quantity->unit.empty())
     return unit_is_missing(trimmed(text), size_units_for(quantity->value));
-  return fail(
-      ErrorCode::usage,
-      fmt::format("\"{}\" is not an amount of memory: expected a number and K, M, G or T (powers of 1024) "
-                  "or KB, MB, GB or TB (powers of 1000), like 20G",
-                  printable(text)));
+  return fail(ErrorCode::usage,
+              "\"{}\" is not an amount of memory: expected a number and K, M, G or T (powers of 1024) "
+              "or KB, MB, GB or TB (powers of 1000), like 20G",
+              printable(text));
 }
 
 Result<std::int64_t> seconds_from_text(std::string_view text, Unitless unitless) {

@@ -1,12 +1,12 @@
 #include "berth/base/week_hours.h"
 
+#include "berth/base/fail.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace berth {
 namespace {
@@ -116,9 +116,9 @@ Result<WeekHours> week_hours_from_text(std::string_view text) {
   hours.text = text;
   if (read_words(words_of(text), hours)) return hours;
   return fail(ErrorCode::usage,
-              fmt::format("'{}' names no hours of the week: write \"Mon-Fri 08:00-18:00\", \"Sat,Sun\" or "
-                          "\"22:00-06:00\"",
-                          text));
+              "'{}' names no hours of the week: write \"Mon-Fri 08:00-18:00\", \"Sat,Sun\" or "
+              "\"22:00-06:00\"",
+              text);
 }
 
 }  // namespace berth

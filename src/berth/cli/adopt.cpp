@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/command/command.h"
@@ -58,11 +57,10 @@ class Adopt : public command::Command {
  private:
   Result<void> check_owner() const {
     const auto owner = sys::process_owner(pid_);
-    if (!owner) return fail(ErrorCode::failure, fmt::format("there is no process {}", pid_));
+    if (!owner) return fail(ErrorCode::failure, "there is no process {}", pid_);
     if (*owner == ::geteuid()) return {};
-    return fail(ErrorCode::failure,
-                fmt::format("process {} is of {}, and a lease would be yours: only {} can adopt it", pid_,
-                            sys::user_name(*owner), sys::user_name(*owner)));
+    return fail(ErrorCode::failure, "process {} is of {}, and a lease would be yours: only {} can adopt it",
+                pid_, sys::user_name(*owner), sys::user_name(*owner));
   }
 
   Result<supervise::Kept> take(command::Environment& environment) {
@@ -93,8 +91,8 @@ class Adopt : public command::Command {
     BERTH_LET(const auto world, session.look(request));
     for (const auto& [pid, lease] : world.facts.process_leases) {
       if (tree.contains(pid))
-        return fail(ErrorCode::failure,
-                    fmt::format("process {} has the lease {} already", pid, short_name(world.ledger, lease)));
+        return fail(ErrorCode::failure, "process {} has the lease {} already", pid,
+                    short_name(world.ledger, lease));
     }
     for (const Device& device : world.facts.snapshot.devices) {
       // The driver may list what is on an instance for its GPU, too.
@@ -107,8 +105,8 @@ class Adopt : public command::Command {
     }
     if (request.devices.empty())
       return fail(ErrorCode::failure,
-                  fmt::format("neither process {} ({}) nor a process that it started computes on a GPU", pid_,
-                              printable(sys::process_command(pid_))));
+                  "neither process {} ({}) nor a process that it started computes on a GPU", pid_,
+                  printable(sys::process_command(pid_)));
     request.count = static_cast<unsigned>(request.devices.size());
     return {};
   }

@@ -4,8 +4,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
@@ -73,7 +72,7 @@ class Claim : public command::Command {
     if (!process_) process_ = caller_;
     const auto owner = sys::process_owner(*process_);
     if (owner && *owner != ::geteuid() && ::geteuid() != 0)
-      return fail(ErrorCode::failure, fmt::format("process {} is another user's", *process_));
+      return fail(ErrorCode::failure, "process {} is another user's", *process_);
     return supervise::leave_keeper(environment, *process_, [&] { return take(environment); });
   }
 

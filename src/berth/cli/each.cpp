@@ -8,8 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/command/command.h"
 #include "berth/command/input.h"
@@ -103,8 +102,7 @@ class Each : public command::Command {
     job.words = {"sh", "-c"};
     BERTH_LET(job.folder, sys::current_folder());
     std::vector<unsigned> lines = command_lines(text);
-    if (lines.empty())
-      return fail(ErrorCode::usage, fmt::format("there is no command in {}", printable(name)));
+    if (lines.empty()) return fail(ErrorCode::usage, "there is no command in {}", printable(name));
     BERTH_LET(auto spool, jobs::make_spool());
     // Held from this look until the job is stored: of two calls at the same moment, the second
     // finds the job of the first.
@@ -112,11 +110,10 @@ class Each : public command::Command {
     BERTH_LET(auto earlier, jobs::earlier_of(spool, job));
     if (earlier.alive) {
       if (earlier.text_of_alive != text)
-        return fail(
-            ErrorCode::failure,
-            fmt::format("job {0} still runs the lines that {1} had before; `berth wait {0}` waits for them, "
-                        "and `berth cancel {0}` ends them",
-                        earlier.alive->number, printable(name)));
+        return fail(ErrorCode::failure,
+                    "job {0} still runs the lines that {1} had before; `berth wait {0}` waits for them, "
+                    "and `berth cancel {0}` ends them",
+                    earlier.alive->number, printable(name));
       numbers.close();
       command::print_message(fmt::format("job {} of an earlier call goes on", earlier.alive->number));
       return watch(spool, *earlier.alive, text, lines.size());

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
@@ -45,17 +44,15 @@ std::optional<Limit> longest_for_caller(const command::NamedLease& lease, const 
 Result<std::int64_t> longer_time(const Ticket& lease, std::string_view name, std::int64_t more_s,
                                  const std::optional<Limit>& longest) {
   if (!lease.time_s)
-    return fail(ErrorCode::failure,
-                fmt::format("the lease {} has no time limit, so there is nothing to extend", name));
+    return fail(ErrorCode::failure, "the lease {} has no time limit, so there is nothing to extend", name);
   const std::int64_t time_s = *lease.time_s + more_s;
   const std::int64_t most_s = longest ? longest->most : kLongestTimeS;
   if (time_s <= most_s) return time_s;
-  return fail(
-      ErrorCode::impossible,
-      fmt::format("the lease {} has {}, and with {} more it would have {}: a lease {} lasts {} at most{}",
-                  name, time_for_people(*lease.time_s), time_for_people(more_s), time_for_people(time_s),
-                  longest ? "here" : "with a time", time_for_people(most_s),
-                  longest ? fmt::format(" ({} in the site file)", longest->rule) : ""));
+  return fail(ErrorCode::impossible,
+              "the lease {} has {}, and with {} more it would have {}: a lease {} lasts {} at most{}", name,
+              time_for_people(*lease.time_s), time_for_people(more_s), time_for_people(time_s),
+              longest ? "here" : "with a time", time_for_people(most_s),
+              longest ? fmt::format(" ({} in the site file)", longest->rule) : "");
 }
 
 // A request that does not wait, and a machine that does not answer, prevent no extension.
@@ -71,24 +68,23 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
   }
   if (const auto passed = passed_by_its_limit(world->ledger, world->stopped, lease.id)) {
     const Ticket* waiter = find_ticket(world->ledger, *passed);
-    return fail(
-        ErrorCode::not_now,
-        fmt::format("{} waits, and asked before you. Your request went first because its time limit is "
-                    "short, so the lease {} ends at its time. Save your work before, and ask for GPUs "
-                    "again",
-                    waiter == nullptr ? "somebody" : name_of(*waiter), short_name(world->ledger, lease.id)));
+    return fail(ErrorCode::not_now,
+                "{} waits, and asked before you. Your request went first because its time limit is "
+                "short, so the lease {} ends at its time. Save your work before, and ask for GPUs "
+                "again",
+                waiter == nullptr ? "somebody" : name_of(*waiter), short_name(world->ledger, lease.id));
   }
   const auto delayed =
       delayed_by_extension(world->ledger, world->facts, world->looked_at, world->stopped, lease.id, time_s);
   if (!delayed) return {};
   const Ticket* waiter = find_ticket(world->ledger, delayed->waiter);
   return fail(ErrorCode::not_now,
-              fmt::format("{} waits and is to start about {}, and more time would delay that: the lease {} "
-                          "ends at its time. Save your work before, and ask for GPUs again",
-                          waiter == nullptr ? "somebody" : name_of(*waiter),
-                          view::clock_time(world->facts.booted_at_s + delayed->start_s,
-                                           command::Environment::style_of(STDERR_FILENO)),
-                          short_name(world->ledger, lease.id)));
+              "{} waits and is to start about {}, and more time would delay that: the lease {} "
+              "ends at its time. Save your work before, and ask for GPUs again",
+              waiter == nullptr ? "somebody" : name_of(*waiter),
+              view::clock_time(world->facts.booted_at_s + delayed->start_s,
+                               command::Environment::style_of(STDERR_FILENO)),
+              short_name(world->ledger, lease.id));
 }
 
 class Extend : public command::Command {
@@ -109,9 +105,8 @@ class Extend : public command::Command {
     BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
     BERTH_LET(auto lease, command::find_named_lease({words.begin(), words.end() - 1}));
     if (::geteuid() != 0 && ::geteuid() != lease.ticket.uid)
-      return fail(ErrorCode::failure,
-                  fmt::format("the lease {} is of {}: only its owner and root may extend it", lease.name,
-                              sys::user_name(lease.ticket.uid)));
+      return fail(ErrorCode::failure, "the lease {} is of {}: only its owner and root may extend it",
+                  lease.name, sys::user_name(lease.ticket.uid));
     const auto longest = longest_for_caller(lease, files.policy);
     BERTH_LET(const auto time_s, longer_time(lease.ticket, lease.name, more_s, longest));
     BERTH_LET(const auto session, open_session_at(std::move(lease.domain), environment, options_));

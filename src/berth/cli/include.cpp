@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
@@ -52,9 +51,9 @@ class Include : public command::Command {
     const std::string still_excluded = was_excluded ? "" : excluded_in_words(world, included.devices);
     if (!session.domain().store->note_outcome(included) && !was_excluded && still_excluded.empty())
       return fail(ErrorCode::failure,
-                  fmt::format("cannot write to {}/outcomes, so no GPU is passed over because of your runs; "
-                              "`sudo berth init` makes this folder",
-                              session.domain().store->path()));
+                  "cannot write to {}/outcomes, so no GPU is passed over because of your runs; "
+                  "`sudo berth init` makes this folder",
+                  session.domain().store->path());
     command::Output output;
     if (!was_passed_over && !was_excluded)
       output.err = still_excluded.empty() ? "berth: none of these GPUs was passed over by your requests\n"

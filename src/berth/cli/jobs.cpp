@@ -1,10 +1,9 @@
 #include "berth/view/jobs.h"
+#include "berth/base/fail.h"
 
 #include <unistd.h>
 
 #include <algorithm>
-
-#include <fmt/format.h>
 
 #include "berth/base/printable.h"
 #include "berth/command/command.h"
@@ -52,11 +51,10 @@ class JobList : public command::Command {
  private:
   Result<command::Output> jobs_of_hosts(const std::vector<std::string>& words) const {
     if (!words.empty())
-      return fail(
-          ErrorCode::usage,
-          fmt::format("--anywhere shows the jobs of all hosts, and a number is that of a job on one of "
-                      "them: ssh HOST berth jobs {}",
-                      words.front()));
+      return fail(ErrorCode::usage,
+                  "--anywhere shows the jobs of all hosts, and a number is that of a job on one of "
+                  "them: ssh HOST berth jobs {}",
+                  words.front());
     BERTH_LET(const auto meant, hosts::hosts_meant(anywhere_));
     return show(watch_, [&](view::Layout layout) -> Result<command::Output> {
       const view::JobsOfHosts jobs = jobs::look_at_jobs(meant, states_);

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/units.h"
 #include "berth/base/version.h"
 #include "berth/command/command.h"
@@ -184,13 +183,11 @@ class Mcp : public command::Command {
  private:
   Result<void> settle(const SitePolicy& policy) {
     if (gpus_ && policy.tenant_gpus && *gpus_ > *policy.tenant_gpus)
-      return fail(ErrorCode::usage,
-                  fmt::format("this site gives a program {} GPUs at once at most (tenant_gpus)",
-                              *policy.tenant_gpus));
+      return fail(ErrorCode::usage, "this site gives a program {} GPUs at once at most (tenant_gpus)",
+                  *policy.tenant_gpus);
     if (time_s_ && policy.tenant_time_s && *time_s_ > *policy.tenant_time_s)
-      return fail(ErrorCode::usage,
-                  fmt::format("this site lets a job of a program take {} at most (tenant_time)",
-                              time_for_people(*policy.tenant_time_s)));
+      return fail(ErrorCode::usage, "this site lets a job of a program take {} at most (tenant_time)",
+                  time_for_people(*policy.tenant_time_s));
     rules_.gpus = gpus_.value_or(std::min(rules_.gpus, policy.tenant_gpus.value_or(rules_.gpus)));
     rules_.time_s = time_s_.value_or(std::min(rules_.time_s, policy.tenant_time_s.value_or(rules_.time_s)));
     return {};

@@ -1,6 +1,6 @@
 // The commands that only speak of Berth itself.
-#include <fmt/format.h>
 
+#include "berth/base/fail.h"
 #include "berth/base/version.h"
 #include "berth/cli/commands.h"
 #include "berth/cli/program.h"
@@ -36,8 +36,8 @@ class Help : public command::Command {
     if (words.empty()) return command::Output{.out = all_ ? help_on_all() : general_help()};
     const Row* row = find_row(words.front());
     if (row == nullptr || words.size() > 1) {
-      return fail(ErrorCode::usage,
-                  fmt::format("there is no command '{}'; `berth help` lists them", fmt::join(words, " ")));
+      return fail(ErrorCode::usage, "there is no command '{}'; `berth help` lists them",
+                  fmt::join(words, " "));
     }
     const std::unique_ptr<command::Command> command = row->make();
     std::optional<std::string> sim;

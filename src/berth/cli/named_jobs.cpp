@@ -1,6 +1,6 @@
 // The commands that do something with jobs that are named on the command line.
-#include <fmt/format.h>
 
+#include "berth/base/fail.h"
 #include "berth/command/command.h"
 #include "berth/hosts/anywhere.h"
 #include "berth/hosts/far_call.h"
@@ -36,7 +36,7 @@ class OnJobs : public command::Command {
   }
 
   Result<command::Output> run(command::Environment&, const command::Words& words) override {
-    if (words.empty()) return fail(ErrorCode::usage, fmt::format("{} `berth jobs` has them", question_));
+    if (words.empty()) return fail(ErrorCode::usage, "{} `berth jobs` has them", question_);
     BERTH_LET(auto spool, jobs::open_spool());
     BERTH_LET(const auto jobs, named_jobs(spool, words));
     return act(spool, jobs);
@@ -92,9 +92,8 @@ class Retry : public OnJobs {
     for (const jobs::NumberedJob& job : jobs) {
       BERTH_LET(const std::size_t count, retry_job(spool, job));
       if (count == 0)
-        return fail(ErrorCode::failure,
-                    fmt::format("nothing of job {} has failed, or been cancelled or interrupted",
-                                to_text(TaskId{job.number, job.index})));
+        return fail(ErrorCode::failure, "nothing of job {} has failed, or been cancelled or interrupted",
+                    to_text(TaskId{job.number, job.index}));
       BERTH_DO(ensure_runner(spool, {job.number, {}}));
     }
     return command::Output{};

@@ -1,11 +1,10 @@
 #include "berth/cli/program.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <ranges>
 
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/base/version.h"
@@ -96,8 +95,8 @@ std::unexpected<Error> unknown_command(std::string_view name) {
   std::string help = meant.empty() ? "" : fmt::format(", did you mean {}?", meant);
   if (meant.empty() && !sys::cannot_start({std::string(name)}))
     help = fmt::format(" (to run that program: berth run -- {})", printable(name));
-  return fail(ErrorCode::usage,
-              fmt::format("unknown command '{}'{}; `berth help` lists the commands", printable(name), help));
+  return fail(ErrorCode::usage, "unknown command '{}'{}; `berth help` lists the commands", printable(name),
+              help);
 }
 
 }  // namespace

@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/command/command.h"
@@ -54,13 +53,12 @@ class ReceiptCommand : public command::Command {
   Result<command::Output> run(command::Environment&, const command::Words& words) override {
     if (words.size() > 1) return fail(ErrorCode::usage, "name one job, lease or program");
     if (last_ && (forget_ || all_ || !words.empty()))
-      return fail(ErrorCode::usage, fmt::format("--last shows one run by itself: leave out {}",
-                                                forget_ ? "--forget"
-                                                : all_  ? "--all"
-                                                        : in_quotes(words.front())));
+      return fail(ErrorCode::usage, "--last shows one run by itself: leave out {}",
+                  forget_ ? "--forget"
+                  : all_  ? "--all"
+                          : in_quotes(words.front()));
     if (forget_ && (json_ || all_))
-      return fail(ErrorCode::usage,
-                  fmt::format("--forget and {} exclude each other", json_ ? "--json" : "--all"));
+      return fail(ErrorCode::usage, "--forget and {} exclude each other", json_ ? "--json" : "--all");
     const auto folder = leasing::receipt_folder();
     if (!folder)
       return fail(ErrorCode::failure,
@@ -73,8 +71,8 @@ class ReceiptCommand : public command::Command {
                                                        : meant_by(words.front(), *folder, all);
     if (meant.empty())
       return fail(ErrorCode::failure,
-                  fmt::format("no run of yours is job, lease or program {}; `berth receipt` has the programs",
-                              in_quotes(shortened(words.front(), kMostOfName))));
+                  "no run of yours is job, lease or program {}; `berth receipt` has the programs",
+                  in_quotes(shortened(words.front(), kMostOfName)));
     if (json_) return command::Output{.out = view::receipts_json(meant, view::Layout::lines)};
     const std::size_t most = all_ ? meant.size() : kMostInFull;
     command::Output output{.out = view::receipts_text(meant, most, command::Environment::style_of(1))};
@@ -96,9 +94,8 @@ class ReceiptCommand : public command::Command {
     const std::string program = words.empty() ? "" : words.front();
     BERTH_LET(const auto forgotten, leasing::forget_receipts(folder, program));
     if (forgotten == 0 && !program.empty())
-      return fail(
-          ErrorCode::failure,
-          fmt::format("no run of yours is of a program {}; `berth receipt` has them", in_quotes(program)));
+      return fail(ErrorCode::failure, "no run of yours is of a program {}; `berth receipt` has them",
+                  in_quotes(program));
     return command::Output{.out = fmt::format("{} forgotten\n", counted(forgotten, "run"))};
   }
 

@@ -1,8 +1,7 @@
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "berth/base/delay.h"
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
@@ -87,11 +86,10 @@ Result<command::Output> end_far_ticket(const command::AnywhereOptions& anywhere,
     // Without this, the number of a job could end a request whose id ends in the same digits by
     // chance.
     if (may_be_job && !ticket_id_from_text(words.front()))
-      return fail(
-          ErrorCode::usage,
-          fmt::format("each host has jobs of its own: name the host of job {} (--host); a request whose "
-                      "short id has no letter is named by its whole id",
-                      words.front()));
+      return fail(ErrorCode::usage,
+                  "each host has jobs of its own: name the host of job {} (--host); a request whose "
+                  "short id has no letter is named by its whole id",
+                  words.front());
     auto found = hosts::find_far_ticket(hosts, words.front());
     if (!found) return std::unexpected(found.error());
     ticket = *std::move(found);
@@ -143,9 +141,8 @@ class Cancel : public command::Command {
     if (jobs) return *jobs;
     const auto request = command::find_named_request(words);
     if (!request && words.size() == 1 && task_id_from_text(words.front()))
-      return fail(request.error().code,
-                  fmt::format("there is no job {} of yours on this machine (`berth jobs`); {}", words.front(),
-                              request.error().message));
+      return fail(request.error().code, "there is no job {} of yours on this machine (`berth jobs`); {}",
+                  words.front(), request.error().message);
     if (!request) return std::unexpected(request.error());
     return end_ticket(*request, wait_s_, "cancelled the request");
   }

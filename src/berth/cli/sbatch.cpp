@@ -13,8 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
@@ -70,7 +69,7 @@ command::Syntax slurm_syntax(Values& values) {
         group_of(each.use), each.name, each.value, each.help,
         [&each, &values](std::string_view value) -> Result<void> {
           if (each.use == SlurmUse::refused)
-            return fail(ErrorCode::usage, fmt::format("Berth cannot do this: {}", each.help));
+            return fail(ErrorCode::usage, "Berth cannot do this: {}", each.help);
           values.insert_or_assign(std::string(each.name), std::string(value));
           return {};
         },
@@ -87,8 +86,7 @@ Result<Values> values_in_script(std::string_view name, std::string_view text) {
     const auto parsed = parse(syntax, "berth sbatch", line.words);
     if (!parsed) return std::unexpected(context(parsed.error(), line.where));
     if (!parsed->words.empty())
-      return fail(ErrorCode::usage,
-                  fmt::format("{}: {} is no option", line.where, printable(parsed->words.front())));
+      return fail(ErrorCode::usage, "{}: {} is no option", line.where, printable(parsed->words.front()));
   }
   return values;
 }
@@ -98,7 +96,7 @@ Result<std::string> folder_to_run_in(std::string_view path) {
                                                           &std::free);
   struct stat status{};
   if (!whole || ::stat(whole.get(), &status) != 0 || !S_ISDIR(status.st_mode))
-    return fail(ErrorCode::usage, fmt::format("--chdir {}: there is no such folder", printable(path)));
+    return fail(ErrorCode::usage, "--chdir {}: there is no such folder", printable(path));
   return std::string(whole.get());
 }
 
@@ -145,12 +143,11 @@ Result<std::vector<std::string>> environment_of(const SlurmWish& wish, const job
 Result<void> check_srun(std::string_view name, std::string_view script) {
   const unsigned line = line_with_srun(script);
   if (line == 0 || !sys::cannot_start({"srun"})) return {};
-  return fail(
-      ErrorCode::usage,
-      fmt::format("{}, line {}: srun would fail, because this machine has no Slurm; Berth runs the script "
-                  "as one task: leave out srun and its options, or write above the line: "
-                  "srun() {{ \"$@\"; }}",
-                  printable(name), line));
+  return fail(ErrorCode::usage,
+              "{}, line {}: srun would fail, because this machine has no Slurm; Berth runs the script "
+              "as one task: leave out srun and its options, or write above the line: "
+              "srun() {{ \"$@\"; }}",
+              printable(name), line);
 }
 
 class Sbatch : public command::Command {

@@ -1,9 +1,9 @@
 // The file has no table of keys of its own: each key is an option, so both say the same.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "berth/base/fail.h"
 #include "berth/cli/serve_options.h"
 #include "berth/lease/toml.h"
 #include "berth/lease/toml_words.h"
@@ -39,7 +39,7 @@ Result<void> set(const command::Option& option, const toml::node& node) {
   const auto* text = node.as_string();
   if (text == nullptr) return fail(ErrorCode::usage, "must be a text in quotes");
   if (!option.choices.empty() && std::ranges::find(option.choices, text->get()) == option.choices.end())
-    return fail(ErrorCode::usage, fmt::format("must be one of {}", fmt::join(option.choices, ", ")));
+    return fail(ErrorCode::usage, "must be one of {}", fmt::join(option.choices, ", "));
   return option.set(text->get());
 }
 
@@ -50,7 +50,7 @@ Result<void> read_serve_file(const std::string& path, const command::Syntax& syn
   BERTH_LET(const auto text, sys::read_named(path, 1, fmt::format("reading the settings in {}", path)));
   const toml::parse_result parsed = toml::parse(text);
   const auto wrong = [&](const toml::source_region& where, std::string_view what) {
-    return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, where.begin.line, what));
+    return fail(ErrorCode::failure, "{}:{}: {}", path, where.begin.line, what);
   };
   if (!parsed) {
     const toml::source_region& where = parsed.error().source();

@@ -1,8 +1,8 @@
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <functional>
 
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/cli/simulate_options.h"
@@ -79,7 +79,7 @@ class ProgressBar {
 
 Result<unsigned> devices_from_text(std::string_view value) {
   BERTH_LET(const auto devices, number_at_least(value, 1));
-  if (devices > kMostDevices) return fail(ErrorCode::usage, fmt::format("must be at most {}", kMostDevices));
+  if (devices > kMostDevices) return fail(ErrorCode::usage, "must be at most {}", kMostDevices);
   return devices;
 }
 

@@ -1,10 +1,10 @@
 #include "berth/cli/simulation.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "berth/base/fail.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::cli {
@@ -49,10 +49,9 @@ std::unexpected<Error> enter_simulation(const std::string& machine, std::span<ch
     ::execv(path.c_str(), arguments.data());
     if (errno != ENOENT && errno != ENOTDIR) return sys::fail_errno(fmt::format("starting {}", path));
   }
-  return fail(
-      ErrorCode::failure,
-      fmt::format("--sim needs the simulator: there is no berth-sim in {} (it comes with Berth's package)",
-                  folder));
+  return fail(ErrorCode::failure,
+              "--sim needs the simulator: there is no berth-sim in {} (it comes with Berth's package)",
+              folder);
 }
 
 }  // namespace berth::cli

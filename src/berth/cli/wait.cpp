@@ -10,9 +10,8 @@
 #include <utility>
 #include <variant>
 
-#include <fmt/format.h>
-
 #include "berth/base/delay.h"
+#include "berth/base/fail.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
@@ -144,8 +143,8 @@ class Wait : public command::Command {
                   "wait for what? For a job: berth wait JOB, and `berth jobs` has them; for GPUs: berth wait "
                   "-n 1");
     if (!words.empty() && !request_words_.empty())
-      return fail(ErrorCode::usage,
-                  fmt::format("it waits for jobs or for GPUs: leave out JOB, or {}", request_words_.front()));
+      return fail(ErrorCode::usage, "it waits for jobs or for GPUs: leave out JOB, or {}",
+                  request_words_.front());
     const auto until =
         wait_s_ ? std::optional(SteadyClock::now() + std::chrono::seconds(*wait_s_)) : std::nullopt;
     return words.empty() ? for_devices(environment, until) : for_jobs(words, until);

@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 
+#include "berth/base/fail.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
@@ -71,9 +71,8 @@ class Why : public command::Command {
     if (!job_.empty()) words.push_back(job_);
     if (words.size() != 1) return fail(ErrorCode::usage, "why does which job wait? One at a time");
     if (!request_words_.empty() || anywhere_.anywhere || !near_.empty() || json_)
-      return fail(
-          ErrorCode::usage,
-          fmt::format("a job has a request of its own: berth why {}, and nothing else", words.front()));
+      return fail(ErrorCode::usage, "a job has a request of its own: berth why {}, and nothing else",
+                  words.front());
     BERTH_LET(const auto spool, jobs::open_spool());
     BERTH_LET(const auto named, named_jobs(spool, words));
     const jobs::NumberedJob& job = named.front();

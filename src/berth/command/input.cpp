@@ -6,8 +6,7 @@
 #include <array>
 #include <cerrno>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/sys/descriptor.h"
@@ -25,8 +24,7 @@ Result<std::string> text_of(int file, std::size_t most) {
     if (got == 0) return text;
     if (got < 0 && errno != EINTR) return sys::fail_errno("reading");
     if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > most)
-      return fail(ErrorCode::usage, fmt::format("it is longer than {}", bytes_for_people(most)));
+    if (text.size() > most) return fail(ErrorCode::usage, "it is longer than {}", bytes_for_people(most));
   }
 }
 

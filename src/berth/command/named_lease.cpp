@@ -1,7 +1,6 @@
 #include "berth/command/named_lease.h"
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/command/environment.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/look.h"
@@ -43,9 +42,8 @@ Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
   if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list -l` has their ids");
   BERTH_LET(auto found, find_ticket_named(name));
   if (found.ticket.phase == TicketPhase::waiting)
-    return fail(
-        ErrorCode::failure,
-        fmt::format("{0} waits and holds nothing; berth cancel {0} takes it out of the queue", found.name));
+    return fail(ErrorCode::failure, "{0} waits and holds nothing; berth cancel {0} takes it out of the queue",
+                found.name);
   return found;
 }
 
@@ -54,9 +52,8 @@ Result<NamedLease> find_named_request(const std::vector<std::string>& words) {
     return fail(ErrorCode::usage, "which request? one at a time; `berth queue` has their ids");
   BERTH_LET(auto found, find_ticket_named(words.front()));
   if (found.ticket.phase == TicketPhase::granted)
-    return fail(
-        ErrorCode::failure,
-        fmt::format("{0} waits no more, it has its GPUs; berth release {0} ends the lease", found.name));
+    return fail(ErrorCode::failure, "{0} waits no more, it has its GPUs; berth release {0} ends the lease",
+                found.name);
   return found;
 }
 

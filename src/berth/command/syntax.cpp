@@ -3,11 +3,11 @@
 // as a whole is a few million.
 #include "berth/command/syntax.h"
 
-#include <fmt/format.h>
 #include <getopt.h>
 
 #include <algorithm>
 
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/command/habits.h"
@@ -86,9 +86,8 @@ std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view com
     if (const auto ours = ours_for_slurm(word.substr(0, equals), value, views))
       return fail(ErrorCode::usage, *ours);
   }
-  return fail(ErrorCode::usage,
-              fmt::format("unknown option '{}'{}; `{} --help` lists them", printable(word),
-                          meant.empty() ? std::string() : fmt::format(", did you mean {}?", meant), command));
+  return fail(ErrorCode::usage, "unknown option '{}'{}; `{} --help` lists them", printable(word),
+              meant.empty() ? std::string() : fmt::format(", did you mean {}?", meant), command);
 }
 
 std::string_view word_at(std::span<char*> arguments, int place) {
@@ -105,12 +104,11 @@ std::unexpected<Error> refused(const Syntax& syntax, std::string_view command, i
                                std::string_view word, std::span<char*> arguments) {
   const Option* each = optopt == 0 ? nullptr : option_of(syntax, optopt);
   if (code == ':' && each != nullptr) {
-    return fail(ErrorCode::usage,
-                fmt::format("{} needs a value: {}", spelled(*each),
-                            each->choices.empty() ? std::string(each->value)
-                                                  : fmt::format("{}", fmt::join(each->choices, ", "))));
+    return fail(
+        ErrorCode::usage, "{} needs a value: {}", spelled(*each),
+        each->choices.empty() ? std::string(each->value) : fmt::format("{}", fmt::join(each->choices, ", ")));
   }
-  if (each != nullptr) return fail(ErrorCode::usage, fmt::format("{} takes no value", spelled(*each)));
+  if (each != nullptr) return fail(ErrorCode::usage, "{} takes no value", spelled(*each));
   if (optopt != 0 && optopt < kFirstLong && !word.starts_with("--")) {
     const std::string letter = fmt::format("-{}", static_cast<char>(optopt));
     const std::string_view next = word_at(arguments, optind);
@@ -122,8 +120,8 @@ std::unexpected<Error> refused(const Syntax& syntax, std::string_view command, i
 
 Result<void> apply(const Option& each, std::string_view value) {
   if (!each.choices.empty() && std::ranges::find(each.choices, value) == each.choices.end()) {
-    return fail(ErrorCode::usage, fmt::format("{} {}: must be one of {}", spelled(each), printable(value),
-                                              fmt::join(each.choices, ", ")));
+    return fail(ErrorCode::usage, "{} {}: must be one of {}", spelled(each), printable(value),
+                fmt::join(each.choices, ", "));
   }
   auto result = each.set(value);
   if (result) return result;
@@ -186,8 +184,8 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<c
   for (auto i = static_cast<std::size_t>(optind); i < arguments.size(); ++i)
     parsed.words.emplace_back(arguments[i]);
   if (!parsed.words.empty() && syntax.arguments.empty()) {
-    return fail(ErrorCode::usage, fmt::format("unexpected argument '{}': `{}` takes options only",
-                                              printable(parsed.words.front()), command));
+    return fail(ErrorCode::usage, "unexpected argument '{}': `{}` takes options only",
+                printable(parsed.words.front()), command);
   }
   return parsed;
 }

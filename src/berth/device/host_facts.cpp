@@ -1,7 +1,6 @@
 #include "berth/device/host_facts.h"
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 
 namespace berth {
@@ -12,8 +11,8 @@ Result<void> check_label(std::string_view label) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/+@";
   if (!label.empty() && label.size() <= kLongest && label.find_first_not_of(kCharacters) == label.npos)
     return {};
-  return fail(ErrorCode::usage, fmt::format("'{}' must be of 1 to {} letters, digits and . _ - : / + @",
-                                            printable(label.substr(0, kLongest)), kLongest));
+  return fail(ErrorCode::usage, "'{}' must be of 1 to {} letters, digits and . _ - : / + @",
+              printable(label.substr(0, kLongest)), kLongest);
 }
 
 }  // namespace berth

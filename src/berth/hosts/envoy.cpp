@@ -3,7 +3,6 @@
 // this host with an ordinary ticket. When the ticket is granted, the envoy asks before it starts
 // the command. Without a yes it starts nothing.
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <ctime>
 #include <utility>
 
+#include "berth/base/fail.h"
 #include "berth/base/units.h"
 #include "berth/base/version.h"
 #include "berth/command/command.h"
@@ -81,7 +81,7 @@ Result<Called> call_program(const std::vector<std::string>& words) {
   const auto ending = child.wait(kPatienceForCall);
   if (!ending) {
     child.kill(SIGTERM);
-    return fail(ErrorCode::timed_out, fmt::format("berth {} there has not ended", words.front()));
+    return fail(ErrorCode::timed_out, "berth {} there has not ended", words.front());
   }
   constexpr int kBySignal = 128;
   return Called{ending->signal != 0 ? kBySignal + ending->signal : ending->exit_status, all_of(out),

@@ -1,7 +1,6 @@
 #include "berth/hosts/far_call.h"
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/hosts/anywhere.h"
 #include "berth/hosts/ask_hosts.h"
@@ -67,7 +66,7 @@ Result<command::Output> call_there(const LabHost& host, const std::vector<std::s
   SshProgram ssh = ssh_of_environment();
   ssh.kept_folder.clear();
   const auto called = call_on_each(ssh, {host}, words).front();
-  if (!called) return fail(called.error().code, fmt::format("{}: {}", host.name, called.error().message));
+  if (!called) return fail(called.error().code, "{}: {}", host.name, called.error().message);
   const auto named = [&](std::string_view text) {
     return text.empty() ? "" : fmt::format("{}: {}", host.name, printable_lines(text));
   };

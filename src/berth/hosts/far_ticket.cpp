@@ -1,6 +1,6 @@
 #include "berth/hosts/far_ticket.h"
 
-#include <fmt/format.h>
+#include "berth/base/fail.h"
 
 namespace berth::hosts {
 
@@ -19,10 +19,8 @@ Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string
   }
   if (found.size() == 1) return found.front();
   if (found.empty())
-    return fail(
-        ErrorCode::failure,
-        fmt::format("no lease and no request on these hosts has the id {}{}", word,
-                    silent.empty() ? "" : fmt::format("; not known of {}, which do not answer", silent)));
+    return fail(ErrorCode::failure, "no lease and no request on these hosts has the id {}{}", word,
+                silent.empty() ? "" : fmt::format("; not known of {}, which do not answer", silent));
   // Of all hosts together: the same short name may stand on two.
   Ledger together;
   for (const FarTicket& each : found) {
@@ -32,7 +30,7 @@ Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string
   for (std::size_t i = 0; i < found.size(); ++i)
     all += fmt::format("{}{} on {}", all.empty() ? "" : ", ", short_name(together, together.tickets[i].id),
                        found[i].host.name);
-  return fail(ErrorCode::usage, fmt::format("{} could be {}; give more digits, or --host", word, all));
+  return fail(ErrorCode::usage, "{} could be {}; give more digits, or --host", word, all);
 }
 
 }  // namespace berth::hosts

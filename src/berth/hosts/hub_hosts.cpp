@@ -1,11 +1,10 @@
 #include "berth/hosts/hub_hosts.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <string>
 #include <string_view>
 
+#include "berth/base/fail.h"
 #include "berth/command/ask_program.h"
 #include "berth/command/serve_program.h"
 #include "berth/view/host_report.h"
@@ -47,9 +46,9 @@ Result<std::string> document_of(const HubAccess& hub) {
 Result<std::vector<LabHost>> hosts_of_hub(const HubAccess& hub) {
   const auto failed = [](std::string_view why) {
     return fail(ErrorCode::failure,
-                fmt::format("the hub does not say which hosts there are: {}; to name them "
-                            "yourself: --hosts gpu1,gpu2",
-                            why));
+                "the hub does not say which hosts there are: {}; to name them "
+                "yourself: --hosts gpu1,gpu2",
+                why);
   };
   const auto document = document_of(hub);
   if (!document) return failed(document.error().message);

@@ -13,8 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/hosts/anywhere.h"
@@ -43,8 +42,7 @@ Result<std::size_t> add_part(LabOrder& order, const std::vector<AgentLine>& answ
   std::size_t next = 0;
   for (const auto& [word, rest] : answer) {
     if (word == "silent")
-      return fail(ErrorCode::failure,
-                  fmt::format("the store of the lab does not answer: {}", printable(rest)));
+      return fail(ErrorCode::failure, "the store of the lab does not answer: {}", printable(rest));
     if (word == "outside") order.outside = number_from_text<std::size_t>(rest).value_or(0);
     if (word == "more") next = number_from_text<std::size_t>(rest).value_or(0);
     if (word != "stands") continue;
@@ -59,7 +57,7 @@ Result<LabAgentLink> LabAgentLink::open(const std::string& socket, std::chrono::
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket.size() >= sizeof(address.sun_path))
-    return fail(ErrorCode::usage, fmt::format("{}: the path is too long for a socket", socket));
+    return fail(ErrorCode::usage, "{}: the path is too long for a socket", socket);
   std::memcpy(address.sun_path, socket.c_str(), socket.size() + 1);
   sys::Descriptor descriptor(
       ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (patience == 0s ? SOCK_NONBLOCK : 0), 0));
@@ -142,7 +140,7 @@ Result<std::vector<AgentLine>> ask_agent(const std::string& socket, std::string_
     pollfd polled{link.descriptor(), link.wants(), 0};
     ::poll(&polled, 1, static_cast<int>(std::chrono::milliseconds(1s).count()));
   }
-  return fail(ErrorCode::failure, fmt::format("the agent at {} does not answer; look at its log", socket));
+  return fail(ErrorCode::failure, "the agent at {} does not answer; look at its log", socket);
 }
 
 Result<LabOrder> order_of_lab() {

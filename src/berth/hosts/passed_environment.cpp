@@ -1,10 +1,9 @@
 #include "berth/hosts/passed_environment.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
@@ -48,7 +47,7 @@ Result<std::vector<std::string>> named_variables(std::string_view names,
     const std::string_view name = names.substr(0, comma);
     const auto found = std::ranges::find(environment, name, name_of);
     if (found == environment.end())
-      return fail(ErrorCode::usage, fmt::format("--env: {} is not set here", printable(name)));
+      return fail(ErrorCode::usage, "--env: {} is not set here", printable(name));
     passed.push_back(*found);
     if (comma != std::string_view::npos) names.remove_prefix(comma + 1);
   }
@@ -63,11 +62,10 @@ Result<void> is_not_too_much(const std::vector<std::string>& passed) {
     if (each.size() > largest.size()) largest = each;
   }
   if (bytes <= kMostBytes) return {};
-  return fail(
-      ErrorCode::usage,
-      fmt::format("the environment has {}, and a command on another host gets 1 MiB at most; the largest "
-                  "variable is {} ({}). Name those that it needs: --env PATH,NAME",
-                  bytes_for_people(bytes), printable(name_of(largest)), bytes_for_people(largest.size())));
+  return fail(ErrorCode::usage,
+              "the environment has {}, and a command on another host gets 1 MiB at most; the largest "
+              "variable is {} ({}). Name those that it needs: --env PATH,NAME",
+              bytes_for_people(bytes), printable(name_of(largest)), bytes_for_people(largest.size()));
 }
 
 }  // namespace

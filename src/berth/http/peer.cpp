@@ -1,11 +1,10 @@
 #include "berth/http/peer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 
+#include "berth/base/fail.h"
 #include "berth/http/settings.h"
 
 namespace berth::http {
@@ -62,8 +61,8 @@ bool read_authority(std::string_view text, Peer& peer) {
 
 Result<Peer> peer_from_url(std::string_view url) {
   const auto wrong =
-      fail(ErrorCode::usage, fmt::format("'{}' must be a URL like http://node01:8420 or https://node01:8420",
-                                         url.find('@') == std::string_view::npos ? url : "…@…"));
+      fail(ErrorCode::usage, "'{}' must be a URL like http://node01:8420 or https://node01:8420",
+           url.find('@') == std::string_view::npos ? url : "…@…");
   constexpr std::string_view kPlain = "http://";
   constexpr std::string_view kTls = "https://";
   Peer peer;
@@ -103,11 +102,10 @@ Result<void> check(const Peer& peer) {
   if (peer.certificate.empty() != peer.key.empty())
     return fail(ErrorCode::usage, "a certificate and its key belong together: give both or neither");
   if (peer.tls || !peer.token.empty() || peer.insecure || is_this_machine(peer)) return {};
-  return fail(
-      ErrorCode::usage,
-      fmt::format("not asked: {} is plain HTTP over the network, where anybody could answer in its place. "
-                  "Let it speak https, or give both a token",
-                  url_of(peer)));
+  return fail(ErrorCode::usage,
+              "not asked: {} is plain HTTP over the network, where anybody could answer in its place. "
+              "Let it speak https, or give both a token",
+              url_of(peer));
 }
 
 }  // namespace berth::http

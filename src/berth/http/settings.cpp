@@ -2,12 +2,12 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <array>
 #include <charconv>
 
+#include "berth/base/fail.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 
@@ -31,8 +31,8 @@ bool is_loopback(const std::string& host, bool& valid) {
 
 Result<TcpAddress> tcp_address(std::string_view text) {
   const auto wrong =
-      fail(ErrorCode::usage, fmt::format("'{}' must be ADDRESS:PORT in numbers: {}, [::1]:8420, 0.0.0.0:8420",
-                                         text, kDefaultAddress));
+      fail(ErrorCode::usage, "'{}' must be ADDRESS:PORT in numbers: {}, [::1]:8420, 0.0.0.0:8420", text,
+           kDefaultAddress);
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong;
   TcpAddress address;
@@ -83,11 +83,10 @@ Result<void> check(const Settings& settings) {
   for (const std::string& text : settings.listen) {
     BERTH_LET(const auto address, tcp_address(text));
     if (address.loopback || guarded) continue;
-    return fail(
-        ErrorCode::usage,
-        fmt::format("{} is reached from other machines, and everybody there could read who runs what: give "
-                    "--token-file or --tls-clients, or allow it with --insecure",
-                    text));
+    return fail(ErrorCode::usage,
+                "{} is reached from other machines, and everybody there could read who runs what: give "
+                "--token-file or --tls-clients, or allow it with --insecure",
+                text);
   }
   return {};
 }
@@ -99,11 +98,11 @@ Result<std::string> read_secret(const std::string& path, std::string_view what) 
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return sys::fail_errno(doing);
   if ((status.st_mode & S_IRWXO) != 0)
-    return fail(ErrorCode::failure, fmt::format("{}: every user may read it; chmod o= {}", doing, path));
+    return fail(ErrorCode::failure, "{}: every user may read it; chmod o= {}", doing, path);
   auto text = sys::read_start(file.get(), kLongestToken);
   if (!text) return std::unexpected(context(text.error(), doing));
   while (text->ends_with('\n')) text->pop_back();
-  if (text->empty()) return fail(ErrorCode::failure, fmt::format("{}: it is empty", doing));
+  if (text->empty()) return fail(ErrorCode::failure, "{}: it is empty", doing);
   return text;
 }
 
@@ -111,11 +110,10 @@ Result<std::string> read_token(const std::string& path) {
   BERTH_LET(auto text, read_secret(path, "token"));
   if (text.size() < kShortestToken || text.size() > kLongestToken ||
       text.find_first_of(" \t\r\n") != std::string::npos) {
-    return fail(
-        ErrorCode::failure,
-        fmt::format("reading the token from {}: it must hold one word of {} to {} characters; make one "
-                    "with: openssl rand -hex 32",
-                    path, kShortestToken, kLongestToken));
+    return fail(ErrorCode::failure,
+                "reading the token from {}: it must hold one word of {} to {} characters; make one "
+                "with: openssl rand -hex 32",
+                path, kShortestToken, kLongestToken);
   }
   return text;
 }

@@ -1,12 +1,11 @@
 #include "berth/hub/agents.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "berth/agent/watcher.h"
+#include "berth/base/fail.h"
 #include "berth/sys/file.h"
 
 namespace berth::hub {
@@ -28,9 +27,8 @@ bool is_name(std::string_view text) {
 Result<Agent> agent_of(const AgentEntry& entry) {
   Agent agent{entry.name, std::nullopt};
   if (!agent.name.empty() && !is_name(agent.name))
-    return fail(ErrorCode::failure,
-                fmt::format("name: '{}' must be one word of at most {} letters, without /", agent.name,
-                            kLongestName));
+    return fail(ErrorCode::failure, "name: '{}' must be one word of at most {} letters, without /",
+                agent.name, kLongestName);
   if (entry.url == kSelf) {
     if (agent.name.empty()) agent.name = agent::own_hostname();
     return agent;

@@ -1,8 +1,8 @@
-#include <fmt/format.h>
 
 #include <array>
 #include <vector>
 
+#include "berth/base/fail.h"
 #include "berth/hub/agents.h"
 #include "berth/lease/toml.h"
 #include "berth/lease/toml_words.h"
@@ -19,7 +19,7 @@ struct AgentTable {
 };
 
 std::unexpected<Error> wrong_value(const AgentTable& table, const toml::node& node, std::string_view what) {
-  return fail(ErrorCode::failure, fmt::format("{}:{}: {}", table.path, node.source().begin.line, what));
+  return fail(ErrorCode::failure, "{}:{}: {}", table.path, node.source().begin.line, what);
 }
 
 struct TextKey {
@@ -89,9 +89,8 @@ Result<std::vector<AgentEntry>> agents_from_toml(std::string_view path, std::str
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const std::size_t line = parsed.error().source().begin.line;
-    return fail(ErrorCode::failure,
-                fmt::format("{}:{}: {}", path, line,
-                            leasing::words_of_bad_line(text, line, parsed.error().description())));
+    return fail(ErrorCode::failure, "{}:{}: {}", path, line,
+                leasing::words_of_bad_line(text, line, parsed.error().description()));
   }
   AgentEntry head{"", "", "", access};
   head.access.insecure = false;

@@ -1,9 +1,9 @@
 #include "berth/job/edit.h"
 
+#include "berth/base/fail.h"
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace berth {
 namespace {
@@ -35,8 +35,8 @@ class Planner {
   Result<EditPlan> plan() && {
     if (facts_.index)
       return fail(ErrorCode::usage,
-                  fmt::format("a task of an array has no place of its own: edit all of it by berth edit {}",
-                              facts_.number));
+                  "a task of an array has no place of its own: edit all of it by berth edit {}",
+                  facts_.number);
     if (wish_.move != Move::same && wish_.new_request)
       return fail(ErrorCode::usage,
                   "places change hands only among jobs with the same request: change the request first, and "
@@ -48,12 +48,12 @@ class Planner {
     pass_on();
     if (plan_.leaves_queue && !wish_.yes)
       return fail(ErrorCode::failure,
-                  fmt::format("job {} has a place in the queue of the machine, and would give it up: {}. "
-                              "Nothing is changed. {}",
-                              facts_.number,
-                              wish_.new_request ? "it would join anew, behind all who wait now"
-                                                : "no other job of yours with the same request could take it",
-                              kSayYes));
+                  "job {} has a place in the queue of the machine, and would give it up: {}. "
+                  "Nothing is changed. {}",
+                  facts_.number,
+                  wish_.new_request ? "it would join anew, behind all who wait now"
+                                    : "no other job of yours with the same request could take it",
+                  kSayYes);
     say_what();
     return std::move(plan_);
   }
@@ -84,11 +84,11 @@ class Planner {
 
   std::unexpected<Error> no_rival() const {
     if (wish_.before == facts_.number)
-      return fail(ErrorCode::usage, fmt::format("job {0} cannot be before itself", facts_.number));
+      return fail(ErrorCode::usage, "job {0} cannot be before itself", facts_.number);
     return fail(ErrorCode::usage,
-                fmt::format("job {} does not wait with the same request as job {}: only among jobs with the "
-                            "same request do the places change hands",
-                            wish_.before, facts_.number));
+                "job {} does not wait with the same request as job {}: only among jobs with the "
+                "same request do the places change hands",
+                wish_.before, facts_.number);
   }
 
   void take_hold() {

@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
@@ -49,16 +48,14 @@ std::size_t combinations(const std::vector<std::string>& params) {
 Result<void> check_param(std::string_view text) {
   const Param param = param_from_text(text);
   if (text.find('=') == std::string_view::npos || !is_name(param.name) || param.values.empty())
-    return fail(ErrorCode::usage, fmt::format("'{}' is no parameter: NAME=VALUE,VALUE,…, such as lr=0.1,0.01",
-                                              printable(text)));
+    return fail(ErrorCode::usage, "'{}' is no parameter: NAME=VALUE,VALUE,…, such as lr=0.1,0.01",
+                printable(text));
   if (std::ranges::find(param.values, "") != param.values.end())
-    return fail(
-        ErrorCode::usage,
-        fmt::format("'{}' has an empty value: two commas in a row, or one at an end", printable(text)));
+    return fail(ErrorCode::usage, "'{}' has an empty value: two commas in a row, or one at an end",
+                printable(text));
   for (const std::string_view taken : {"ids", "uuids", "index"}) {
     if (param.name == taken)
-      return fail(ErrorCode::usage,
-                  fmt::format("a parameter cannot have the name {0}: {{{0}}} means something", taken));
+      return fail(ErrorCode::usage, "a parameter cannot have the name {0}: {{{0}}} means something", taken);
   }
   return {};
 }
@@ -128,12 +125,11 @@ Result<void> check_array(const Job& job) {
       return param_from_text(other).name == param_from_text(job.params[i]).name;
     };
     if (std::ranges::count_if(job.params, same) > 1)
-      return fail(ErrorCode::usage,
-                  fmt::format("the parameter {} is given twice", param_from_text(job.params[i]).name));
+      return fail(ErrorCode::usage, "the parameter {} is given twice", param_from_text(job.params[i]).name);
     const std::vector<std::string> so_far(job.params.begin(),
                                           job.params.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     if (combinations(so_far) > kMostTasks)
-      return fail(ErrorCode::usage, fmt::format("these parameters make more than {} tasks", kMostTasks));
+      return fail(ErrorCode::usage, "these parameters make more than {} tasks", kMostTasks);
   }
   return {};
 }

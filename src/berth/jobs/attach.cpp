@@ -15,8 +15,7 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/command/messages.h"
 #include "berth/hosts/own_terminal.h"
@@ -216,12 +215,13 @@ class Attachment {
 Result<void> check_is_attachable(TaskId id, const Job& job, const TaskStanding& standing) {
   const std::string name = to_text(id);
   if (!job.tty)
-    return fail(ErrorCode::failure, fmt::format("job {0} was submitted without --tty, so it has no terminal; "
-                                                "berth log -f {0} shows what it prints",
-                                                name));
+    return fail(ErrorCode::failure,
+                "job {0} was submitted without --tty, so it has no terminal; "
+                "berth log -f {0} shows what it prints",
+                name);
   if (is_over(standing))
-    return fail(ErrorCode::failure, fmt::format("job {0} is over ({1}); berth log {0} shows what it printed",
-                                                name, view::standing_word(standing)));
+    return fail(ErrorCode::failure, "job {0} is over ({1}); berth log {0} shows what it printed", name,
+                view::standing_word(standing));
   return {};
 }
 
@@ -244,11 +244,10 @@ Result<RunningJob> once_it_runs(const JobSpool& spool, TaskId id, const Job& job
       if (socket) return RunningJob{standing, *std::move(socket)};
       BERTH_LET(const auto now, spool.standing(id));
       if (now.phase == TaskPhase::running && now.starts == standing.starts)
-        return fail(
-            ErrorCode::failure,
-            fmt::format("job {0} runs without a terminal: an older Berth has started it, or the process that "
-                        "kept its terminal was killed ({1}); berth log -f {0} shows what it prints",
-                        to_text(id), socket.error().message));
+        return fail(ErrorCode::failure,
+                    "job {0} runs without a terminal: an older Berth has started it, or the process that "
+                    "kept its terminal was killed ({1}); berth log -f {0} shows what it prints",
+                    to_text(id), socket.error().message);
     } else {
       wait.look(spool, id, standing);
     }
@@ -263,11 +262,10 @@ Result<command::Output> told_end(const JobSpool& spool, TaskId id, const Job& jo
   BERTH_LET(auto now, spool.standing(id));
   while (now.phase == TaskPhase::running && now.starts == before.starts) {
     if (std::chrono::steady_clock::now() >= until)
-      return fail(
-          ErrorCode::failure,
-          fmt::format("the terminal of job {0} has closed, and the job still runs; berth jobs {0} and "
-                      "berth log -f {0} show it",
-                      to_text(id)));
+      return fail(ErrorCode::failure,
+                  "the terminal of job {0} has closed, and the job still runs; berth jobs {0} and "
+                  "berth log -f {0} show it",
+                  to_text(id));
     sleep_a_moment();
     BERTH_LET(now, spool.standing(id));
   }
@@ -291,13 +289,12 @@ Result<command::Output> attach(const JobSpool& spool, const NumberedJob& job, ch
   const std::vector<TaskId> tasks = job.tasks();
   const TaskId id = tasks.front();
   if (tasks.size() > 1)
-    return fail(ErrorCode::usage, fmt::format("{} is an array: berth attach {}", job.number, to_text(id)));
+    return fail(ErrorCode::usage, "{} is an array: berth attach {}", job.number, to_text(id));
   if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1)
-    return fail(
-        ErrorCode::usage,
-        fmt::format("berth attach needs a terminal for its input and its output; berth log -f {} shows what "
-                    "the job prints",
-                    to_text(id)));
+    return fail(ErrorCode::usage,
+                "berth attach needs a terminal for its input and its output; berth log -f {} shows what "
+                "the job prints",
+                to_text(id));
   BERTH_LET(auto running, once_it_runs(spool, id, job.job));
   const std::string greeting = fmt::format("berth: attached to {}; {} detaches, and the job goes on",
                                            printable(subject_of(id, job.job)), key_for_people(detach_key));

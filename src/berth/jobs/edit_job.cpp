@@ -10,8 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/command/messages.h"
 #include "berth/jobs/job_request.h"
 #include "berth/jobs/job_runner.h"
@@ -60,11 +59,10 @@ Result<Job> with_request(command::Environment& environment, const JobSpool& spoo
   BERTH_DO(settle(edited));
   const unsigned count = edited.request.lease.request.request.count;
   if (edited.job.tenant != 0 && count > edited.job.tenant_gpus)
-    return fail(
-        ErrorCode::impossible,
-        fmt::format("the program that job {} was submitted for may have {} GPUs at once, and {} are asked "
-                    "for",
-                    job.number, edited.job.tenant_gpus, count));
+    return fail(ErrorCode::impossible,
+                "the program that job {} was submitted for may have {} GPUs at once, and {} are asked "
+                "for",
+                job.number, edited.job.tenant_gpus, count);
   BERTH_DO(check_possible_here(environment, edited));
   BERTH_LET(const auto variables, spool.environment(job.number));
   edited.job.rivals = rivals_of(edited.job.request, variables);
@@ -182,8 +180,8 @@ Result<EditedJob> carry_out(const JobSpool& spool, const sys::Descriptor& number
     beside(spool.append(plan.pass->in_queue, event_of_pass(plan.pass->heir)));
   if (const auto after = spool.as_a_whole(job.number); after && !has_effect(plan, whole, *after)) {
     BERTH_LET(const auto standings, spool.standings(job.number, job.job));
-    return fail(ErrorCode::failure,
-                fmt::format("meanwhile it has begun: {}", not_editable(job.number, standings).message));
+    return fail(ErrorCode::failure, "meanwhile it has begun: {}",
+                not_editable(job.number, standings).message);
   }
   if (plan.leaves_queue) leave_queue(spool, *plan.leaves_queue);
   if (plan.pass) spool.ring(plan.pass->in_queue);
@@ -205,11 +203,11 @@ Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& sp
   }
   BERTH_LET(const auto numbers, spool.hold_numbers());
   BERTH_LET(const auto now, spool.job(named.number));
-  if (!now) return fail(ErrorCode::failure, fmt::format("job {} was forgotten", named.number));
+  if (!now) return fail(ErrorCode::failure, "job {} was forgotten", named.number);
   if (*now != named.job)
     return fail(ErrorCode::failure,
-                fmt::format("somebody has edited job {} just now: look at `berth jobs {}`, and try again",
-                            named.number, named.number));
+                "somebody has edited job {} just now: look at `berth jobs {}`, and try again", named.number,
+                named.number);
   const NumberedJob job{named.number, *now, named.index};
   return carry_out(spool, numbers, job, wish, edited);
 }

@@ -7,8 +7,7 @@
 #include <array>
 #include <cerrno>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
@@ -79,8 +78,7 @@ Result<void> print(const JobSpool& spool, TaskId id, bool follow) {
 Result<void> print_log(const JobSpool& spool, const NumberedJob& job, bool follow) {
   const std::vector<TaskId> tasks = job.tasks();
   if (follow && tasks.size() > 1)
-    return fail(ErrorCode::usage,
-                fmt::format("{} is an array: berth log -f {}", job.number, to_text(tasks.front())));
+    return fail(ErrorCode::usage, "{} is an array: berth log -f {}", job.number, to_text(tasks.front()));
   const auto has_log = [&](TaskId id) { return ::access(spool.output_path(id).c_str(), F_OK) == 0; };
   if (tasks.size() > 1 && std::ranges::none_of(tasks, has_log))
     command::print_message(fmt::format(

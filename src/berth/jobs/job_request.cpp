@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 
@@ -81,9 +80,8 @@ Result<JobRequest> request_of(const StoredRequest& stored) {
   if (!stored.source.empty()) {
     const auto source = source::source_kind_from_text(stored.source);
     if (!source)
-      return fail(ErrorCode::failure,
-                  fmt::format("the job names the source {}, which this Berth does not know",
-                              printable(stored.source)));
+      return fail(ErrorCode::failure, "the job names the source {}, which this Berth does not know",
+                  printable(stored.source));
     options.source = *source;
   }
   request.far = {.hosts = {stored.anywhere, stored.hosts, stored.only, stored.without},

@@ -9,8 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
@@ -368,7 +367,7 @@ class TaskRun {
 Result<int> run_task(command::Environment& environment, std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const auto id = slash == std::string_view::npos ? std::nullopt : task_id_from_text(path.substr(slash + 1));
-  if (!id) return fail(ErrorCode::usage, fmt::format("{} is no task of a job", printable(path)));
+  if (!id) return fail(ErrorCode::usage, "{} is no task of a job", printable(path));
   BERTH_LET(const auto spool, JobSpool::open(std::string(path.substr(0, slash))));
   return TaskRun(environment, spool, *id).go();
 }

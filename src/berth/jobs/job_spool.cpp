@@ -13,8 +13,7 @@
 #include <cerrno>
 #include <chrono>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/record.h"
 #include "berth/jobs/job_request.h"
 #include "berth/jobs/job_spool_files.h"
@@ -90,11 +89,10 @@ Result<sys::Descriptor> JobSpool::hold_numbers() const {
   if (!counter) return sys::fail_errno(fmt::format("opening {}/{}", path_, kCounter));
   BERTH_LET(const bool ours, sys::wait_flock(counter.get(), kPatience, {}));
   if (!ours)
-    return fail(
-        ErrorCode::failure,
-        fmt::format("another berth submit or each of yours has held {}/{} for 10 s; if it is stopped, "
-                    "continue it or end it",
-                    path_, kCounter));
+    return fail(ErrorCode::failure,
+                "another berth submit or each of yours has held {}/{} for 10 s; if it is stopped, "
+                "continue it or end it",
+                path_, kCounter);
   return counter;
 }
 
@@ -174,7 +172,7 @@ Result<std::optional<Job>> JobSpool::job_of_edit(std::uint64_t number, unsigned 
 Result<std::vector<std::string>> JobSpool::environment(std::uint64_t number) const {
   const std::string name = file_of({number, {}}, "environment");
   BERTH_LET(const auto text, read_file(folder_.get(), name));
-  if (!text) return fail(ErrorCode::failure, fmt::format("{}/{} is missing", path_, name));
+  if (!text) return fail(ErrorCode::failure, "{}/{} is missing", path_, name);
   std::vector<std::string> variables;
   std::string_view rest = *text;
   while (!rest.empty()) {
@@ -285,7 +283,7 @@ std::string JobSpool::script_path(std::uint64_t number) const {
 Result<std::string> JobSpool::script(std::uint64_t number) const {
   const std::string name = file_of({number, {}}, kScript);
   BERTH_LET(auto text, read_file(folder_.get(), name));
-  if (!text) return fail(ErrorCode::failure, fmt::format("{}/{} is missing", path_, name));
+  if (!text) return fail(ErrorCode::failure, "{}/{} is missing", path_, name);
   return *std::move(text);
 }
 

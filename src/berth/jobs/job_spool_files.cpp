@@ -7,8 +7,7 @@
 #include <array>
 #include <cerrno>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
@@ -98,7 +97,7 @@ std::unexpected<Error> not_written(const Error& error, std::string_view where) {
 }
 
 std::unexpected<Error> forgotten(std::uint64_t number) {
-  return fail(ErrorCode::failure, fmt::format("job {} was forgotten", number));
+  return fail(ErrorCode::failure, "job {} was forgotten", number);
 }
 
 }  // namespace berth::jobs::spool_files

@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/store/lease_directory.h"
 #include "berth/store/own_folder.h"
@@ -60,8 +59,8 @@ Result<void> make_folders(const std::string& path) {
     // A folder that exists may lie where nothing can be made.
     if (error != 0 && error != EEXIST && ::access(part.c_str(), F_OK) != 0)
       return fail(ErrorCode::failure,
-                  fmt::format("{}; jobs are kept there: set XDG_STATE_HOME to a folder that you may write to",
-                              sys::system_error(error, "making " + part).message));
+                  "{}; jobs are kept there: set XDG_STATE_HOME to a folder that you may write to",
+                  sys::system_error(error, "making " + part).message);
     if (end == std::string::npos) return {};
   }
 }
@@ -96,9 +95,8 @@ Result<JobSpool> JobSpool::open(const std::string& path) {
   struct stat status{};
   if (::fstat(folder.get(), &status) != 0) return sys::fail_errno("examining " + path);
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fail(ErrorCode::failure,
-                fmt::format("{} belongs to {} and others may write there: no jobs are kept in it", path,
-                            sys::user_name(status.st_uid)));
+    return fail(ErrorCode::failure, "{} belongs to {} and others may write there: no jobs are kept in it",
+                path, sys::user_name(status.st_uid));
   return JobSpool(path, std::move(folder));
 }
 

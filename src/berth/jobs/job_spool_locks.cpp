@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/job_spool_files.h"
 #include "berth/lease/left_behind.h"
@@ -44,7 +43,7 @@ Result<bool> JobSpool::is_held(TaskId id) const {
 
 Result<sys::Descriptor> JobSpool::hold(TaskId id) const {
   BERTH_LET(auto file, sys::open_prepared(folder_.get(), file_of({id.job, {}}, "job"), O_RDWR));
-  if (!file) return fail(ErrorCode::failure, fmt::format("there is no job {}", id.job));
+  if (!file) return fail(ErrorCode::failure, "there is no job {}", id.job);
   BERTH_LET(const bool held, sys::try_lock_bytes(file.get(), byte_of(id), 1));
   return held ? std::move(file) : sys::Descriptor();
 }

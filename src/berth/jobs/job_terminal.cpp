@@ -17,8 +17,7 @@
 #include <utility>
 #include <variant>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/jobs/terminal_socket.h"
 #include "berth/sys/signals_blocked.h"
 #include "berth/sys/system_error.h"
@@ -84,8 +83,7 @@ Result<void> JobTerminal::begin(const std::string& path, int log) {
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
-    return fail(ErrorCode::failure,
-                fmt::format("starting a thread for the job's terminal: {}", error.what()));
+    return fail(ErrorCode::failure, "starting a thread for the job's terminal: {}", error.what());
   }
   return {};
 }

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/hosts/far_call.h"
 #include "berth/jobs/listed_jobs.h"
@@ -51,15 +50,15 @@ Result<LabHost> host_of_job(const std::vector<LabHost>& hosts, TaskId id) {
   for (const view::MissingHost& each : jobs.missing)
     silent += fmt::format("\n{}: {}", printable(each.host), printable(each.reason));
   if (having.empty())
-    return fail(ErrorCode::failure,
-                fmt::format("no job {} of yours on these hosts (`berth jobs --anywhere`){}", id.job, silent));
+    return fail(ErrorCode::failure, "no job {} of yours on these hosts (`berth jobs --anywhere`){}", id.job,
+                silent);
   if (having.size() == 1)
-    return fail(ErrorCode::usage, fmt::format("{} has a job {}, and not all hosts answer; name the host of "
-                                              "the job that you mean: --host {}{}",
-                                              having.front().name, id.job, having.front().name, silent));
-  return fail(ErrorCode::usage,
-              fmt::format("there is a job {} on {}; name the host of the job that you mean: --host {}",
-                          id.job, reported_hosts(having), having.front().name));
+    return fail(ErrorCode::usage,
+                "{} has a job {}, and not all hosts answer; name the host of "
+                "the job that you mean: --host {}{}",
+                having.front().name, id.job, having.front().name, silent);
+  return fail(ErrorCode::usage, "there is a job {} on {}; name the host of the job that you mean: --host {}",
+              id.job, reported_hosts(having), having.front().name);
 }
 
 }  // namespace berth::jobs

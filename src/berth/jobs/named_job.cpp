@@ -6,8 +6,7 @@
 #include <chrono>
 #include <cstddef>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/command/messages.h"
@@ -90,12 +89,10 @@ Result<void> wait_until_gone(const JobSpool& spool, const NumberedJob& job,
     if (std::chrono::steady_clock::now() >= until) {
       const auto left = std::ranges::find_if_not(standings, is_gone);
       const TaskId id = job.tasks()[static_cast<std::size_t>(left - standings.begin())];
-      return fail(
-          ErrorCode::timed_out,
-          fmt::format("job {} was asked to end (SIGTERM), and this still runs: {}; it gets SIGKILL {} "
-                      "after SIGTERM (time_grace)",
-                      to_text(id), who_is_left(spool, id, *left),
-                      duration_for_people(time_grace_here().count())));
+      return fail(ErrorCode::timed_out,
+                  "job {} was asked to end (SIGTERM), and this still runs: {}; it gets SIGKILL {} "
+                  "after SIGTERM (time_grace)",
+                  to_text(id), who_is_left(spool, id, *left), duration_for_people(time_grace_here().count()));
     }
     sleep_a_moment();
     BERTH_LET(standings, standings_of(spool, job));
@@ -109,9 +106,8 @@ Result<std::vector<TaskStanding>> end_of(const JobSpool& spool, const NumberedJo
     BERTH_LET(auto standings, standings_of(spool, job));
     if (std::ranges::all_of(standings, is_over)) return standings;
     if (until && std::chrono::steady_clock::now() >= *until)
-      return fail(ErrorCode::timed_out, fmt::format("job {} is not over yet, and goes on: it is {}",
-                                                    to_text(TaskId{job.number, job.index}),
-                                                    view::standing_word(standing_of_all(standings))));
+      return fail(ErrorCode::timed_out, "job {} is not over yet, and goes on: it is {}",
+                  to_text(TaskId{job.number, job.index}), view::standing_word(standing_of_all(standings)));
     BERTH_LET(const bool there, spool.has_runner());
     if (!there && std::ranges::any_of(standings, may_begin)) BERTH_DO(ensure_runner(spool, {job.number, {}}));
     sleep_a_moment();
@@ -125,8 +121,8 @@ Result<void> check_nothing_is_left(const JobSpool& spool, const NumberedJob& job
     if (!standings[i].left_behind) continue;
     const std::vector<pid_t> left = spool.left_of(tasks[i], standings[i]);
     if (!left.empty())
-      return fail(ErrorCode::failure, fmt::format("job {} {}", to_text(tasks[i]),
-                                                  view::left_in_words(tasks[i], leasing::in_words(left))));
+      return fail(ErrorCode::failure, "job {} {}", to_text(tasks[i]),
+                  view::left_in_words(tasks[i], leasing::in_words(left)));
   }
   return {};
 }
@@ -156,14 +152,11 @@ Result<std::vector<NumberedJob>> named_jobs(const JobSpool& spool, const std::ve
   std::vector<NumberedJob> jobs;
   for (const std::string& word : words) {
     if (!task_id_from_text(word))
-      return fail(ErrorCode::usage,
-                  fmt::format("'{}' is no number of a job; `berth jobs` has them", printable(word)));
+      return fail(ErrorCode::usage, "'{}' is no number of a job; `berth jobs` has them", printable(word));
     BERTH_LET(auto job, job_named(spool, word));
     if (!job)
-      return fail(
-          ErrorCode::failure,
-          fmt::format("there is no job {} of yours on this machine; `berth jobs` shows those there are",
-                      word));
+      return fail(ErrorCode::failure,
+                  "there is no job {} of yours on this machine; `berth jobs` shows those there are", word);
     jobs.push_back(*std::move(job));
   }
   return jobs;
@@ -181,8 +174,7 @@ Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {
     // The holder of the lock decides alone, and the process that runs the task needs the lock.
     BERTH_LET(const auto lock, hold_soon(spool, tasks[i]));
     if (!lock)
-      return fail(ErrorCode::failure,
-                  fmt::format("something that job {} has started still lives", to_text(tasks[i])));
+      return fail(ErrorCode::failure, "something that job {} has started still lives", to_text(tasks[i]));
     BERTH_LET(const auto now, spool.standing(tasks[i]));
     // The lock that makes it look alive is ours.
     if (now.phase == TaskPhase::waiting || counts_of({&now, 1}).done == 1) continue;
@@ -196,12 +188,11 @@ Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {
 
 Result<void> forget_jobs(JobSpool& spool, const std::vector<NumberedJob>& jobs) {
   for (const NumberedJob& job : jobs) {
-    if (job.index)
-      return fail(ErrorCode::usage, fmt::format("forget all of it: berth forget {}", job.number));
+    if (job.index) return fail(ErrorCode::usage, "forget all of it: berth forget {}", job.number);
     BERTH_LET(const auto standings, standings_of(spool, job));
     if (!std::ranges::all_of(standings, is_over))
-      return fail(ErrorCode::failure, fmt::format("job {0} is {1}; berth cancel {0} ends it", job.number,
-                                                  view::standing_word(standing_of_all(standings))));
+      return fail(ErrorCode::failure, "job {0} is {1}; berth cancel {0} ends it", job.number,
+                  view::standing_word(standing_of_all(standings)));
     BERTH_DO(check_nothing_is_left(spool, job, standings));
   }
   for (const NumberedJob& job : jobs) BERTH_DO(spool.forget(job.number));
@@ -220,8 +211,8 @@ Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
   BERTH_LET(auto standings, standings_of(spool, job));
   const bool was_over = std::ranges::all_of(standings, is_over);
   if (was_over && !something_is_left(spool, tasks, standings))
-    return fail(ErrorCode::failure,
-                fmt::format("job {} is over already ({})", name, to_text(standing_of_all(standings).phase)));
+    return fail(ErrorCode::failure, "job {} is over already ({})", name,
+                to_text(standing_of_all(standings).phase));
   TaskEvent event;
   event.kind = TaskEventKind::cancelled;
   event.reason = reason;

@@ -9,8 +9,7 @@
 #include <set>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
@@ -130,7 +129,7 @@ void add_task_options(command::Syntax& syntax, Submission& submission) {
       kJobGroup, "job-name", "NAME", "what it is called in `berth jobs`, `list` and `queue`",
       [&job](std::string_view value) -> Result<void> {
         if (value.empty() || value.size() > kLongestName)
-          return fail(ErrorCode::usage, fmt::format("must have 1 to {} characters", kLongestName));
+          return fail(ErrorCode::usage, "must have 1 to {} characters", kLongestName);
         job.name = value;
         return {};
       },

@@ -4,8 +4,7 @@
 #include <array>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/view/device_json.h"
 #include "berth/view/json_value.h"
@@ -124,7 +123,7 @@ Result<NoticeTarget> notice_target_from_text(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view what = colon == std::string_view::npos ? "" : text.substr(colon + 1);
   if (channel != nullptr && fits(channel->program, what)) return NoticeTarget{channel, std::string(what)};
-  return fail(ErrorCode::usage, fmt::format("must be one of {}", notice_forms()));
+  return fail(ErrorCode::usage, "must be one of {}", notice_forms());
 }
 
 std::string told_target(std::string_view text) {

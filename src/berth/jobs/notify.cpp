@@ -11,8 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
@@ -107,7 +106,7 @@ Result<void> send_by(const Sending& sending) {
   if (!ending) {
     // It has a session of its own: all of it goes.
     ::kill(-child.pid(), SIGKILL);
-    return fail(ErrorCode::failure, fmt::format("it did not end within {} s", kSendWithin / 1s));
+    return fail(ErrorCode::failure, "it did not end within {} s", kSendWithin / 1s);
   }
   if (ending->signal == 0 && ending->exit_status == 0) return {};
   const std::string words = sys::read_start(said.get(), kLongestReason).value_or("");

@@ -8,8 +8,7 @@
 #include <ctime>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
@@ -53,7 +52,7 @@ Result<std::int64_t> moment_from_text(std::string_view text) {
   const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
   const std::size_t colon = text.find(':');
   if (const auto number = number_from_text<int>(text); number && *number >= 0 && *number <= 23)
-    return fail(ErrorCode::usage, fmt::format("{0} of what? write {0}:00 or {0}h", *number));
+    return fail(ErrorCode::usage, "{0} of what? write {0}:00 or {0}h", *number);
   const auto not_a_time = [] {
     return fail(ErrorCode::usage, "must be a time of the day such as 22:00, or a span such as 2h");
   };
@@ -130,9 +129,8 @@ Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<s
     for (const std::uint64_t other : *list) {
       BERTH_LET(const auto there, spool.job(other));
       if (!there)
-        return fail(
-            ErrorCode::failure,
-            fmt::format("there is no job {} to come after; `berth jobs` shows those there are", other));
+        return fail(ErrorCode::failure,
+                    "there is no job {} to come after; `berth jobs` shows those there are", other);
     }
   }
   KeptJob kept;
@@ -170,15 +168,14 @@ Result<std::optional<std::string>> script_text(const std::string& name, bool mus
     return fail(ErrorCode::usage, "which script? The input is empty: name a file, as in berth sbatch FILE");
   if (!text.starts_with("#!")) {
     if (!must_be_script) return std::nullopt;
-    return fail(ErrorCode::usage, fmt::format("{} begins with the program that runs it: #!/bin/bash",
-                                              input ? "a script on the input" : told));
+    return fail(ErrorCode::usage, "{} begins with the program that runs it: #!/bin/bash",
+                input ? "a script on the input" : told);
   }
   // Its interpreter would be looked for under a name that ends in a carriage return, when it is its
   // turn.
   if (text.find('\n') != std::string::npos && text[text.find('\n') - 1] == '\r')
-    return fail(ErrorCode::usage,
-                fmt::format("the lines of {0} end as on Windows; `sed -i 's/\\r$//' {0}` mends that",
-                            input ? "the script" : printable(name)));
+    return fail(ErrorCode::usage, "the lines of {0} end as on Windows; `sed -i 's/\\r$//' {0}` mends that",
+                input ? "the script" : printable(name));
   return text;
 }
 

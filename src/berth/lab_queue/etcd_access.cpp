@@ -2,8 +2,7 @@
 
 #include <sys/un.h>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/request/lab_host.h"
 
 namespace berth::lab_queue {
@@ -18,11 +17,10 @@ Result<http::Peer> member_of_store(const std::string& url, const http::StoreSett
   if (peer.certificate.empty() != peer.key.empty())
     return fail(ErrorCode::usage, "--store-cert and --store-key belong together: give both or neither");
   if (!check(peer))
-    return fail(
-        ErrorCode::usage,
-        fmt::format("--store {}: anybody on the network could read and change the queue of the lab; let "
-                    "etcd speak https, and name its authority with --store-ca",
-                    url_of(peer)));
+    return fail(ErrorCode::usage,
+                "--store {}: anybody on the network could read and change the queue of the lab; let "
+                "etcd speak https, and name its authority with --store-ca",
+                url_of(peer));
   return peer;
 }
 
@@ -46,11 +44,10 @@ Result<std::optional<EtcdAccess>> etcd_access(const http::StoreSettings& setting
   access.password_file = settings.password_file;
   access.socket = settings.socket.empty() ? std::string(http::kDefaultStoreSocket) : settings.socket;
   if (access.socket.size() >= sizeof(sockaddr_un::sun_path))
-    return fail(ErrorCode::usage,
-                fmt::format("--store-socket {}: the path is too long for a socket", access.socket));
+    return fail(ErrorCode::usage, "--store-socket {}: the path is too long for a socket", access.socket);
   access.name = settings.name.empty() ? hostname : settings.name;
   if (const auto fit = check_host_name(access.name); !fit)
-    return fail(ErrorCode::usage, fmt::format("--store-name: {}", fit.error().message));
+    return fail(ErrorCode::usage, "--store-name: {}", fit.error().message);
   return access;
 }
 

@@ -4,9 +4,8 @@
 #include <charconv>
 #include <variant>
 
-#include <fmt/format.h>
-
 #include "berth/base/base64.h"
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/lab_queue/model/lab_keys.h"
 #include "berth/queue/orders.h"
@@ -74,7 +73,7 @@ Result<Json> etcd_answer(std::string_view json) {
   Json parsed = object_in(json);
   if (parsed.is_null()) return is_not_etcd();
   if (const std::string error = error_in(parsed); !error.empty())
-    return fail(ErrorCode::failure, fmt::format("etcd says: {}", printable(error)));
+    return fail(ErrorCode::failure, "etcd says: {}", printable(error));
   return parsed;
 }
 

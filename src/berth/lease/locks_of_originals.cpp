@@ -1,7 +1,6 @@
 #include "berth/lease/locks_of_originals.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "berth/base/fail.h"
 #include "berth/device/vendor.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
@@ -90,7 +90,7 @@ Result<void> check_owner(const OriginalLock& row, const struct stat& status) {
   if (status.st_uid == 0 || status.st_uid == ::geteuid()) return {};
   const std::string owner = sys::user_name(status.st_uid);
   if (!row.user.empty() && (owner == row.user || std::to_string(status.st_uid) == row.user)) return {};
-  return fail(ErrorCode::failure, fmt::format("it belongs to {}", owner));
+  return fail(ErrorCode::failure, "it belongs to {}", owner);
 }
 
 /// An empty Descriptor: there is none. Error: it keeps nobody away.

@@ -13,8 +13,7 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/job/job_end.h"
 #include "berth/sys/clock.h"
@@ -151,8 +150,8 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
   const bool waits = lease.phase == TicketPhase::waiting;
   const std::string id = fmt::format("{} {}", waits ? "request" : "lease", short_name_in(store, lease.id));
   if (::geteuid() != 0 && ::geteuid() != lease.uid)
-    return fail(ErrorCode::failure, fmt::format("the {} is of {}: only its owner and root may end it", id,
-                                                sys::user_name(lease.uid)));
+    return fail(ErrorCode::failure, "the {} is of {}: only its owner and root may end it", id,
+                sys::user_name(lease.uid));
   AskedHolders holders(store, lease, words);
   holders.take(ReleaseWish{});
   const auto until = Clock::now() + patience;
@@ -168,14 +167,14 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
   if (!held) return {};
   if (left.empty())
     return fail(ErrorCode::failure,
-                fmt::format("the {} is held by a process that cannot be seen from here; process {} took it",
-                            id, lease.pid));
+                "the {} is held by a process that cannot be seen from here; process {} took it", id,
+                lease.pid);
   // `berth run` only waits for them.
   if (std::ranges::any_of(left, std::not_fn(is_berth))) std::erase_if(left, is_berth);
   return fail(ErrorCode::timed_out,
-              fmt::format("the {} has not ended yet: it got SIGTERM, and these processes still hold it: {}; "
-                          "to end them without asking: {}",
-                          id, in_words(left), kill_line(left)));
+              "the {} has not ended yet: it got SIGTERM, and these processes still hold it: {}; "
+              "to end them without asking: {}",
+              id, in_words(left), kill_line(left));
 }
 
 }  // namespace berth::leasing

@@ -6,8 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/units.h"
 #include "berth/lease/site_file.h"
 #include "berth/queue/gap.h"
@@ -38,11 +37,10 @@ Result<Request> settled(Request request, const LookOptions& options) {
   const SitePolicy& policy = options.policy;
   if (policy.most_time_s) {
     if (request.time_s && *request.time_s > *policy.most_time_s)
-      return fail(
-          ErrorCode::impossible,
-          fmt::format("the request says {}, and a lease here lasts {} at most (time in the site file): ask "
-                      "for that or less",
-                      time_for_people(*request.time_s), time_for_people(*policy.most_time_s)));
+      return fail(ErrorCode::impossible,
+                  "the request says {}, and a lease here lasts {} at most (time in the site file): ask "
+                  "for that or less",
+                  time_for_people(*request.time_s), time_for_people(*policy.most_time_s));
   }
   const auto longest = longest_lease(policy.most_time_s, limits_now(options));
   if (longest && !request.time_s) request.time_s = longest->most;
@@ -162,9 +160,9 @@ void add_safe_gpu_locks(std::vector<OriginalLock>& rows) {
 
 std::unexpected<Error> would_wait_for_itself(std::string_view what_it_has) {
   return fail(ErrorCode::not_now,
-              fmt::format("it would wait for itself: it has {}. Release that first (berth release), or ask "
-                          "for a part of it: berth claim --inside; in Python, within its `with`",
-                          what_it_has));
+              "it would wait for itself: it has {}. Release that first (berth release), or ask "
+              "for a part of it: berth claim --inside; in Python, within its `with`",
+              what_it_has);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 #include "berth/lease/site_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "berth/base/fail.h"
 #include "berth/lease/site_keys.h"
 #include "berth/lease/toml.h"
 #include "berth/lease/toml_words.h"
@@ -26,7 +26,7 @@ Result<void> check_kind(int file, const std::string& path) {
   struct stat status{};
   if (::fstat(file, &status) != 0) return sys::fail_errno(fmt::format("reading the site file {}", path));
   if (S_ISREG(status.st_mode)) return {};
-  return fail(ErrorCode::failure, fmt::format("the site file {} is not a regular file", path));
+  return fail(ErrorCode::failure, "the site file {} is not a regular file", path);
 }
 
 /// nullopt: there is no such file.
@@ -40,7 +40,7 @@ Result<std::optional<std::string>> read_file(const std::string& path) {
   if (text && text->size() >= kUsualFile) text = sys::read_start(file.get(), kLongestFile);
   if (!text || text->size() > kLongestFile) BERTH_DO(check_kind(file.get(), path));
   if (text && text->size() > kLongestFile)
-    return fail(ErrorCode::failure, fmt::format("the site file {} is longer than 1 MiB", path));
+    return fail(ErrorCode::failure, "the site file {} is longer than 1 MiB", path);
   if (!text) return std::unexpected(context(text.error(), fmt::format("reading the site file {}", path)));
   return *std::move(text);
 }
@@ -95,8 +95,8 @@ Result<SitePolicy> apply_site_text(SitePolicy policy, std::string_view text, std
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const std::size_t line = parsed.error().source().begin.line;
-    return fail(ErrorCode::failure, fmt::format("{}:{}: {}", path, line,
-                                                words_of_bad_line(text, line, parsed.error().description())));
+    return fail(ErrorCode::failure, "{}:{}: {}", path, line,
+                words_of_bad_line(text, line, parsed.error().description()));
   }
   site::Page page{path, only_narrow, policy};
   const auto hub = parsed.table()["hub"];

@@ -1,8 +1,7 @@
 #include "berth/lease/site_values.h"
 
-#include <fmt/format.h>
-
 #include "berth/base/delay.h"
+#include "berth/base/fail.h"
 #include "berth/base/units.h"
 #include "berth/request/request.h"
 
@@ -23,7 +22,7 @@ Result<std::string> amount_of(const Page& page, const toml::node& node, std::str
 }  // namespace
 
 std::unexpected<Error> wrong(const Page& page, const toml::node& node, std::string_view what) {
-  return fail(ErrorCode::failure, fmt::format("{}:{}: {}", page.path, node.source().begin.line, what));
+  return fail(ErrorCode::failure, "{}:{}: {}", page.path, node.source().begin.line, what);
 }
 
 Result<void> is_for_all(const Page& page, std::string_view key, const toml::node& node) {

@@ -1,10 +1,9 @@
 #include "berth/machines/bare_host.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
@@ -54,7 +53,7 @@ std::optional<BareDevice> bare_device_from(std::string_view line) {
 
 Result<std::vector<BareDevice>> bare_devices_from_csv(std::string_view csv) {
   const auto refused = [](std::size_t line) {
-    return fail(ErrorCode::failure, fmt::format("line {} of its nvidia-smi is no line about a GPU", line));
+    return fail(ErrorCode::failure, "line {} of its nvidia-smi is no line about a GPU", line);
   };
   if (csv.size() > kLongestBareAnswer) return fail(ErrorCode::failure, "its nvidia-smi says too much");
   std::vector<BareDevice> devices;

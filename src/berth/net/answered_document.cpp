@@ -1,7 +1,6 @@
 #include "berth/net/answered_document.h"
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/view/json.h"
 
@@ -11,13 +10,11 @@ Result<std::string> document_in(http::Response response, std::string_view asking
   constexpr int kWantsToken = 401;
   if (response.status == 200) return std::move(response.body);
   if (response.status == kWantsToken)
-    return fail(ErrorCode::failure,
-                fmt::format("{}: it wants a token; give it with --token-file FILE", asking));
+    return fail(ErrorCode::failure, "{}: it wants a token; give it with --token-file FILE", asking);
   const std::string message = view::message_of_error(response.body);
-  return fail(ErrorCode::failure,
-              fmt::format("{}: {}", asking,
-                          message.empty() ? fmt::format("it answers with HTTP status {}", response.status)
-                                          : printable(message)));
+  return fail(
+      ErrorCode::failure, "{}: {}", asking,
+      message.empty() ? fmt::format("it answers with HTTP status {}", response.status) : printable(message));
 }
 
 }  // namespace berth::net

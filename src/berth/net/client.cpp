@@ -3,7 +3,6 @@
 // conditional expression.
 #include "berth/net/client.h"
 
-#include <fmt/format.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -14,6 +13,7 @@
 #include <optional>
 #include <tuple>
 
+#include "berth/base/fail.h"
 #include "berth/net/key_pair.h"
 #include "berth/net/listener_group.h"
 #include "berth/net/resolver.h"
@@ -80,7 +80,7 @@ Result<ClientContext> read_context(const http::Peer& peer) {
   SSL_CTX_set_mode(context->native_handle(), SSL_MODE_RELEASE_BUFFERS);
   boost::system::error_code error;
   const auto broken = [&](std::string_view what, const std::string& file) {
-    return fail(ErrorCode::failure, fmt::format("reading the {} {}: {}", what, file, error.message()));
+    return fail(ErrorCode::failure, "reading the {} {}: {}", what, file, error.message());
   };
   (void)context->set_verify_mode(asio::ssl::verify_peer, error);
   if (peer.authorities.empty()) {
@@ -246,7 +246,7 @@ class Client::Body {
   Task<Result<std::vector<Protocol::endpoint>>> find_peer(Time until) {
     if (peer_.socket.empty()) co_return co_await sharing_->resolver.find(peer_.host, peer_.port, until);
     if (peer_.socket.size() >= sizeof(sockaddr_un::sun_path))
-      co_return fail(ErrorCode::usage, fmt::format("{}: the path is too long for a socket", peer_.socket));
+      co_return fail(ErrorCode::usage, "{}: the path is too long for a socket", peer_.socket);
     co_return std::vector<Protocol::endpoint>{asio::local::stream_protocol::endpoint(peer_.socket)};
   }
 
@@ -271,7 +271,7 @@ class Client::Body {
     BERTH_CO_LET(const auto context, sharing_->context_for(peer_));
     secure_ = std::make_unique<SecureStream>(*plain_, *context);
     if (!expect(secure_->native_handle(), peer_.host))
-      co_return fail(ErrorCode::failure, fmt::format("no certificate can be expected of '{}'", peer_.host));
+      co_return fail(ErrorCode::failure, "no certificate can be expected of '{}'", peer_.host);
     const auto [error] = co_await secure_->async_handshake(asio::ssl::stream_base::client, kAwait);
     if (!error) co_return Result<void>();
     fault = {Stage::securing, error};

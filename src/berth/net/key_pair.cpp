@@ -1,6 +1,7 @@
 #include "berth/net/key_pair.h"
 
-#include <fmt/format.h>
+#include "berth/base/fail.h"
+
 #include <openssl/err.h>
 #include <openssl/x509err.h>
 
@@ -29,8 +30,8 @@ Result<void> use_key_pair(boost::asio::ssl::context& context, const std::string&
   // succeeds.
   if (!error && SSL_CTX_check_private_key(context.native_handle()) == 1) return {};
   return fail(ErrorCode::failure,
-              fmt::format("the key {} is not that of the certificate {}: give those that were made together",
-                          key, certificate));
+              "the key {} is not that of the certificate {}: give those that were made together", key,
+              certificate);
 }
 
 }  // namespace berth::net

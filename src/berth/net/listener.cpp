@@ -1,10 +1,10 @@
 #include "berth/net/listener.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "berth/base/fail.h"
 #include "berth/net/key_pair.h"
 
 namespace berth::net {
@@ -27,13 +27,12 @@ Result<Listener> open_listener(asio::io_context& io, std::string address, bool n
   if (!error) (void)acceptor->bind(endpoint, error);
   if (!error) (void)acceptor->listen(kBacklog, error);
   if (error == asio::error::address_in_use)
-    return fail(
-        ErrorCode::failure,
-        fmt::format("{} is taken by another program (ss -lntxp shows it){}: end that, or choose another",
-                    address, network ? "" : " or is no socket"));
-  if (error == boost::system::errc::address_not_available)
     return fail(ErrorCode::failure,
-                fmt::format("{} is no address of this machine, or not yet (ip address shows them)", address));
+                "{} is taken by another program (ss -lntxp shows it){}: end that, or choose another", address,
+                network ? "" : " or is no socket");
+  if (error == boost::system::errc::address_not_available)
+    return fail(ErrorCode::failure, "{} is no address of this machine, or not yet (ip address shows them)",
+                address);
   if (error) return std::unexpected(broken("listening on " + address, error));
   return Listener{std::move(address), network, std::move(acceptor)};
 }
@@ -76,8 +75,8 @@ Result<Listener> listen_on_network(asio::io_context& io, const std::string& text
 
 Result<Listener> listen_on_socket(asio::io_context& io, const std::string& path) {
   if (path.size() >= sizeof(sockaddr_un::sun_path))
-    return fail(ErrorCode::usage, fmt::format("--socket {}: a path must be shorter than {} bytes", path,
-                                              sizeof(sockaddr_un::sun_path)));
+    return fail(ErrorCode::usage, "--socket {}: a path must be shorter than {} bytes", path,
+                sizeof(sockaddr_un::sun_path));
   const asio::local::stream_protocol::endpoint endpoint(path);
   if (is_left_over(io, endpoint)) ::unlink(path.c_str());
   auto listener = open_listener(io, path, false, endpoint);

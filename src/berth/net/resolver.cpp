@@ -1,12 +1,12 @@
 #include "berth/net/resolver.h"
 
-#include <fmt/format.h>
 #include <netdb.h>
 
 #include <algorithm>
 #include <mutex>
 #include <system_error>
 
+#include "berth/base/fail.h"
 #include "berth/sys/detached_thread.h"
 
 namespace berth::net {
@@ -125,12 +125,11 @@ Task<Result<Resolver::Endpoints>> Resolver::find(std::string host, std::uint16_t
   std::erase(name.waiting, patience);
   if (!name.endpoints.empty()) co_return with_port(name.endpoints, port);
   if (name.under_way)
-    co_return fail(
-        ErrorCode::failure,
-        fmt::format("the name service does not say in time where '{}' is; see /etc/resolv.conf, or "
-                    "give an address",
-                    host));
-  co_return fail(ErrorCode::failure, fmt::format("'{}' cannot be found: {}", host, name.error));
+    co_return fail(ErrorCode::failure,
+                   "the name service does not say in time where '{}' is; see /etc/resolv.conf, or "
+                   "give an address",
+                   host);
+  co_return fail(ErrorCode::failure, "'{}' cannot be found: {}", host, name.error);
 }
 
 }  // namespace berth::net

@@ -1,9 +1,9 @@
 // A recursive descent over tokens, with one token of look-ahead. The grammar is in
 // docs/expressions.md.
-#include <fmt/format.h>
 
 #include <array>
 
+#include "berth/base/fail.h"
 #include "berth/base/text_match.h"
 #include "berth/request/expression_node.h"
 
@@ -274,9 +274,8 @@ class Parser {
       if (static_cast<unsigned char>(c) < ' ') c = ' ';  // a line break would part it from its mark
     }
     const std::size_t column = characters(before);
-    return fail(ErrorCode::usage,
-                fmt::format("expression, column {}: {}\n  {}\n  {:{}}{:^>{}}", column + 1, what, shown, "",
-                            column, "", std::max<std::size_t>(characters(where), 1)));
+    return fail(ErrorCode::usage, "expression, column {}: {}\n  {}\n  {:{}}{:^>{}}", column + 1, what, shown,
+                "", column, "", std::max<std::size_t>(characters(where), 1));
   }
 
   std::string_view text_;

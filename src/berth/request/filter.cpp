@@ -1,10 +1,9 @@
 #include "berth/request/filter.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
+#include "berth/base/fail.h"
 #include "berth/base/record.h"
 #include "berth/base/units.h"
 
@@ -35,7 +34,7 @@ constexpr std::array<Filter, 7> kFilters{{
 // The value is checked by itself first, so that a message speaks of what the user wrote.
 Result<Expression> filter(std::string_view name, std::string_view value) {
   const auto found = std::ranges::find(kFilters, name, &Filter::name);
-  if (found == kFilters.end()) return fail(ErrorCode::usage, fmt::format("there is no filter {}", name));
+  if (found == kFilters.end()) return fail(ErrorCode::usage, "there is no filter {}", name);
   if (found->kind == Kind::bytes) {
     if (const auto bytes = bytes_from_text(value); !bytes) return std::unexpected(bytes.error());
   }

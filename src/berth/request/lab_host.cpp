@@ -1,9 +1,8 @@
 #include "berth/request/lab_host.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 
 namespace berth {
@@ -24,8 +23,7 @@ std::string all_names(const std::vector<LabHost>& hosts) {
 Result<void> are_known(const std::vector<LabHost>& hosts, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (std::ranges::find(hosts, name, &LabHost::name) != hosts.end()) continue;
-    return fail(ErrorCode::usage,
-                fmt::format("no host is called '{}'; there are {}", printable(name), all_names(hosts)));
+    return fail(ErrorCode::usage, "no host is called '{}'; there are {}", printable(name), all_names(hosts));
   }
   return {};
 }
@@ -40,12 +38,12 @@ Result<void> check_host_name(std::string_view name) {
   const std::string_view host = name.substr(name.rfind('@') + 1);
   if (name.empty() || host.empty()) return fail(ErrorCode::usage, "a host needs a name");
   if (name.starts_with('-') || host.starts_with('-'))
-    return fail(ErrorCode::usage,
-                fmt::format("'{}' is no name of a host: ssh would take it for an option", printable(name)));
+    return fail(ErrorCode::usage, "'{}' is no name of a host: ssh would take it for an option",
+                printable(name));
   if (name.size() > kLongestHostName || name.find_first_not_of(kHostCharacters) != std::string_view::npos)
     return fail(ErrorCode::usage,
-                fmt::format("'{}' is no name of a host: it may have letters, digits and . _ - @ : [ ] %",
-                            printable(name.substr(0, kLongestHostName))));
+                "'{}' is no name of a host: it may have letters, digits and . _ - @ : [ ] %",
+                printable(name.substr(0, kLongestHostName)));
   return {};
 }
 
@@ -53,10 +51,9 @@ Result<void> check_host_program(std::string_view program) {
   if (!program.empty() && !program.starts_with('-') &&
       program.find_first_not_of(kProgramCharacters) == std::string_view::npos)
     return {};
-  return fail(
-      ErrorCode::usage,
-      fmt::format("'{}' is no path of a program on a host: it may have letters, digits and . _ - / ~ +",
-                  printable(program)));
+  return fail(ErrorCode::usage,
+              "'{}' is no path of a program on a host: it may have letters, digits and . _ - / ~ +",
+              printable(program));
 }
 
 Result<Connection> connection_from_text(std::string_view text) {
@@ -72,7 +69,7 @@ Result<std::vector<LabHost>> lab_hosts_from_text(std::string_view text) {
     const std::string_view name = text.substr(0, comma);
     BERTH_DO(check_host_name(name));
     if (std::ranges::find(hosts, name, &LabHost::name) != hosts.end())
-      return fail(ErrorCode::usage, fmt::format("names {} twice", name));
+      return fail(ErrorCode::usage, "names {} twice", name);
     hosts.push_back({std::string(name)});
     if (comma == std::string_view::npos) return hosts;
     text.remove_prefix(comma + 1);

@@ -1,10 +1,9 @@
 #include "berth/request/request.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
+#include "berth/base/fail.h"
 #include "berth/base/text_match.h"
 
 namespace berth {
@@ -44,9 +43,8 @@ Result<void> check_conditions(const std::vector<Expression>& conditions) {
   }
   for (const auto& [field, bounds] : fields) {
     if (contradict(bounds)) {
-      return fail(ErrorCode::usage,
-                  fmt::format("the request contradicts itself: no device can have {} and {}", bounds.low_text,
-                              bounds.high_text));
+      return fail(ErrorCode::usage, "the request contradicts itself: no device can have {} and {}",
+                  bounds.low_text, bounds.high_text);
     }
   }
   return {};
@@ -99,9 +97,8 @@ Result<void> check_yield(std::int64_t seconds) {
 Result<void> check(const Request& request) {
   if (request.count == 0) return fail(ErrorCode::usage, "a request for 0 devices: ask for at least 1");
   if (request.count > kMostDevices) {
-    return fail(ErrorCode::usage,
-                fmt::format("a lease holds at most {} GPUs, and {} are asked for: take several leases",
-                            kMostDevices, request.count));
+    return fail(ErrorCode::usage, "a lease holds at most {} GPUs, and {} are asked for: take several leases",
+                kMostDevices, request.count);
   }
   if (request.promise_bytes > 0 && !request.shared) {
     return fail(ErrorCode::usage, "memory can be promised only on a shared device, not on a whole one");
@@ -116,7 +113,7 @@ Result<void> check(const Request& request) {
   for (const std::string& device : request.devices) {
     for (const std::string& excluded : request.exclude) {
       if (same_text(device, excluded)) {
-        return fail(ErrorCode::usage, fmt::format("device {} is both asked for and excluded", device));
+        return fail(ErrorCode::usage, "device {} is both asked for and excluded", device);
       }
     }
   }

@@ -1,10 +1,9 @@
 #include "berth/request/request_fields.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
+#include "berth/base/fail.h"
 #include "berth/base/units.h"
 #include "berth/request/filter.h"
 #include "berth/request/selector.h"
@@ -293,7 +292,7 @@ struct Setter {
   }
   Result<void> operator()(Order R::* member) const {
     if (read_value(value, request.*member)) return {};
-    return fail(ErrorCode::usage, fmt::format("must be one of {}", fmt::join(words_of(Order()), ", ")));
+    return fail(ErrorCode::usage, "must be one of {}", fmt::join(words_of(Order()), ", "));
   }
   Result<void> operator()(std::vector<Expression> R::* member) const {
     BERTH_LET(auto condition, is_filter(field) ? filter(field.key, value) : Expression::parse(value));

@@ -1,11 +1,10 @@
 #include "berth/request/selector.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
@@ -126,25 +125,22 @@ Result<std::vector<std::size_t>> resolve_selector(std::string_view text, const S
   const Selector selector(text);
   if (!selector.index && !selector.is_uuid && !selector.is_pci) {
     return fail(ErrorCode::usage,
-                fmt::format("\"{}\" names no device: expected an index (3), a MIG instance (3:1), "
-                            "a UUID (GPU-…) or its beginning, or a PCI bus id; {}",
-                            printable(text), what_there_is(snapshot)));
+                "\"{}\" names no device: expected an index (3), a MIG instance (3:1), "
+                "a UUID (GPU-…) or its beginning, or a PCI bus id; {}",
+                printable(text), what_there_is(snapshot));
   }
   const std::vector<std::size_t> found = bearers(selector, snapshot);
   if (found.empty()) {
-    return fail(ErrorCode::usage,
-                fmt::format("there is no device \"{}\": {}", printable(text), what_there_is(snapshot)));
+    return fail(ErrorCode::usage, "there is no device \"{}\": {}", printable(text), what_there_is(snapshot));
   }
   if (found.size() > 1) {
-    return fail(ErrorCode::usage,
-                fmt::format("\"{}\" is the beginning of {} UUIDs (devices {}): write more of it",
-                            printable(text), found.size(), labels_of(found, snapshot)));
+    return fail(ErrorCode::usage, "\"{}\" is the beginning of {} UUIDs (devices {}): write more of it",
+                printable(text), found.size(), labels_of(found, snapshot));
   }
   std::vector<std::size_t> usable = with_instances(found, snapshot);
   if (usable.empty()) {
-    return fail(ErrorCode::usage,
-                fmt::format("GPU {} is in MIG mode and has no instance: {}",
-                            label(snapshot.devices[found.front()]), what_there_is(snapshot)));
+    return fail(ErrorCode::usage, "GPU {} is in MIG mode and has no instance: {}",
+                label(snapshot.devices[found.front()]), what_there_is(snapshot));
   }
   return usable;
 }
@@ -172,7 +168,7 @@ Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
     BERTH_LET(const auto named, devices_in(one));
     for (const std::string& each : named) {
       if (std::ranges::find(selectors, each) != selectors.end())
-        return fail(ErrorCode::usage, fmt::format("names {} twice", printable(each)));
+        return fail(ErrorCode::usage, "names {} twice", printable(each));
       selectors.push_back(each);
     }
     if (comma == std::string_view::npos) return selectors;

@@ -1,12 +1,11 @@
 #include "berth/simulate/workload.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
 
+#include "berth/base/fail.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
 
@@ -22,7 +21,7 @@ using JobCells = std::vector<std::string_view>;
 Result<Moment> job_length(std::string_view text) {
   BERTH_LET(const auto seconds, seconds_from_text(text, Unitless::is_base));
   if (seconds < 1 || seconds > kLongestJob)
-    return fail(ErrorCode::failure, fmt::format("\"{}\" must be from 1 s to 3650 d", text));
+    return fail(ErrorCode::failure, "\"{}\" must be from 1 s to 3650 d", text);
   return seconds;
 }
 
@@ -70,9 +69,8 @@ Result<void> read_arrival(std::string_view text, WorkloadJob& job) {
   }
   const auto seconds = seconds_from_text(text, Unitless::is_base);
   if (!seconds || *seconds > kLatestArrival) {
-    return fail(
-        ErrorCode::failure,
-        fmt::format("\"{}\" is neither a date like 2026-11-20 14:02:05 nor a number of seconds", text));
+    return fail(ErrorCode::failure,
+                "\"{}\" is neither a date like 2026-11-20 14:02:05 nor a number of seconds", text);
   }
   job.arrival = *seconds;
   return {};
@@ -81,7 +79,7 @@ Result<void> read_arrival(std::string_view text, WorkloadJob& job) {
 Result<void> read_devices(std::string_view text, WorkloadJob& job) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), job.devices);
   if (error != std::errc() || end != text.data() + text.size() || job.devices < 1)
-    return fail(ErrorCode::failure, fmt::format("\"{}\" must be a whole number from 1", text));
+    return fail(ErrorCode::failure, "\"{}\" must be a whole number from 1", text);
   return {};
 }
 
@@ -139,17 +137,15 @@ Result<std::vector<const JobColumn*>> columns_of(std::string_view line) {
     const auto column =
         std::ranges::find_if(kJobColumns, [&](const JobColumn& each) { return same_text(each.name, name); });
     if (column == kJobColumns.end()) {
-      return fail(ErrorCode::failure,
-                  fmt::format("\"{}\" is no column; the first line names them: {}", name, kHeader));
+      return fail(ErrorCode::failure, "\"{}\" is no column; the first line names them: {}", name, kHeader);
     }
     if (std::ranges::find(columns, &*column) != columns.end())
-      return fail(ErrorCode::failure, fmt::format("the column {} stands there twice", column->name));
+      return fail(ErrorCode::failure, "the column {} stands there twice", column->name);
     columns.push_back(&*column);
   }
   for (const JobColumn& each : kJobColumns) {
     if (each.is_needed && std::ranges::find(columns, &each) == columns.end())
-      return fail(ErrorCode::failure,
-                  fmt::format("the column {} is missing; all are: {}", each.name, kHeader));
+      return fail(ErrorCode::failure, "the column {} is missing; all are: {}", each.name, kHeader);
   }
   return columns;
 }
@@ -157,13 +153,12 @@ Result<std::vector<const JobColumn*>> columns_of(std::string_view line) {
 Result<WorkloadJob> job_of(std::string_view line, const std::vector<const JobColumn*>& columns) {
   const JobCells cells = csv_cells(line);
   if (cells.size() != columns.size()) {
-    return fail(ErrorCode::failure,
-                fmt::format("it has {} fields, and the first line {}", cells.size(), columns.size()));
+    return fail(ErrorCode::failure, "it has {} fields, and the first line {}", cells.size(), columns.size());
   }
   WorkloadJob job;
   for (std::size_t at = 0; at < cells.size(); ++at) {
     if (auto done = columns[at]->read(cells[at], job); !done) {
-      return fail(ErrorCode::failure, fmt::format("{}: {}", columns[at]->name, done.error().message));
+      return fail(ErrorCode::failure, "{}: {}", columns[at]->name, done.error().message);
     }
   }
   return job;
@@ -171,15 +166,13 @@ Result<WorkloadJob> job_of(std::string_view line, const std::vector<const JobCol
 
 Result<void> add(WorkloadJob job, Workload& workload) {
   if (job.devices > workload.devices) {
-    return fail(ErrorCode::failure,
-                fmt::format("devices: it wants {} of {}; --devices says how many there are", job.devices,
-                            workload.devices));
+    return fail(ErrorCode::failure, "devices: it wants {} of {}; --devices says how many there are",
+                job.devices, workload.devices);
   }
   if (!workload.jobs.empty() && job.arrival < workload.jobs.back().arrival)
     return fail(ErrorCode::failure, "arrival: it comes before the job above it; sort the lines by arrival");
   if (workload.jobs.size() == kMostJobs)
-    return fail(ErrorCode::failure,
-                fmt::format("there are more than {} jobs; take a part of them", kMostJobs));
+    return fail(ErrorCode::failure, "there are more than {} jobs; take a part of them", kMostJobs);
   workload.jobs.push_back(std::move(job));
   return {};
 }
@@ -206,9 +199,9 @@ Result<Workload> workload_from_csv(std::string_view text, std::string_view name,
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.empty() || line.starts_with('#')) continue;
     if (auto done = read(line); !done)
-      return fail(ErrorCode::failure, fmt::format("{}:{}: {}", name, number, done.error().message));
+      return fail(ErrorCode::failure, "{}:{}: {}", name, number, done.error().message);
   }
-  if (workload.jobs.empty()) return fail(ErrorCode::failure, fmt::format("{}: it has no jobs", name));
+  if (workload.jobs.empty()) return fail(ErrorCode::failure, "{}: it has no jobs", name);
   return workload;
 }
 

@@ -1,7 +1,6 @@
 #include "berth/slurm/slurm_job.h"
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/device/vendor.h"
@@ -54,10 +53,9 @@ Result<std::vector<std::string>> devices_of_slurm(const std::vector<std::string>
   for (const std::string& gpu : gpus) {
     const auto number = number_from_text<std::size_t>(gpu);
     if (number && *number >= listed.size())
-      return fail(
-          ErrorCode::usage,
-          fmt::format("Slurm has allotted its GPU {}, and --gpus names {} only: name all that gres.conf has",
-                      *number, listed.size()));
+      return fail(ErrorCode::usage,
+                  "Slurm has allotted its GPU {}, and --gpus names {} only: name all that gres.conf has",
+                  *number, listed.size());
     devices.push_back(number ? listed[*number] : gpu);
   }
   return devices;

@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
@@ -22,7 +21,7 @@ namespace berth {
 namespace {
 
 std::unexpected<Error> refused(std::string_view name, std::string_view value, std::string_view why) {
-  return fail(ErrorCode::usage, fmt::format("--{} {}: {}", name, printable(value), why));
+  return fail(ErrorCode::usage, "--{} {}: {}", name, printable(value), why);
 }
 
 // "2", "a100:2" or "a100"; nullopt: none of these.

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/request/request_fields.h"
 
@@ -28,11 +27,10 @@ Result<std::string> type_of(const std::vector<Expression>& conditions) {
     const std::string_view text = condition.text();
     const std::string_view value = text.starts_with(kName) ? text.substr(kName.size()) : "";
     if (!is_type(value) || !type.empty())
-      return fail(
-          ErrorCode::usage,
-          fmt::format("Slurm cannot be asked for \"{}\": it knows the number of GPUs and one type, which "
-                      "--name says as gres.conf does",
-                      printable(text)));
+      return fail(ErrorCode::usage,
+                  "Slurm cannot be asked for \"{}\": it knows the number of GPUs and one type, which "
+                  "--name says as gres.conf does",
+                  printable(text));
     type = value;
   }
   return type;
@@ -50,9 +48,8 @@ Result<std::vector<std::string>> srun_options(const SrunWish& wish) {
     if (field.slurm != SlurmAnswer::refused || !is_said(field, request)) continue;
     // A request with --memory is shared as well, and does not say which of the two the user typed.
     const std::string_view or_else = is_stored_in(&Request::shared, field) ? "memory or --" : "";
-    return fail(
-        ErrorCode::usage,
-        fmt::format("Slurm gives whole GPUs that it chooses itself: leave out --{}{}", or_else, field.name));
+    return fail(ErrorCode::usage, "Slurm gives whole GPUs that it chooses itself: leave out --{}{}", or_else,
+                field.name);
   }
   BERTH_LET(const auto type, type_of(request.conditions));
   std::vector<std::string> options{

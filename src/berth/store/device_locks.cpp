@@ -8,8 +8,7 @@
 #include <chrono>
 #include <limits>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
 
@@ -96,7 +95,7 @@ FaultOr<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const
     BERTH_LET(const auto named, sys::give_name(made->get(), devices_, name));
     if (named) return made;
   }
-  return fail(ErrorCode::failure, fmt::format("the device file {} is removed again and again", name));
+  return fail(ErrorCode::failure, "the device file {} is removed again and again", name);
 }
 
 FaultOr<bool> DeviceLocks::take_one(const DeviceLock& lock) {
@@ -119,7 +118,7 @@ FaultOr<bool> DeviceLocks::take_one(const DeviceLock& lock) {
     }
     held.file.close();
   }
-  return fail(ErrorCode::failure, fmt::format("the device file {} is replaced again and again", name));
+  return fail(ErrorCode::failure, "the device file {} is replaced again and again", name);
 }
 
 FaultOr<bool> DeviceLocks::take_promise(const DeviceLock& lock) {

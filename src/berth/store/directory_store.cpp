@@ -10,8 +10,7 @@
 #include <ratio>
 #include <set>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/queue/ticket_codec.h"
 #include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
@@ -171,8 +170,7 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, c
     if (std::holds_alternative<Withdrawn>(*outcome)) return Joined{nullptr, *outcome};
     return Joined{std::move(own), *outcome};
   }
-  return fail(ErrorCode::failure,
-              fmt::format("the lease directory {} is removed again and again", choice_.path));
+  return fail(ErrorCode::failure, "the lease directory {} is removed again and again", choice_.path);
 }
 
 std::int64_t DirectoryStore::lease_changes() {
@@ -233,10 +231,9 @@ Result<void> DirectoryStore::rewrite(TicketId lease, GateLimit limit, const Rewr
   const std::string name = to_text(lease);
   const auto read = read_ticket_file(directory_->leases.get(), name, TicketPhase::granted, lease.value);
   const auto* ticket = std::get_if<Ticket>(&read);
-  if (ticket == nullptr)
-    return fail(ErrorCode::failure, fmt::format("the lease {} has ended", short_name({}, lease)));
+  if (ticket == nullptr) return fail(ErrorCode::failure, "the lease {} has ended", short_name({}, lease));
   BERTH_LET(const auto file, sys::open_prepared(directory_->leases.get(), name, O_RDWR));
-  if (!file) return fail(ErrorCode::failure, fmt::format("the lease {} has ended", short_name({}, lease)));
+  if (!file) return fail(ErrorCode::failure, "the lease {} has ended", short_name({}, lease));
   BERTH_LET(const auto text, sys::read_start(file.get(), kTicketMaxBytes));
   BERTH_LET(const auto longer, rewritten(*ticket, text));
   return sys::write_start(file.get(), longer);

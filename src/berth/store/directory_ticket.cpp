@@ -10,8 +10,7 @@
 #include <ratio>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/queue/partial_ledger.h"
 #include "berth/queue/queue_order.h"
 #include "berth/queue/ticket_codec.h"
@@ -242,11 +241,9 @@ Result<Decided> DirectoryTicket::decide(const Decide& decide, GateLimit limit) {
 
 FaultOr<Decided> DirectoryTicket::decide_under_gate(const Decide& decide) {
   if (!directory_->is_current() || !still_waits_here())
-    return fail(
-        ErrorCode::failure,
-        fmt::format(
-            "somebody removed the ticket of this request from {}; only its owner and root can do that",
-            directory_->choice.path));
+    return fail(ErrorCode::failure,
+                "somebody removed the ticket of this request from {}; only its owner and root can do that",
+                directory_->choice.path);
   BERTH_LET(auto scan, scan_leases(*directory_));
   BERTH_DO(earlier_rivals_.refresh(ticket_, scan.ledger));
   return decide_on(std::move(scan.ledger), decide);

@@ -19,8 +19,7 @@
 #include <span>
 #include <string_view>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/newer_calls.h"
 #include "berth/sys/system_error.h"
@@ -86,13 +85,12 @@ Result<void> check(int fd, const std::string& path, const DirectoryChoice& choic
   struct statfs system{};
   if (::fstat(fd, &status) != 0 || ::fstatfs(fd, &system) != 0) return sys::fail_errno("examining " + path);
   if (const auto name = untrusted_file_system(system.f_type))
-    return fail(
-        ErrorCode::failure,
-        fmt::format("{}: is on {}, where locks may not be seen by all who use the GPUs; set BERTH_DIR to a "
-                    "directory of this machine",
-                    path, *name));
+    return fail(ErrorCode::failure,
+                "{}: is on {}, where locks may not be seen by all who use the GPUs; set BERTH_DIR to a "
+                "directory of this machine",
+                path, *name);
   if (const std::string reason = unfit(status, choice); !reason.empty())
-    return fail(ErrorCode::failure, fmt::format("{}: {}", path, reason));
+    return fail(ErrorCode::failure, "{}: {}", path, reason);
   const bool stranger = status.st_uid != 0 && status.st_uid != ::geteuid();
   if (stranger && std::ranges::find(trusted, status.st_uid) == trusted.end())
     trusted.push_back(status.st_uid);
@@ -233,9 +231,8 @@ Result<LeaseDirectory> LeaseDirectory::make(const DirectoryChoice& choice) {
         !made)
       return std::unexpected(context(made.error(), "the lease directory " + choice.path));
   }
-  return fail(
-      ErrorCode::failure,
-      fmt::format("the lease directory {}: somebody removes parts of it again and again", choice.path));
+  return fail(ErrorCode::failure, "the lease directory {}: somebody removes parts of it again and again",
+              choice.path);
 }
 
 bool LeaseDirectory::is_current() const {

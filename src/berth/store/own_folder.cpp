@@ -16,8 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
@@ -61,11 +60,10 @@ bool is_group_of_this_user_alone(gid_t id) {
 }
 
 std::unexpected<Error> unsafe(const std::string& path, const std::string& what) {
-  return fail(
-      ErrorCode::failure,
-      fmt::format("{}, and could put something else in the place of {}: set XDG_STATE_HOME to a folder "
-                  "that only you may change",
-                  what, path));
+  return fail(ErrorCode::failure,
+              "{}, and could put something else in the place of {}: set XDG_STATE_HOME to a folder "
+              "that only you may change",
+              what, path);
 }
 
 /// Walks a path as the kernel does, and asks at each step who else could change it.

@@ -11,8 +11,7 @@
 #include <algorithm>
 #include <ranges>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
@@ -175,12 +174,10 @@ class Site {
   Result<void> check_elsewhere() const {
     const std::string live = live_elsewhere();
     if (live.empty()) return {};
-    return fail(
-        ErrorCode::not_now,
-        fmt::format(
-            "{}{} is in use: {}. After `berth init` new jobs use {} and do not see these leases, so "
-            "their GPUs could be granted twice. Let these jobs end first, or accept that with --force",
-            root_, kFallbackDirectory, live, path_));
+    return fail(ErrorCode::not_now,
+                "{}{} is in use: {}. After `berth init` new jobs use {} and do not see these leases, so "
+                "their GPUs could be granted twice. Let these jobs end first, or accept that with --force",
+                root_, kFallbackDirectory, live, path_);
   }
 
   void look_elsewhere() {

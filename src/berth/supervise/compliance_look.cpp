@@ -1,7 +1,6 @@
 #include "berth/supervise/compliance_look.h"
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/command/named_lease.h"
 #include "berth/command/open_session.h"
 
@@ -16,8 +15,7 @@ Result<ComplianceLook> look_at_compliance(command::Environment& environment,
   BERTH_LET(const auto session, open_session_at(std::move(named.domain), environment, everything));
   BERTH_LET(auto world, session.look(everything.request));
   const Ticket* lease = find_ticket(world.ledger, named.ticket.id);
-  if (lease == nullptr)
-    return fail(ErrorCode::failure, fmt::format("the lease {} has just ended", named.name));
+  if (lease == nullptr) return fail(ErrorCode::failure, "the lease {} has just ended", named.name);
   return ComplianceLook{*lease, short_name(world.ledger, lease->id), std::move(world)};
 }
 

@@ -19,8 +19,7 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/supervise/lease_clock.h"
@@ -227,7 +226,7 @@ Result<command::Output> leave_keeper(command::Environment& environment, std::opt
                                      const std::function<Result<Kept>()>& take) {
   Ends ends;
   if (process && !(ends.process = sys::process_exit(*process)))
-    return fail(ErrorCode::failure, fmt::format("there is no process {}", *process));
+    return fail(ErrorCode::failure, "there is no process {}", *process);
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return sys::fail_errno("making a pipe");
   const sys::Descriptor heard(pipe[0]);

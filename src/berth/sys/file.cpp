@@ -14,8 +14,7 @@
 #include <cstdio>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::sys {
@@ -95,7 +94,7 @@ Result<std::string> read_named(const std::string& path, unsigned most_mebibytes,
   auto text = read_start(file.get(), most);
   if (!text) return std::unexpected(context(text.error(), doing));
   if (text->size() > most)
-    return fail(ErrorCode::failure, fmt::format("{}: it is longer than {} MiB", doing, most_mebibytes));
+    return fail(ErrorCode::failure, "{}: it is longer than {} MiB", doing, most_mebibytes);
   return text;
 }
 

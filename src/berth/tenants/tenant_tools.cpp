@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/record.h"
 #include "berth/base/units.h"
 #include "berth/command/ask_program.h"
@@ -127,7 +126,7 @@ Result<std::size_t> number_in(const decltype(ToolCall::arguments)& arguments, st
   if (text == nullptr) return otherwise;
   const auto number = number_from_text<std::size_t>(*text);
   if (!number || *number < least || *number > most)
-    return fail(ErrorCode::usage, fmt::format("{} must be from {} to {}", name, least, most));
+    return fail(ErrorCode::usage, "{} must be from {} to {}", name, least, most);
   return *number;
 }
 
@@ -239,7 +238,7 @@ Result<std::uint64_t> TenantTools::submit(const Arguments& arguments) {
   if (const std::string* folder = argument_of(arguments, "folder")) {
     struct stat status{};
     if (!folder->starts_with('/') || ::stat(folder->c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
-      return fail(ErrorCode::usage, fmt::format("'{}' is no folder; it must begin with /", *folder));
+      return fail(ErrorCode::usage, "'{}' is no folder; it must begin with /", *folder);
     job.folder = *folder;
   }
   job.tenant = tenant_.number;
@@ -254,12 +253,11 @@ Result<std::uint64_t> TenantTools::submit(const Arguments& arguments) {
 
 Result<void> TenantTools::check_rules(const Request& request) const {
   if (request.count > rules_.gpus)
-    return fail(ErrorCode::usage,
-                fmt::format("{} GPUs are more than the {} that this session may have at once", request.count,
-                            rules_.gpus));
+    return fail(ErrorCode::usage, "{} GPUs are more than the {} that this session may have at once",
+                request.count, rules_.gpus);
   if (request.time_s > rules_.time_s)
-    return fail(ErrorCode::usage,
-                fmt::format("a job of this session may take {} at most", time_for_people(rules_.time_s)));
+    return fail(ErrorCode::usage, "a job of this session may take {} at most",
+                time_for_people(rules_.time_s));
   return {};
 }
 
@@ -267,7 +265,7 @@ Result<jobs::NumberedJob> TenantTools::own_job(const Arguments& arguments) const
   const std::string& word = arguments.find("job")->second;
   BERTH_LET(auto job, job_named(spool_, word));
   if (!job || !jobs_.contains(job->number))
-    return fail(ErrorCode::failure, fmt::format("'{}' is no job of this session; `jobs` shows them", word));
+    return fail(ErrorCode::failure, "'{}' is no job of this session; `jobs` shows them", word);
   return *std::move(job);
 }
 
@@ -287,8 +285,7 @@ Result<ToolResult> TenantTools::log(const Arguments& arguments) const {
   BERTH_LET(const std::size_t lines, number_in(arguments, "lines", 1, 100'000, kUsualLines));
   const std::vector<TaskId> tasks = job.tasks();
   if (tasks.size() > 1)
-    return fail(ErrorCode::usage,
-                fmt::format("{} is an array: ask for \"{}\"", job.number, to_text(tasks.front())));
+    return fail(ErrorCode::usage, "{} is an array: ask for \"{}\"", job.number, to_text(tasks.front()));
   BERTH_LET(std::string text, jobs::end_of_output(spool_.output_path(tasks.front()), lines, kLongestTold));
   return ToolResult{.text = text.empty() ? "it has printed nothing yet\n" : std::move(text)};
 }
@@ -331,7 +328,7 @@ Result<ToolResult> TenantTools::release(const Arguments& arguments) const {
     };
     if (std::ranges::any_of(standings, has)) return show_words({"release", to_text(lease.ticket.id)});
   }
-  return fail(ErrorCode::failure, fmt::format("no job of this session has the lease {}", lease.name));
+  return fail(ErrorCode::failure, "no job of this session has the lease {}", lease.name);
 }
 
 std::optional<ToolResult> TenantTools::due(const ParkedCall& call) const {
@@ -356,7 +353,7 @@ void TenantTools::give_up(const ParkedCall& call) const {
 
 Result<ToolResult> TenantTools::told(std::uint64_t number) const {
   BERTH_LET(const auto job, spool_.job(number));
-  if (!job) return fail(ErrorCode::failure, fmt::format("job {} is gone", number));
+  if (!job) return fail(ErrorCode::failure, "job {} is gone", number);
   BERTH_LET(const auto standings, spool_.standings(number, *job));
   const TaskStanding all = standing_of_all(standings);
   ToolResult result;

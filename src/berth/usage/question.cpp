@@ -1,10 +1,9 @@
 #include "berth/usage/question.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <initializer_list>
 
+#include "berth/base/fail.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
@@ -18,7 +17,7 @@ Result<void> check_names(const QuestionParameters& parameters,
                          std::initializer_list<std::string_view> allowed) {
   for (const auto& [name, value] : parameters) {
     if (std::ranges::find(allowed, name) != allowed.end()) continue;
-    return fail(ErrorCode::usage, fmt::format("unknown parameter '{}'{}", name, instead_of(name, allowed)));
+    return fail(ErrorCode::usage, "unknown parameter '{}'{}", name, instead_of(name, allowed));
   }
   return {};
 }
@@ -40,7 +39,7 @@ Result<void> read_points(const QuestionParameters& parameters, std::int64_t& poi
   if (given == parameters.end()) return {};
   const auto number = number_from_text<std::int64_t>(given->second);
   if (!number || *number < 2 || *number > kMostPoints)
-    return fail(ErrorCode::usage, fmt::format("points: must be a number from 2 to {}", kMostPoints));
+    return fail(ErrorCode::usage, "points: must be a number from 2 to {}", kMostPoints);
   points = *number;
   return {};
 }

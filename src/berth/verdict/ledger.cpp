@@ -1,10 +1,9 @@
 #include "berth/verdict/ledger.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/request/request.h"
 
@@ -89,19 +88,19 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
                       text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   if (!shaped)
     return fail(ErrorCode::usage,
-                fmt::format("'{}' is not the id of a lease; `berth list -l` shows the ids, such as 29d000",
-                            printable(text)));
+                "'{}' is not the id of a lease; `berth list -l` shows the ids, such as 29d000",
+                printable(text));
   std::vector<const Ticket*> named;
   for (const Ticket& ticket : ledger.tickets) {
     if (to_text(ticket.id).ends_with(text)) named.push_back(&ticket);
   }
   if (named.empty())
-    return fail(ErrorCode::failure,
-                fmt::format("no live lease has the id {}; `berth list -l` shows the live leases", text));
+    return fail(ErrorCode::failure, "no live lease has the id {}; `berth list -l` shows the live leases",
+                text);
   if (named.size() == 1) return named.front();
   std::string ids;
   for (const Ticket* ticket : named) ids += (ids.empty() ? "" : ", ") + short_name(ledger, ticket->id);
-  return fail(ErrorCode::usage, fmt::format("{} could be {}; give more digits", text, ids));
+  return fail(ErrorCode::usage, "{} could be {}; give more digits", text, ids);
 }
 
 std::string short_name(const Ledger& ledger, TicketId id) {

@@ -1,10 +1,9 @@
 #include "berth/verdict/verdict.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "berth/base/fail.h"
 #include "berth/base/text_match.h"
 #include "berth/request/selector.h"
 #include "berth/verdict/clauses.h"
@@ -43,13 +42,11 @@ Result<Selected> select(const Request& request, const Facts& facts) {
     if (!selected.chosen[i]) continue;
     ++selected.chosen_count;
     if (!selected.excluded[i]) continue;
-    return fail(ErrorCode::usage,
-                fmt::format("device {} is both asked for and excluded", label(snapshot.devices[i])));
+    return fail(ErrorCode::usage, "device {} is both asked for and excluded", label(snapshot.devices[i]));
   }
   if (!request.devices.empty() && selected.chosen_count < request.count) {
-    return fail(ErrorCode::usage,
-                fmt::format("{} devices are asked for, but only {} of the machine's are named: {}",
-                            request.count, selected.chosen_count, fmt::join(request.devices, ", ")));
+    return fail(ErrorCode::usage, "{} devices are asked for, but only {} of the machine's are named: {}",
+                request.count, selected.chosen_count, fmt::join(request.devices, ", "));
   }
   // A site may exclude a card that was taken out since. If a name fits several cards, all of them
   // are excluded.
@@ -104,11 +101,10 @@ Result<void> check_one_vendor(const Selected& selected, const Snapshot& snapshot
     if (!selected.chosen[i]) continue;
     if (first == nullptr) first = &device;
     if (first->vendor == device.vendor) continue;
-    return fail(
-        ErrorCode::usage,
-        fmt::format("device {} is made by {} and device {} by {}: a job gets devices of one maker, so "
-                    "ask for those of one",
-                    label(*first), vendor_of(*first).maker, label(device), vendor_of(device).maker));
+    return fail(ErrorCode::usage,
+                "device {} is made by {} and device {} by {}: a job gets devices of one maker, so "
+                "ask for those of one",
+                label(*first), vendor_of(*first).maker, label(device), vendor_of(device).maker);
   }
   return {};
 }
@@ -273,18 +269,17 @@ Result<void> check_possible(const Request& request, const Facts& facts) {
   if (verdicts->empty()) return fail(ErrorCode::impossible, "this machine has no GPU that can be used");
   if (leaves_too_few)
     return fail(ErrorCode::impossible,
-                fmt::format("a request that yields leaves {} free (leave_free in the site file), and this "
-                            "machine has {}: ask without --yield",
-                            counted(facts.policy.leave_free, "GPU"), counted(verdicts->size(), "GPU")));
+                "a request that yields leaves {} free (leave_free in the site file), and this "
+                "machine has {}: ask without --yield",
+                counted(facts.policy.leave_free, "GPU"), counted(verdicts->size(), "GPU"));
   const std::string asked = request.count == 1 ? "a device is" : fmt::format("{} devices are", request.count);
   if (verdicts->size() < request.count) {
-    return fail(ErrorCode::impossible,
-                fmt::format("{} asked for, and this machine has {}", asked, verdicts->size()));
+    return fail(ErrorCode::impossible, "{} asked for, and this machine has {}", asked, verdicts->size());
   }
   const std::string found = possible == 0 ? "none of this machine's can"
                                           : fmt::format("only {} of {} can", possible, verdicts->size());
-  return fail(ErrorCode::impossible, fmt::format("{} asked for, and {} ever satisfy the request: {}", asked,
-                                                 found, reasons(*verdicts, facts.snapshot)));
+  return fail(ErrorCode::impossible, "{} asked for, and {} ever satisfy the request: {}", asked, found,
+              reasons(*verdicts, facts.snapshot));
 }
 
 }  // namespace berth

@@ -1,7 +1,6 @@
 // The other direction of json.cpp: each reader stands beside the writer of the same name there.
 #include "berth/view/host_report.h"
 
-#include <fmt/format.h>
 #include <algorithm>
 
 #include <cmath>
@@ -9,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "berth/base/fail.h"
 #include "berth/base/record_fields.h"
 #include "berth/device/device_readings.h"
 #include "berth/view/json_reader.h"
@@ -351,9 +351,8 @@ Result<Json> parse(std::string_view document, DocumentBounds bounds = {}) {
   if (shape.levels > kMostLevels)
     return fail(ErrorCode::failure, "it is no document of Berth's: it is nested too deep");
   if (shape.objects > bounds.objects || shape.values > bounds.values)
-    return fail(ErrorCode::failure,
-                fmt::format("it tells of more than {} things, or of {} values, and was not read",
-                            bounds.objects, bounds.values));
+    return fail(ErrorCode::failure, "it tells of more than {} things, or of {} values, and was not read",
+                bounds.objects, bounds.values);
   Json json = Json::parse(document, nullptr, false);
   if (json.is_discarded()) return fail(ErrorCode::failure, "it is not JSON");
   return json;

@@ -1,7 +1,6 @@
 #include "berth/hosts/model/unfit_host.h"
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/version.h"
 
@@ -10,8 +9,8 @@ namespace berth {
 Result<void> check_version(std::string_view of_host) {
   if (of_host == version()) return {};
   return fail(ErrorCode::failure,
-              fmt::format("its Berth is version {}, and this one is {}. Install the same version on both",
-                          printable(of_host), version()));
+              "its Berth is version {}, and this one is {}. Install the same version on both",
+              printable(of_host), version());
 }
 
 std::chrono::seconds patience_with(bool has_greeted) {

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "berth/base/fail.h"
 #include "berth/source/nvml/device_reader.h"
 #include "berth/source/nvml/outcome.h"
 #include "berth/source/nvml/topology_reader.h"
@@ -53,8 +52,7 @@ Result<unsigned> NvmlReader::count_devices() {
   if (outcome == kGpuNotFound) return 0U;
   if (outcome != kSuccess) return std::unexpected(error_of(outcome));
   if (count > kMostGpus)
-    return fail(ErrorCode::no_driver,
-                fmt::format("the driver tells of {} GPUs, which no machine has", count));
+    return fail(ErrorCode::no_driver, "the driver tells of {} GPUs, which no machine has", count);
   return count;
 }
 

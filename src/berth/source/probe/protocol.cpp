@@ -1,10 +1,9 @@
 #include "berth/source/probe/protocol.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
+#include "berth/base/fail.h"
 #include "berth/base/record_fields.h"
 
 namespace berth::source {
@@ -72,12 +71,11 @@ void write_progress(RecordWriter& record, const Stage& stage) {
 
 Result<void> check_version(std::string_view asking, std::string_view program) {
   if (asking.empty() || asking == program) return {};
-  return fail(
-      ErrorCode::failure,
-      fmt::format("the berth program that was found is of version {}, and the library or Python package "
-                  "that asks it of {}: install both from one version, or let BERTH_PROGRAM name "
-                  "the right program",
-                  program, asking));
+  return fail(ErrorCode::failure,
+              "the berth program that was found is of version {}, and the library or Python package "
+              "that asks it of {}: install both from one version, or let BERTH_PROGRAM name "
+              "the right program",
+              program, asking);
 }
 
 bool is_whole_record(std::string_view text) {
