@@ -37,7 +37,7 @@ CODECS = {
     "src/berth/job/stored_request.cpp": ("job", "jobs"),
     "src/berth/request/typed_request.cpp": ("jobs",),
     "src/berth/base/record.cpp": ("base", "device", "queue"),
-    "src/berth/base/record_fields.h": ("device", "queue", "lease"),
+    "src/berth/base/record_fields.h": ("device", "queue", "lease", "usage"),
     "src/berth/base/record_fields.cpp": ("device", "queue"),
     "src/berth/device/snapshot_fields.h": ("device",),
     "src/berth/device/snapshot_codec.cpp": ("device",),
