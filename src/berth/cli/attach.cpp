@@ -10,14 +10,10 @@ namespace {
 
 constexpr std::string_view kAttachAbout =
     "Connects your terminal to that of a running job of yours which was submitted with --tty: you see what "
-    "it "
-    "shows and type into it, and it gets the size of your window. Ctrl-\\ takes your terminal back, and the "
-    "job "
-    "goes on, as it does if this program is killed or your connection breaks. Several terminals may be "
-    "attached "
-    "at once: all show the same, and what is typed at any of them counts. When the job ends, this ends with "
-    "its "
-    "status.\n"
+    "it shows and type into it, and it gets the size of your window. Ctrl-\\ takes your terminal back, and "
+    "the job goes on, as it does if this program is killed or your connection breaks. Several terminals may "
+    "be attached at once: all show the same, and what is typed at any of them counts. When the job ends, "
+    "this ends with its status.\n"
     "\n"
     "    berth submit --tty -- python -m pdb train.py\n"
     "    berth attach 12";

@@ -29,21 +29,17 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view kEachAbout =
     "Runs each line of FILE as a command of its own (by sh -c), with GPUs of its own as `berth run` would, "
-    "as many at "
-    "once as there are GPUs, and shows how far it is. Without FILE, or with -, it reads the standard input. "
-    "Blank lines "
-    "and lines that begin with # are no commands.\n"
+    "as many at once as there are GPUs, and shows how far it is. Without FILE, or with -, it reads the "
+    "standard input. Blank lines and lines that begin with # are no commands.\n"
     "\n"
     "    berth each commands.txt\n"
     "    for seed in 1 2 3; do echo python train.py $seed; done | berth each -n 2\n"
     "\n"
     "The lines are the tasks of a job: `berth log JOB.LINE` shows the output of a line, and `berth jobs JOB` "
-    "all of them. "
-    "Ctrl-C ends what runs and cancels the rest. If you give the same command again, in the same folder, it "
-    "goes on: a "
-    "line that has ended with status 0 does not run again, also if you have added lines to FILE. If this "
-    "command itself "
-    "is cut off (a lost connection, kill -9), the lines go on, and the same command shows them again.\n"
+    "all of them. Ctrl-C ends what runs and cancels the rest. If you give the same command again, in the "
+    "same folder, it goes on: a line that has ended with status 0 does not run again, also if you have added "
+    "lines to FILE. If this command itself is cut off (a lost connection, kill -9), the lines go on, and the "
+    "same command shows them again.\n"
     "\n"
     "Ends with 0 if all lines have ended with 0, else with 1.";
 

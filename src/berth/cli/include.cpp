@@ -16,10 +16,8 @@ namespace {
 
 constexpr std::string_view kIncludeAbout =
     "Ends that your requests pass these GPUs over because of runs that died on them (state \"passed over\" "
-    "of "
-    "berth list): what has run until now counts no more. Root does so for all users. GPU: an index, a UUID "
-    "or "
-    "the start of one. By root it also ends what `berth exclude` has done.\n"
+    "of berth list): what has run until now counts no more. Root does so for all users. GPU: an index, a "
+    "UUID or the start of one. By root it also ends what `berth exclude` has done.\n"
     "\n"
     "    berth include 3";
 

@@ -54,8 +54,7 @@ class Init : public command::Command {
     if (!snapshot) {
       output.err = fmt::format(
           "berth: {}; no device files are made: the first to lease a device makes its file and owns it, "
-          "until "
-          "berth init runs again\n",
+          "until berth init runs again\n",
           snapshot.error().message);
       return uuids;
     }

@@ -18,8 +18,7 @@ constexpr std::string_view kLogAbout =
 
 constexpr std::string_view kRetryAbout =
     "Runs jobs again that have failed, or were cancelled or interrupted; of an array, those tasks. What they "
-    "print is "
-    "added to what is there.";
+    "print is added to what is there.";
 
 constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all that they have printed.";
 

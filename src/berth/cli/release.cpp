@@ -18,12 +18,11 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kReleaseAbout =
-    "Asks the process that holds the lease to end (SIGTERM): `berth run` asks its command, and then what "
-    "the command has started; the keeper of a claim ends the lease. Returns when the lease has ended. If it "
-    "does not end in time, this names the processes that still hold it, with the `kill` that ends them, and "
-    "exits with status 124. Only "
-    "the owner and root may release a lease. Whoever has the lease reads who asked, and why if you say "
-    "--because: on the terminal, and in the last line of `berth run`.\n"
+    "Asks the process that holds the lease to end (SIGTERM): `berth run` asks its command, and then what the "
+    "command has started; the keeper of a claim ends the lease. Returns when the lease has ended. If it does "
+    "not end in time, this names the processes that still hold it, with the `kill` that ends them, and exits "
+    "with status 124. Only the owner and root may release a lease. Whoever has the lease reads who asked, "
+    "and why if you say --because: on the terminal, and in the last line of `berth run`.\n"
     "\n"
     "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that "
     "this shell is in.";

@@ -42,8 +42,7 @@ constexpr std::string_view kSbatchAbout =
     "    berth sbatch --array=0-9%4 sweep.sh\n"
     "\n"
     "Without --output, Berth keeps what the job prints, and `berth log N` shows it. What means nothing on "
-    "one "
-    "machine is named and not kept; what cannot be done is refused.";
+    "one machine is named and not kept; what cannot be done is refused.";
 
 std::string_view group_of(SlurmUse use) {
   switch (use) {

@@ -22,9 +22,8 @@ namespace {
 
 constexpr std::string_view kSimulateAbout =
     "Replays jobs that were, or that may come, through the function that decides in line who starts when, "
-    "and "
-    "says how long they wait: all, by size, and by user. With other rules given it compares them with those "
-    "that hold: who starts sooner, and who later. It runs nothing and leases nothing.\n"
+    "and says how long they wait: all, by size, and by user. With other rules given it compares them with "
+    "those that hold: who starts sooner, and who later. It runs nothing and leases nothing.\n"
     "\n"
     "    berth simulate --jobs jobs.csv\n"
     "    berth simulate --jobs jobs.csv --assumed-time 8h\n"

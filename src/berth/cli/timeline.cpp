@@ -16,10 +16,9 @@ namespace {
 
 constexpr std::string_view kTimelineAbout =
     "Answers the first questions in words: is a GPU free, and when is the next; where are you; who leaves "
-    "one "
-    "idle; what waits. Then it shows the hours, a line for each GPU: to the left of now who had it and how "
-    "busy it was, to the right until when it is leased, and for whom it is reserved then. Below it stand the "
-    "requests that wait, from about when they start.\n"
+    "one idle; what waits. Then it shows the hours, a line for each GPU: to the left of now who had it and "
+    "how busy it was, to the right until when it is leased, and for whom it is reserved then. Below it stand "
+    "the requests that wait, from about when they start.\n"
     "\n"
     "The past is there if an agent keeps a history on this machine (berth serve), or with --url another "
     "agent of this machine. What is to come is told by the time limits of leases (--time): without a limit "

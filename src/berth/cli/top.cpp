@@ -31,8 +31,7 @@ constexpr std::string_view kTopAbout =
     "Enter on a job of yours shows what it prints, until Esc. c copies the command for the line under the "
     "cursor, such as `berth release a1b2c3`, to the clipboard, if the terminal allows that. x ends a lease, "
     "request or job of yours, after you have confirmed it. o holds a waiting job of yours or lets it go, and "
-    "f and "
-    "l put it first or last among those with its request, as `berth edit` does.\n"
+    "f and l put it first or last among those with its request, as `berth edit` does.\n"
     "\n"
     "It needs a terminal. `berth list`, `berth queue` and `berth jobs` print the same values, also into a "
     "pipe.";

@@ -24,11 +24,10 @@ namespace {
 
 constexpr std::string_view kUsageAbout =
     "Shows a line for each user, for each GPU, or for the jobs of each name: the number of leases, their "
-    "GPU-hours, and the "
-    "hours in which a process of the lease computed on the GPU. Asks the agent of this machine, "
-    "which counts them (berth serve); with --url another agent or a hub. With --file it reads the "
-    "history of an agent that no longer runs. Hours begin with full ones: --since 1h at 14:20 is "
-    "from 13:00 on.";
+    "GPU-hours, and the hours in which a process of the lease computed on the GPU. Asks the agent of this "
+    "machine, which counts them (berth serve); with --url another agent or a hub. With --file it reads the "
+    "history of an agent that no longer runs. Hours begin with full ones: --since 1h at 14:20 is from 13:00 "
+    "on.";
 
 class Usage : public command::Command {
  public:

@@ -115,10 +115,9 @@ Done<Database> Database::open(const std::string& path, std::int64_t most_bytes) 
   // no power cut harms the file.
   BERTH_DO(database.execute(
       fmt::format("PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size={}; PRAGMA max_page_count={}; PRAGMA "
-                  "trusted_schema=OFF;"
-                  "PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1000;"
-                  "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=4194304;"
-                  "BEGIN IMMEDIATE; COMMIT;",
+                  "trusted_schema=OFF;PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA "
+                  "cache_size=-1000;PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA "
+                  "journal_size_limit=4194304;BEGIN IMMEDIATE; COMMIT;",
                   kPageBytes, most_bytes / kPageBytes)));
   return database;
 }

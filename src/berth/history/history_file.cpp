@@ -149,12 +149,8 @@ Done<Known> HistoryFile::known(std::int64_t now_s) {
 
 Done<std::int64_t> HistoryFile::device_id(const std::string& uuid) {
   if (const auto known = devices_.find(uuid); known != devices_.end()) return known->second;
-  BERTH_LET(
-      auto statement,
-      database_.statement(
-          "INSERT INTO device (uuid, label, name) VALUES (?, '', '') ON CONFLICT (uuid) DO UPDATE SET uuid = "
-          "uuid "
-          "RETURNING id"));
+  BERTH_LET(auto statement, database_.statement("INSERT INTO device (uuid, label, name) VALUES (?, '', '') "
+                                                "ON CONFLICT (uuid) DO UPDATE SET uuid = uuid RETURNING id"));
   BERTH_DO(statement.bind(uuid).next());
   const std::int64_t id = statement.number(0);
   BERTH_DO(statement.next());
@@ -239,13 +235,10 @@ Done<void> HistoryFile::write_lease(const LeaseKey& key, const LeaseChange& chan
       database_.statement(
           "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s, job, "
           "joined_s, time_s, whole, yields, energy_mj, clean) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) DO UPDATE "
-          "SET user = "
-          "excluded.user, "
-          "ended_s = excluded.ended_s, end_seen = excluded.end_seen, leased_s = leased_s + "
-          "excluded.leased_s, "
-          "used_s = used_s + excluded.used_s, job = coalesce(excluded.job, job), "
-          "joined_s = coalesce(excluded.joined_s, joined_s), "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) "
+          "DO UPDATE SET user = excluded.user, ended_s = excluded.ended_s, end_seen = excluded.end_seen, "
+          "leased_s = leased_s + excluded.leased_s, used_s = used_s + excluded.used_s, "
+          "job = coalesce(excluded.job, job), joined_s = coalesce(excluded.joined_s, joined_s), "
           "time_s = coalesce(excluded.time_s, time_s), whole = coalesce(excluded.whole, whole), "
           "yields = coalesce(excluded.yields, yields), "
           "energy_mj = coalesce(excluded.energy_mj, energy_mj), "

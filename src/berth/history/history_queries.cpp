@@ -89,13 +89,10 @@ Done<std::vector<SampleRow>> HistoryFile::samples(std::size_t tier, Span span,
 }
 
 Done<std::vector<PastLease>> HistoryFile::leases_of(std::int64_t device, Span span) {
-  BERTH_LET(
-      auto statement,
-      database_.statement(
-          "SELECT lease.id, user.name, begun_s, ended_s, end_seen FROM lease JOIN user ON user = user.id "
-          "WHERE device = ? AND begun_s < ? AND (ended_s IS NULL OR ended_s >= ?) ORDER BY begun_s DESC "
-          "LIMIT "
-          "1000"));
+  BERTH_LET(auto statement,
+            database_.statement("SELECT lease.id, user.name, begun_s, ended_s, end_seen FROM lease JOIN user "
+                                "ON user = user.id WHERE device = ? AND begun_s < ? AND (ended_s IS NULL OR "
+                                "ended_s >= ?) ORDER BY begun_s DESC LIMIT 1000"));
   statement.bind(device).bind(span.to_s).bind(span.from_s);
   std::vector<PastLease> leases;
   auto row = statement.next();

@@ -43,8 +43,7 @@ constexpr std::array kSymptoms{
     Symptom{"No route to host", "it does not answer on the network"},
     Symptom{kTurnedAway,
             "its ssh server closed each of four connections at once. Try again later; if this happens often, "
-            "ask its "
-            "admin to raise MaxStartups in sshd_config"},
+            "ask its admin to raise MaxStartups in sshd_config"},
 };
 
 std::string meaning_of(const LabHost& host, std::string_view errors) {

@@ -49,8 +49,7 @@ std::vector<std::string> blind_spots(const store::DirectoryChoice& choice) {
   if (!has_the_machines_pids()) {
     spots.emplace_back(
         "this container numbers its processes itself, so it cannot see the machine's processes; start it "
-        "with "
-        "--pid=host");
+        "with --pid=host");
   } else if (!sees_others_processes()) {
     spots.emplace_back(
         "/proc hides the processes of other users (hidepid), so whose they are is not seen; add this user to "

@@ -175,19 +175,18 @@ constexpr std::array kFields{
                  .words = but_not("the sentence begins with it"),
                  .looser = but_not("it asks for less already"),
                  .mcp = but_not("a model that shares says how much memory it needs")},
-    RequestField{.part = P::how,
-                 .name = "order",
-                 .value = "ORDER",
-                 .help = "which of the matching GPUs: auto, index, random, "
-                         "best-fit, worst-fit, coolest, "
-                         "least-power, most-capable, topology or listed (as "
-                         "--devices has them; default auto)",
-                 .kind = K::order,
-                 .member = &R::order,
-                 .key = "order",
-                 .words = kChoiceOnly,
-                 .looser = kChoiceOnly,
-                 .mcp = kChoiceOnly},
+    RequestField{
+        .part = P::how,
+        .name = "order",
+        .value = "ORDER",
+        .help = "which of the matching GPUs: auto, index, random, best-fit, worst-fit, coolest, least-power, "
+                "most-capable, topology or listed (as --devices has them; default auto)",
+        .kind = K::order,
+        .member = &R::order,
+        .key = "order",
+        .words = kChoiceOnly,
+        .looser = kChoiceOnly,
+        .mcp = kChoiceOnly},
     RequestField{.part = P::how,
                  .name = "seed",
                  .value = "N",

@@ -162,8 +162,7 @@ Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
     const std::string_view one = text.substr(0, comma);
     if (one.empty() || one.find_first_of(" \t") != std::string_view::npos) {
       return fail(ErrorCode::usage,
-                  "must be indices or UUIDs with commas "
-                  "between: 0,1 or 0-3 or 3:1 or GPU-5a1c");
+                  "must be indices or UUIDs with commas between: 0,1 or 0-3 or 3:1 or GPU-5a1c");
     }
     BERTH_LET(const auto named, devices_in(one));
     for (const std::string& each : named) {

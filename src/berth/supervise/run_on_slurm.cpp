@@ -17,8 +17,7 @@ Result<void> check_run(const RunOptions& options, const command::FarOptions& far
   if (far.hosts.anywhere || !far.hosts.hosts.empty() || !far.near.empty())
     return fail(ErrorCode::usage,
                 "--on slurm excludes --anywhere, --hosts and --near: Slurm has nodes of its own. --host and "
-                "--not-host "
-                "name them");
+                "--not-host name them");
   if (options.requeue || options.exec)
     return fail(ErrorCode::usage, "--on slurm excludes --requeue and --exec: srun takes the place of berth");
   const auto has_word = [](const std::string& word) {
@@ -27,8 +26,7 @@ Result<void> check_run(const RunOptions& options, const command::FarOptions& far
   if (std::ranges::any_of(options.command, has_word))
     return fail(ErrorCode::usage,
                 "which GPUs it gets is known on the node only: let COMMAND read CUDA_VISIBLE_DEVICES instead "
-                "of {ids} "
-                "and {uuids}");
+                "of {ids} and {uuids}");
   return {};
 }
 

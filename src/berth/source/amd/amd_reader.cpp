@@ -50,9 +50,8 @@ Result<void> AmdReader::read(const source::ReadRequest& request, source::Sink& s
   const std::vector<Device> idle_cards = cards_without_node(roots_, nodes);
   if (nodes.empty() && idle_cards.empty())
     return fail(ErrorCode::no_driver,
-                "no AMD GPU is found in /sys/class/kfd: the amdgpu driver is "
-                "not loaded, or this container was "
-                "started without --device /dev/kfd --device /dev/dri");
+                "no AMD GPU is found in /sys/class/kfd: the amdgpu driver is not loaded, or this container "
+                "was started without --device /dev/kfd --device /dev/dri");
   Snapshot head;
   head.taken_at_ns = sys::wall_now().count();
   head.source = "amd";

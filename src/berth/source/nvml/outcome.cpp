@@ -54,8 +54,7 @@ Error error_of(Return value) {
     case kLibraryNotFound:
       return no_driver(
           "no NVIDIA driver: libnvidia-ml.so.1 was not found. Install the driver, or put the library's "
-          "folder on "
-          "LD_LIBRARY_PATH; in a container, start it with its GPUs (docker run --gpus all)");
+          "folder on LD_LIBRARY_PATH; in a container, start it with its GPUs (docker run --gpus all)");
     case kDriverNotLoaded:
       return no_driver(
           "no NVIDIA driver: its kernel module is not loaded. Load it (sudo modprobe nvidia); if that fails, "
@@ -64,8 +63,7 @@ Error error_of(Return value) {
       return no_driver(
           "the NVIDIA driver was upgraded, but the old kernel module still runs: driver and library versions "
           "differ. Reboot, or end all GPU programs and reload the module (sudo rmmod nvidia, then sudo "
-          "modprobe "
-          "nvidia)");
+          "modprobe nvidia)");
     case kNoPermission:
       return no_driver(
           "the NVIDIA driver may not be used by this user: no permission. Look at the mode and group of "
@@ -73,10 +71,8 @@ Error error_of(Return value) {
     case kUnknown:
       return no_driver(
           "the NVIDIA driver does not start: unknown error (999). In a container this means that its access "
-          "to "
-          "the GPUs was revoked (systemctl daemon-reload does so): restart the container; elsewhere dmesg "
-          "says "
-          "why");
+          "to the GPUs was revoked (systemctl daemon-reload does so): restart the container; elsewhere dmesg "
+          "says why");
     case kOperatingSystem:
       return no_driver(
           "the NVIDIA driver cannot be reached: the operating system or a cgroup blocks /dev/nvidiactl");

@@ -19,8 +19,7 @@ void ProcessDescriber::finish(Sink& sink) {
   if (details_.missed_some() && in_nested_pid_namespace(proc_)) {
     sink.note(
         "This is a container with process ids of its own: the driver lists processes that cannot be seen "
-        "from "
-        "here, or none.");
+        "from here, or none.");
   }
   if (unnamed_.empty()) return;
   sink.begin({.kind = Stage::Kind::users});
