@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "berth/view/json.h"
-
 namespace berth::agent {
 namespace {
 

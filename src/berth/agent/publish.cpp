@@ -10,7 +10,6 @@
 #include "berth/queue/listed.h"
 #include "berth/queue/standing.h"
 #include "berth/timeline/picture.h"
-#include "berth/view/json.h"
 #include "berth/view/nvgpu_report.h"
 #include "berth/view/waiting.h"
 

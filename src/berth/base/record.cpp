@@ -2,8 +2,6 @@
 
 #include "berth/base/fail.h"
 
-#include <charconv>
-
 namespace berth {
 namespace {
 

@@ -8,7 +8,6 @@
 #include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
-#include "berth/lease/attribution.h"
 #include "berth/supervise/hold.h"
 #include "berth/supervise/lease_environment.h"
 #include "berth/supervise/take_lease.h"

@@ -1,7 +1,6 @@
 // `berth __cuda-order` prints the UUIDs of the GPUs as CUDA numbers them under the mask of its
 // environment. A process that has initialised CUDA cannot change its mask and cannot be forked, so
 // a program of its own asks.
-#include <fmt/format.h>
 
 #include "berth/api/cuda.h"
 #include "berth/command/command.h"

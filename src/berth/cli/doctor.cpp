@@ -9,7 +9,6 @@
 
 #include "berth/base/text_match.h"
 #include "berth/command/command.h"
-#include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/command/originals.h"
 #include "berth/jobs/logout_warning.h"

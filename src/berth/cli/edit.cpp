@@ -1,9 +1,6 @@
 #include <span>
 
-#include <fmt/format.h>
-
 #include "berth/command/command.h"
-#include "berth/command/messages.h"
 #include "berth/jobs/edit_job.h"
 #include "berth/jobs/job_request.h"
 #include "berth/jobs/job_runner.h"

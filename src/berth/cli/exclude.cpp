@@ -1,9 +1,6 @@
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "berth/command/command.h"
-#include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/exclusions.h"
 #include "berth/lease/site_file.h"

@@ -9,7 +9,6 @@
 #include "berth/lease/exclusions.h"
 #include "berth/lease/site_file.h"
 #include "berth/request/selector.h"
-#include "berth/sys/clock.h"
 
 namespace berth::cli {
 namespace {

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/delay.h"
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/release.h"

@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include "berth/base/delay.h"
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/command/command.h"

@@ -1,7 +1,5 @@
 #include "berth/cli/serve_options.h"
 
-#include <fmt/format.h>
-
 #include "berth/base/units.h"
 #include "berth/command/request_options.h"
 #include "berth/http/peer.h"

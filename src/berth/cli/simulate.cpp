@@ -1,14 +1,11 @@
 #include <unistd.h>
 
-#include <functional>
-
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/cli/simulate_options.h"
 #include "berth/command/command.h"
 #include "berth/command/input.h"
-#include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/command/serve_program.h"
 #include "berth/lease/site_file.h"

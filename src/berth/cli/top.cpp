@@ -7,7 +7,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstdlib>
 
 #include "berth/base/units.h"
 #include "berth/cli/top_looker.h"
@@ -16,7 +15,6 @@
 #include "berth/jobs/listed_jobs.h"
 #include "berth/screen/model/top.h"
 #include "berth/screen/screen.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::cli {
 namespace {

@@ -20,7 +20,6 @@
 #include "berth/lease/host_report.h"
 #include "berth/lease/session.h"
 #include "berth/sys/detached_thread.h"
-#include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 #include "berth/timeline/picture.h"
 #include "berth/view/listing.h"

@@ -10,7 +10,6 @@
 #include <utility>
 #include <variant>
 
-#include "berth/base/delay.h"
 #include "berth/base/fail.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
@@ -19,7 +18,6 @@
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/notify.h"
 #include "berth/lease/answers.h"
-#include "berth/lease/domain.h"
 #include "berth/request/job_mask.h"
 #include "berth/supervise/lease_options.h"
 #include "berth/view/explain.h"

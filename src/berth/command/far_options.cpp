@@ -1,8 +1,5 @@
 #include "berth/command/far_options.h"
 
-#include <functional>
-#include <utility>
-
 #include "berth/request/lab_host.h"
 
 namespace berth::command {

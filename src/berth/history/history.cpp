@@ -4,7 +4,6 @@
 #include <deque>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"

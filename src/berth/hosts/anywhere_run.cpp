@@ -13,7 +13,6 @@
 #include <csignal>
 #include <deque>
 #include <optional>
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>

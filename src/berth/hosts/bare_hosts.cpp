@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <optional>
 #include <utility>
 
 #include "berth/sys/child.h"

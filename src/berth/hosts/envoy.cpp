@@ -32,7 +32,6 @@
 #include "berth/sys/newer_calls.h"
 #include "berth/sys/system_error.h"
 #include "berth/verdict/verdict.h"
-#include "berth/view/explain.h"
 #include "berth/view/json.h"
 #include "berth/view/waiting.h"
 

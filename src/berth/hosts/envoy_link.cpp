@@ -12,7 +12,6 @@
 #include <memory>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "berth/base/record.h"
 #include "berth/command/environment.h"

@@ -8,13 +8,11 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "berth/command/environment.h"
 #include "berth/sys/random_word.h"
-#include "berth/sys/system_error.h"
 #include "berth/sys/terminal.h"
 
 namespace berth::hosts {

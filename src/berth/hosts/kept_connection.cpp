@@ -20,7 +20,6 @@
 #include <memory>
 #include <span>
 
-#include "berth/command/environment.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::hosts {

@@ -5,9 +5,7 @@
 
 #include <array>
 #include <cerrno>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "berth/command/command.h"
 #include "berth/sys/child.h"

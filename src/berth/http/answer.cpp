@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <set>
 
 #include "berth/base/text_match.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "berth/agent/watcher.h"
 #include "berth/base/fail.h"

@@ -4,7 +4,6 @@
 // ignores that, and takes each piece for itself.
 
 #include <algorithm>
-#include <array>
 #include <type_traits>
 
 #include <fmt/format.h>

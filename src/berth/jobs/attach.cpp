@@ -26,7 +26,6 @@
 #include "berth/sys/job_process.h"
 #include "berth/sys/quiet_write.h"
 #include "berth/sys/terminal.h"
-#include "berth/view/jobs.h"
 
 namespace berth::jobs {
 namespace {

@@ -14,7 +14,6 @@
 #include "berth/jobs/listed_jobs.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
-#include "berth/view/jobs.h"
 
 namespace berth::jobs {
 namespace {

@@ -13,7 +13,6 @@
 #include "berth/store/lease_directory.h"
 #include "berth/store/own_folder.h"
 #include "berth/sys/file.h"
-#include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::jobs {

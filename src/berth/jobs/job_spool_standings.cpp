@@ -1,8 +1,5 @@
 // How the tasks of a job stand: what was appended to their files, and whether a process has them.
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <set>
 
 #include "berth/base/record.h"

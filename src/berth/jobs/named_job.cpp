@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 
 #include "berth/base/fail.h"

@@ -13,18 +13,15 @@
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/command/environment.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/device/vendor.h"
 #include "berth/hosts/passed_environment.h"
-#include "berth/jobs/model/output_cut.h"
 #include "berth/jobs/notify.h"
 #include "berth/lease/answers.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/limits.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::jobs {
 namespace {

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,7 +12,6 @@
 #include "berth/jobs/model/job_script.h"
 #include "berth/slurm/slurm.h"
 #include "berth/sys/descriptor.h"
-#include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::jobs {

@@ -1,12 +1,8 @@
 // As in http_server.cpp, what is handed to a coroutine is a variable, never a temporary.
 #include "berth/lab_queue/etcd_reading.h"
 
-#include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "berth/lab_queue/model/lab_keys.h"
 #include "berth/net/keep_going.h"

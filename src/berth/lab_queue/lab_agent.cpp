@@ -9,10 +9,8 @@
 #include <optional>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "berth/lab_queue/etcd_heartbeat.h"
-#include "berth/lab_queue/etcd_messages.h"
 #include "berth/lab_queue/etcd_reading.h"
 #include "berth/lab_queue/lab_connections.h"
 #include "berth/lab_queue/model/lab_agent.h"

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <map>
 #include <ranges>
 #include <set>
-#include <string>
 #include <thread>
 #include <utility>
 

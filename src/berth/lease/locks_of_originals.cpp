@@ -11,13 +11,11 @@
 #include <set>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "berth/base/fail.h"
 #include "berth/device/vendor.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
-#include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::leasing {

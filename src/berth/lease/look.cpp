@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include "berth/lease/attribution.h"

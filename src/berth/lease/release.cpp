@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "berth/base/fail.h"

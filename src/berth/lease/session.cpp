@@ -11,7 +11,6 @@
 #include "berth/lease/site_file.h"
 #include "berth/queue/gap.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/file.h"
 #include "berth/sys/newer_calls.h"
 #include "berth/verdict/loosen.h"
 

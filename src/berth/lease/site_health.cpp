@@ -10,7 +10,6 @@
 #include "berth/lease/site_file.h"
 #include "berth/lease/site_keys.h"
 #include "berth/request/selector.h"
-#include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
 namespace {

@@ -1,7 +1,6 @@
 #include "berth/net/askers.h"
 
 #include <new>
-#include <utility>
 
 #include "berth/sys/file.h"
 

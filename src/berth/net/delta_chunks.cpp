@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
-#include <utility>
 #include <vector>
 
 namespace berth::net {

@@ -1,15 +1,10 @@
 #include "berth/request/expression_field.h"
 
-#include <fmt/format.h>
-
 #include <array>
-#include <cmath>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "berth/base/text_match.h"
-#include "berth/base/units.h"
 
 namespace berth {
 namespace {

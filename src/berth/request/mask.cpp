@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include "berth/base/text_match.h"
 #include "berth/request/job_mask.h"

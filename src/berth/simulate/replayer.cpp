@@ -1,9 +1,6 @@
 #include "berth/simulate/replayer.h"
 
 #include <algorithm>
-#include <optional>
-#include <utility>
-#include <vector>
 
 namespace berth {
 Replayer::Replayer(const Workload& workload, const QueueRules& rules, const Progress& tell)

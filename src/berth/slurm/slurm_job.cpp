@@ -1,7 +1,6 @@
 #include "berth/slurm/slurm_job.h"
 
 #include "berth/base/fail.h"
-#include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/device/vendor.h"
 #include "berth/request/selector.h"

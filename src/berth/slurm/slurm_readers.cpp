@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"

@@ -1,7 +1,6 @@
 #include "berth/source/joined.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace berth::source {
 namespace {

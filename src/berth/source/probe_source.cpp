@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>

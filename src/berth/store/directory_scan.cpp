@@ -1,6 +1,5 @@
 #include "berth/store/directory_scan.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
 #include <algorithm>

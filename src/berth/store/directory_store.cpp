@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <map>
 #include <ratio>
 #include <set>
@@ -13,14 +12,12 @@
 #include "berth/base/fail.h"
 #include "berth/queue/ticket_codec.h"
 #include "berth/store/device_locks.h"
-#include "berth/store/directory_scan.h"
 #include "berth/store/directory_ticket.h"
 #include "berth/store/outcome_files.h"
 #include "berth/store/ticket_file.h"
 #include "berth/sys/bell.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::store {
 namespace {

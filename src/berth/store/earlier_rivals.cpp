@@ -12,7 +12,6 @@
 #include "berth/store/directory_scan.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
-#include "berth/sys/lock.h"
 
 namespace berth::store {
 namespace {

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
-#include <optional>
 #include <ranges>
 #include <string_view>
 #include <vector>

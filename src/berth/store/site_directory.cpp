@@ -15,7 +15,6 @@
 #include "berth/base/printable.h"
 #include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
-#include "berth/store/lease_directory.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "berth/queue/ticket_codec.h"
-#include "berth/sys/file.h"
 #include "berth/sys/lock.h"
 
 namespace berth::store {

@@ -3,9 +3,6 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "berth/sys/lock.h"
 
 namespace berth::store {

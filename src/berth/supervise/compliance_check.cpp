@@ -17,7 +17,6 @@
 #include <fmt/format.h>
 
 #include "berth/base/delay.h"
-#include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/request_options.h"
 #include "berth/supervise/compliance_look.h"

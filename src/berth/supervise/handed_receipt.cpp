@@ -14,7 +14,6 @@
 #include <array>
 #include <functional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

@@ -16,7 +16,6 @@
 #include <array>
 #include <charconv>
 #include <csignal>
-#include <optional>
 #include <utility>
 
 #include "berth/base/fail.h"

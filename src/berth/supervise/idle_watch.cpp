@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "berth/base/units.h"
-#include "berth/verdict/clauses.h"
 
 namespace berth::supervise {
 namespace {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include <fmt/format.h>
-
 #include "berth/slurm/srun.h"
 #include "berth/sys/system_error.h"
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cinttypes>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <limits>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "berth/sys/child.h"

@@ -10,12 +10,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <ranges>
 #include <string_view>
 #include <unordered_set>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <optional>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -9,9 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <limits>
-#include <optional>
 
 #include <fmt/format.h>
 

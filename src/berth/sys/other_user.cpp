@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <string>
 
 #include "berth/base/fail.h"
 #include "berth/sys/child.h"

@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <csignal>
-#include <map>
 #include <ranges>
 
 #include <fmt/format.h>

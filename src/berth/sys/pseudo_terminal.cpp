@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 
 #include <cstdlib>
-#include <utility>
 
 #include <fmt/format.h>
 

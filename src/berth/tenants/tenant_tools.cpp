@@ -15,7 +15,6 @@
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/submission.h"
 #include "berth/request/request_fields.h"
-#include "berth/view/jobs.h"
 
 namespace berth::tenants {
 namespace {

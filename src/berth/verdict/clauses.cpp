@@ -12,7 +12,6 @@
 #include <set>
 
 #include "berth/base/printable.h"
-#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/device/health.h"
 #include "berth/device/vendor.h"

@@ -1,7 +1,6 @@
 #include "berth/verdict/compliance.h"
 
 #include <algorithm>
-#include <array>
 
 #include "berth/verdict/device_memory.h"
 

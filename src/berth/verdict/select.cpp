@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <tuple>
 #include <utility>
-#include <vector>
 
 #include "berth/device/health.h"
 #include "berth/device/topology.h"

@@ -8,7 +8,6 @@
 #include "berth/device/device_readings.h"
 #include "berth/job/job.h"
 #include "berth/verdict/device_memory.h"
-#include "berth/view/explain.h"
 #include "berth/view/version_text.h"
 
 namespace berth::view {

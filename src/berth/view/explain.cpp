@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"

@@ -1,7 +1,6 @@
 #include "berth/view/hub_metrics.h"
 
 #include <map>
-#include <string>
 #include <utility>
 
 #include "berth/view/metric_writer.h"

@@ -13,7 +13,6 @@
 #include "berth/view/json_reader.h"
 #include "berth/view/json_value.h"
 #include "berth/view/receipt.h"
-#include "berth/view/table.h"
 
 namespace berth::view {
 namespace {

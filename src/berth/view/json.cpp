@@ -1,7 +1,5 @@
 #include "berth/view/json.h"
 
-#include <fmt/format.h>
-
 #include <array>
 
 #include "berth/base/text_match.h"

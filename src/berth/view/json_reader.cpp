@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "berth/base/record_fields.h"
-
 namespace berth::view {
 void JsonReader::mark(std::string_view key, std::string_view what) const {
   if (!has_fault()) *fault_ = fmt::format("{}{}{} {}", place_, key.empty() ? "" : ".", key, what);

@@ -12,10 +12,8 @@
 #include "berth/device/device_readings.h"
 #include "berth/device/health.h"
 #include "berth/device/xid.h"
-#include "berth/queue/standing.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/view/explain.h"
-#include "berth/view/table.h"
 
 namespace berth::view {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "berth/view/text.h"
-
 namespace berth::view {
 
 void MetricWriter::metric(std::string_view name, std::string_view type, std::string_view help) {

@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "berth/device/device_readings.h"
 #include "berth/device/health.h"

@@ -9,7 +9,6 @@
 #include "berth/base/units.h"
 #include "berth/view/explain.h"
 #include "berth/view/listing.h"
-#include "berth/view/table.h"
 
 namespace berth::view {
 namespace {

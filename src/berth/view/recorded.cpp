@@ -1,7 +1,5 @@
 #include "berth/view/recorded.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>

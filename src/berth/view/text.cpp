@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 
-#include "berth/base/printable.h"
 #include "berth/base/units.h"
 
 namespace berth::view {

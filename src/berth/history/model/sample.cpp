@@ -1,7 +1,5 @@
 #include "berth/history/model/sample.h"
 
-#include <algorithm>
-
 namespace berth::history {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "berth/hosts/model/caller_deeds.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "berth/hosts/model/unfit_host.h"
 

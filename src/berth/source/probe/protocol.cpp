@@ -1,7 +1,6 @@
 #include "berth/source/probe/protocol.h"
 
 #include <algorithm>
-#include <array>
 
 #include "berth/base/fail.h"
 #include "berth/base/record_fields.h"

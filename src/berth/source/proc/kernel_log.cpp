@@ -3,7 +3,6 @@
 #include <sys/klog.h>
 
 #include <cstdlib>
-#include <string_view>
 
 #include "berth/source/proc/small_file.h"
 

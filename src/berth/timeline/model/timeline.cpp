@@ -1,10 +1,7 @@
 #include "berth/timeline/model/timeline.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <string_view>
-#include <tuple>
 
 #include "berth/queue/expectation.h"
 #include "berth/verdict/device_memory.h"
