@@ -19,9 +19,9 @@
 // `field(key, value)` for each; a FieldWriter and a FieldReader walk the same list, so they cannot
 // drift apart. Most records are one such list and no more:
 //
-//     constexpr auto kWaiting = record_of<Waiting>("berth-waiting", 1, [](auto& waiting, auto&& field) {
-//       field("position", waiting.position);
-//       field("text", waiting.text);
+//     constexpr auto kWaiting = record_of<Waiting>("berth-waiting", 1, [](auto& one, auto&& field) {
+//       field("position", one.position);
+//       field("text", one.text);
 //     });
 //
 // A type of ours is a value by two functions beside it, to_text(value) and read_value(text, value).

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <type_traits>
 
-// The values of an enum as words: in records, JSON, options and the site file. An enum has them by a
-// function beside it:
+// The values of an enum as words: in records, JSON, options and the site file. An enum has them by
+// a function beside it:
 //
 //     enum class Ending { well, badly };
 //     constexpr auto words_of(Ending) {

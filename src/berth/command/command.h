@@ -20,8 +20,8 @@ using Words = std::vector<std::string>;
 class Command {
  public:
   virtual ~Command() = default;
-  /// Adds the options and arguments that the command takes, if there are any. The options write into
-  /// this object.
+  /// Adds the options and arguments that the command takes, if there are any. The options write
+  /// into this object.
   virtual void syntax(Syntax& /*syntax*/) {}
   /// Runs the command. Called once, after the syntax was parsed.
   virtual Result<Output> run(Environment& environment, const Words& words) = 0;

@@ -15,8 +15,8 @@
 
 namespace berth::command {
 
-/// Gets the value of an option ("" for a flag). Error: `usage`, with what is allowed; the caller adds
-/// the option's name.
+/// Gets the value of an option ("" for a flag). Error: `usage`, with what is allowed; the caller
+/// adds the option's name.
 using SetOption = std::function<Result<void>(std::string_view)>;
 
 /// One option of a command, as data: the parser, help, completion and the manual page all read
