@@ -256,5 +256,15 @@ TEST_CASE("what the two programs tell each other is read as it was written") {
   for (std::size_t cut = 0; cut < text.size(); ++cut) CHECK_FALSE(decode_run_samples(text.substr(0, cut)));
 }
 
+TEST_CASE("a line in a section is none of the fields outside of it, also of a section that is not known") {
+  const auto samples = decode_run_samples(
+      "berth-run-samples 1\nevery_ms=1000\nsamples=3\n[device]\nuuid=GPU-1\nsamples=9\n"
+      "[later]\nevery_ms=7\nend\n");
+  REQUIRE(samples);
+  CHECK(samples->samples == 3);
+  CHECK(samples->every_ms == 1000);
+  CHECK(samples->devices.size() == 1);
+}
+
 }  // namespace
 }  // namespace berth::run_samples_test
