@@ -7,11 +7,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -21,6 +18,7 @@
 #include "berth/lease/receipt_files.h"
 #include "berth/supervise/end_of_job.h"
 #include "berth/supervise/energy_at_start.h"
+#include "berth/supervise/receipt_writer.h"
 #include "berth/supervise/run_receipt.h"
 #include "berth/supervise/run_sampling.h"
 #include "berth/sys/clock.h"
@@ -102,53 +100,10 @@ void tell_host(KeptLease& lease) {
   lease.is_told = true;
 }
 
-/// Writes the lines of leases one after another, in a thread that lives on: a thread for each would
-/// cost more than the line. If the home does not answer, no line is written any more.
-class ReceiptWriter {
- public:
-  void write(const std::shared_ptr<KeptLease>& lease) {
-    if (!work_) {
-      const auto work = std::make_shared<Work>();
-      sys::begin_detached([work] { keep_writing(*work); });
-      work_ = work;
-    }
-    {
-      const std::scoped_lock lock(work_->mutex);
-      // A home that does not answer costs the lines of leases, and holds nothing of theirs.
-      if (work_->waiting.size() < kMostWaiting) work_->waiting.push_back({lease->receipt, lease});
-    }
-    work_->news.notify_one();
-  }
-
- private:
-  static constexpr std::size_t kMostWaiting = 1000;
-
-  struct ReceiptToWrite {
-    Receipt receipt;
-    std::weak_ptr<KeptLease> lease;  ///< gone once its host was told
-  };
-
-  struct Work {
-    std::mutex mutex;
-    std::condition_variable news;
-    std::deque<ReceiptToWrite> waiting;
-    std::optional<std::string> folder = leasing::receipt_folder();
-  };
-
-  [[noreturn]] static void keep_writing(Work& work) {
-    for (;;) {
-      std::unique_lock lock(work.mutex);
-      work.news.wait(lock, [&work] { return !work.waiting.empty(); });
-      const ReceiptToWrite next = std::move(work.waiting.front());
-      work.waiting.pop_front();
-      lock.unlock();
-      if (work.folder) leasing::note_receipt(*work.folder, next.receipt);
-      if (const auto lease = next.lease.lock()) tell_host(*lease);
-    }
-  }
-
-  std::shared_ptr<Work> work_;
-};
+void write_line(const Receipt& receipt) {
+  static const std::optional<std::string> folder = leasing::receipt_folder();
+  if (folder) leasing::note_receipt(*folder, receipt);
+}
 
 class ReceiptKeeper {
  public:
@@ -248,7 +203,10 @@ class ReceiptKeeper {
       } else {
         complete_receipt(*lease, lasted, source_);
         lease->told_at_last = KeeperClock::now() + kWaitsForLine;
-        writer_.write(lease);
+        // A home that does not answer costs the lines of leases, and holds nothing of theirs.
+        writer_.write(lease->receipt, [told = std::weak_ptr(lease)] {
+          if (const auto still_there = told.lock()) tell_host(*still_there);
+        });
       }
     } catch (const std::system_error&) {
       // As under a limit on processes: there is no receipt.
@@ -286,7 +244,7 @@ class ReceiptKeeper {
   std::vector<LeaseComing> coming_;
   std::vector<std::shared_ptr<KeptLease>> leases_;
   std::vector<std::shared_ptr<KeptLease>> ended_;  ///< whose receipts are being written
-  ReceiptWriter writer_;
+  ReceiptWriter writer_{write_line};
   KeeperClock::time_point stays_until_{};
 };
 
