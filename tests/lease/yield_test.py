@@ -139,6 +139,40 @@ def test_with_requeue_it_starts_again_when_nobody_else_waits(make_machine):
     assert sweep.process.wait(20) == 7
 
 
+def test_one_that_somebody_releases_while_it_gives_way_does_not_start_again(make_machine):
+    machine = make_machine("1xH100")
+    go = machine.directory / "go"
+    takes_its_time = f"trap 'echo asked' TERM; while [ ! -e {go} ]; do sleep 0.1; done; exit 7"
+    sweep = holder(machine, "--yield=1h", "--requeue", then=takes_its_time)
+    person = Job(machine)
+    assert sweep.out.line() == "asked\n"
+    sweep.signal(signal.SIGTERM)
+    go.touch()
+    assert sweep.process.wait(20) == 7
+    assert person.starts() == "0"
+    person.ends()
+
+
+def test_a_command_that_has_ended_by_itself_does_not_start_again(make_machine):
+    machine = make_machine("1xH100")
+    sweep = yielding(machine, "--requeue", then="setsid sleep 1000 >&- 2>&- & exit 7")
+    sweep.says("still hold the lease")
+    person = Job(machine)
+    assert person.starts() == "0"
+    assert sweep.process.wait(20) == 7
+    person.ends()
+
+
+def test_one_that_may_take_long_to_give_way_ends_at_its_time_all_the_same(make_machine):
+    machine = make_machine("1xH100")
+    (machine.directory / "site.toml").write_text('time_grace = "1s"\n')
+    sweep = holder(machine, "--yield=1h", "--time", "3s", then=STUBBORN)
+    person = Job(machine)
+    assert person.starts() == "0"
+    assert sweep.process.wait(20) == -signal.SIGKILL
+    person.ends()
+
+
 def test_a_stranger_who_rings_ends_nobodys_job(make_machine):
     machine = make_machine("1xH100")
     sweep = yielding(machine)

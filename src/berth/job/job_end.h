@@ -20,14 +20,16 @@ struct TimeWish {
   std::chrono::milliseconds grace;
 };
 
-/// What can happen to a job. `TimePasses`: nothing but that.
-struct CommandGone {};
+/// What can happen on the way. `TimePasses`: nothing but that.
 struct TimePasses {};
-using EndEvent = std::variant<ReleaseWish, CancelWish, TimeWish, CommandGone, TimePasses>;
+using EndEvent = std::variant<ReleaseWish, CancelWish, TimeWish, TimePasses>;
 
-/// How far the end of a job has come. Moments are those of one clock, which nobody can set.
-struct CommandRuns {};     ///< nobody wants it to end
-struct RestLeftBehind {};  ///< the command has ended, and nobody wants its rest to end
+// How far the end of a job has come. Moments are those of one clock, which nobody can set.
+
+/// Nobody wants it to end.
+struct NotAsked {
+  bool operator==(const NotAsked&) const = default;
+};
 /// The command got SIGTERM, and has until `rest_at` to end what it has started.
 struct CommandAsked {
   std::chrono::milliseconds rest_at;
@@ -41,7 +43,10 @@ struct AllAsked {
 
   bool operator==(const AllAsked&) const = default;
 };
-using JobEnd = std::variant<CommandRuns, RestLeftBehind, CommandAsked, AllAsked>;
+/// While the command runs.
+using EndOfCommand = std::variant<NotAsked, CommandAsked, AllAsked>;
+/// Once it has ended: of what it has left behind.
+using EndOfRest = std::variant<NotAsked, AllAsked>;
 
 /// What is to be done now. No process gets SIGTERM twice, unless somebody asks for the release once
 /// more.
@@ -53,8 +58,9 @@ enum class EndAction {
   kill,         ///< SIGKILL to each process of the job
 };
 
+template <class End>
 struct EndStep {
-  JobEnd next;
+  End next;
   EndAction action = EndAction::nothing;
 };
 
@@ -62,9 +68,14 @@ struct EndStep {
 inline constexpr std::chrono::milliseconds kTimeForOwnRest = std::chrono::seconds(5);
 
 /// One step on the way to the end of a job.
-EndStep next_step(const JobEnd& now_is, const EndEvent& event, std::chrono::milliseconds now);
+EndStep<EndOfCommand> next_step(const EndOfCommand& now_is, const EndEvent& event,
+                                std::chrono::milliseconds now);
+EndStep<EndOfRest> next_step(const EndOfRest& now_is, const EndEvent& event, std::chrono::milliseconds now);
+/// The same when the command has ended.
+EndStep<EndOfRest> after_command(const EndOfCommand& now_is, std::chrono::milliseconds now);
 
 /// When time alone makes a step. nullopt: never.
-std::optional<std::chrono::milliseconds> next_due(const JobEnd& end);
+std::optional<std::chrono::milliseconds> next_due(const EndOfCommand& end);
+std::optional<std::chrono::milliseconds> next_due(const EndOfRest& end);
 
 }  // namespace berth

@@ -11,6 +11,7 @@
 #include <functional>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
@@ -64,11 +65,7 @@ class AskedHolders {
   }
 
   void take(const EndEvent& event) {
-    const EndStep step = next_step(end_, event, now());
-    end_ = step.next;
-    if (step.action == EndAction::ask_command) ask(heads_);
-    if (step.action == EndAction::ask_rest && (!berth_sees_to_it_ || !lives(heads_.front())))
-      ask(holders_of(store_, lease_.id));
+    std::visit([&](const auto& end) { take(next_step(end, event, now())); }, end_);
   }
 
   // Until one of them has ended, a moment at most.
@@ -76,10 +73,19 @@ class AskedHolders {
     ::poll(ready_.data(), ready_.size(), static_cast<int>(kLookAgain.count()));
     std::erase_if(ready_, [](const pollfd& exit) { return exit.revents != 0; });
     if (std::ranges::any_of(heads_, lives)) return take(TimePasses{});
-    if (!std::exchange(heads_are_gone_, true)) take(CommandGone{});
+    const auto* of_heads = std::get_if<EndOfCommand>(&end_);
+    if (of_heads != nullptr) take(after_command(*of_heads, now()));
   }
 
  private:
+  template <class End>
+  void take(const EndStep<End>& step) {
+    end_ = step.next;
+    if (step.action == EndAction::ask_command) ask(heads_);
+    if (step.action == EndAction::ask_rest && (!berth_sees_to_it_ || !lives(heads_.front())))
+      ask(holders_of(store_, lease_.id));
+  }
+
   static std::chrono::milliseconds now() {
     return std::chrono::duration_cast<std::chrono::milliseconds>(sys::since_boot());
   }
@@ -105,9 +111,8 @@ class AskedHolders {
   const Ticket& lease_;
   std::string_view words_;
   std::vector<pid_t> heads_;  ///< whom to ask first
-  bool heads_are_gone_ = false;
   bool berth_sees_to_it_ = false;
-  JobEnd end_;
+  std::variant<EndOfCommand, EndOfRest> end_;  ///< the second once the heads are gone
   std::set<std::pair<pid_t, std::uint64_t>> asked_;
   std::vector<sys::Descriptor> exits_;
   std::vector<pollfd> ready_;

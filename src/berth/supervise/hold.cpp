@@ -130,7 +130,7 @@ std::string time_is_over(const LeaseClock& clock) {
 bool warn_or_end(LeaseClock& clock, const Kept& kept) {
   const TimeDue now_due = clock.due_now();
   if (now_due == TimeDue::warn) {
-    if (kept.told) tell_on_terminal(*kept.told, warning_of(clock));
+    if (kept.told) tell_on_terminal(*kept.told, warning_of(clock.time(), kept.lease.short_name()));
     const auto left = std::chrono::ceil<std::chrono::seconds>(clock.left().value_or(0ms));
     tell_others(kept, NoticeEvent::time,
                 fmt::format("its time is over in {}", duration_for_people(left.count())));

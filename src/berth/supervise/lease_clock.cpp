@@ -33,28 +33,20 @@ std::chrono::seconds LeaseClock::time() const {
   return std::chrono::duration_cast<std::chrono::seconds>(job_->time);
 }
 
-bool LeaseClock::was_extended() {
-  const auto time_s = lease_.time_s();
-  if (!time_s || std::chrono::seconds(*time_s) == job_->time) return false;
-  job_->time = std::chrono::seconds(*time_s);
-  job_->warned = false;
-  return true;
-}
-
 TimeDue LeaseClock::due_now() {
-  if (!job_ || is_over_) return TimeDue::none;
-  const TimeDue now_due = due(*job_, since_grant());
-  if (now_due == TimeDue::none || was_extended()) return TimeDue::none;
-  if (now_due == TimeDue::warn) job_->warned = true;
+  if (!job_ || is_over_ || due(*job_, since_grant()) == TimeDue::none) return TimeDue::none;
+  const auto time_s = lease_.time_s();
+  const TimeDue now_due =
+      take_due(*job_, since_grant(), time_s ? std::optional(std::chrono::seconds(*time_s)) : std::nullopt);
   if (now_due == TimeDue::over) is_over_ = true;
   return now_due;
 }
 
-std::string warning_of(const LeaseClock& clock) {
-  const auto left = std::chrono::ceil<std::chrono::seconds>(warning_before(clock.time()));
+std::string warning_of(milliseconds time, const std::string& lease_name) {
+  const auto left = std::chrono::ceil<std::chrono::seconds>(warning_before(time));
   return fmt::format("the lease ends in {}: its time limit is {}; to extend it: berth extend {} TIME",
-                     duration_for_people(left.count()), time_for_people(clock.time().count()),
-                     clock.lease_name());
+                     duration_for_people(left.count()),
+                     time_for_people(std::chrono::floor<std::chrono::seconds>(time).count()), lease_name);
 }
 
 }  // namespace berth::supervise

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "berth/lease/acquire.h"
 #include "berth/supervise/model/job_time.h"
@@ -26,11 +24,9 @@ class LeaseClock {
   TimeDue due_now();
   /// REQUIRES: the lease has a time limit.
   std::chrono::seconds time() const;
-  std::string lease_name() const { return lease_.short_name(); }
 
  private:
   std::chrono::milliseconds since_grant() const;
-  bool was_extended();
 
   leasing::HeldLease& lease_;
   std::chrono::nanoseconds granted_;
@@ -38,7 +34,7 @@ class LeaseClock {
   bool is_over_ = false;
 };
 
-/// The warning to the user before a lease ends.
-std::string warning_of(const LeaseClock& clock);
+/// The warning to the user before a lease ends. `time`: its time limit.
+std::string warning_of(std::chrono::milliseconds time, const std::string& lease_name);
 
 }  // namespace berth::supervise

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace berth::job_end_test {
@@ -16,22 +17,38 @@ using namespace std::chrono_literals;
 
 constexpr auto kGrace = 30s;
 
+/// The command has ended.
+struct CommandGone {};
+
 /// A job to which things happen, and what it is sent: "at 5 s: SIGTERM to the rest".
 class Story {
  public:
   Story& at(std::chrono::milliseconds now, const EndEvent& event) {
-    // Time does not jump over what is due.
-    for (auto due = next_due(end_); due && *due < now; due = next_due(end_)) take(*due, TimePasses{});
-    take(now, event);
+    until(now);
+    std::visit([&](const auto& end) { take(now, next_step(end, event, now)); }, end_);
     return *this;
   }
-  Story& until(std::chrono::milliseconds now) { return at(now, TimePasses{}); }
+  Story& at(std::chrono::milliseconds now, CommandGone) {
+    until(now);
+    take(now, after_command(std::get<EndOfCommand>(end_), now));
+    return *this;
+  }
+  // Time does not jump over what is due.
+  Story& until(std::chrono::milliseconds now) {
+    for (auto due = due_now(); due && *due <= now; due = due_now())
+      std::visit([&](const auto& end) { take(*due, next_step(end, TimePasses{}, *due)); }, end_);
+    return *this;
+  }
 
   const std::vector<std::string>& sent() const { return sent_; }
 
  private:
-  void take(std::chrono::milliseconds now, const EndEvent& event) {
-    const EndStep step = next_step(end_, event, now);
+  std::optional<std::chrono::milliseconds> due_now() const {
+    return std::visit([](const auto& end) { return next_due(end); }, end_);
+  }
+
+  template <class End>
+  void take(std::chrono::milliseconds now, const EndStep<End>& step) {
     end_ = step.next;
     const auto send = [&](std::string_view what) {
       sent_.push_back("at " + std::to_string(now / 1s) + " s: " + std::string(what));
@@ -42,7 +59,7 @@ class Story {
     if (step.action == EndAction::kill) send("SIGKILL");
   }
 
-  JobEnd end_;
+  std::variant<EndOfCommand, EndOfRest> end_;
   std::vector<std::string> sent_;
 };
 
@@ -110,6 +127,11 @@ TEST_CASE("who cancels what was only asked adds the SIGKILL, and nobody puts one
              "at 20 s: SIGTERM to the rest", "at 50 s: SIGKILL"});
   CHECK(Story().at(10s, TimeWish{kGrace}).at(20s, CancelWish{kGrace}).until(40s).sent() ==
         Sent{"at 10 s: SIGTERM to the rest", "at 20 s: SIGTERM to the rest", "at 40 s: SIGKILL"});
+}
+
+TEST_CASE("nor does a waiter for whose sake the job may take long to end") {
+  CHECK(Story().at(10s, CancelWish{kGrace}).at(12s, TimeWish{1h}).until(45s).sent() ==
+        Sent{"at 10 s: SIGTERM to the command", "at 12 s: SIGTERM to the rest", "at 45 s: SIGKILL"});
 }
 
 TEST_CASE("a job that is asked to end and whose time is over ends as its time says") {

@@ -88,7 +88,8 @@ struct NotLooked {
 struct Granted {
   std::vector<std::string> devices;
 };
-/// The command is being ended for somebody who waits.
+/// The command is being ended for somebody who waits. "": it was, and now somebody has asked that
+/// it end, too.
 struct GivesWay {
   std::string why;
 };

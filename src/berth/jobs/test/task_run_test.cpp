@@ -287,6 +287,10 @@ TEST_CASE("one that is ended for somebody who waits says so, has no try less, an
   CHECK(again.begins().granted().is(way).ends_with(0, 15).last(3) ==
         Words{"writes ended: it gave way to bob", "writes gave_way", "tells of its end"});
   CHECK(again.standing(false).excused_starts == 1);
+  // Somebody has released its lease while it gave way.
+  Life released(job_that([](Job& job) { job.requeue = true; }));
+  CHECK(released.begins().granted().is(way).is(GivesWay{""}).ends_with(0, 15).last(2) ==
+        Words{"writes ended", "tells of its end"});
   // It was cancelled while it gave way.
   Life cancelled(job_that([](Job& job) { job.requeue = true; }));
   cancelled.begins().granted().is(way).file.push_back(wrote(TaskEventKind::cancelled));

@@ -15,6 +15,17 @@ TimeDue due(const JobTime& job, milliseconds since) {
   return since >= job.time ? TimeDue::over : TimeDue::warn;
 }
 
+TimeDue take_due(JobTime& job, milliseconds since, const std::optional<milliseconds>& time) {
+  const TimeDue now_due = due(job, since);
+  if (now_due == TimeDue::none) return now_due;
+  if (time && *time != job.time) {
+    job = JobTime{.time = *time};
+    return TimeDue::none;
+  }
+  if (now_due == TimeDue::warn) job.warned = true;
+  return now_due;
+}
+
 milliseconds next_due(const JobTime& job) {
   return job.warned ? job.time : job.time - warning_before(job.time);
 }

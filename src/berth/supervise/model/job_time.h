@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 namespace berth {
 
@@ -25,6 +26,11 @@ std::chrono::milliseconds warning_before(std::chrono::milliseconds time);
 
 /// What is due `since` the grant.
 TimeDue due(const JobTime& job, std::chrono::milliseconds since);
+
+/// What is due now, each step once. `time`: of the lease, as its ticket says now; nullopt: it
+/// cannot be read. If somebody has changed it, nothing is due, and another warning will come.
+TimeDue take_due(JobTime& job, std::chrono::milliseconds since,
+                 const std::optional<std::chrono::milliseconds>& time);
 
 /// When something is due next, since the grant.
 std::chrono::milliseconds next_due(const JobTime& job);

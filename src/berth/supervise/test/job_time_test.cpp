@@ -33,10 +33,19 @@ TEST_CASE("the time of one that slept over the warning is over at once") {
 
 TEST_CASE("an extension begins anew: warning and end come later") {
   JobTime job{.time = 2h, .warned = true};
-  job.time = 4h;
-  job.warned = false;
-  CHECK(due(job, 2h) == TimeDue::none);
-  CHECK(due(job, 4h - 5min) == TimeDue::warn);
+  CHECK(take_due(job, 2h - 1ms, 4h) == TimeDue::none);
+  CHECK(job.time == 2h);
+  CHECK(take_due(job, 2h, 4h) == TimeDue::none);
+  CHECK(job == JobTime{.time = 4h});
+  CHECK(take_due(job, 4h - 5min, 4h) == TimeDue::warn);
+  CHECK(take_due(job, 4h - 5min, 4h) == TimeDue::none);
+  CHECK(take_due(job, 4h, 4h) == TimeDue::over);
+}
+
+TEST_CASE("a time limit that cannot be read stays as it was") {
+  JobTime job{.time = 2h};
+  CHECK(take_due(job, 2h - 5min, std::nullopt) == TimeDue::warn);
+  CHECK(take_due(job, 2h, std::nullopt) == TimeDue::over);
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "berth/command/environment.h"
+#include "berth/source/source.h"
+#include "berth/supervise/model/leased_run.h"
+
+namespace berth::supervise {
+
+/// The processes that a command of this process has started: what of them lives, and holds the
+/// lease once the command has ended.
+class Leftovers {
+ public:
+  /// To be made before the command starts. If a script has replaced itself by this program, the
+  /// script's children are children of this process. They do not hold the lease.
+  Leftovers();
+
+  /// These processes and what they start do not belong to the command either.
+  void leave_out(const std::vector<pid_t>& others);
+  /// Those that live now.
+  std::vector<pid_t> all() const;
+  /// Once the command has ended: looks at them, and collects those of our children that have ended.
+  leased_run::Seen look();
+  /// What the last look has seen.
+  const std::vector<pid_t>& seen() const { return seen_; }
+
+ private:
+  std::vector<pid_t> others_;
+  std::vector<pid_t> seen_;
+};
+
+/// True if one of these processes computes on one of these devices, or if this cannot be known.
+bool compute_on(command::Environment& environment, source::SourceKind kind, const std::vector<pid_t>& pids,
+                const std::vector<std::string>& uuids);
+
+/// "they got SIGTERM; to end them and the lease: kill -KILL 4711". `were_asked`: as
+/// leased_run::TellLeft. `lease`: its short name.
+std::string how_to_end(const std::vector<pid_t>& left, bool were_asked, const std::string& lease);
+
+}  // namespace berth::supervise
