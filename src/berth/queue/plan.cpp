@@ -146,9 +146,7 @@ class PlanOfTicket {
   bool is_enough(const std::vector<Verdict>& free) const { return free.size() >= known_.request.count; }
   bool backfills() const { return known_.facts.policy.queue.backfill; }
 
-  std::vector<const Ticket*> guards() const {
-    return guards_before(mine_, known_.ledger, known_.skipped);
-  }
+  std::vector<const Ticket*> guards() const { return guards_before(mine_, known_.ledger, known_.skipped); }
 
   /// Nothing but the devices keeps it waiting, and it waits for them in the order of coming.
   bool waits_for_devices() const {

@@ -59,7 +59,8 @@ bool is_stray(const Process& process) {
 }
 
 // A failure at the same moment, or before the pause is over, makes it no longer.
-void lengthen(Pause& pause, SteadyTime now, SteadyTime first = kFirstPause, SteadyTime longest = kLongestPause) {
+void lengthen(Pause& pause, SteadyTime now, SteadyTime first = kFirstPause,
+              SteadyTime longest = kLongestPause) {
   if (now < pause.until) return;
   pause.length = std::clamp(pause.length * 2, first, longest);
   pause.until = now + pause.length;
