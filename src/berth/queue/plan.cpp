@@ -26,11 +26,11 @@ std::vector<Verdict> free_for(const Ticket& mine, const std::vector<Verdict>& ve
 /// The verdicts as another process would give them: without the conditions, of which a ticket tells
 /// only the words, and without the earlier runs of its user.
 std::vector<Verdict> as_others_see(const Request& request, const Ledger& ledger, const Facts& facts) {
-  if (request.conditions.empty() && facts.skipped.empty()) return {};
+  if (request.conditions.empty() && facts.passed_over.empty()) return {};
   Request plain = request;
   plain.conditions.clear();
   Facts of_anybody = facts;
-  of_anybody.skipped.clear();
+  of_anybody.passed_over.clear();
   return judge(plain, ledger, of_anybody).value_or(std::vector<Verdict>{});
 }
 

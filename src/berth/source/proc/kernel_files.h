@@ -46,11 +46,7 @@ std::optional<std::vector<std::string>> names_in(const std::string& folder);
 /// The numbers among them, ascending.
 std::optional<std::vector<std::uint32_t>> numbers_in(const std::string& folder);
 
-<<<<<<< HEAD:src/berth/source/proc/kernel_files.h
-/// Lines "key value" or "key: value unit". Lines of another form are passed over.
-=======
 /// Lines "key value" or "key: value unit". Lines of another form are ignored.
->>>>>>> 39ff9910 (Say that a ticket is skipped: only a device is passed over):src/berth/source/amd/sysfs.h
 using Properties = std::map<std::string, std::string, std::less<>>;
 Properties properties_in(std::string_view text);
 
