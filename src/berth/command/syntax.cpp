@@ -48,15 +48,18 @@ Getopt getopt_tables(const Syntax& syntax) {
         kFirstLong + static_cast<int>(i));
     if (each.letter == 0) continue;
     tables.letters += each.letter;
-    if (!each.value.empty()) tables.letters += ':';
+    tables.letters += each.value.empty() ? "" : optional ? "::" : ":";
   }
-  add(kHelp, no_argument, 'h');
+  add(kHelp, no_argument, kFirstLong + static_cast<int>(syntax.options.size()));
   tables.longs.push_back({nullptr, 0, nullptr, 0});
   return tables;
 }
 
 const Option* option_of(const Syntax& syntax, int code) {
-  if (code >= kFirstLong) return &syntax.options[static_cast<std::size_t>(code - kFirstLong)];
+  if (code >= kFirstLong) {
+    const auto place = static_cast<std::size_t>(code - kFirstLong);
+    return place < syntax.options.size() ? &syntax.options[place] : nullptr;  // or --help
+  }
   const auto found = std::ranges::find(syntax.options, static_cast<char>(code), &Option::letter);
   return found == syntax.options.end() ? nullptr : &*found;
 }
@@ -109,7 +112,7 @@ std::unexpected<Error> refused(const Syntax& syntax, std::string_view command, i
         each->choices.empty() ? std::string(each->value) : fmt::format("{}", fmt::join(each->choices, ", ")));
   }
   if (each != nullptr) return fail(ErrorCode::usage, "{} takes no value", spelled(*each));
-  if (optopt != 0 && optopt < kFirstLong && !word.starts_with("--")) {
+  if (optopt != 0 && optopt < kFirstLong) {
     const std::string letter = fmt::format("-{}", static_cast<char>(optopt));
     const std::string_view next = word_at(arguments, optind);
     return unknown_option(syntax, command, letter,
@@ -131,14 +134,15 @@ Result<void> apply(const Option& each, std::string_view value) {
                   : fmt::format("{} {}: {}", spelled(each), printable(value), result.error().message));
 }
 
-/// The word that getopt has just taken an option from.
+/// The word that getopt has just taken a long option from. Within a group of letters it is the one
+/// before.
 std::string_view last_word(std::span<char*> arguments) {
   const auto last = static_cast<std::size_t>(optind) - 1;
   return optarg == arguments[last] && last > 0 ? arguments[last - 1] : arguments[last];
 }
 
 bool is_whole_name(std::string_view word, std::string_view name) {
-  return !word.starts_with("--") || word.substr(2, word.find('=') - 2) == name;
+  return word.substr(2, word.find('=') - 2) == name;
 }
 
 /// An optional value may also follow as a word of its own, when it cannot be anything else: a
@@ -171,8 +175,8 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<c
     if (code == -1) break;
     const std::string_view word = last_word(arguments);
     if (code == '?' || code == ':') return refused(syntax, command, code, word, arguments);
-    const Option* each = code == 'h' ? nullptr : option_of(syntax, code);
-    if (!is_whole_name(word, each == nullptr ? kHelp : each->name))
+    const Option* each = option_of(syntax, code);
+    if (code >= kFirstLong && !is_whole_name(word, each == nullptr ? kHelp : each->name))
       return unknown_option(syntax, command, word, "");
     if (each == nullptr) return Parsed{.help = true, .words = {}};
     take_optional_value(*each, arguments);

@@ -29,7 +29,7 @@ struct Probe {
     syntax.option("", "text", "TEXT", "", command::text_into(text), 't');
     syntax.option("", "form", "FORM", "", command::text_into(text), 0, {"index", "uuid"});
     syntax.option("", "watch", "[SECS]", "", command::text_into(optional), 'w');
-    syntax.flag("", "flag", "", flag);
+    syntax.flag("", "flag", "", flag, 'f');
   }
   Result<command::Parsed> read(std::vector<std::string> texts) {
     Words words(std::move(texts));
@@ -55,6 +55,19 @@ TEST_CASE("options are read as everywhere: with = or a space, short or long, bef
   CHECK(probe.read({"-h"})->help);
 }
 
+TEST_CASE("letters in a group are read as each by itself, whatever stands before the group") {
+  Probe probe;
+  CHECK(probe.read({"--form=uuid", "-fty"}));
+  CHECK(probe.flag);
+  CHECK(probe.text == "y");
+  CHECK(probe.read({"--text", "x", "-fw5"}));
+  CHECK(probe.optional == "5");
+  CHECK(probe.read({"--text=x", "-fh"})->help);
+  CHECK(probe.read({"--text=x", "-fq"}).error().message ==
+        "unknown option '-q'; `berth x --help` lists them");
+  CHECK(probe.read({"--text=x", "-ft"}).error().message == "--text needs a value: TEXT");
+}
+
 TEST_CASE("a value that may be left out is taken from the next word only if it can be nothing else") {
   Probe probe;
   CHECK(probe.read({"--watch"}));
@@ -64,6 +77,14 @@ TEST_CASE("a value that may be left out is taken from the next word only if it c
   CHECK(probe.read({"--watch=7", "--flag"}));
   CHECK(probe.optional == "7");
   CHECK(probe.read({"--watch", "--flag"}));
+  CHECK(probe.optional.empty());
+  CHECK(probe.read({"-w", "5"}));
+  CHECK(probe.optional == "5");
+  CHECK(probe.read({"-w", "--flag"}));
+  CHECK(probe.optional.empty());
+  CHECK(probe.read({"-w7"}));
+  CHECK(probe.optional == "7");
+  CHECK(probe.read({"-w"}));
   CHECK(probe.optional.empty());
 }
 
