@@ -166,9 +166,10 @@ void ComplianceCheck::end() {
   // Somebody else may have collected it, and its number be another's by now.
   if (!look_->wait(std::chrono::milliseconds(0))) {
     stop(*look_);
-    ended_ = sys::process_descendants(look_->pid());
-    ended_.push_back(look_->pid());
-    for (const pid_t pid : ended_) ::kill(pid, SIGKILL);
+    std::vector<pid_t> processes = sys::process_descendants(look_->pid());
+    processes.push_back(look_->pid());
+    ended_ = sys::unique_processes(processes);
+    for (const pid_t pid : processes) ::kill(pid, SIGKILL);
   }
   look_.reset();
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "berth/source/source.h"
 #include "berth/sys/child.h"
 #include "berth/sys/descriptor.h"
+#include "berth/sys/process_identity.h"
 #include "berth/verdict/ledger.h"
 
 namespace berth::supervise {
@@ -50,7 +52,7 @@ class ComplianceCheck {
   void end();
   /// Processes of looks that were told to end, which may take a while. They do not belong to the
   /// command.
-  const std::vector<pid_t>& ended() const { return ended_; }
+  const std::set<sys::UniqueProcess>& ended() const { return ended_; }
 
  private:
   void begin();
@@ -65,7 +67,7 @@ class ComplianceCheck {
   std::vector<Time> due_;  ///< of the looks still to come, the next one last
   std::optional<sys::Child> look_;
   sys::Descriptor answer_;
-  std::vector<pid_t> ended_;
+  std::set<sys::UniqueProcess> ended_;
 };
 
 }  // namespace berth::supervise

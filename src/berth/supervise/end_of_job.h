@@ -3,15 +3,14 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "berth/job/job_end.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/process_identity.h"
 #include "berth/sys/wake_timer.h"
 
 namespace berth::supervise {
@@ -45,7 +44,7 @@ class EndOfJob {
 
   std::optional<pid_t> command_;
   bool is_shell_ = false;
-  std::set<std::pair<pid_t, std::uint64_t>> asked_;  ///< with their start: a pid comes again
+  std::set<sys::UniqueProcess> asked_;
   std::optional<std::chrono::milliseconds> due_;
   sys::WakeTimer timer_;
 };

@@ -139,6 +139,7 @@ class LeasedCommand {
     hear_waiters();
     happen(run::Woke{});
     if (event == Event::asked_to_leave) return happen(run::ToldToLeave{});
+    if (event == Event::hung_up) return happen(run::ToldToLeave{.by_hang_up = true});
     if (const auto asked = take_call()) happen(*asked);
   }
 
@@ -159,15 +160,15 @@ class LeasedCommand {
   // --- what the step says
 
   void perform(const run::Nothing&) {}
-  void perform(const run::Send& action) { send(action.what); }
-  void perform(const run::SendForGood& action) {
-    if (options_.hooks.preempted) options_.hooks.preempted("");
+  void perform(const run::Send& action) {
+    if (action.takes_back) take_back();
     send(action.what);
   }
   void perform(const run::EndForTime& action) {
     command::print_message(
         fmt::format("the time of the lease ({}) is over: the job gets SIGTERM now, and SIGKILL in {}",
                     time_for_people(in_seconds(action.time)), duration_for_people(in_seconds(rules_.grace))));
+    if (action.takes_back) take_back();
     end_.hang_up_shell();
     send(action.what);
   }
@@ -188,6 +189,7 @@ class LeasedCommand {
     leave_looks_out();
     send(action.what);
     note_end(action.was_asked);
+    if (action.takes_back) take_back();
     starts_again_ = action.starts_again && options_.requeue;
   }
   void perform(const run::LookAgain&) { looks_again_ = true; }
@@ -222,6 +224,10 @@ class LeasedCommand {
     tell_end();
   }
   void perform(const run::Leave&) {}
+
+  void take_back() const {
+    if (options_.hooks.preempted) options_.hooks.preempted("");
+  }
 
   void send(EndAction what) {
     end_.send(what, [this] {

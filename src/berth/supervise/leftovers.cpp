@@ -9,18 +9,18 @@
 
 #include "berth/lease/left_behind.h"
 #include "berth/lease/release.h"
+#include "berth/source/proc/process_details.h"
+#include "berth/supervise/model/idle.h"
 #include "berth/sys/job_process.h"
-#include "berth/sys/process_identity.h"
 
 namespace berth::supervise {
 
 using leased_run::Seen;
 
-Leftovers::Leftovers() : others_(sys::own_children()) {}
+Leftovers::Leftovers() : others_(sys::unique_processes(sys::own_children())) {}
 
-void Leftovers::leave_out(const std::vector<pid_t>& others) {
-  std::ranges::copy_if(others, std::back_inserter(others_),
-                       [this](pid_t pid) { return std::ranges::find(others_, pid) == others_.end(); });
+void Leftovers::leave_out(const std::set<sys::UniqueProcess>& others) {
+  others_.insert(others.begin(), others.end());
 }
 
 // Jobs that were submitted in this lease are ours only by descent: they have leases of their own.
@@ -28,10 +28,14 @@ std::vector<pid_t> Leftovers::all() const {
   // An orphan becomes a child of this process. So if all our children are others, nothing is left
   // and no process of the machine has to be looked at: mostly a probe that is about to end.
   const std::vector<pid_t> children = sys::own_children();
-  const auto is_other = [&](pid_t pid) { return std::ranges::find(others_, pid) != others_.end(); };
+  std::vector<pid_t> others;
+  for (const auto& [pid, start] : others_) {
+    // The pid of one that has ended may be that of a process of the job by now.
+    if (const auto stat = sys::process_stat(pid); stat && stat->start_ticks == start) others.push_back(pid);
+  }
+  const auto is_other = [&](pid_t pid) { return std::ranges::find(others, pid) != others.end(); };
   if (std::ranges::all_of(children, is_other)) return {};
   std::vector<pid_t> left = sys::process_descendants(::getpid());
-  std::vector<pid_t> others = others_;
   std::ranges::copy_if(left, std::back_inserter(others), [](pid_t pid) {
     return leasing::serves_berth(pid) || leasing::keeps_namespaces(pid);
   });
@@ -53,10 +57,14 @@ Seen Leftovers::look() {
 
 bool compute_on(command::Environment& environment, source::SourceKind kind, const std::vector<pid_t>& pids,
                 const std::vector<std::string>& uuids) {
+  const bool are_pids_known = !source::in_nested_pid_namespace();
+  ReadingSet readings = ReadingKind::processes;
+  if (!are_pids_known) readings |= ReadingKind::utilization;
   auto source = environment.source(kind);
-  const auto snapshot = source ? (*source)->read(ReadingKind::processes) : std::unexpected(source.error());
+  const auto snapshot = source ? (*source)->read(readings) : std::unexpected(source.error());
   environment.end_probe();
   if (!snapshot) return true;
+  if (!are_pids_known && may_compute(*snapshot, uuids)) return true;
   return std::ranges::any_of(uuids, [&](const std::string& uuid) {
     const Device* device = find_device(*snapshot, uuid);
     if (device == nullptr || !device->processes) return true;

@@ -2,12 +2,14 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "berth/command/environment.h"
 #include "berth/source/source.h"
 #include "berth/supervise/model/leased_run.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::supervise {
 
@@ -20,7 +22,7 @@ class Leftovers {
   Leftovers();
 
   /// These processes and what they start do not belong to the command either.
-  void leave_out(const std::vector<pid_t>& others);
+  void leave_out(const std::set<sys::UniqueProcess>& others);
   /// Those that live now.
   std::vector<pid_t> all() const;
   /// Once the command has ended: looks at them, and collects those of our children that have ended.
@@ -29,11 +31,13 @@ class Leftovers {
   const std::vector<pid_t>& seen() const { return seen_; }
 
  private:
-  std::vector<pid_t> others_;
+  std::set<sys::UniqueProcess> others_;
   std::vector<pid_t> seen_;
 };
 
-/// True if one of these processes computes on one of these devices, or if this cannot be known.
+/// True if one of these processes computes on one of these devices, or if this cannot be known. In
+/// a container with pids of its own it goes by the load of the devices: the pids that the driver
+/// lists mean nothing there.
 bool compute_on(command::Environment& environment, source::SourceKind kind, const std::vector<pid_t>& pids,
                 const std::vector<std::string>& uuids);
 

@@ -381,7 +381,8 @@ std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::ste
       call_ = call_of(info);
       return Event::asked_to_end;
     }
-    if (signal == SIGINT || signal == SIGHUP || signal == SIGQUIT) return Event::asked_to_leave;
+    if (signal == SIGHUP) return Event::hung_up;
+    if (signal == SIGINT || signal == SIGQUIT) return Event::asked_to_leave;
   }
 }
 

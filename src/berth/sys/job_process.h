@@ -107,7 +107,8 @@ class JobProcess {
   enum class Event {
     child_ended,
     asked_to_end,    ///< SIGTERM: the whole job is to end; take_call() says by whom
-    asked_to_leave,  ///< from the terminal: Ctrl-C, or the terminal has closed
+    asked_to_leave,  ///< by Ctrl-C
+    hung_up,         ///< the terminal has closed
     rung,            ///< a Bell
   };
   std::optional<Event> wait_for_leftovers(std::chrono::steady_clock::time_point until);

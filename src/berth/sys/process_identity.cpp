@@ -169,6 +169,14 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   return stat;
 }
 
+std::set<UniqueProcess> unique_processes(const std::vector<pid_t>& pids) {
+  std::set<UniqueProcess> unique;
+  for (const pid_t pid : pids) {
+    if (const auto stat = process_stat(pid)) unique.emplace(pid, stat->start_ticks);
+  }
+  return unique;
+}
+
 std::optional<uid_t> process_owner(pid_t pid) {
   // Not the owner of /proc/PID, which is root for every process that may not be dumped.
   const auto text = read_whole(proc_path(pid, "status"));

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "berth/base/error.h"
@@ -38,6 +39,12 @@ struct ProcessStat {
 std::optional<ProcessStat> process_stat(pid_t pid);
 /// Pure: from the text of /proc/PID/stat, which is about the first thread, or of a thread's.
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
+
+/// A process, and none that has its pid after it: the pid, and the `start_ticks` of its
+/// ProcessStat.
+using UniqueProcess = std::pair<pid_t, std::uint64_t>;
+/// Those of these processes that have not been collected yet.
+std::set<UniqueProcess> unique_processes(const std::vector<pid_t>& pids);
 
 /// The user for whom it acts: its effective uid. nullopt: there is no such process, or we may not
 /// see it.

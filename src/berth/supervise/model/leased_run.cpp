@@ -104,7 +104,7 @@ class RunRules {
     return send(go_on(running, wish_of(rules_, asked)));
   }
   Action on(const GivesWay& way, const Asked& asked) {
-    return SendForGood{go_on(Running{way.end}, wish_of(rules_, asked))};
+    return Send{go_on(Running{way.end}, wish_of(rules_, asked)), true};
   }
 
   Action on(const Running& running, const Wanted& wanted) {
@@ -116,9 +116,9 @@ class RunRules {
   }
 
   Action on(const Running& running, const CommandEnded& ended) { return note_end(running.end, ended, false); }
-  Action on(const GivesWay& way, const CommandEnded& ended) { return note_end(way.end, ended, !ended.asked); }
+  Action on(const GivesWay& way, const CommandEnded& ended) { return note_end(way.end, ended, true); }
 
-  Action note_end(const EndOfCommand& before, const CommandEnded& ended, bool starts_again) {
+  Action note_end(const EndOfCommand& before, const CommandEnded& ended, bool gives_way) {
     EndStep<EndOfRest> step = after_command(before, now_);
     if (ended.asked) {
       const auto asked = next_step(step.next, wish_of(rules_, *ended.asked), now_);
@@ -126,7 +126,10 @@ class RunRules {
     }
     state_.watch_until.reset();
     state_.stage = CommandOver{step.next};
-    return NoteEnd{step.action, has_asked(step.next), starts_again};
+    return NoteEnd{.what = step.action,
+                   .was_asked = has_asked(step.next),
+                   .starts_again = gives_way && !ended.asked,
+                   .takes_back = gives_way && ended.asked};
   }
 
   // --- once it has ended
@@ -189,7 +192,9 @@ class RunRules {
     return EndForWaiter{go_on(left, TimeWish{wanted.grace}), false, wanted.grace};
   }
 
-  Action on(const LeftBehind&, const ToldToLeave&) {
+  Action on(const LeftBehind& left, const ToldToLeave& told) {
+    // Nobody has said that it may go on, and nobody else would kill it.
+    if (told.by_hang_up && will_kill(left.end)) return Nothing{};
     state_.stage = Over{};
     return Leave{};
   }
@@ -214,18 +219,19 @@ class RunRules {
   }
 
   Action on(const Running& running, const TimeRead& read) { return heed_time(running, read); }
-  Action on(const GivesWay& way, const TimeRead& read) { return heed_time(way, read); }
+  // Once its time is over, it gives way to nobody.
+  Action on(const GivesWay& way, const TimeRead& read) { return heed_time(Running{way.end}, read, true); }
   Action on(const LeftBehind& left, const TimeRead& read) { return heed_time(left, read); }
 
   template <class Stage>
-  Action heed_time(const Stage& stage, const TimeRead& read) {
+  Action heed_time(const Stage& stage, const TimeRead& read, bool gives_way = false) {
     if (!state_.time) return Nothing{};
     const TimeDue now_due = take_due(*state_.time, since_grant(), read.time);
     if (now_due == TimeDue::none) return Nothing{};
     const Moment time = state_.time->time;
     if (now_due == TimeDue::warn) return Warn{time, time - since_grant()};
     state_.time.reset();
-    return EndForTime{go_on(stage, TimeWish{rules_.grace}), time};
+    return EndForTime{go_on(stage, TimeWish{rules_.grace}), time, gives_way};
   }
 
   template <class AnyStage, class AnyEvent>

@@ -35,7 +35,8 @@ struct Running {
 
   bool operator==(const Running&) const = default;
 };
-/// The command runs, and is being ended for a waiter. Nobody else wants it to end.
+/// The command runs, and is being ended for a waiter. Nobody else wants it to end, and its time is
+/// not over.
 struct GivesWay {
   AllAsked end;
 
@@ -109,7 +110,9 @@ struct DriverAsked {
   bool computes = false;
 };
 /// By Ctrl-C, or because the terminal has closed: what was left behind is to be left alone.
-struct ToldToLeave {};
+struct ToldToLeave {
+  bool by_hang_up = false;
+};
 using What =
     std::variant<Begun, Asked, Wanted, Woke, TimeRead, CommandEnded, Looked, DriverAsked, ToldToLeave>;
 
@@ -127,19 +130,15 @@ struct Nothing {
 /// Send these signals.
 struct Send {
   EndAction what;
+  bool takes_back = false;  ///< say that it does not give way any more, and so does not start again
 
   bool operator==(const Send&) const = default;
-};
-/// The same; and as it was giving way, take that back: it does not start again.
-struct SendForGood {
-  EndAction what;
-
-  bool operator==(const SendForGood&) const = default;
 };
 /// Say that the time is over, hang up a shell, and send these signals.
 struct EndForTime {
   EndAction what;
-  Moment time;  ///< the limit
+  Moment time;              ///< the limit
+  bool takes_back = false;  ///< as Send
 
   bool operator==(const EndForTime&) const = default;
 };
@@ -171,6 +170,7 @@ struct NoteEnd {
   EndAction what;
   bool was_asked = false;     ///< so how it ended says nothing of the devices
   bool starts_again = false;  ///< if its user wants that
+  bool takes_back = false;    ///< as Send
 
   bool operator==(const NoteEnd&) const = default;
 };
@@ -202,8 +202,8 @@ struct GiveBack {
 struct Leave {
   bool operator==(const Leave&) const = default;
 };
-using Action = std::variant<Nothing, Send, SendForGood, EndForTime, EndForWaiter, ReadTime, Warn, EndWatch,
-                            NoteEnd, LookAgain, TellEnd, AskDriver, TellLeft, GiveBack, Leave>;
+using Action = std::variant<Nothing, Send, EndForTime, EndForWaiter, ReadTime, Warn, EndWatch, NoteEnd,
+                            LookAgain, TellEnd, AskDriver, TellLeft, GiveBack, Leave>;
 
 struct Step {
   State state;

@@ -144,8 +144,9 @@ class History {
     // What lives starts another one.
     if (deed == Deed::spawn && any_lives()) beings_.push_back(being(one_in(3) ? kNever : seconds(300)));
     if (deed == Deed::leave) {
-      const bool may = std::holds_alternative<LeftBehind>(state_.stage);
-      happen(ToldToLeave{});
+      const ToldToLeave told{.by_hang_up = one_in(2)};
+      const bool may = is_noted_ && !is_over() && !(told.by_hang_up && killed_by_ < kNever);
+      happen(told);
       RC_ASSERT((is_over() == may));
     }
   }
@@ -219,14 +220,16 @@ class History {
   }
 
   void perform(const Nothing&) {}
-  void perform(const Send& action) { send(action.what); }
-  void perform(const SendForGood& action) {
-    RC_ASSERT(std::exchange(gave_way_, false));
+  void perform(const Send& action) {
+    take_back(action.takes_back);
     send(action.what);
   }
   void perform(const EndForTime& action) {
     RC_ASSERT(!std::exchange(is_time_over_, true));
     RC_ASSERT((action.time == *time_ && now_ >= *time_));
+    // A command that has ended gives way to nobody.
+    RC_ASSERT((action.takes_back == (gave_way_ && !is_noted_)));
+    take_back(action.takes_back);
     note_kill(rules_.grace);
     send(action.what);
   }
@@ -246,9 +249,15 @@ class History {
     RC_ASSERT(!std::exchange(is_noted_, true));
     RC_ASSERT(has_ended());
     RC_ASSERT((action.was_asked == asked_at_.has_value()));
-    const bool may_again = gave_way_ && asks_ == 0;
+    // Its users learn of each that gave way and may not start again after all.
+    RC_ASSERT((action.takes_back == (gave_way_ && asks_ > 0)));
+    take_back(action.takes_back);
+    const bool may_again = gave_way_ && asks_ == 0 && !is_time_over_;
     RC_ASSERT((action.starts_again == may_again));
     send(action.what);
+  }
+  void take_back(bool is_so) {
+    if (is_so) RC_ASSERT(std::exchange(gave_way_, false));
   }
   void perform(const LookAgain&) { looks_again_ = true; }
   void perform(const TellEnd&) {

@@ -98,10 +98,12 @@ class Life {
   }
 
   void perform(const Nothing&) {}
-  void perform(const Send& action) { say(words(action.what)); }
-  void perform(const SendForGood& action) { say("will not start again, " + words(action.what)); }
+  void perform(const Send& action) {
+    say((action.takes_back ? "will not start again, " : "") + words(action.what));
+  }
   void perform(const EndForTime& action) {
-    say(fmt::format("its {} s are over, {}", action.time / 1s, words(action.what)));
+    say(fmt::format("its {} s are over, {}{}", action.time / 1s,
+                    action.takes_back ? "will not start again, " : "", words(action.what)));
   }
   void perform(const EndForWaiter& action) {
     say((action.gives_way ? "gives way, " : "a waiter wants it, ") + words(action.what));
@@ -114,6 +116,7 @@ class Life {
   void perform(const NoteEnd& action) {
     std::string what = action.was_asked ? "notes an end that was asked for" : "notes the end";
     if (action.starts_again) what += " of one that starts again";
+    if (action.takes_back) what += ", will not start again";
     say(action.what == EndAction::nothing ? what : what + ", " + words(action.what));
   }
   void perform(const LookAgain&) {
@@ -280,8 +283,10 @@ TEST_CASE("one that somebody has asked to end, or whose time is over, does not s
   CHECK(notes(Life().at(10s, Wanted{20s}).at(11s, Asked{}).ends_at(12s, Seen::nothing)) ==
         "12 s: notes an end that was asked for");
   CHECK(notes(Life().at(10s, Wanted{20s}).ends_at(12s, Seen::nothing, Asked{})) ==
-        "12 s: notes an end that was asked for");
+        "12 s: notes an end that was asked for, will not start again");
   CHECK(notes(Life({.grace = kGrace}, 10s).at(11s, Wanted{20s}).ends_at(12s, Seen::nothing)) ==
+        "12 s: notes an end that was asked for");
+  CHECK(notes(Life({.grace = kGrace}, 10s).at(8s, Wanted{1h}).ends_at(12s, Seen::nothing)) ==
         "12 s: notes an end that was asked for");
   // Each of them ends all the same as soon as the waiter has the right to it.
   CHECK(Life().at(10s, Asked{}).at(11s, Wanted{20s}).until(31s).did.back() == "31 s: SIGKILL");
@@ -301,7 +306,8 @@ TEST_CASE("a time limit holds for one that gives way, unless it is killed for th
   Life late({.grace = kGrace}, 100s);
   late.at(80s, Wanted{60min}).until(130s);
   CHECK(later(late) == Words{"80 s: gives way, SIGTERM to the rest", "90 s: warns, 10 s left of 100",
-                             "100 s: its 100 s are over, SIGTERM to the rest", "130 s: SIGKILL"});
+                             "100 s: its 100 s are over, will not start again, SIGTERM to the rest",
+                             "130 s: SIGKILL"});
   Life soon({.grace = kGrace}, 100s);
   soon.at(80s, Wanted{50s}).until(130s);
   CHECK(later(soon) == Words{"80 s: gives way, SIGTERM to the rest", "130 s: SIGKILL"});
@@ -312,6 +318,15 @@ TEST_CASE("Ctrl-C leaves the lease to what the command has left behind, and to n
   life.ends_at(10s, Seen::something).at(11s, ToldToLeave{}).at(12s, Asked{}).all_end_at(13s).until(24h);
   CHECK(later(life) == Words{"10 s: notes the end", "10 s: tells the end", "11 s: leaves the lease to them"});
   CHECK(later(Life().at(10s, ToldToLeave{})).empty());
+}
+
+TEST_CASE("a terminal that closes leaves the lease to what was left behind, but for what is to be killed") {
+  const ToldToLeave hang_up{.by_hang_up = true};
+  CHECK(Life().ends_at(10s, Seen::something).at(60s, hang_up).did.back() == "60 s: leaves the lease to them");
+  Life life({.grace = kGrace}, 100s);
+  life.ends_at(10s, Seen::something).at(110s, hang_up).until(130s);
+  CHECK(life.did.back() == "130 s: SIGKILL");
+  CHECK(life.all_end_at(130s).did.back() == "130 s: gives the lease back");
 }
 
 }  // namespace berth::leased_run_test
