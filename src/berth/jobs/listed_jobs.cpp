@@ -11,6 +11,7 @@
 #include <iterator>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -84,7 +85,7 @@ void add_told(const JobSpool& spool, NumberedJob&& job, std::vector<TaskStanding
     task.standing = std::move(standings[i]);
     task.output_path = spool.output_path(ids[i]);
     task.left_behind = std::move(left);
-    task.request = i + 1 < ids.size() ? request : std::move(request);
+    task.request = i + 1 < ids.size() ? request : std::exchange(request, {});
   }
 }
 

@@ -18,7 +18,7 @@ constexpr std::string_view kEnd = "\nend\n";
 
 // The fields of each message under their names. Writer and reader walk the same list.
 
-constexpr auto visit_ask = [](auto& ask, auto&& visit) {
+constexpr auto kVisitAsk = [](auto& ask, auto&& visit) {
   visit("version", ask.version);
   visit("note", ask.note);
   visit("wait_ms", ask.wait);
@@ -27,14 +27,14 @@ constexpr auto visit_ask = [](auto& ask, auto&& visit) {
   visit("beside", ask.beside);
 };
 
-constexpr auto visit_standing = [](auto& standing, auto&& visit) {
+constexpr auto kVisitStanding = [](auto& standing, auto&& visit) {
   visit("position", standing.position);
   visit("waited_s", standing.waited);
   visit("starts_at_s", standing.starts_at_s);
   visit("reason", standing.reason);
 };
 
-constexpr auto visit_behind = [](auto& ticket, auto&& visit) {
+constexpr auto kVisitBehind = [](auto& ticket, auto&& visit) {
   visit("id", ticket.id);
   visit("pid", ticket.pid);
   visit("user", ticket.user);
@@ -52,12 +52,12 @@ constexpr auto kGranted =
       visit("promise_bytes", granted.promise_bytes);
     });
 
-constexpr auto visit_error = [](auto& error, auto&& visit) {
+constexpr auto kVisitError = [](auto& error, auto&& visit) {
   visit("code", error.code);
   visit("message", error.message);
 };
 
-constexpr auto visit_verdict = [](auto& verdict, auto&& visit) {
+constexpr auto kVisitVerdict = [](auto& verdict, auto&& visit) {
   visit("uuid", verdict.uuid);
   visit("failed", verdict.failed);
   visit("reason", verdict.reason);
@@ -65,7 +65,7 @@ constexpr auto visit_verdict = [](auto& verdict, auto&& visit) {
   visit("more_culprits", verdict.more_culprits);
 };
 
-constexpr auto visit_culprit = [](auto& culprit, auto&& visit) {
+constexpr auto kVisitCulprit = [](auto& culprit, auto&& visit) {
   visit("user", culprit.user);
   visit("pid", culprit.pid);
   visit("command", culprit.command);
@@ -77,10 +77,10 @@ constexpr auto visit_culprit = [](auto& culprit, auto&& visit) {
 struct Encoder {
   std::string operator()(const Standing& standing) const {
     RecordWriter record(kWaiting, kVersion);
-    visit_standing(standing, FieldWriter(record));
+    kVisitStanding(standing, FieldWriter(record));
     if (standing.behind) {
       record.section("behind");
-      visit_behind(*standing.behind, FieldWriter(record));
+      kVisitBehind(*standing.behind, FieldWriter(record));
     }
     return std::move(record).finish();
   }
@@ -88,11 +88,11 @@ struct Encoder {
   std::string operator()(const LeaseGranted& granted) const { return kGranted.encode(granted); }
   std::string operator()(const LeaseRefused& refused) const {
     RecordWriter record(kRefused, kVersion);
-    visit_error(refused.error, FieldWriter(record));
+    kVisitError(refused.error, FieldWriter(record));
     for (const Verdict& verdict : refused.verdicts) {
       record.section("verdict");
-      visit_verdict(verdict, FieldWriter(record));
-      FieldWriter(record).sections("culprit", verdict.culprits, visit_culprit);
+      kVisitVerdict(verdict, FieldWriter(record));
+      FieldWriter(record).sections("culprit", verdict.culprits, kVisitCulprit);
     }
     return std::move(record).finish();
   }
@@ -101,10 +101,10 @@ struct Encoder {
 Result<Standing> decode_standing(std::string_view text) {
   Standing standing;
   BERTH_DO(read_fields(text, kWaiting, kVersion, [&standing](FieldReader& field) {
-    if (field.section().empty()) visit_standing(standing, field);
+    if (field.section().empty()) kVisitStanding(standing, field);
     if (field.section() != "behind") return;
     if (field.begins()) standing.behind.emplace();
-    visit_behind(*standing.behind, field);
+    kVisitBehind(*standing.behind, field);
   }));
   return standing;
 }
@@ -113,15 +113,15 @@ Result<LeaseRefused> decode_refused(std::string_view text) {
   LeaseRefused refused;
   BERTH_DO(read_fields(text, kRefused, kVersion, [&refused](FieldReader& field) {
     auto& verdicts = refused.verdicts;
-    if (field.section().empty()) visit_error(refused.error, field);
+    if (field.section().empty()) kVisitError(refused.error, field);
     if (field.section() == "verdict") {
       if (field.begins()) verdicts.emplace_back();
-      visit_verdict(verdicts.back(), field);
+      kVisitVerdict(verdicts.back(), field);
     }
     if (field.section() == "culprit") {
       if (verdicts.empty()) return field.refuse();
       if (field.begins()) verdicts.back().culprits.emplace_back();
-      visit_culprit(verdicts.back().culprits.back(), field);
+      kVisitCulprit(verdicts.back().culprits.back(), field);
     }
   }));
   return refused;
@@ -132,7 +132,7 @@ Result<LeaseRefused> decode_refused(std::string_view text) {
 std::string encode(const LeaseAsk& ask) {
   RecordWriter record(kAsk, kVersion);
   const FieldWriter field(record);
-  visit_ask(ask, field);
+  kVisitAsk(ask, field);
   fields_of_request(ask.request, field);
   if (ask.request.admitted) {
     record.section("admitted");
@@ -148,7 +148,7 @@ Result<LeaseAsk> decode_ask(std::string_view text) {
       if (field.begins()) ask.request.admitted.emplace();
       field("uuid", *ask.request.admitted);
     } else {
-      visit_ask(ask, field);
+      kVisitAsk(ask, field);
       fields_of_request(ask.request, field);
     }
   }));

@@ -36,9 +36,9 @@ std::optional<sys::SocketName> told_looks(const std::string& path) {
 }
 
 void LookTeller::listen(const std::string& path) {
-  auto name = told_looks(path);
+  const auto name = told_looks(path);
   if (socket_ && name == name_) return;
-  name_ = std::move(name);
+  name_ = name;
   socket_ = name_ ? sys::listen_at(*name_) : sys::Descriptor();
 }
 

@@ -16,7 +16,7 @@ constexpr std::size_t kLongestCommand = 200;
 constexpr std::size_t kEnoughRuns = 3;
 constexpr std::int64_t kSecond = 1000;
 
-constexpr auto fields_of_device = [](auto& device, auto&& field) {
+constexpr auto kFieldsOfDevice = [](auto& device, auto&& field) {
   field("label", device.label);
   field("uuid", device.uuid);
   field("model", device.model);
@@ -27,7 +27,7 @@ constexpr auto fields_of_device = [](auto& device, auto&& field) {
   field("throttled_percent", device.throttled_percent);
 };
 
-constexpr auto fields_of_receipt = [](auto& receipt, auto&& field) {
+constexpr auto kFieldsOfReceipt = [](auto& receipt, auto&& field) {
   field("lease", receipt.lease);
   field("job", receipt.job);
   field.time("ended_at", receipt.ended_s);
@@ -45,11 +45,11 @@ constexpr auto fields_of_receipt = [](auto& receipt, auto&& field) {
   field("sampled_every_ms", receipt.sampled_every_ms);
   field("clean", receipt.clean);
   field("accounted", receipt.is_accounted);
-  field.sections("device", receipt.devices, fields_of_device);
-  field.sections(kStranger, receipt.strangers, fields_of_stranger);
+  field.sections("device", receipt.devices, kFieldsOfDevice);
+  field.sections(kStranger, receipt.strangers, kFieldsOfStranger);
 };
 
-constexpr auto kReceipt = record_of<Receipt>("berth-receipt", 1, fields_of_receipt, kLongestCommand);
+constexpr auto kReceipt = record_of<Receipt>("berth-receipt", 1, kFieldsOfReceipt, kLongestCommand);
 
 std::optional<Receipt> whole_receipt(std::string line) {
   std::ranges::replace(line, '\t', '\n');

@@ -30,7 +30,7 @@ constexpr auto kSampledLease =
       field("job_start", lease.job_start_ticks);
     });
 
-constexpr auto fields_of_device_samples = [](auto& samples, auto&& field) {
+constexpr auto kFieldsOfDeviceSamples = [](auto& samples, auto&& field) {
   field("uuid", samples.uuid);
   field("peak_bytes", samples.peak_bytes);
   field("used", samples.used);
@@ -44,8 +44,8 @@ constexpr auto kRunSamples = record_of<RunSamples>(
     [](auto& samples, auto&& field) {
       field("every_ms", samples.every_ms);
       field("samples", samples.samples);
-      field.sections("device", samples.devices, fields_of_device_samples);
-      field.sections(kStranger, samples.strangers, fields_of_stranger);
+      field.sections("device", samples.devices, kFieldsOfDeviceSamples);
+      field.sections(kStranger, samples.strangers, kFieldsOfStranger);
     },
     kLongestSampleText);
 

@@ -27,7 +27,7 @@ struct Stranger {
 
 /// Its section and its fields in a record (base/record_fields.h).
 inline constexpr std::string_view kStranger = "stranger";
-inline constexpr auto fields_of_stranger = [](auto& stranger, auto&& field) {
+inline constexpr auto kFieldsOfStranger = [](auto& stranger, auto&& field) {
   field("device", stranger.device);
   field("pid", stranger.pid);
   field("user", stranger.user);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kProgress = "\n[progress]\n";
 constexpr std::string_view kEnd = "\nend\n";
 
-constexpr auto fields_of_stage = [](auto& stage, auto&& field) {
+constexpr auto kFieldsOfStage = [](auto& stage, auto&& field) {
   field("stage", stage.kind);
   field("index", stage.index);
   field("count", stage.count);
@@ -35,7 +35,7 @@ constexpr auto kError = record_of<Error>("berth-error", 1, [](auto& error, auto&
 Stage stage_in(std::string_view lines) {
   Stage stage;
   (void)read_fields(fmt::format("progress 1\n{}end\n", lines), "progress", 1,
-                    [&stage](FieldReader& field) { fields_of_stage(stage, field); });
+                    [&stage](FieldReader& field) { kFieldsOfStage(stage, field); });
   return stage;
 }
 
@@ -65,7 +65,7 @@ std::optional<Error> decode_error(std::string_view text) {
 
 void write_progress(RecordWriter& record, const Stage& stage) {
   record.section("progress");
-  fields_of_stage(stage, FieldWriter(record));
+  kFieldsOfStage(stage, FieldWriter(record));
 }
 
 Result<void> check_version(std::string_view asking, std::string_view program) {
