@@ -4,9 +4,8 @@ import os
 import subprocess
 
 import pytest
-from simulated_machine import DEADLINE_S
+from simulated_machine import DEADLINE_S, PRIVATE_PIDS
 
-PRIVATE_PIDS = ("unshare", "--pid", "--mount-proc", "--fork", "--kill-child")
 LEAVES_ONE = "sleep 1000 >&- 2>&- & echo left"
 BUSY = '[[device]]\nmodel = "A100"\ncontext_mib = 0\nutilization = 50\n'
 

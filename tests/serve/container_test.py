@@ -9,9 +9,9 @@ import pytest
 import yaml
 from agent import Agent
 from jobs import eventually, holder
+from simulated_machine import PRIVATE_PIDS
 
 DEPLOY = pathlib.Path(__file__).parents[2] / "packaging/deploy"
-PRIVATE_PIDS = ("unshare", "--pid", "--mount-proc", "--fork", "--kill-child")
 
 
 @pytest.fixture(scope="module")

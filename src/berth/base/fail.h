@@ -7,7 +7,7 @@
 // Apart from error.h, which programs include that use the library: they need no {fmt}.
 namespace berth {
 
-/// The same with a message that is put together as by fmt::format.
+/// As fail(code, message), with a message that is put together as by fmt::format.
 template <class First, class... Rest>
 std::unexpected<Error> fail(ErrorCode code, fmt::format_string<First, Rest...> message, First&& first,
                             Rest&&... rest) {

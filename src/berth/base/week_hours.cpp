@@ -1,12 +1,12 @@
 #include "berth/base/week_hours.h"
 
-#include "berth/base/fail.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
 #include <vector>
+
+#include "berth/base/fail.h"
 
 namespace berth {
 namespace {

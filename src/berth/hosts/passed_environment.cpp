@@ -31,7 +31,8 @@ bool is_of_a_mask(std::string_view name) {
 }
 
 bool stays_here(std::string_view name) {
-  return std::ranges::count(parts_at(kOwnNames, ' '), name) > 0 || is_of_a_mask(name) ||
+  static const std::vector<std::string_view> own_names = parts_at(kOwnNames, ' ');
+  return std::ranges::find(own_names, name) != own_names.end() || is_of_a_mask(name) ||
          std::ranges::any_of(kOwnBeginnings, [&](std::string_view each) { return name.starts_with(each); });
 }
 

@@ -1,9 +1,9 @@
 #include "berth/job/edit.h"
 
-#include "berth/base/fail.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "berth/base/fail.h"
 
 namespace berth {
 namespace {

@@ -39,7 +39,7 @@ struct RunHooks {
   /// the lease. nullopt: it has not run, or on another host.
   std::function<void(const sys::JobEnding&, const std::optional<Receipt>&)> after_end;
   /// The command is ended for a waiter, and for no other reason; the sentence says for whom. "": it
-  /// was, and now somebody has asked that it end, too.
+  /// was, and now somebody has asked that it end, or its time is over.
   std::function<void(const std::string&)> preempted;
   /// The command has ended some time ago, and these processes that it started, in words, still hold
   /// the lease.

@@ -88,8 +88,8 @@ struct NotLooked {
 struct Granted {
   std::vector<std::string> devices;
 };
-/// The command is being ended for somebody who waits. "": it was, and now somebody has asked that
-/// it end, too.
+/// The command is being ended for somebody who waits. "": it was, and now it ends for good:
+/// somebody has asked for that, or its time is over.
 struct GivesWay {
   std::string why;
 };
