@@ -2,7 +2,7 @@
 
 # Writes what is made from the tables of what is known of a device, of what a request can say and of
 # the orders of the queue: src/berth/device/device_readings.cpp,
-# src/berth/request/request_fields.cpp and src/berth/queue/orders.cpp.
+# src/berth/request/request_fields.cpp and src/berth/queue/order_table.cpp.
 cmd_readings() {
   setup_to_build
   build release berth_view_test

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "berth/jobs/job_runner.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/named_job.h"
+#include "berth/jobs/runner.h"
 #include "berth/view/jobs.h"
 
 namespace berth::serve {

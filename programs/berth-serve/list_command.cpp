@@ -6,7 +6,7 @@
 #include "berth/command/environment.h"
 #include "berth/net/answered_document.h"
 #include "berth/net/client.h"
-#include "berth/view/host_report.h"
+#include "berth/view/hosts_reader.h"
 #include "berth/view/hosts_table.h"
 
 namespace berth::serve {

@@ -8,7 +8,7 @@
 
 #include "berth/agent/watcher.h"
 #include "berth/base/version.h"
-#include "berth/cli/program.h"
+#include "berth/cli/invocation.h"
 #include "berth/cli/serve_options.h"
 #include "berth/command/serve_program.h"
 #include "berth/history/default_path.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "berth/timeline/model/timeline.h"
-#include "berth/view/recorded.h"
+#include "berth/view/past_leases.h"
 
 namespace berth::serve {
 namespace {

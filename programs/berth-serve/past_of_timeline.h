@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "berth/history/history.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 
 namespace berth::serve {
 

@@ -10,7 +10,7 @@
 #include "asked_history.h"
 #include "berth/cli/simulate_options.h"
 #include "berth/usage/question.h"
-#include "berth/view/recorded.h"
+#include "berth/view/past_leases.h"
 
 namespace berth::serve {
 namespace {

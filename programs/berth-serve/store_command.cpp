@@ -6,7 +6,7 @@
 #include "berth/cli/serve_options.h"
 #include "berth/cli/store_options.h"
 #include "berth/command/environment.h"
-#include "berth/lab_queue/etcd_visit.h"
+#include "berth/lab_queue/doctor_etcd.h"
 #include "berth/sys/file.h"
 #include "berth/view/json.h"
 

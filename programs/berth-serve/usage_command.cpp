@@ -11,8 +11,8 @@
 #include "berth/command/environment.h"
 #include "berth/history/usage_letter.h"
 #include "berth/usage/question.h"
-#include "berth/view/host_report.h"
-#include "berth/view/recorded.h"
+#include "berth/view/hosts_reader.h"
+#include "berth/view/past_leases.h"
 #include "berth/view/usage.h"
 
 namespace berth::serve {

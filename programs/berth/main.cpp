@@ -2,7 +2,7 @@
 // the driver has its probe started here, so that the driver is loaded while the options are read.
 #include <malloc.h>
 
-#include "berth/cli/program.h"
+#include "berth/cli/invocation.h"
 
 int main(int argc, char** argv) {
   using namespace berth::cli;

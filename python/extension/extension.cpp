@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include "berth/api/program.h"
+#include "berth/api/find_program.h"
 #include "berth/base/printable.h"
 
 namespace berth::python {

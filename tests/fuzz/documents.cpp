@@ -1,9 +1,9 @@
 // What another machine answers to a hub.
 #include "berth/hub/hub_pages.h"
-#include "berth/usage/recorded.h"
-#include "berth/view/host_report.h"
+#include "berth/usage/past_leases.h"
+#include "berth/view/hosts_reader.h"
 #include "berth/view/hosts_json.h"
-#include "berth/view/recorded.h"
+#include "berth/view/past_leases.h"
 #include "berth/view/usage.h"
 #include "targets.h"
 

@@ -2,7 +2,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
-#include "berth/net/wire.h"
+#include "berth/net/http_head.h"
 #include "targets.h"
 
 namespace berth::fuzz {

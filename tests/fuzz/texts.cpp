@@ -9,10 +9,10 @@
 #include "berth/jobs/model/job_script.h"
 #include "berth/lease/site_file.h"
 #include "berth/request/expression.h"
-#include "berth/request/mask.h"
+#include "berth/request/inherited_mask.h"
 #include "berth/request/selector.h"
 #include "berth/simulate/workload.h"
-#include "berth/slurm/slurm.h"
+#include "berth/slurm/slurm_values.h"
 #include "berth/slurm/slurm_options.h"
 #include "targets.h"
 

@@ -7,7 +7,7 @@
 #include "berth/base/error.h"
 #include "berth/http/answer.h"
 #include "berth/lease/look.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 #include "berth/verdict/compliance.h"
 #include "berth/view/json.h"
 #include "berth/view/prometheus.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "berth/agent/publish.h"
-#include "berth/lease/told_looks.h"
+#include "berth/lease/shared_looks.h"
 #include "berth/source/probe_source.h"
 
 namespace berth::agent {

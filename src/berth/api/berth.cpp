@@ -4,10 +4,10 @@
 #include <utility>
 #include <variant>
 
+#include "berth/api/find_program.h"
 #include "berth/api/findings.h"
-#include "berth/api/program.h"
 #include "berth/lease/answers.h"
-#include "berth/lease/probe.h"
+#include "berth/lease/probe_options.h"
 #include "berth/lease/session.h"
 #include "berth/request/job_mask.h"
 #include "berth/source/probe_source.h"

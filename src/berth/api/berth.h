@@ -13,7 +13,7 @@
 #include "berth/base/version.h"
 #include "berth/device/snapshot.h"
 #include "berth/queue/standing.h"
-#include "berth/request/mask.h"
+#include "berth/request/inherited_mask.h"
 #include "berth/request/request.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/outcomes.h"

@@ -15,10 +15,10 @@
 #include <utility>
 
 #include "berth/api/berth.h"
+#include "berth/api/find_program.h"
 #include "berth/api/findings.h"
-#include "berth/api/program.h"
 #include "berth/lease/domain.h"
-#include "berth/lease/lease_wire.h"
+#include "berth/lease/lease_messages.h"
 #include "berth/request/job_mask.h"
 #include "berth/store/handed_lease.h"
 #include "berth/sys/child.h"

@@ -1,9 +1,9 @@
 #include "berth/jobs/attach.h"
 
 #include "berth/command/command.h"
-#include "berth/jobs/job_runner.h"
 #include "berth/jobs/model/attached.h"
 #include "berth/jobs/named_job.h"
+#include "berth/jobs/runner.h"
 
 namespace berth::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "berth/cli/commands.h"
-#include "berth/cli/program.h"
+#include "berth/cli/invocation.h"
 
 namespace berth::cli {
 namespace {

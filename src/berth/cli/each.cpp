@@ -14,11 +14,11 @@
 #include "berth/command/input.h"
 #include "berth/command/messages.h"
 #include "berth/job/job_end.h"
-#include "berth/jobs/job_runner.h"
 #include "berth/jobs/lines_of_file.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/new_job.h"
 #include "berth/jobs/progress.h"
+#include "berth/jobs/runner.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
 

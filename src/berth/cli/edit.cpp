@@ -3,8 +3,8 @@
 #include "berth/command/command.h"
 #include "berth/jobs/edit_job.h"
 #include "berth/jobs/job_request.h"
-#include "berth/jobs/job_runner.h"
 #include "berth/jobs/named_job.h"
+#include "berth/jobs/runner.h"
 
 namespace berth::cli {
 namespace {

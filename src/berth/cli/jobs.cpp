@@ -9,11 +9,11 @@
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/watch.h"
-#include "berth/hosts/anywhere.h"
-#include "berth/jobs/job_runner.h"
+#include "berth/hosts/lab_hosts.h"
 #include "berth/jobs/jobs_of_hosts.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/named_job.h"
+#include "berth/jobs/runner.h"
 
 namespace berth::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "berth/command/ask_program.h"
 #include "berth/command/serve_program.h"
-#include "berth/view/recorded.h"
+#include "berth/view/past_leases.h"
 
 namespace berth::cli {
 namespace {

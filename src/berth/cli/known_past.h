@@ -5,7 +5,7 @@
 
 #include "berth/base/error.h"
 #include "berth/cli/peer_options.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 
 namespace berth::cli {
 

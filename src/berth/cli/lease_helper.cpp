@@ -1,8 +1,8 @@
 // `berth __lease` stands in the queue for a host program, which has it on a socket as its standard
-// input (src/berth/lease/lease_wire.h). The lease is the host's from the start: its ticket names
-// the host, and the descriptors go to the host with the grant. This process then ends, so that
-// nobody but the host and its forks holds the lease. Another process, which holds nothing of the
-// lease, keeps the receipt (src/berth/supervise/handed_receipt.h).
+// input (src/berth/lease/lease_messages.h). The lease is the host's from the start: its ticket
+// names the host, and the descriptors go to the host with the grant. This process then ends, so
+// that nobody but the host and its forks holds the lease. Another process, which holds nothing of
+// the lease, keeps the receipt (src/berth/supervise/handed_receipt.h).
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 #include "berth/command/command.h"
 #include "berth/lease/answers.h"
 #include "berth/lease/earlier_runs.h"
-#include "berth/lease/lease_wire.h"
+#include "berth/lease/lease_messages.h"
 #include "berth/lease/session.h"
 #include "berth/source/probe/protocol.h"
 #include "berth/supervise/handed_receipt.h"

@@ -5,7 +5,7 @@
 #include "berth/cli/peer_options.h"
 #include "berth/command/request_options.h"
 #include "berth/command/watch.h"
-#include "berth/hosts/anywhere.h"
+#include "berth/hosts/lab_hosts.h"
 
 namespace berth::cli {
 

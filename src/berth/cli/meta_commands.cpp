@@ -3,7 +3,7 @@
 #include "berth/base/fail.h"
 #include "berth/base/version.h"
 #include "berth/cli/commands.h"
-#include "berth/cli/program.h"
+#include "berth/cli/invocation.h"
 #include "berth/view/json.h"
 
 namespace berth::cli {

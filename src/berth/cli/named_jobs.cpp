@@ -2,12 +2,12 @@
 
 #include "berth/base/fail.h"
 #include "berth/command/command.h"
-#include "berth/hosts/anywhere.h"
 #include "berth/hosts/far_call.h"
+#include "berth/hosts/lab_hosts.h"
 #include "berth/jobs/job_log.h"
-#include "berth/jobs/job_runner.h"
 #include "berth/jobs/jobs_of_hosts.h"
 #include "berth/jobs/named_job.h"
+#include "berth/jobs/runner.h"
 
 namespace berth::cli {
 namespace {

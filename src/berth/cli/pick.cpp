@@ -12,7 +12,7 @@
 #include "berth/lease/answers.h"
 #include "berth/lease/domain.h"
 #include "berth/request/job_mask.h"
-#include "berth/supervise/hold.h"
+#include "berth/supervise/keeper.h"
 #include "berth/supervise/lease_options.h"
 #include "berth/view/explain.h"
 #include "berth/view/json.h"

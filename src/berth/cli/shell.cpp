@@ -1,5 +1,5 @@
 #include "berth/command/command.h"
-#include "berth/hosts/anywhere_run.h"
+#include "berth/hosts/caller.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
 

@@ -9,7 +9,7 @@
 #include "berth/command/open_session.h"
 #include "berth/command/serve_program.h"
 #include "berth/lease/site_file.h"
-#include "berth/queue/orders.h"
+#include "berth/queue/order_table.h"
 #include "berth/simulate/workload.h"
 #include "berth/sys/clock.h"
 #include "berth/view/replay.h"

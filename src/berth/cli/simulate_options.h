@@ -6,7 +6,7 @@
 #include "berth/cli/peer_options.h"
 #include "berth/command/command.h"
 #include "berth/source/source.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 
 namespace berth::cli {
 

@@ -8,8 +8,8 @@
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
 #include "berth/command/serve_program.h"
-#include "berth/hosts/anywhere.h"
 #include "berth/hosts/lab_agent_link.h"
+#include "berth/hosts/lab_hosts.h"
 
 namespace berth::cli {
 namespace {

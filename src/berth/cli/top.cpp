@@ -11,7 +11,7 @@
 #include "berth/base/units.h"
 #include "berth/cli/top_looker.h"
 #include "berth/command/command.h"
-#include "berth/hosts/anywhere.h"
+#include "berth/hosts/lab_hosts.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/screen/model/top.h"
 #include "berth/screen/screen.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/command/environment.h"
-#include "berth/hosts/anywhere.h"
+#include "berth/hosts/lab_hosts.h"
 #include "berth/screen/model/top.h"
 #include "berth/source/source.h"
 

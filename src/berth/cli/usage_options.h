@@ -3,7 +3,7 @@
 #include <string>
 
 #include "berth/cli/peer_options.h"
-#include "berth/hosts/anywhere.h"
+#include "berth/hosts/lab_hosts.h"
 
 namespace berth::cli {
 

@@ -14,7 +14,7 @@
 #include <ctime>
 
 #include "berth/base/record.h"
-#include "berth/lease/probe.h"
+#include "berth/lease/probe_options.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/system_error.h"
 #include "berth/sys/tick.h"

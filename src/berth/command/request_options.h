@@ -4,7 +4,7 @@
 #include <string>
 
 #include "berth/command/syntax.h"
-#include "berth/request/mask.h"
+#include "berth/request/inherited_mask.h"
 #include "berth/request/request_fields.h"
 #include "berth/source/source.h"
 

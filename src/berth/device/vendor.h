@@ -47,7 +47,7 @@ struct Vendor {
   bool one_version = false;        ///< the library must have the same version as the module
   std::string_view log_pattern{};  ///< what the driver writes into the kernel's log if it fails
   /// Any user reads of its devices and their processes what root reads. Then the agent of root
-  /// tells its looks to all users (lease/told_looks.h).
+  /// tells its looks to all users (lease/shared_looks.h).
   bool tells_all_users = false;
   bool runs_cuda = false;  ///< Berth may try whether CUDA starts on its devices (source/cuda/)
   /// Files below /dev that a job opens; "#" at the end stands for a number.

@@ -1,5 +1,5 @@
 #include "berth/history/history_writer.h"
-#include "berth/view/recorded.h"
+#include "berth/view/past_leases.h"
 #include "berth/view/usage.h"
 
 #include <fmt/format.h>

@@ -6,7 +6,7 @@
 
 #include "berth/base/error.h"
 #include "berth/machines/host.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 #include "berth/usage/usage.h"
 #include "berth/view/text.h"
 

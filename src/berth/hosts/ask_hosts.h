@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/hosts/envoy_messages.h"
 #include "berth/hosts/ssh.h"
-#include "berth/hosts/wire.h"
 #include "berth/machines/offer.h"
 #include "berth/request/lab_host.h"
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/hosts/envoy_messages.h"
 #include "berth/hosts/kept_connection.h"
 #include "berth/hosts/ssh.h"
-#include "berth/hosts/wire.h"
 #include "berth/request/lab_host.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"

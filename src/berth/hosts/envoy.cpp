@@ -1,7 +1,7 @@
 // `berth __envoy` is what ssh starts on a host for `berth … --anywhere` on another machine
-// (src/berth/hosts/wire.h has the messages, docs/machines.md their order). It waits in the queue of
-// this host with an ordinary ticket. When the ticket is granted, the envoy asks before it starts
-// the command. Without a yes it starts nothing.
+// (src/berth/hosts/envoy_messages.h has the messages, docs/machines.md their order). It waits in
+// the queue of this host with an ordinary ticket. When the ticket is granted, the envoy asks before
+// it starts the command. Without a yes it starts nothing.
 
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
 #include "berth/hosts/envoy_link.h"
-#include "berth/hosts/wire.h"
+#include "berth/hosts/envoy_messages.h"
 #include "berth/lease/answers.h"
 #include "berth/machines/lab_order.h"
 #include "berth/queue/listed.h"

@@ -15,8 +15,8 @@
 
 #include "berth/base/record.h"
 #include "berth/command/environment.h"
-#include "berth/hosts/wire.h"
-#include "berth/lease/lease_wire.h"
+#include "berth/hosts/envoy_messages.h"
+#include "berth/lease/lease_messages.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"
 #include "berth/sys/process_identity.h"

@@ -2,8 +2,8 @@
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
-#include "berth/hosts/anywhere.h"
 #include "berth/hosts/ask_hosts.h"
+#include "berth/hosts/lab_hosts.h"
 #include "berth/hosts/ssh.h"
 #include "berth/sys/job_process.h"
 

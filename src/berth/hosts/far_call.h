@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "berth/command/command.h"
-#include "berth/hosts/wire.h"
+#include "berth/hosts/envoy_messages.h"
 #include "berth/request/lab_host.h"
 
 namespace berth::hosts {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/hosts/anywhere.h"
+#include "berth/hosts/lab_hosts.h"
 #include "berth/request/lab_host.h"
 
 namespace berth::hosts {

@@ -7,7 +7,7 @@
 #include "berth/base/fail.h"
 #include "berth/command/ask_program.h"
 #include "berth/command/serve_program.h"
-#include "berth/view/host_report.h"
+#include "berth/view/hosts_reader.h"
 
 namespace berth::hosts {
 namespace {

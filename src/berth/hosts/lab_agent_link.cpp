@@ -15,7 +15,7 @@
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
-#include "berth/hosts/anywhere.h"
+#include "berth/hosts/lab_hosts.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::hosts {

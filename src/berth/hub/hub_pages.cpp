@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "berth/base/version.h"
-#include "berth/view/host_report.h"
+#include "berth/view/hosts_reader.h"
 #include "berth/view/hub_metrics.h"
 #include "berth/view/nvgpu_report.h"
 

@@ -13,8 +13,8 @@
 #include "berth/base/fail.h"
 #include "berth/command/messages.h"
 #include "berth/jobs/job_request.h"
-#include "berth/jobs/job_runner.h"
 #include "berth/jobs/new_job.h"
+#include "berth/jobs/runner.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::jobs {

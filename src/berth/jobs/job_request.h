@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/hosts/anywhere.h"
+#include "berth/hosts/lab_hosts.h"
 #include "berth/job/stored_request.h"
 #include "berth/supervise/lease_options.h"
 

@@ -10,7 +10,7 @@
 #include "berth/base/units.h"
 #include "berth/command/messages.h"
 #include "berth/jobs/edit_job.h"
-#include "berth/jobs/job_runner.h"
+#include "berth/jobs/runner.h"
 #include "berth/lease/release.h"
 #include "berth/lease/site_file.h"
 #include "berth/sys/descriptor.h"

@@ -10,7 +10,7 @@
 
 #include "berth/command/messages.h"
 #include "berth/jobs/model/job_script.h"
-#include "berth/slurm/slurm.h"
+#include "berth/slurm/slurm_values.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
 

@@ -7,7 +7,7 @@
 #include "berth/base/error.h"
 #include "berth/http/peer.h"
 #include "berth/http/settings.h"
-#include "berth/queue/schedule.h"
+#include "berth/queue/backfill.h"
 #include "berth/verdict/limits.h"
 
 namespace berth::lab_queue {

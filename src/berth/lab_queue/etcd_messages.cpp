@@ -8,7 +8,7 @@
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/lab_queue/model/lab_keys.h"
-#include "berth/queue/orders.h"
+#include "berth/queue/order_table.h"
 #include "berth/view/json_reader.h"
 
 namespace berth::lab_queue {

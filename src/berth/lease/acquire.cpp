@@ -16,8 +16,8 @@
 #include "berth/queue/queue_order.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/sys/give_back_memory.h"
 #include "berth/sys/process_identity.h"
-#include "berth/sys/resting.h"
 #include "berth/verdict/device_memory.h"
 
 namespace berth::leasing {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "berth/lease/directory_health.h"
+#include "berth/lease/doctor_directory.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::leasing {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/request/mask.h"
+#include "berth/request/inherited_mask.h"
 #include "berth/store/lease_store.h"
 
 namespace berth::leasing {

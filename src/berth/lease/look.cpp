@@ -7,7 +7,7 @@
 
 #include "berth/lease/attribution.h"
 #include "berth/lease/locks_of_originals.h"
-#include "berth/lease/passed_over_told.h"
+#include "berth/lease/passed_over_report.h"
 #include "berth/queue/gap.h"
 #include "berth/store/device_locks.h"
 #include "berth/sys/clock.h"

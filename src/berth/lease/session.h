@@ -10,7 +10,7 @@
 #include "berth/lease/acquire.h"
 #include "berth/lease/domain.h"
 #include "berth/lease/look.h"
-#include "berth/request/mask.h"
+#include "berth/request/inherited_mask.h"
 #include "berth/verdict/select.h"
 #include "berth/verdict/verdict.h"
 

@@ -11,7 +11,7 @@
 #include "berth/base/units.h"
 #include "berth/job/job.h"
 #include "berth/lease/site_lists.h"
-#include "berth/queue/orders.h"
+#include "berth/queue/order_table.h"
 #include "berth/verdict/original_locks.h"
 
 namespace berth::leasing::site {

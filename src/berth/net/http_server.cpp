@@ -17,9 +17,9 @@
 #include "berth/net/delta_chunks.h"
 #include "berth/net/event_text.h"
 #include "berth/net/gzip.h"
+#include "berth/net/http_head.h"
 #include "berth/net/listener_group.h"
 #include "berth/net/listeners.h"
-#include "berth/net/wire.h"
 #include "berth/view/server_metrics.h"
 
 namespace berth::net {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "berth/queue/acquisition_state.h"
-#include "berth/queue/decision.h"
+#include "berth/queue/ticket_decision.h"
 #include "berth/verdict/noted_leases.h"
 
 // How a request gets its lease, as a pure step: what has happened goes in, and what to do next

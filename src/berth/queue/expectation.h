@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "berth/queue/schedule.h"
+#include "berth/queue/backfill.h"
 
 // How long a request is expected to last, by its time limit and by earlier runs of the same thing.
 // An expectation never ends a command.

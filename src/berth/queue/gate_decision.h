@@ -7,7 +7,7 @@
 
 #include "berth/base/error.h"
 #include "berth/queue/acquisition_state.h"
-#include "berth/queue/decision.h"
+#include "berth/queue/ticket_decision.h"
 
 // Inside the gate, while others have to wait: what a request does, by the ledger as it is by then.
 namespace berth {

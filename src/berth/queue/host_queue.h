@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/queue/schedule.h"
+#include "berth/queue/backfill.h"
 #include "berth/verdict/verdict.h"
 
 namespace berth {

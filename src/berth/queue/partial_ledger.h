@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "berth/queue/decision.h"
 #include "berth/queue/plan.h"
+#include "berth/queue/ticket_decision.h"
 
 // A partial ledger, and all that may be concluded from it.
 //

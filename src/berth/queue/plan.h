@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "berth/queue/schedule.h"
+#include "berth/queue/backfill.h"
 #include "berth/verdict/select.h"
 #include "berth/verdict/verdict.h"
 

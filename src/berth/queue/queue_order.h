@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "berth/queue/orders.h"
-#include "berth/queue/schedule.h"
+#include "berth/queue/backfill.h"
+#include "berth/queue/order_table.h"
 
-// The order of turns, by the orders of orders.h; and, of requests with an expected run time, the
-// order by response ratio (highest response ratio next, Brinch Hansen, 1971), in which the one
+// The order of turns, by the orders of order_table.h; and, of requests with an expected run time,
+// the order by response ratio (highest response ratio next, Brinch Hansen, 1971), in which the one
 // comes first that has waited longest in relation to how long it is expected to last. The order is
 // a function of the tickets and of the boot clock: nothing in it is of the site file, which
 // somebody may change while they wait.
@@ -30,7 +30,8 @@ GpusByUser gpus_by_user(const Ledger& ledger);
 /// they came.
 ///
 /// Wishes that yield stand behind all others. For a wish that does not yield, GPUs of leases that
-/// yield do not count. Wishes with a number stand as the row of its order sorts them (orders.h).
+/// yield do not count. Wishes with a number stand as the row of its order sorts them
+/// (order_table.h).
 ///
 /// Of the wishes that are expected to last for some time, the one comes first that has waited
 /// longest in relation to that time; wishes with a number are then sorted by the order of the

@@ -11,7 +11,7 @@
 
 #include "berth/base/record_fields.h"
 #include "berth/queue/expectation.h"
-#include "berth/queue/orders.h"
+#include "berth/queue/order_table.h"
 #include "berth/request/request.h"
 
 namespace berth {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "berth/request/mask.h"
+#include "berth/request/inherited_mask.h"
 #include "berth/request/request.h"
 
 namespace berth {

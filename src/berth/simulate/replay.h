@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/queue/schedule.h"
+#include "berth/queue/backfill.h"
 
 // Replays a queue whose jobs are all known, from the first arrival to the last end. It asks the
 // same `schedule` as the real queue, so it tells what other rules would have meant for the same

@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "berth/queue/decision.h"
-#include "berth/queue/schedule.h"
+#include "berth/queue/backfill.h"
+#include "berth/queue/ticket_decision.h"
 #include "berth/store/lease_directory.h"
 #include "berth/store/ticket_file.h"
 #include "berth/sys/descriptor.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/queue/decision.h"
+#include "berth/queue/ticket_decision.h"
 #include "berth/sys/bell.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"

@@ -21,7 +21,7 @@
 #include "berth/sys/file.h"
 #include "berth/sys/random_word.h"
 #include "berth/verdict/outcome_codec.h"
-#include "berth/verdict/passed_over.h"
+#include "berth/verdict/passed_over_devices.h"
 
 namespace berth::store {
 namespace {

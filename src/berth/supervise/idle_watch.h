@@ -5,7 +5,7 @@
 #include <string>
 
 #include "berth/lease/session.h"
-#include "berth/supervise/model/idle.h"
+#include "berth/supervise/model/idle_span.h"
 
 namespace berth::supervise {
 

@@ -10,7 +10,7 @@
 #include "berth/lease/left_behind.h"
 #include "berth/lease/release.h"
 #include "berth/source/proc/process_details.h"
-#include "berth/supervise/model/idle.h"
+#include "berth/supervise/model/idle_span.h"
 #include "berth/sys/job_process.h"
 
 namespace berth::supervise {

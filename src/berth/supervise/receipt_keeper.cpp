@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "berth/base/record_fields.h"
-#include "berth/lease/lease_wire.h"
+#include "berth/lease/lease_messages.h"
 #include "berth/lease/receipt_files.h"
 #include "berth/supervise/end_of_job.h"
 #include "berth/supervise/energy_at_start.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "berth/base/delay.h"
-#include "berth/lease/lease_wire.h"
+#include "berth/lease/lease_messages.h"
 #include "berth/supervise/sampler.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/file.h"

@@ -6,7 +6,7 @@
 #include "berth/command/environment.h"
 #include "berth/device/vendor.h"
 #include "berth/lease/domain.h"
-#include "berth/request/mask.h"
+#include "berth/request/inherited_mask.h"
 #include "berth/sys/terminal.h"
 #include "berth/view/waiting.h"
 

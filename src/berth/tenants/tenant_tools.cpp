@@ -11,8 +11,8 @@
 #include "berth/base/units.h"
 #include "berth/command/ask_program.h"
 #include "berth/command/named_lease.h"
-#include "berth/jobs/job_runner.h"
 #include "berth/jobs/listed_jobs.h"
+#include "berth/jobs/runner.h"
 #include "berth/jobs/submission.h"
 #include "berth/request/request_fields.h"
 

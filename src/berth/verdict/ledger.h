@@ -64,7 +64,7 @@ struct Ticket {
   /// nullopt: it does not yield.
   std::optional<std::int64_t> yield_s{};
   /// The ticket keeps another order than that of coming, with this number
-  /// (src/berth/queue/orders.h). nullopt: it keeps the order of coming.
+  /// (src/berth/queue/order_table.h). nullopt: it keeps the order of coming.
   std::optional<OrderNumber> number{};
   /// The ticket keeps the order by response ratio (src/berth/queue/queue_order.h): for how long it
   /// is expected to have its devices. Not its time limit, and nothing ends by it. nullopt: it does

@@ -14,8 +14,8 @@ namespace berth {
 using Moment = std::int64_t;
 inline constexpr Moment kNever = std::numeric_limits<Moment>::max();
 
-/// Which request has its turn first. An order is added here, and with a row in queue/orders.cpp,
-/// which says all else of it.
+/// Which request has its turn first. An order is added here, and with a row in
+/// queue/order_table.cpp, which says all else of it.
 enum class QueueOrder {
   fifo,  ///< the one that came first
   fair,  ///< that of the user with fewer GPUs

@@ -11,10 +11,10 @@
 #include "berth/base/words.h"
 #include "berth/device/host_facts.h"
 #include "berth/device/snapshot.h"
-#include "berth/request/mask.h"
+#include "berth/request/inherited_mask.h"
 #include "berth/request/request.h"
 #include "berth/verdict/ledger.h"
-#include "berth/verdict/passed_over.h"
+#include "berth/verdict/passed_over_devices.h"
 #include "berth/verdict/site_policy.h"
 
 namespace berth {
@@ -32,7 +32,7 @@ enum class Clause {
   no_outsider,       ///< no process without a lease computes on it
   no_hidden_holder,  ///< no memory in use that no listed process explains
   compute_mode,
-  not_passed_over,  ///< what ran on it did not die at once while it lives elsewhere (passed_over.h)
+  not_passed_over,  ///< what ran on it did not die at once while it lives elsewhere (passed_over_devices.h)
   thresholds,       ///< conditions on what changes: free memory, utilisation …
   within_limit,     ///< of the asking user; of a request that yields, also leave_free of the site
   not_awaited,      ///< the queue does not keep it for an earlier request; see behind_the_queue (queue/gap.h)

@@ -1,4 +1,4 @@
-// The facts of a machine in the documents of `berth list` and the agent. host_report.cpp reads
+// The facts of a machine in the documents of `berth list` and the agent. hosts_reader.cpp reads
 // them.
 #include "berth/view/device_json.h"
 

@@ -7,7 +7,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/queue/orders.h"
+#include "berth/queue/order_table.h"
 #include "berth/view/json_value.h"
 #include "berth/view/table.h"
 

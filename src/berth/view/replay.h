@@ -4,7 +4,7 @@
 #include <string>
 
 #include "berth/simulate/replay.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 #include "berth/view/json.h"
 #include "berth/view/text.h"
 

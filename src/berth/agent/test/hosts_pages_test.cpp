@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "berth/verdict/test/machine.h"
-#include "berth/view/host_report.h"
+#include "berth/view/hosts_reader.h"
 
 namespace berth::agent::hosts_pages_test {
 namespace {

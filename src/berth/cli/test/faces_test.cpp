@@ -8,7 +8,7 @@
 #include <string>
 
 #include "berth/base/text_match.h"
-#include "berth/cli/program.h"
+#include "berth/cli/invocation.h"
 #include "berth/request/test/said.h"
 #include "berth/slurm/slurm_options.h"
 #include "berth/tenants/tenant_tools.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "berth/cli/commands.h"
-#include "berth/cli/program.h"
+#include "berth/cli/invocation.h"
 #include "berth/cli/simulation.h"
 
 namespace berth::cli::syntax_test {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "berth/history/model/observation.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 
 namespace berth::history {
 

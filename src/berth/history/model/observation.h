@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/history/model/sample.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 

@@ -11,7 +11,7 @@
 #include "berth/history/model/observation.h"
 #include "berth/history/model/sample.h"
 #include "berth/history/model/thinning.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 
 namespace berth::history {
 

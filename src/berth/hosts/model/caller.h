@@ -15,7 +15,7 @@
 
 // The caller of `--anywhere`, until its command has begun, as a pure step: what the hosts and the
 // agent of this machine have said goes in, and what to do comes out. The shell
-// (src/berth/hosts/anywhere_run.cpp) does that and passes the results back in.
+// (src/berth/hosts/caller.cpp) does that and passes the results back in.
 //
 // Which host is chosen is up to host_selection.h. The caller adds what takes time: connections,
 // grants that are compared before one is taken, and the entry in the lab queue, without whose word

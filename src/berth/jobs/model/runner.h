@@ -14,7 +14,7 @@
 #include "berth/job/job.h"
 
 // The runner of a user's jobs, as a pure step: what was read or has happened goes in, and what to
-// do next comes out. The shell (src/berth/jobs/job_runner.cpp) does that and passes the results
+// do next comes out. The shell (src/berth/jobs/runner.cpp) does that and passes the results
 // back in.
 //
 // The runner knows only what it has read in the spool, and which processes have the tasks. Whatever

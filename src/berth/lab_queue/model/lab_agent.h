@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "berth/base/week_hours.h"
+#include "berth/lab_queue/model/agent_entry.h"
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/lab_queue/model/lab_tickets.h"
-#include "berth/lab_queue/model/queue_entry.h"
 #include "berth/verdict/limits.h"
 #include "berth/verdict/queue_rules.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "berth/machines/lab_order.h"
+#include "berth/queue/backfill.h"
 #include "berth/queue/queue_order.h"
-#include "berth/queue/schedule.h"
 
 // The one queue of all requests of a lab. A store orders it (docs/store-protocol.md). This code
 // decides which request may join which host. It grants nothing: the kernel of each host does.

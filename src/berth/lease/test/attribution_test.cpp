@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "berth/lease/directory_health.h"
+#include "berth/lease/doctor_directory.h"
 #include "berth/store/memory_store.h"
 
 namespace berth::leasing::attribution_test {

@@ -4,7 +4,7 @@
 
 #include <rapidcheck.h>
 
-#include "berth/queue/orders.h"
+#include "berth/queue/order_table.h"
 
 namespace berth::test {
 

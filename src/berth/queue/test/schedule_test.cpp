@@ -1,4 +1,4 @@
-#include "berth/queue/schedule.h"
+#include "berth/queue/backfill.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

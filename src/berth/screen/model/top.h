@@ -14,7 +14,7 @@
 #include "berth/machines/lab_order.h"
 #include "berth/screen/model/top_log.h"
 #include "berth/screen/model/trends.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 #include "berth/view/jobs.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "berth/source/nvidia_smi/fields.h"
 #include "berth/source/nvidia_smi/program.h"
+#include "berth/source/nvidia_smi/query_csv.h"
 #include "berth/source/proc/kernel_log.h"
 #include "berth/source/proc/process_describer.h"
 #include "berth/source/unified_memory.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/source/nvidia_smi/report.h"
+#include "berth/source/nvidia_smi/query_xml.h"
 #include "berth/source/proc/user_names.h"
 #include "berth/source/reader.h"
 

@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
-#include "berth/source/nvidia_smi/fields.h"
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
 #include "berth/source/nvidia_smi/program.h"
+#include "berth/source/nvidia_smi/query_csv.h"
 
 namespace berth::nvidia_smi::nvidia_smi_test {
 namespace {

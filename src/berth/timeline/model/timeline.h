@@ -8,7 +8,7 @@
 #include "berth/base/words.h"
 #include "berth/device/device.h"
 #include "berth/machines/host.h"
-#include "berth/usage/recorded.h"
+#include "berth/usage/past_leases.h"
 #include "berth/verdict/ledger.h"
 
 // Who had each device of a machine, who has it, and who will have it about when. Page, `berth

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/verdict/passed_over.h"
+#include "berth/verdict/passed_over_devices.h"
 #include "berth/verdict/select.h"
 #include "berth/verdict/test/machine.h"
 

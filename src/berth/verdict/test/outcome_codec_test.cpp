@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/verdict/passed_over.h"
+#include "berth/verdict/passed_over_devices.h"
 #include "berth/verdict/test/outcome_stories.h"
 
 namespace berth::outcome_codec_test {

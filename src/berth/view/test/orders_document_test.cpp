@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "berth/queue/orders.h"
+#include "berth/queue/order_table.h"
 #include "berth/view/json_value.h"
 #include "berth/view/test/written.h"
 

@@ -1,0 +1,181 @@
+#include "berth/lease/doctor_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "berth/store/directory_scan.h"
+#include "berth/sys/file.h"
+
+namespace berth::leasing {
+namespace {
+
+constexpr const char* kCheck = "lease directory";
+constexpr std::uint64_t kFewBytes = 256 * 1024;
+constexpr std::uint64_t kFewFiles = 64;
+constexpr const char* kInit = "sudo berth init makes /run/berth, which everybody then uses";
+
+std::string_view reason_of(store::DirectoryOrigin origin) {
+  switch (origin) {
+    case store::DirectoryOrigin::environment:
+      return "BERTH_DIR names it";
+    case store::DirectoryOrigin::site:
+      return "made by an administrator";
+    case store::DirectoryOrigin::fallback:
+      return "the default where there is no /run/berth";
+    case store::DirectoryOrigin::lease:
+      break;
+  }
+  return "inside a lease";
+}
+
+void check_room(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
+  struct statvfs room{};
+  if (::fstatvfs(directory.queue.get(), &room) != 0) return;
+  if ((room.f_flag & ST_RDONLY) != 0) {
+    findings.push_back(
+        {view::Level::fail, kCheck, directory.choice.path + " is on a read-only file system", kInit});
+    return;
+  }
+  // A file system without a limit on files says 0 of 0.
+  const bool few_files = room.f_files > 0 && room.f_favail < kFewFiles;
+  if (room.f_bavail * room.f_frsize >= kFewBytes && !few_files) return;
+  findings.push_back({view::Level::fail, kCheck,
+                      directory.choice.path + " is full, so nobody can join the queue",
+                      "most of the files there are of " + store::biggest_owner(directory)});
+}
+
+void check_use(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
+  const auto file = sys::make_unnamed(directory.queue.get(), 0600);
+  if (!file)
+    findings.push_back(
+        {view::Level::fail, kCheck, directory.choice.path + ": " + file.error().message, kInit});
+}
+
+void check_device_files(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
+  struct stat root{};
+  const auto entries = sys::list_directory(directory.devices.get());
+  if (!entries || ::fstat(directory.root.get(), &root) != 0 || root.st_uid != 0) return;
+  std::set<std::string> owners;
+  for (const sys::DirectoryEntry& entry : *entries) {
+    struct stat status{};
+    if (::fstatat(directory.devices.get(), entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        status.st_uid != 0)
+      owners.insert(sys::user_name(status.st_uid));
+  }
+  for (const std::string& owner : owners) {
+    findings.push_back({view::Level::warn, "device files",
+                        fmt::format("{} owns some and could remove them while they are leased", owner),
+                        "sudo berth init makes them root's"});
+  }
+}
+
+void check_tickets(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
+  const auto scan = store::scan_directory(directory);
+  if (!scan) {
+    findings.push_back({view::Level::fail, "tickets", scan.error().message, ""});
+    return;
+  }
+  for (const OddTicket& odd : scan->ledger.odd) {
+    findings.push_back(
+        {view::Level::warn, "tickets",
+         fmt::format("{} of {} is not understood: {}", odd.name, sys::user_name(odd.uid), odd.reason),
+         "its owner or root can remove it when nothing holds it"});
+  }
+}
+
+// Leases where others look for them are leases that we do not see.
+void check_elsewhere(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
+  for (const char* path : {store::kSiteDirectory, store::kFallbackDirectory}) {
+    const auto other = store::LeaseDirectory::open({path, store::DirectoryOrigin::environment});
+    if (!other || !*other) continue;
+    struct stat here{};
+    struct stat there{};
+    ::fstat(directory.root.get(), &here);
+    ::fstat((*other)->root.get(), &there);
+    const auto scan = store::scan_directory(**other);
+    if (sys::identity_of(here) == sys::identity_of(there) || !scan || scan->ledger.tickets.empty()) continue;
+    findings.push_back({view::Level::warn, "other lease directories",
+                        fmt::format("{} has {} live tickets, which those who use {} do not see", path,
+                                    scan->ledger.tickets.size(), directory.choice.path),
+                        "let all use one: unset BERTH_DIR, and let those jobs end"});
+  }
+}
+
+void check_private_tmp(const store::DirectoryChoice& choice, std::vector<Finding>& findings) {
+  if (!choice.path.starts_with("/tmp/")) return;
+  struct stat ours{};
+  struct stat first{};
+  std::string reason = private_tmp_reason(sys::read_whole("/proc/self/mountinfo").value_or(""));
+  // Only root may look there; the first process has the machine's own /tmp, unless we are in a
+  // container.
+  if (reason.empty() && ::stat("/tmp", &ours) == 0 && ::stat("/proc/1/root/tmp", &first) == 0 &&
+      sys::identity_of(ours) != sys::identity_of(first))
+    reason = "the first process of this machine has another /tmp";
+  if (!reason.empty())
+    findings.push_back(
+        {view::Level::warn, "private /tmp", reason + ", so others do not see leases made here", kInit});
+}
+
+}  // namespace
+
+std::string private_tmp_reason(std::string_view mountinfo) {
+  // "36 35 8:1 /tmp/systemd-private-… /tmp rw …": the fourth word is what of the file system is
+  // mounted, the fifth where.
+  while (!mountinfo.empty()) {
+    std::string_view line = mountinfo.substr(0, mountinfo.find('\n'));
+    mountinfo.remove_prefix(std::min(line.size() + 1, mountinfo.size()));
+    std::string_view words[5];
+    for (std::string_view& word : words) {
+      word = line.substr(0, line.find(' '));
+      line.remove_prefix(std::min(word.size() + 1, line.size()));
+    }
+    if (words[4] != "/tmp") continue;
+    if (words[3].find("systemd-private") != std::string_view::npos)
+      return "systemd gave this service a /tmp of its own (PrivateTmp)";
+    if (words[3].find("inst") != std::string_view::npos)
+      return "each user has a /tmp of his own here (pam_namespace)";
+  }
+  return "";
+}
+
+std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choice) {
+  std::vector<Finding> findings;
+  const auto directory = store::LeaseDirectory::open(choice);
+  if (!directory) {
+    findings.push_back({view::Level::fail, kCheck, directory.error().message, kInit});
+  } else if (!*directory) {
+    findings.push_back({view::Level::pass, kCheck,
+                        fmt::format("{} ({}) does not exist yet; the first lease makes it", choice.path,
+                                    reason_of(choice.origin)),
+                        ""});
+  } else {
+    for (const std::string& note : (*directory)->notes)
+      findings.push_back({view::Level::warn, kCheck, note, kInit});
+    check_room(**directory, findings);
+    check_use(**directory, findings);
+    check_device_files(**directory, findings);
+    check_tickets(**directory, findings);
+    check_elsewhere(**directory, findings);
+    if (findings.empty())
+      findings.push_back(
+          {view::Level::pass, kCheck, fmt::format("{} ({})", choice.path, reason_of(choice.origin)), ""});
+  }
+  check_private_tmp(choice, findings);
+  return findings;
+}
+
+std::vector<Finding> examine_view(const store::DirectoryChoice& choice) {
+  std::vector<Finding> findings;
+  const auto directory = store::LeaseDirectory::open(choice);
+  if (directory && *directory) check_elsewhere(**directory, findings);
+  check_private_tmp(choice, findings);
+  return findings;
+}
+
+}  // namespace berth::leasing

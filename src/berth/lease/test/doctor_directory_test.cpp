@@ -1,0 +1,102 @@
+#include "berth/lease/doctor_directory.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "../../store/test/scratch_directory.h"
+
+namespace berth::leasing::doctor_directory_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A lease directory that nothing is wrong with, in a place that is nobody's /tmp.
+struct Fixture {
+  ScratchDirectory scratch;
+  store::DirectoryChoice choice{scratch.path("leases"), store::DirectoryOrigin::environment};
+
+  void make() const { REQUIRE(store::LeaseDirectory::make(choice)); }
+
+  /// What was found about `check`: /tmp and /tmp/berth are the machine's own, and not this test's.
+  std::vector<Finding> examine(std::string_view check) const {
+    std::vector<Finding> findings = examine_lease_directory(choice);
+    std::erase_if(findings, [&](const Finding& finding) { return finding.check != check; });
+    return findings;
+  }
+
+  Finding only(std::string_view check) const {
+    const auto findings = examine(check);
+    REQUIRE(findings.size() == 1);
+    return findings.front();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a directory that is not there yet is no fault") {
+  const Fixture fixture;
+  const Finding found = fixture.only("lease directory");
+  CHECK(found.level == view::Level::pass);
+  CHECK(found.found ==
+        fixture.choice.path + " (BERTH_DIR names it) does not exist yet; the first lease makes it");
+  CHECK_FALSE(fs::exists(fixture.choice.path));
+}
+
+TEST_CASE("a directory in which others could remove tickets fails, with the remedy") {
+  const Fixture fixture;
+  fixture.make();
+  fs::permissions(fixture.choice.path + "/queue", fs::perms::all);
+  const Finding found = fixture.only("lease directory");
+  CHECK(found.level == view::Level::fail);
+  CHECK(found.found.find("queue") != std::string::npos);
+  CHECK(found.remedy.find("sudo berth init") != std::string::npos);
+}
+
+TEST_CASE("a file that is no ticket is named, with its owner") {
+  const Fixture fixture;
+  fixture.make();
+  std::ofstream(fixture.choice.path + "/leases/letter") << "dear all";
+  const Finding found = fixture.only("tickets");
+  CHECK(found.level == view::Level::warn);
+  CHECK(found.found.starts_with("letter of "));
+  CHECK_FALSE(found.remedy.empty());
+}
+
+TEST_CASE("a device file that is not root's in root's directory is named") {
+  if (::geteuid() != 0) return;
+  const Fixture fixture;
+  fixture.make();
+  const std::string file = fixture.choice.path + "/devices/GPU-1";
+  std::ofstream{file};
+  CHECK(fixture.examine("device files").empty());
+  REQUIRE(::chown(file.c_str(), 12345, 12345) == 0);
+  const Finding found = fixture.only("device files");
+  CHECK(found.level == view::Level::warn);
+  CHECK(found.found.find("12345 owns some") != std::string::npos);
+}
+
+TEST_CASE("a /tmp that others do not see is known by what is mounted there") {
+  struct Row {
+    std::string_view mountinfo;
+    std::string_view reason;
+  };
+  for (const Row& row : {
+           Row{"", ""},
+           Row{"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n31 22 0:27 / /tmp rw - tmpfs tmpfs rw\n", ""},
+           Row{"22 1 8:1 / / rw\n36 22 8:1 /tmp/systemd-private-1f-x.service-a/tmp /tmp rw - ext4 x rw\n",
+               "systemd gave this service a /tmp of its own (PrivateTmp)"},
+           Row{"36 22 8:1 /tmp-inst/alice /tmp rw - ext4 x rw",
+               "each user has a /tmp of his own here (pam_namespace)"},
+           Row{"36 22 8:1 /tmp/systemd-private-1f/tmp /var/tmp rw - ext4 x rw", ""},
+           Row{"36 22", ""},
+       }) {
+    CAPTURE(row.mountinfo);
+    CHECK(private_tmp_reason(row.mountinfo) == row.reason);
+  }
+}
+
+}  // namespace berth::leasing::doctor_directory_test
