@@ -259,3 +259,19 @@ def test_prose_has_lines_that_a_diff_can_show(page):
     assert [
         line for line in lines if " " in ends.sub("", whole.sub(lambda link: "x" * len(link[0]), line))
     ] == []
+
+
+PLACE = re.compile(r"^\| .* \| `([\w/.]+)` \| `([\w:]+)` \|$", re.M)
+
+
+def test_what_a_page_says_of_where_a_rule_is_holds():
+    """The file has the function, or the table, as a definition."""
+    rows = PLACE.findall((ROOT / "docs/where.md").read_text())
+
+    def is_there(file, name):
+        path = ROOT / "src/berth" / file
+        definition = rf"^ *(?!return|//)[\w:<>*&, \[\]]*\b{re.escape(name)}(?:\(| =|\{{)"
+        return path.exists() and re.search(definition, path.read_text(), re.M)
+
+    assert len(rows) > 40 and [row for row in rows if not is_there(*row)] == []
+    assert not is_there("queue/backfill.cpp", "thinning") and not is_there("queue/backfill.py", "thinning")

@@ -5,6 +5,8 @@
 #include "berth/queue/ticket_codec.h"
 #include "berth/source/probe/protocol.h"
 #include "berth/usage/receipt.h"
+#include "berth/job/job_codec.h"
+#include "berth/job/job_array.h"
 #include "targets.h"
 
 namespace berth::fuzz {

@@ -8,7 +8,7 @@
 #include "berth/http/answer.h"
 #include "berth/lease/look.h"
 #include "berth/usage/past_leases.h"
-#include "berth/verdict/compliance.h"
+#include "berth/verdict/idleness.h"
 #include "berth/view/json.h"
 #include "berth/view/prometheus.h"
 

@@ -10,6 +10,7 @@
 #include "berth/command/messages.h"
 #include "berth/command/watch.h"
 #include "berth/hosts/lab_hosts.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/jobs_of_hosts.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/named_job.h"

@@ -12,6 +12,7 @@
 #include "berth/command/watch.h"
 #include "berth/hosts/lab_agent_link.h"
 #include "berth/hosts/lab_hosts.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/runner.h"
 #include "berth/queue/listed.h"

@@ -3,6 +3,7 @@
 #include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/hosts/caller.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/model/noticed_end.h"
 #include "berth/jobs/notify.h"
 #include "berth/supervise/compliance_check.h"

@@ -18,6 +18,7 @@
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
+#include "berth/jobs/add_job.h"
 #include "berth/jobs/model/job_script.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/submission.h"

@@ -7,6 +7,7 @@
 
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
+#include "berth/jobs/add_job.h"
 #include "berth/jobs/model/job_script.h"
 #include "berth/jobs/submission.h"
 #include "berth/supervise/command_hint.h"

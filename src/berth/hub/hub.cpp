@@ -14,7 +14,7 @@
 #include "berth/agent/watcher.h"
 #include "berth/hub/hub_pages.h"
 #include "berth/hub/hub_services.h"
-#include "berth/hub/model/bounds.h"
+#include "berth/hub/model/memory_shares.h"
 #include "berth/hub/polled.h"
 #include "berth/net/gzip.h"
 #include "berth/net/worker.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "berth/base/fail.h"
+#include "berth/job/position.h"
 
 namespace berth {
 namespace {

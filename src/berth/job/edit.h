@@ -8,6 +8,7 @@
 
 #include "berth/base/error.h"
 #include "berth/job/job.h"
+#include "berth/job/task_standing.h"
 
 // What an edit of a waiting job does, as a pure decision: what is known of the job and of those of
 // its user with the same request goes in, and what to write comes out.

@@ -1,10 +1,12 @@
+#include "berth/job/job_array.h"
+
 #include <algorithm>
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
-#include "berth/job/job.h"
+#include "berth/base/units.h"
 
 namespace berth {
 namespace {
@@ -81,6 +83,16 @@ Result<std::vector<unsigned>> indices_from_text(std::string_view text) {
   std::ranges::sort(indices);
   indices.erase(std::ranges::unique(indices).begin(), indices.end());
   return indices;
+}
+
+Result<void> read_array(Job& job, std::string_view text) {
+  if (const std::size_t percent = text.find('%'); percent != std::string_view::npos) {
+    BERTH_LET(job.at_once, number_at_least(text.substr(percent + 1), 1));
+    text = text.substr(0, percent);
+  }
+  BERTH_DO(indices_from_text(text));
+  job.array = text;
+  return {};
 }
 
 std::vector<unsigned> command_lines(std::string_view text) {

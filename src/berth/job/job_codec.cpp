@@ -3,13 +3,14 @@
 // own. Of several pieces of one write each says on which sides it has others. An older Berth
 // ignores that, and takes each piece for itself.
 
+#include "berth/job/job_codec.h"
+
 #include <algorithm>
 #include <type_traits>
 
 #include <fmt/format.h>
 
 #include "berth/base/record_fields.h"
-#include "berth/job/job.h"
 #include "berth/job/stored_request_fields.h"
 
 namespace berth {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "berth/job/job.h"
+#include "berth/job/task_standing.h"
 
 // Retries: which tasks are run again without a user's asking (--retries, --retry-on). The process
 // of a task that has ended asks this and writes `retried` (jobs/model/task_run.h). A user's own

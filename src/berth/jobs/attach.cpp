@@ -19,6 +19,7 @@
 #include "berth/base/printable.h"
 #include "berth/command/messages.h"
 #include "berth/hosts/own_terminal.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/model/attached.h"
 #include "berth/jobs/notify.h"

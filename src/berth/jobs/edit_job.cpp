@@ -12,9 +12,13 @@
 
 #include "berth/base/fail.h"
 #include "berth/command/messages.h"
+#include "berth/job/job_array.h"
+#include "berth/job/position.h"
+#include "berth/job/task_standing.h"
+#include "berth/jobs/add_job.h"
 #include "berth/jobs/job_request.h"
-#include "berth/jobs/new_job.h"
 #include "berth/jobs/runner.h"
+#include "berth/jobs/submission.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::jobs {

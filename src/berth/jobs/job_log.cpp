@@ -11,6 +11,7 @@
 #include "berth/base/printable.h"
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"

@@ -15,6 +15,7 @@
 
 #include "berth/base/fail.h"
 #include "berth/base/record.h"
+#include "berth/job/job_codec.h"
 #include "berth/jobs/job_request.h"
 #include "berth/jobs/job_spool_files.h"
 #include "berth/sys/clock.h"

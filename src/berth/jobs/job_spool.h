@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "berth/job/job.h"
+#include "berth/job/task_standing.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::jobs {

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "berth/base/fail.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/job_spool_files.h"
 #include "berth/lease/left_behind.h"

@@ -3,6 +3,9 @@
 #include <set>
 
 #include "berth/base/record.h"
+#include "berth/job/job_array.h"
+#include "berth/job/job_codec.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/job_spool_files.h"
 #include "berth/sys/file.h"

@@ -1,4 +1,6 @@
 #include "berth/jobs/lines_of_file.h"
+#include "berth/job/job_array.h"
+#include "berth/job/task_standing.h"
 
 #include <algorithm>
 

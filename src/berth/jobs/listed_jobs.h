@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "berth/command/syntax.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/named_job.h"
 #include "berth/view/jobs.h"
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/job/job_array.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/sys/clock.h"
 

@@ -19,6 +19,7 @@
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/model/noticed_end.h"
 #include "berth/jobs/notice_channels.h"
 #include "berth/sys/child.h"

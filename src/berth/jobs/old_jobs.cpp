@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "berth/job/task_standing.h"
 #include "berth/sys/clock.h"
 
 namespace berth::jobs {

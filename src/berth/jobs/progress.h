@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "berth/job/job.h"
+#include "berth/job/task_standing.h"
 
 namespace berth::jobs {
 

@@ -23,6 +23,7 @@
 
 #include "berth/command/command.h"
 #include "berth/job/job_end.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/model/runner.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/notify.h"

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <ctime>
@@ -13,9 +14,11 @@
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/command/messages.h"
-#include "berth/jobs/logout_warning.h"
-#include "berth/jobs/runner.h"
+#include "berth/command/open_session.h"
+#include "berth/hosts/passed_environment.h"
+#include "berth/job/job_array.h"
+#include "berth/jobs/notify.h"
+#include "berth/lease/answers.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
@@ -24,16 +27,6 @@ namespace berth::jobs {
 namespace {
 
 constexpr std::size_t kLongestScript = 1 << 20;
-
-Result<void> read_array(Job& job, std::string_view value) {
-  if (const std::size_t percent = value.find('%'); percent != std::string_view::npos) {
-    BERTH_LET(job.at_once, number_at_least(value.substr(percent + 1), 1));
-    value = value.substr(0, percent);
-  }
-  BERTH_DO(indices_from_text(value));
-  job.array = value;
-  return {};
-}
 
 command::Option jobs_option(std::string_view name, std::string_view help,
                             std::vector<std::uint64_t>& numbers) {
@@ -80,7 +73,102 @@ Result<std::int64_t> moment_from_text(std::string_view text) {
   return ::mktime(&next);
 }
 
+constexpr std::size_t kLongestName = 100;
+
+command::Option number_option(std::string_view name, std::string_view help, unsigned& number) {
+  return {kJobGroup, name, "N", help, command::count_into(number)};
+}
+
+Result<void> read_statuses(Job& job, std::string_view value) {
+  for (const std::string_view part : parts_at(value, ',')) {
+    const auto status = number_from_text<int>(part);
+    if (!status || *status < 1 || *status > 255)
+      return fail(ErrorCode::usage, "must be exit statuses from 1 to 255: 75,137");
+    job.retry_on.push_back(*status);
+  }
+  return {};
+}
+
+// A mistake that would keep a job from its start for ever is reported now.
+Result<void> check_far(const Submission& submission) {
+  const command::FarOptions& far = submission.request.far;
+  BERTH_DO(hosts::hosts_meant(far.hosts));
+  BERTH_DO(hosts::passed_environment(far.passed_variables, command::own_environment()));
+  if (submission.job.not_on_last_device)
+    return fail(ErrorCode::usage, "--not-on-last-device and --anywhere exclude each other");
+  if (submission.job.requeue || submission.job.rerun)
+    return fail(
+        ErrorCode::usage,
+        "--requeue and --rerun exclude --anywhere: nobody here could know whether what ran on the other "
+        "host has ended");
+  if (submission.job.tty)
+    return fail(ErrorCode::usage,
+                "--tty and --anywhere exclude each other: berth attach reaches jobs of this machine only");
+  return {};
+}
+
+bool starts_later(const Job& job) {
+  return job.not_before_s || !job.after.empty() || !job.after_ok.empty() || !job.after_fail.empty() ||
+         job.singleton;
+}
+
+// A device that is lost now, or was taken out by an admin, may be back by then.
+bool may_recover(const leasing::Refusal& refusal) {
+  const auto away = std::ranges::count_if(refusal.verdicts, [](const Verdict& each) {
+    return each.failed == Clause::healthy || each.failed == Clause::not_excluded;
+  });
+  return std::cmp_greater_equal(refusal.possible + static_cast<std::size_t>(away), refusal.request.count);
+}
+
+// Asked where the job will ask. nullopt: the request may be granted.
+Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& environment,
+                                                         const command::RequestOptions& options) {
+  BERTH_LET(auto domain, leasing::find_domain({}));
+  if (!command::variable("BERTH_LEASE").empty()) {
+    domain = leasing::machine_around(std::move(domain));
+    domain.masks.clear();
+  }
+  BERTH_LET(const auto session, open_session_at(std::move(domain), environment, options));
+  const Request& request = options.request;
+  // Its memory is settled when it starts; a whole device is the most.
+  return session.never(asks_memory_by_runs(request) ? with_memory(request, std::nullopt) : request);
+}
+
 }  // namespace
+
+void add_task_options(command::Syntax& syntax, Submission& submission) {
+  Job& job = submission.job;
+  syntax.option(
+      kJobGroup, "job-name", "NAME", "what it is called in `berth jobs`, `list` and `queue`",
+      [&job](std::string_view value) -> Result<void> {
+        if (value.empty() || value.size() > kLongestName)
+          return fail(ErrorCode::usage, "must have 1 to {} characters", kLongestName);
+        job.name = value;
+        return {};
+      },
+      'J');
+  syntax.add(number_option("at-once", "at most N of its tasks run at the same time", job.at_once));
+  syntax.add(number_option("retries", "run a task again that fails, at most N times", job.retries));
+  syntax.option(
+      kJobGroup, "retry-on", "LIST",
+      "with --retries: only if the exit status is one of these: 75,137 (128 plus the signal that killed it)",
+      [&job](std::string_view value) { return read_statuses(job, value); });
+  syntax.flag(kJobGroup, "not-on-last-device", "with --retries: run the task on other GPUs than before",
+              job.not_on_last_device);
+  syntax.flag(kJobGroup, "requeue", "with --yield: run a task again that has given way to another request",
+              job.requeue);
+  syntax.flag(kJobGroup, "rerun", "run a task again that was cut off by kill -9 or a reboot", job.rerun);
+  syntax.option(kJobGroup, "output-limit", "SIZE",
+                "what its output may take, 1M at least; more is cut out of the middle (default 1G)",
+                [&job](std::string_view value) -> Result<void> {
+                  BERTH_LET(const auto bytes, bytes_from_text(value));
+                  if (bytes < kLeastOutput) return fail(ErrorCode::usage, "must be 1M at least");
+                  job.output_limit = bytes;
+                  return {};
+                });
+  add_notify_options(syntax, kJobGroup, job.notify);
+  add_job_request(syntax, submission.request);
+}
 
 void add_submit_options(command::Syntax& syntax, Submission& submission) {
   Job& job = submission.job;
@@ -115,34 +203,38 @@ Result<void> read_options(Submission& submission, const std::vector<std::string>
   return {};
 }
 
+Result<void> settle(Submission& submission) {
+  BERTH_DO(settle(submission.request));
+  submission.job.request = stored_of(submission.request);
+  BERTH_DO(check_array(submission.job));
+  if (submission.request.far.hosts.anywhere) BERTH_DO(check_far(submission));
+  if (submission.job.retries == 0 && (!submission.job.retry_on.empty() || submission.job.not_on_last_device))
+    return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");
+  if (submission.job.singleton && submission.job.name.empty())
+    return fail(ErrorCode::usage, "--singleton is about the jobs of one name: add --job-name");
+  if (submission.job.requeue && !submission.request.lease.request.request.yield_s)
+    return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
+  return {};
+}
+
+Result<void> check_possible_here(command::Environment& environment, const Submission& submission) {
+  if (submission.request.far.hosts.anywhere) return {};
+  const auto never = refusal_for_ever(environment, submission.request.lease.request);
+  environment.end_probe();
+  if (!never) {
+    const bool is_wrong =
+        never.error().code == ErrorCode::impossible || never.error().code == ErrorCode::usage;
+    return is_wrong ? std::unexpected(never.error()) : Result<void>();
+  }
+  if (!*never || (starts_later(submission.job) && may_recover(**never))) return {};
+  return std::unexpected(leasing::in_words(**never, command::Environment::style_of(STDERR_FILENO)));
+}
+
 Result<Submission> submission_of(const std::vector<std::string>& options) {
   Submission submission;
   BERTH_DO(read_options(submission, options));
   BERTH_DO(settle(submission));
   return submission;
-}
-
-Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment) {
-  BERTH_LET(auto spool, make_spool());
-  // Only jobs that are there already: so none can wait for itself, by whatever way.
-  for (const auto* list : {&job.after, &job.after_ok, &job.after_fail}) {
-    for (const std::uint64_t other : *list) {
-      BERTH_LET(const auto there, spool.job(other));
-      if (!there)
-        return fail(ErrorCode::failure,
-                    "there is no job {} to come after; `berth jobs` shows those there are", other);
-    }
-  }
-  KeptJob kept;
-  BERTH_LET(kept.number, add_job(spool, std::move(job), script, environment));
-  // Once a call is enough for who looks on; in a script it would be noise.
-  if (const auto warning = ::isatty(STDERR_FILENO) == 1 ? logout_warning() : std::nullopt)
-    kept.told = command::as_lines({fmt::format("warning: {}; {}", warning->what, warning->advice)});
-  if (const auto runner = ensure_runner(spool, {kept.number, {}}); !runner)
-    kept.told +=
-        command::as_lines({fmt::format("job {} is kept, and waits until `berth jobs` can start a runner: {}",
-                                       kept.number, runner.error().message)});
-  return kept;
 }
 
 Result<std::optional<std::string>> script_text(const std::string& name, bool must_be_script) {

@@ -3,17 +3,38 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "berth/jobs/new_job.h"
+#include "berth/command/environment.h"
+#include "berth/job/job.h"
+#include "berth/jobs/job_request.h"
 
 namespace berth::jobs {
 
+inline constexpr std::string_view kJobGroup = "The job";
+
+/// A job as its command line, or the lines of its script, describe it.
+struct Submission {
+  Job job;
+  JobRequest request;
+};
+
+/// Adds the options that say how to run each task of a job, including those of its request.
+void add_task_options(command::Syntax& syntax, Submission& submission);
 /// Adds the options of `berth submit`.
 void add_submit_options(command::Syntax& syntax, Submission& submission);
 
 /// Reads options of `berth submit` into the submission. Error: `usage`.
 Result<void> read_options(Submission& submission, const std::vector<std::string>& options);
+
+/// Checks all options together, and gives the job its request. Error: `usage`.
+Result<void> settle(Submission& submission);
+
+/// Refuses a job that this machine could never start, as `berth run` does. A job for other hosts
+/// passes, and so does every job if the machine cannot be looked at. Error: `impossible`, with the
+/// reasons of all devices; `usage`.
+Result<void> check_possible_here(command::Environment& environment, const Submission& submission);
 
 /// The submission that these options of `berth submit` mean, settled. Error: `usage`.
 Result<Submission> submission_of(const std::vector<std::string>& options);
@@ -21,14 +42,5 @@ Result<Submission> submission_of(const std::vector<std::string>& options);
 /// The text of the named script; "-": the script on standard input. nullopt, unless
 /// `must_be_script`: the file is no script, or cannot be read. Error: `usage`, `failure`.
 Result<std::optional<std::string>> script_text(const std::string& name, bool must_be_script);
-
-/// A job that was submitted.
-struct KeptJob {
-  std::uint64_t number = 0;
-  std::string told;  ///< warnings, whole lines
-};
-/// Adds the job and makes sure that it will be started. Error: `failure`, also if it comes after a
-/// job that does not exist.
-Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment);
 
 }  // namespace berth::jobs

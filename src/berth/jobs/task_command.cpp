@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "berth/command/messages.h"
+#include "berth/job/job_array.h"
 #include "berth/jobs/model/job_script.h"
 #include "berth/slurm/slurm_values.h"
 #include "berth/sys/descriptor.h"

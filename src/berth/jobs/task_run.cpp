@@ -15,6 +15,7 @@
 #include "berth/command/messages.h"
 #include "berth/hosts/caller.h"
 #include "berth/job/edit.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/job_request.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/job_terminal.h"

@@ -18,7 +18,7 @@
 #include "berth/sys/file.h"
 #include "berth/sys/give_back_memory.h"
 #include "berth/sys/process_identity.h"
-#include "berth/verdict/device_memory.h"
+#include "berth/verdict/outsiders.h"
 
 namespace berth::leasing {
 namespace {

@@ -11,7 +11,7 @@
 #include "berth/machines/bare_host.h"
 #include "berth/queue/standing.h"
 #include "berth/request/expression.h"
-#include "berth/verdict/compliance.h"
+#include "berth/verdict/idleness.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 

@@ -14,6 +14,7 @@
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
+#include "berth/job/job_array.h"
 #include "berth/slurm/slurm_values.h"
 
 namespace berth {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "berth/job/job.h"
+#include "berth/job/task_standing.h"
 #include "berth/usage/run_samples.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/outcomes.h"

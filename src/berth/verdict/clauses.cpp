@@ -17,6 +17,7 @@
 #include "berth/device/vendor.h"
 #include "berth/request/job_mask.h"
 #include "berth/verdict/device_memory.h"
+#include "berth/verdict/outsiders.h"
 
 namespace berth {
 namespace {

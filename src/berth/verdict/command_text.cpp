@@ -4,7 +4,7 @@
 #include <array>
 
 #include "berth/base/text_match.h"
-#include "berth/verdict/device_memory.h"
+#include "berth/verdict/outsiders.h"
 
 namespace berth {
 namespace {

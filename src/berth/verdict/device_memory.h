@@ -16,30 +16,6 @@ constexpr std::uint64_t sum_of_bytes(std::uint64_t a, std::uint64_t b) {
 /// MIG instance is part of.
 bool takes_whole(const Ticket& lease, const Device& device);
 
-/// The lease that holds the device and that this process belongs to. Null: the process is an
-/// outsider on this device, as is a process whose lease is on other devices.
-const Ticket* lease_of(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
-
-/// Whether this is the server or the control daemon of MPS, by its name.
-bool is_of_mps(const Process& process);
-/// Whether the programs on this device share it through MPS.
-bool has_mps(const Device& device);
-
-/// Whether this process never counts as an outsider: it is MPS's own, or the site says so.
-bool is_ignored(const Process& process, const SitePolicy& policy);
-
-/// Whether this process keeps the device from others although it has no lease on it: it computes,
-/// and the site does not ignore it.
-bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
-
-/// Whether it computes, has no lease on the device and is not the asker's or MPS's own, whatever
-/// the site says.
-bool is_stranger(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
-
-/// Whether it would be an outsider if it had not ended. The driver takes a moment to end its
-/// contexts.
-bool is_leaving(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
-
 /// Whether the site says that leases, and memory in use, decide about this device where the driver
 /// does not tell who uses it.
 bool trusts_leases(const Device& device, const Facts& facts);
@@ -58,5 +34,9 @@ Reading<Unexplained> unexplained_memory(const Device& device);
 
 /// The most memory that the device can lend: total − driver reserve.
 Reading<std::uint64_t> lendable_memory(const Device& device);
+
+/// free memory for a new lease = total − driver reserve − Σ over leases max(promised, used) − used
+/// by outsiders. Absent when the driver does not tell the total or what is used.
+Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger, const Facts& facts);
 
 }  // namespace berth

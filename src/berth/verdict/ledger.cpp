@@ -154,4 +154,28 @@ bool are_rivals(const Ticket& a, const Ticket& b) {
   });
 }
 
+namespace {
+
+/// `of_parent`: the leases of the GPU that a MIG instance is a part of.
+std::vector<const Ticket*> joined(std::vector<const Ticket*> leases,
+                                  const std::vector<const Ticket*>& of_parent) {
+  for (const Ticket* lease : of_parent) {
+    if (std::find(leases.begin(), leases.end(), lease) == leases.end()) leases.push_back(lease);
+  }
+  return leases;
+}
+
+}  // namespace
+
+std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger) {
+  std::vector<const Ticket*> leases = leases_on(ledger, device.uuid);
+  if (!device.mig) return leases;
+  return joined(std::move(leases), leases_on(ledger, device.mig->parent_uuid));
+}
+
+std::vector<const Ticket*> leases_holding(const Device& device, const LeasesByDevice& leases) {
+  if (!device.mig) return leases.on(device.uuid);
+  return joined(leases.on(device.uuid), leases.on(device.mig->parent_uuid));
+}
+
 }  // namespace berth

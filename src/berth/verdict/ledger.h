@@ -163,6 +163,11 @@ class LeasesByDevice {
   std::map<std::string_view, std::vector<const Ticket*>> leases_;
 };
 
+/// The leases that keep `device` from a new one: those on it, and for a MIG instance those on its
+/// GPU.
+std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger);
+std::vector<const Ticket*> leases_holding(const Device& device, const LeasesByDevice& leases);
+
 /// The ticket with this id, or null.
 const Ticket* find_ticket(const Ledger& ledger, TicketId id);
 

@@ -114,18 +114,9 @@ inline const HostFacts* known_host(const Facts& facts) {
   return facts.host ? &*facts.host : nullptr;
 }
 
-/// free memory for a new lease = total − driver reserve − Σ over leases max(promised, used) − used
-/// by outsiders. Absent when the driver does not tell the total or what is used.
-Reading<std::uint64_t> free_for_lease(const Device& device, const Ledger& ledger, const Facts& facts);
-
 /// Why the request may not start now, whatever is free: its user has as much as allowed, or it
 /// yields and would leave fewer GPUs free than the site says. nullopt: it may.
 std::optional<std::string> why_held_off(const Request& request, const Ledger& ledger, const Facts& facts);
-
-/// The leases that keep `device` from a new one: those on it, and for a MIG instance those on its
-/// GPU.
-std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger);
-std::vector<const Ticket*> leases_holding(const Device& device, const LeasesByDevice& leases);
 
 /// One verdict for each device, in the order of the snapshot. A request gets devices of one vendor
 /// only, because a job is built for one vendor: the first vendor of which it could ever get as many

@@ -10,6 +10,7 @@
 #include "berth/device/health.h"
 #include "berth/device/xid.h"
 #include "berth/verdict/device_memory.h"
+#include "berth/verdict/outsiders.h"
 #include "berth/verdict/verdict.h"
 
 namespace berth::view {

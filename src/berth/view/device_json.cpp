@@ -7,7 +7,7 @@
 #include "berth/base/record_fields.h"
 #include "berth/device/device_readings.h"
 #include "berth/job/job.h"
-#include "berth/verdict/device_memory.h"
+#include "berth/verdict/outsiders.h"
 #include "berth/view/version_text.h"
 
 namespace berth::view {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "berth/base/units.h"
+#include "berth/job/job_array.h"
 #include "berth/view/device_json.h"
 #include "berth/view/explain.h"
 #include "berth/view/json_reader.h"

@@ -12,7 +12,7 @@
 #include "berth/device/device_readings.h"
 #include "berth/device/health.h"
 #include "berth/device/xid.h"
-#include "berth/verdict/device_memory.h"
+#include "berth/verdict/outsiders.h"
 #include "berth/view/explain.h"
 
 namespace berth::view {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "berth/queue/standing.h"
-#include "berth/verdict/compliance.h"
+#include "berth/verdict/idleness.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 #include "berth/view/table.h"

@@ -13,8 +13,8 @@
 #include "berth/device/device_readings.h"
 #include "berth/device/health.h"
 #include "berth/job/job.h"
-#include "berth/verdict/compliance.h"
-#include "berth/verdict/device_memory.h"
+#include "berth/verdict/idleness.h"
+#include "berth/verdict/outsiders.h"
 #include "berth/view/metric_writer.h"
 
 namespace berth::view {

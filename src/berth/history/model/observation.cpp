@@ -5,7 +5,7 @@
 #include "berth/job/job.h"
 #include "berth/usage/run_samples.h"
 #include "berth/verdict/compliance.h"
-#include "berth/verdict/device_memory.h"
+#include "berth/verdict/outsiders.h"
 
 namespace berth::history {
 namespace {

@@ -1,10 +1,10 @@
 #include "berth/hub/model/poller.h"
+#include "berth/hub/model/memory_shares.h"
+#include "berth/hub/model/poll_pauses.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
-
-#include "berth/hub/model/bounds.h"
 
 namespace berth::poller {
 namespace {

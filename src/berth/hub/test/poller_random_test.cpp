@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "berth/hub/model/memory_shares.h"
 #include "berth/hub/test/poller_site.h"
 
 namespace berth::poller_test::poller_random_test {

@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "berth/hub/model/bounds.h"
 #include "berth/hub/model/poller.h"
 
 // A hub and its hosts, without a network.

@@ -1,4 +1,6 @@
 #include "berth/job/edit.h"
+#include "berth/job/position.h"
+#include "berth/job/task_standing.h"
 
 #include <doctest/doctest.h>
 

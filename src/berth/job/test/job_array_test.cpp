@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "berth/job/job.h"
+#include "berth/job/job_array.h"
 
 namespace berth::job_array_test {
 

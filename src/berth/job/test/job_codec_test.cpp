@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "berth/job/job.h"
+#include "berth/job/job_codec.h"
 #include "berth/job/test/task_events.h"
 
 namespace berth::job_codec_test {

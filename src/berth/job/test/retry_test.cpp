@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "berth/job/task_standing.h"
 #include "berth/job/test/task_events.h"
 
 namespace berth::retry_test {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "berth/job/job.h"
+#include "berth/job/task_standing.h"
 
 /// What happens to a task, and how it then stands.
 namespace berth::test {

@@ -6,6 +6,7 @@
 
 #include "berth/job/job.h"
 #include "berth/job/notice.h"
+#include "berth/job/task_standing.h"
 
 namespace berth {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "berth/base/delay.h"
+#include "berth/job/job_array.h"
 #include "berth/jobs/model/runner_holds.h"
 
 namespace berth::runner {
@@ -13,9 +14,6 @@ namespace {
 using namespace std::chrono_literals;
 using Task = KnownJob::Task;
 
-// A job that could not join the queue tries again after so long, then after twice as long.
-constexpr SteadyTime kFirstPause = 200ms;
-constexpr std::chrono::seconds kLongestPause = 60s;
 // A job that cannot begin holds up no other. If so many with the same request cannot, the fault is
 // not in the jobs.
 constexpr std::size_t kBrokenJobs = 3;
@@ -56,14 +54,6 @@ bool has_any(const KnownJob& job, Task task) {
 
 bool is_stray(const Process& process) {
   return std::holds_alternative<Stray>(process);
-}
-
-// A failure at the same moment, or before the pause is over, makes it no longer.
-void lengthen(Pause& pause, SteadyTime now, SteadyTime first = kFirstPause,
-              SteadyTime longest = kLongestPause) {
-  if (now < pause.until) return;
-  pause.length = std::clamp(pause.length * 2, first, longest);
-  pause.until = now + pause.length;
 }
 
 void drop(State& state, std::uint64_t number) {

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "berth/base/steady_time.h"
-#include "berth/job/job.h"
+#include "berth/job/task_standing.h"
+#include "berth/jobs/model/next_tasks.h"
+#include "berth/jobs/model/pause.h"
 
 // The runner of a user's jobs, as a pure step: what was read or has happened goes in, and what to
 // do next comes out. The shell (src/berth/jobs/runner.cpp) does that and passes the results
@@ -20,12 +22,6 @@
 // The runner knows only what it has read in the spool, and which processes have the tasks. Whatever
 // it has forgotten with a kill, the next one reads again.
 namespace berth::runner {
-
-/// Until when something is not tried again.
-struct Pause {
-  SteadyTime until{};
-  SteadyTime length{};
-};
 
 // Which process has a task that is in the queue or runs.
 

@@ -1,4 +1,5 @@
 #include "berth/jobs/model/runner_holds.h"
+#include "berth/jobs/model/next_tasks.h"
 
 #include <algorithm>
 #include <limits>

@@ -8,6 +8,7 @@
 
 #include "berth/base/error.h"
 #include "berth/job/job.h"
+#include "berth/job/task_standing.h"
 
 // One run of a task, as a pure step: what has happened goes in, and what to do next comes out. The
 // shell (src/berth/jobs/task_run.cpp) does that and passes the result back in.

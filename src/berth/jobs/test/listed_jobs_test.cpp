@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "berth/job/job.h"
+#include "berth/job/job_codec.h"
+#include "berth/job/task_standing.h"
 
 namespace berth::jobs::listed_jobs_test {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "berth/job/task_standing.h"
 #include "berth/jobs/model/noticed_end.h"
 #include "berth/jobs/notice_channels.h"
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "berth/job/job_array.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/model/runner.h"
 
 // A spool and its runner, without a process.

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "berth/job/task_standing.h"
 #include "berth/jobs/test/runner_office.h"
 
 namespace berth::runner_test::runner_random_test {

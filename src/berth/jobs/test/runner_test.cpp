@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "berth/job/position.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/test/runner_office.h"
 
 namespace berth::runner_test::runner_test {

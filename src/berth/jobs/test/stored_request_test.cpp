@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "berth/job/job.h"
+#include "berth/job/job_codec.h"
 #include "berth/jobs/job_request.h"
 #include "berth/request/filter.h"
 #include "berth/request/test/said.h"

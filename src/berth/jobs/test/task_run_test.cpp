@@ -1,4 +1,5 @@
 #include "berth/jobs/model/task_run.h"
+#include "berth/job/task_standing.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "berth/job/edit.h"
+#include "berth/job/task_standing.h"
 
 namespace berth::view {
 namespace {

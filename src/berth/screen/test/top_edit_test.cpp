@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "berth/job/edit.h"
+#include "berth/job/task_standing.h"
 #include "berth/verdict/test/machine.h"
 
 namespace berth::view::top_edit_test {

@@ -5,6 +5,7 @@
 
 #include "berth/queue/expectation.h"
 #include "berth/verdict/device_memory.h"
+#include "berth/verdict/outsiders.h"
 #include "berth/verdict/verdict.h"
 
 namespace berth {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "berth/verdict/idleness.h"
 #include "berth/verdict/test/machine.h"
 
 namespace berth::compliance_test {

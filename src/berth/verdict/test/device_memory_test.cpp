@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "berth/verdict/device_memory.h"
 #include "berth/verdict/test/judged.h"
 #include "berth/verdict/verdict.h"
 

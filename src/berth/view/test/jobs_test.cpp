@@ -1,4 +1,5 @@
 #include "berth/view/jobs.h"
+#include "berth/job/task_standing.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
-#include "berth/hub/model/bounds.h"
+#include "berth/hub/model/poll_pauses.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-namespace berth::hub::bounds_test {
+namespace berth::hub::poll_pauses_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -12,25 +12,6 @@ TEST_CASE("after the first time agents are asked one by one, evenly over the int
   CHECK(pause_before_second(1s, 0, 1000) == 1ms);
   CHECK(pause_before_second(1s, 499, 1000) == 500ms);
   CHECK(pause_before_second(5s, 999, 1000) == 5s);
-}
-
-TEST_CASE("of many agents less is read of each") {
-  CHECK(most_of_answer(0) == 1U << 20U);
-  CHECK(most_of_answer(32) == 1U << 20U);
-  CHECK(most_of_answer(33) == 256U << 10U);
-  CHECK(most_of_answer(10'000) == 256U << 10U);
-}
-
-TEST_CASE("what hosts tell together stays within bounds, and no host takes the share of another") {
-  constexpr std::size_t kMiB = 1U << 20U;
-  const HostShares shares(64);
-  CHECK(shares.beyond_share(kMiB / 8) == 0);
-  CHECK(shares.beyond_share(kMiB) == 4 * kMiB - kMiB / 2);
-  CHECK(shares.has_room(kMiB / 8, 32 * kMiB));
-  CHECK(!shares.has_room(kMiB / 8 + 1, 32 * kMiB));
-  CHECK(shares.has_room(kMiB, 28 * kMiB));
-  CHECK(!shares.has_room(kMiB, 29 * kMiB));
-  CHECK(HostShares(0).has_room(kMiB, 0));
 }
 
 TEST_CASE("a host that does not answer is asked less and less often, and not together with others") {
@@ -51,4 +32,4 @@ TEST_CASE("a host that does not answer is asked less and less often, and not tog
 }
 
 }  // namespace
-}  // namespace berth::hub::bounds_test
+}  // namespace berth::hub::poll_pauses_test

@@ -1,0 +1,132 @@
+#include "berth/jobs/add_job.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "berth/base/fail.h"
+#include "berth/command/environment.h"
+#include "berth/command/messages.h"
+#include "berth/device/vendor.h"
+#include "berth/jobs/logout_warning.h"
+#include "berth/jobs/runner.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/environment.h"
+#include "berth/sys/limits.h"
+
+namespace berth::jobs {
+namespace {
+
+// A job is for the machine: what a lease told this process is not for it.
+std::set<std::string_view> names_of_a_lease() {
+  std::set<std::string_view> names{"BERTH_LEASE", "BERTH_PROMPT"};
+  for (const Vendor& vendor : vendors()) {
+    names.insert(vendor.mask_variable);
+    if (!vendor.order_variable.empty()) names.insert(vendor.order_variable);
+  }
+  return names;
+}
+
+// The runner that starts it may be the child of another shell.
+void take_from_shell(Job& job) {
+  // Nobody can ask for it without setting it.
+  job.umask = ::umask(077);
+  ::umask(*job.umask);
+  job.nice = ::getpriority(PRIO_PROCESS, 0);
+  job.limits = sys::soft_limits();
+}
+
+}  // namespace
+
+// Jobs are rivals of each other that ask for the same, at the same place and under the same masks.
+std::string rivals_of(const StoredRequest& request, const std::vector<std::string>& environment) {
+  std::set<std::string_view> telling = names_of_a_lease();
+  telling.insert("BERTH_DIR");
+  std::string text;
+  for (const std::string& option : typed_options(request)) text += option + "\n";
+  for (const std::string& each : environment) {
+    if (telling.contains(std::string_view(each).substr(0, each.find('=')))) text += each + "\n";
+  }
+  return text;
+}
+
+Result<JobSpool> make_spool() {
+  BERTH_LET(const std::string path, JobSpool::standard_path());
+  return JobSpool::make(path);
+}
+
+std::vector<std::string> environment_of_job(const Job& job) {
+  std::set<std::string_view> left_out;
+  if (!command::variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
+  for (const char* name : {"BERTH_JOB", "BERTH_JOB_NAME", "BERTH_ARRAY_INDEX"}) left_out.insert(name);
+  // Of a job that submits others; outside of one they may be Slurm's own.
+  if (job.slurm || !command::variable("BERTH_JOB").empty()) {
+    for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NAME", "SLURM_ARRAY_JOB_ID",
+                             "SLURM_ARRAY_TASK_ID", "SLURM_SUBMIT_DIR", "SLURM_CPUS_PER_TASK",
+                             "SLURM_JOB_NODELIST", "SLURM_GPUS_ON_NODE", "SLURM_NTASKS", "SLURM_PROCID"})
+      left_out.insert(name);
+  }
+  auto kept = command::own_environment();
+  std::erase_if(kept,
+                [&](std::string_view text) { return left_out.contains(text.substr(0, text.find('='))); });
+  return kept;
+}
+
+Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script) {
+  const std::vector<std::string> environment = environment_of_job(job);
+  return add_job(spool, std::move(job), script, environment);
+}
+
+Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script,
+                              const std::vector<std::string>& environment) {
+  const auto numbers = spool.hold_numbers();
+  if (!numbers) return std::unexpected(context(numbers.error(), "nothing was submitted"));
+  return add_job(spool, *numbers, std::move(job), script, environment);
+}
+
+Result<std::uint64_t> add_job(JobSpool& spool, const sys::Descriptor& numbers, Job job,
+                              std::string_view script, const std::vector<std::string>& environment) {
+  if (job.folder.empty()) {
+    BERTH_LET(job.folder, sys::current_folder());
+  }
+  take_from_shell(job);
+  job.rivals = rivals_of(job.request, environment);
+  job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
+  BERTH_LET(const std::uint64_t number, spool.add(numbers, job, environment, script));
+  // From its name on a runner may start it: to say now that nothing was submitted would have it run
+  // twice.
+  if (const auto kept = spool.keep_names(); !kept)
+    command::print_message(
+        fmt::format("job {} is submitted, but if this machine goes down soon, the job may be lost: {}",
+                    number, kept.error().message));
+  return number;
+}
+
+Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment) {
+  BERTH_LET(auto spool, make_spool());
+  // Only jobs that are there already: so none can wait for itself, by whatever way.
+  for (const auto* list : {&job.after, &job.after_ok, &job.after_fail}) {
+    for (const std::uint64_t other : *list) {
+      BERTH_LET(const auto there, spool.job(other));
+      if (!there)
+        return fail(ErrorCode::failure,
+                    "there is no job {} to come after; `berth jobs` shows those there are", other);
+    }
+  }
+  KeptJob kept;
+  BERTH_LET(kept.number, add_job(spool, std::move(job), script, environment));
+  // Once a call is enough for who looks on; in a script it would be noise.
+  if (const auto warning = ::isatty(STDERR_FILENO) == 1 ? logout_warning() : std::nullopt)
+    kept.told = command::as_lines({fmt::format("warning: {}; {}", warning->what, warning->advice)});
+  if (const auto runner = ensure_runner(spool, {kept.number, {}}); !runner)
+    kept.told +=
+        command::as_lines({fmt::format("job {} is kept, and waits until `berth jobs` can start a runner: {}",
+                                       kept.number, runner.error().message)});
+  return kept;
+}
+
+}  // namespace berth::jobs

@@ -1,0 +1,78 @@
+#include "berth/jobs/model/next_tasks.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "berth/job/position.h"
+
+namespace berth::runner {
+namespace {
+
+bool is_busy(KnownJob::Task task) {
+  return task == KnownJob::Task::in_queue || task == KnownJob::Task::running;
+}
+
+bool has_gpus(KnownJob::Task task) {
+  return is_busy(task) || task == KnownJob::Task::left;
+}
+
+/// The GPUs that the jobs of tenants have now.
+struct GpusOfTenants {
+  std::map<std::uint64_t, std::size_t> of_living;
+  std::size_t of_gone = 0;
+
+  bool may_have(const KnownJob& job) {
+    return job.tenant == 0 || of_living[job.tenant] + of_gone + job.gpus <= job.tenant_gpus;
+  }
+};
+
+GpusOfTenants gpus_of_tenants(const std::vector<KnownJob>& jobs) {
+  GpusOfTenants gpus;
+  for (const KnownJob& job : jobs) {
+    if (job.tenant == 0) continue;
+    std::size_t& its = job.hold == KnownJob::Hold::tenant_gone ? gpus.of_gone : gpus.of_living[job.tenant];
+    its += job.gpus * static_cast<std::size_t>(std::ranges::count_if(job.tasks, has_gpus));
+  }
+  return gpus;
+}
+
+// Jobs as they stand before each other.
+std::vector<std::size_t> in_order(const std::vector<KnownJob>& jobs) {
+  std::vector<std::size_t> order(jobs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (std::ranges::any_of(jobs, [](const KnownJob& job) { return !job.position.empty(); }))
+    std::ranges::sort(order, {}, [&](std::size_t each) {
+      return std::pair(position_of(jobs[each].number, jobs[each].position), each);
+    });
+  return order;
+}
+
+}  // namespace
+
+std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
+  using Task = KnownJob::Task;
+  std::set<std::string_view> served;
+  for (const KnownJob& job : jobs) {
+    if (std::ranges::find(job.tasks, Task::in_queue) != job.tasks.end()) served.insert(job.rivals);
+  }
+  auto gpus = gpus_of_tenants(jobs);
+  std::vector<TaskToStart> chosen;
+  for (const std::size_t place : in_order(jobs)) {
+    const KnownJob& job = jobs[place];
+    if (job.hold != KnownJob::Hold::none) continue;
+    if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, is_busy), job.at_once))
+      continue;
+    if (!gpus.may_have(job)) continue;
+    const auto first = std::ranges::find(job.tasks, Task::waiting);
+    if (first == job.tasks.end() || !served.insert(job.rivals).second) continue;
+    if (job.tenant != 0) gpus.of_living[job.tenant] += job.gpus;
+    chosen.push_back({place, static_cast<std::size_t>(first - job.tasks.begin())});
+  }
+  return chosen;
+}
+
+}  // namespace berth::runner
