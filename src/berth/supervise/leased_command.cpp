@@ -33,6 +33,7 @@ namespace berth::supervise {
 namespace {
 
 namespace run = leased_run;
+using sys::earlier;
 
 // The wall clock can be set, and the monotonic one stands still while the machine sleeps.
 constexpr auto kRunClock = &sys::since_boot;

@@ -16,7 +16,6 @@
 #include "berth/base/record_fields.h"
 #include "berth/lease/lease_messages.h"
 #include "berth/lease/receipt_files.h"
-#include "berth/supervise/end_of_job.h"
 #include "berth/supervise/energy_at_start.h"
 #include "berth/supervise/receipt_writer.h"
 #include "berth/supervise/run_receipt.h"
@@ -129,9 +128,9 @@ class ReceiptKeeper {
   void wait() {
     sys::Deadline until;
     if (leases_.empty() && coming_.empty()) until = stays_until_;
-    for (const auto& lease : ended_) until = earlier(until, lease->told_at_last);
+    for (const auto& lease : ended_) until = sys::earlier(until, lease->told_at_last);
     for (const auto& lease : leases_)
-      until = earlier(until, earlier(lease->sampling.next(), lease->energy.next()));
+      until = sys::earlier(until, sys::earlier(lease->sampling.next(), lease->energy.next()));
     // After the shutdown it would be ready for ever.
     std::vector<pollfd> ready{{listens_ ? kListening : -1, POLLIN, 0}};
     for (const auto& each : coming_) ready.push_back({each.connection.get(), POLLIN, 0});
