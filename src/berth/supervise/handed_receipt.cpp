@@ -19,7 +19,7 @@
 #include <fmt/format.h>
 
 #include "berth/lease/left_behind.h"
-#include "berth/lease/receipt_files.h"
+#include "berth/lease/receipts_on_disk.h"
 #include "berth/supervise/receipt_keeper.h"
 #include "berth/supervise/run_receipt.h"
 #include "berth/sys/child.h"

@@ -15,7 +15,7 @@
 
 #include "berth/base/record_fields.h"
 #include "berth/lease/lease_messages.h"
-#include "berth/lease/receipt_files.h"
+#include "berth/lease/receipts_on_disk.h"
 #include "berth/supervise/energy_at_start.h"
 #include "berth/supervise/receipt_writer.h"
 #include "berth/supervise/run_receipt.h"

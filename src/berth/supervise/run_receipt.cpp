@@ -10,7 +10,7 @@
 #include "berth/base/printable.h"
 #include "berth/command/environment.h"
 #include "berth/job/job.h"
-#include "berth/lease/receipt_files.h"
+#include "berth/lease/receipts_on_disk.h"
 #include "berth/source/probe_source.h"
 #include "berth/supervise/noted_end.h"
 #include "berth/sys/clock.h"
