@@ -1,10 +1,10 @@
-#include "berth/supervise/noted_end.h"
+#include "berth/receipts/noted_end.h"
 
 #include <algorithm>
 #include <array>
 #include <csignal>
 
-namespace berth::supervise {
+namespace berth::receipts {
 namespace {
 
 // A shell says by such a status that there is no such program, and by a higher one which signal
@@ -29,4 +29,4 @@ Ending ending_of(const sys::JobEnding& ending) {
   return Ending::badly;
 }
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

@@ -1,4 +1,4 @@
-#include "berth/supervise/receipt_writer.h"
+#include "berth/receipts/receipt_writer.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace berth::supervise::receipt_writer_test {
+namespace berth::receipts::receipt_writer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST_CASE("each receipt that was written is told, in their order") {
   CHECK(home->written == std::vector<std::string>{"a", "a is told", "b", "b is told", "c", "c is told"});
 }
 
-}  // namespace berth::supervise::receipt_writer_test
+}  // namespace berth::receipts::receipt_writer_test

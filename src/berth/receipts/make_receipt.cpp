@@ -1,4 +1,4 @@
-#include "berth/supervise/run_receipt.h"
+#include "berth/receipts/make_receipt.h"
 
 #include <fcntl.h>
 
@@ -11,14 +11,14 @@
 #include "berth/command/environment.h"
 #include "berth/job/job.h"
 #include "berth/lease/receipts_on_disk.h"
+#include "berth/receipts/noted_end.h"
 #include "berth/source/probe_source.h"
-#include "berth/supervise/noted_end.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
 #include "berth/view/receipt.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -179,4 +179,4 @@ std::string ReceiptKeeping::trouble() {
   return *trouble_;
 }
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

@@ -13,7 +13,7 @@
 #include "berth/usage/receipt.h"
 #include "berth/verdict/ledger.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 
 /// How the command of a lease ended.
 struct CommandEnd {
@@ -66,4 +66,4 @@ class ReceiptKeeping {
   std::optional<std::string> trouble_;
 };
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

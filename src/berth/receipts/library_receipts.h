@@ -14,7 +14,7 @@
 // descriptor of the connection with the host. That connection lives as long as the lease does, so
 // its end is the end of the lease, however the host ended. The process holds nothing of a lease. If
 // the request has waited, a second descriptor comes along, the watch of the wait: to be closed.
-namespace berth::supervise {
+namespace berth::receipts {
 
 struct LeaseToKeep {
   Receipt receipt;              ///< as receipt_at_grant
@@ -33,4 +33,4 @@ std::optional<LeaseToKeep> decode_lease_to_keep(std::string_view text);
 /// listens, or something else; standard output is the first connection.
 void keep_receipts(source::SourceKind source);
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

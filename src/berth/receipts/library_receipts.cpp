@@ -1,4 +1,4 @@
-#include "berth/supervise/receipt_keeper.h"
+#include "berth/receipts/library_receipts.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,10 +16,10 @@
 #include "berth/base/record_fields.h"
 #include "berth/lease/lease_messages.h"
 #include "berth/lease/receipts_on_disk.h"
-#include "berth/supervise/energy_at_start.h"
-#include "berth/supervise/receipt_writer.h"
-#include "berth/supervise/run_receipt.h"
-#include "berth/supervise/run_sampling.h"
+#include "berth/receipts/energy_at_start.h"
+#include "berth/receipts/make_receipt.h"
+#include "berth/receipts/receipt_writer.h"
+#include "berth/receipts/sampler_client.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"
 #include "berth/sys/message.h"
@@ -27,11 +27,11 @@
 #include "berth/usage/run_samples.h"
 #include "berth/view/receipt.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 namespace {
 
 using namespace std::chrono_literals;
-using KeeperClock = std::chrono::steady_clock;
+using LibraryClock = std::chrono::steady_clock;
 
 constexpr int kListening = STDIN_FILENO;
 constexpr int kFirstConnection = STDOUT_FILENO;
@@ -104,9 +104,9 @@ void write_line(const Receipt& receipt) {
   if (folder) leasing::note_receipt(*folder, receipt);
 }
 
-class ReceiptKeeper {
+class LibraryReceipts {
  public:
-  explicit ReceiptKeeper(source::SourceKind source) : source_(source) {
+  explicit LibraryReceipts(source::SourceKind source) : source_(source) {
     int listens = 0;
     socklen_t length = sizeof listens;
     listens_ = ::getsockopt(kListening, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens != 0;
@@ -201,7 +201,7 @@ class ReceiptKeeper {
         });
       } else {
         complete_receipt(*lease, lasted, source_);
-        lease->told_at_last = KeeperClock::now() + kWaitsForLine;
+        lease->told_at_last = LibraryClock::now() + kWaitsForLine;
         // A home that does not answer costs the lines of leases, and holds nothing of theirs.
         writer_.write(lease->receipt, [told = std::weak_ptr(lease)] {
           if (const auto still_there = told.lock()) tell_host(*still_there);
@@ -214,7 +214,7 @@ class ReceiptKeeper {
   }
 
   void tell_hosts() {
-    const auto now = KeeperClock::now();
+    const auto now = LibraryClock::now();
     std::erase_if(ended_, [now](const auto& lease) {
       if (lease->told_at_last && *lease->told_at_last <= now) tell_host(*lease);
       return lease->is_told.load();
@@ -222,7 +222,7 @@ class ReceiptKeeper {
   }
 
   bool goes_on() {
-    const auto now = KeeperClock::now();
+    const auto now = LibraryClock::now();
     if (!leases_.empty() || !coming_.empty() || !ended_.empty()) {
       stays_until_ = now + kStaysWithoutLease;
       return true;
@@ -244,7 +244,7 @@ class ReceiptKeeper {
   std::vector<std::shared_ptr<KeptLease>> leases_;
   std::vector<std::shared_ptr<KeptLease>> ended_;  ///< whose receipts are being written
   ReceiptWriter writer_{write_line};
-  KeeperClock::time_point stays_until_{};
+  LibraryClock::time_point stays_until_{};
 };
 
 }  // namespace
@@ -269,7 +269,7 @@ std::optional<LeaseToKeep> decode_lease_to_keep(std::string_view text) {
 }
 
 void keep_receipts(source::SourceKind source) {
-  ReceiptKeeper(source).go();
+  LibraryReceipts(source).go();
 }
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

@@ -1,4 +1,4 @@
-#include "berth/supervise/receipt_writer.h"
+#include "berth/receipts/receipt_writer.h"
 
 #include <condition_variable>
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "berth/sys/detached_thread.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 namespace {
 
 constexpr std::size_t kMostReceiptsWaiting = 1000;
@@ -56,4 +56,4 @@ void ReceiptWriter::write(const Receipt& receipt, std::function<void()> then) {
   work_->news.notify_one();
 }
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

@@ -5,7 +5,7 @@
 
 #include "berth/usage/receipt.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 
 /// Writes receipts one after another, in a thread that lives on: a thread for each would cost more
 /// than its line. If the home does not answer, no receipt is written any more, and those that come
@@ -27,4 +27,4 @@ class ReceiptWriter {
   std::shared_ptr<Work> work_{};  ///< null: there is no thread yet
 };
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

@@ -1,4 +1,4 @@
-#include "berth/supervise/run_receipt.h"
+#include "berth/receipts/make_receipt.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace berth::supervise::run_receipt_test {
+namespace berth::receipts::make_receipt_test {
 namespace {
 
 constexpr TicketId kLease{5};
@@ -80,4 +80,4 @@ TEST_CASE("of a run with very many samples the share of the slowed ones is right
 }
 
 }  // namespace
-}  // namespace berth::supervise::run_receipt_test
+}  // namespace berth::receipts::make_receipt_test

@@ -1,8 +1,8 @@
-#include "berth/supervise/receipt_keeper.h"
+#include "berth/receipts/library_receipts.h"
 
 #include <doctest/doctest.h>
 
-namespace berth::supervise::receipt_keeper_test {
+namespace berth::receipts::library_receipts_test {
 namespace {
 
 TEST_CASE("a lease is told to the process that keeps its receipt as a whole or not at all") {
@@ -22,4 +22,4 @@ TEST_CASE("a lease is told to the process that keeps its receipt as a whole or n
 }
 
 }  // namespace
-}  // namespace berth::supervise::receipt_keeper_test
+}  // namespace berth::receipts::library_receipts_test

@@ -1,10 +1,10 @@
-#include "berth/supervise/noted_end.h"
+#include "berth/receipts/noted_end.h"
 
 #include <doctest/doctest.h>
 
 #include <csignal>
 
-namespace berth::supervise::noted_end_test {
+namespace berth::receipts::noted_end_test {
 namespace {
 
 TEST_CASE(
@@ -29,4 +29,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace berth::supervise::noted_end_test
+}  // namespace berth::receipts::noted_end_test
