@@ -7,8 +7,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -18,7 +22,6 @@
 #include "berth/lease/receipts_on_disk.h"
 #include "berth/receipts/energy_at_start.h"
 #include "berth/receipts/make_receipt.h"
-#include "berth/receipts/receipt_writer.h"
 #include "berth/receipts/sampler_client.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"
@@ -40,6 +43,7 @@ constexpr auto kStaysWithoutLease = 2s;
 // A host that asks for the receipt gets it also if the home does not answer.
 constexpr auto kWaitsForLine = 1s;
 constexpr std::size_t kMostLeaseBytes = 1UL << 20U;
+constexpr std::size_t kMostReceiptsWaiting = 1000;
 
 constexpr auto kLeaseToKeep = record_of<LeaseToKeep>("berth-lease-to-keep", 1, [](auto& lease, auto&& field) {
   field("granted_ms", lease.granted_ms);
@@ -266,6 +270,47 @@ std::optional<LeaseToKeep> decode_lease_to_keep(std::string_view text) {
   lease->sampled = *std::move(sampled);
   lease->receipt = std::move(receipts.front());
   return *std::move(lease);
+}
+
+struct ReceiptWriter::Work {
+  struct ToWrite {
+    Receipt receipt;
+    std::function<void()> then;
+  };
+
+  explicit Work(std::function<void(const Receipt&)> writes) : write(std::move(writes)) {}
+
+  [[noreturn]] void keep_writing() {
+    for (;;) {
+      std::unique_lock lock(mutex);
+      news.wait(lock, [this] { return !waiting.empty(); });
+      const ToWrite next = std::move(waiting.front());
+      waiting.pop_front();
+      lock.unlock();
+      write(next.receipt);
+      next.then();
+    }
+  }
+
+  std::function<void(const Receipt&)> write;
+  std::mutex mutex;
+  std::condition_variable news;
+  std::deque<ToWrite> waiting;
+};
+
+ReceiptWriter::ReceiptWriter(std::function<void(const Receipt&)> write) : write_(std::move(write)) {}
+
+void ReceiptWriter::write(const Receipt& receipt, std::function<void()> then) {
+  if (!work_) {
+    const auto work = std::make_shared<Work>(write_);
+    sys::begin_detached([work] { work->keep_writing(); });
+    work_ = work;
+  }
+  {
+    const std::scoped_lock lock(work_->mutex);
+    if (work_->waiting.size() < kMostReceiptsWaiting) work_->waiting.push_back({receipt, std::move(then)});
+  }
+  work_->news.notify_one();
 }
 
 void keep_receipts(source::SourceKind source) {

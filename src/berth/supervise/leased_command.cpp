@@ -18,7 +18,6 @@
 #include "berth/lease/release.h"
 #include "berth/receipts/energy_at_start.h"
 #include "berth/receipts/make_receipt.h"
-#include "berth/receipts/noted_end.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/end_of_job.h"
 #include "berth/supervise/lease_clock.h"
