@@ -116,7 +116,7 @@ def test_the_page_names_the_files_of_a_request(traced):
     named = set(NAMED.findall(steps))
     # What happens only at times.
     always = set(NAMED.findall(re.sub(r"^\| If .*$", "", steps, flags=re.M))) - {"programs/berth/main.cpp"}
-    assert len(always) > 50 and len(WHOLE_ROOMS) == 7
+    assert len(always) > 50 and len(WHOLE_ROOMS) == 8
     folders = {name for name in always if name.endswith("/")}
     assert always - folders - possibly == set()
     assert {folder for folder in folders if not any(file.startswith(folder) for file in surely)} == set()

@@ -19,8 +19,9 @@ PAIRS = {
     ("tenants", "jobs"): "what a program asks for are jobs",
     ("hub", "agent"): "the pages of many machines are made of those of one",
 }
-# Rooms that are not pure and no features either: any feature above them may include them.
-SHELL = {"sys", "source", "store", "lease", "command", "http", "net"}
+# Rooms that are not pure and no features either: any feature above them may include them. Of
+# `receipts`, those are runs (supervise), and the helper that takes leases for libraries (cli).
+SHELL = {"sys", "source", "store", "lease", "command", "receipts", "http", "net"}
 # What a pure room may include but its own kind.
 COMPUTES = set(
     """algorithm array bit bitset charconv chrono cmath compare concepts cstddef cstdint cstring deque expected functional

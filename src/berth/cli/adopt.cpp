@@ -78,9 +78,9 @@ class Adopt : public command::Command {
     if (!lease) return std::unexpected(lease.error());
     command::Output answer = answer_for(session.domain(), *lease);
     supervise::Kept kept{std::move(*lease), std::move(answer)};
-    BERTH_LET(const auto times, supervise::sampling_times(false));
-    kept.sampling = std::make_unique<supervise::RunSampling>(kept.lease.ticket(), session.domain(),
-                                                             options_.request.source, times);
+    BERTH_LET(const auto times, receipts::sampling_times(false));
+    kept.sampling = std::make_unique<receipts::RunSampling>(kept.lease.ticket(), session.domain(),
+                                                            options_.request.source, times);
     return kept;
   }
 

@@ -108,9 +108,9 @@ class Claim : public command::Command {
     command::Output answer = answer_for(session.domain(), *lease);
     supervise::Kept kept{std::move(*lease), std::move(answer), process_};
     if (!wish_.targets.empty()) kept.tell_others = teller(kept.lease);
-    BERTH_LET(const auto times, supervise::sampling_times(lease_.request.request.clean));
-    kept.sampling = std::make_unique<supervise::RunSampling>(kept.lease.ticket(), session.domain(),
-                                                             lease_.request.source, times);
+    BERTH_LET(const auto times, receipts::sampling_times(lease_.request.request.clean));
+    kept.sampling = std::make_unique<receipts::RunSampling>(kept.lease.ticket(), session.domain(),
+                                                            lease_.request.source, times);
     kept.clears_variables = !json_ && shell_ != supervise::ShellKind::other && *process_ == caller_;
     return kept;
   }

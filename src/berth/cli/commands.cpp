@@ -10,8 +10,11 @@ command::MakeCommand make_terminal_keeper, make_envoy;
 namespace berth::jobs {
 command::MakeCommand make_notify, make_task_run, make_job_runner;
 }  // namespace berth::jobs
+namespace berth::receipts {
+command::MakeCommand make_sampler;
+}  // namespace berth::receipts
 namespace berth::supervise {
-command::MakeCommand make_compliance, make_sampler, make_until_used;
+command::MakeCommand make_compliance, make_until_used;
 }  // namespace berth::supervise
 
 namespace berth::cli {
@@ -95,7 +98,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"__envoy", "", {}, true, hosts::make_envoy},
     {"__terminal", "", {}, false, hosts::make_terminal_keeper},
     {"__conduct", "", {}, true, supervise::make_compliance},
-    {"__sample", "", {}, false, supervise::make_sampler},
+    {"__sample", "", {}, false, receipts::make_sampler},
     {"__leases", "", {}, false, make_leases},
     {"__jobs", "", {}, false, jobs::make_job_runner},
     {"__job", "", {}, true, jobs::make_task_run},

@@ -2,7 +2,7 @@
 // input (src/berth/lease/lease_messages.h). The lease is the host's from the start: its ticket
 // names the host, and the descriptors go to the host with the grant. This process then ends, so
 // that nobody but the host and its forks holds the lease. Another process, which holds nothing of
-// the lease, keeps the receipt (src/berth/supervise/handed_receipt.h).
+// the lease, keeps the receipt (src/berth/receipts/library_receipts_client.h).
 
 #include <fcntl.h>
 #include <poll.h>
@@ -21,9 +21,9 @@
 #include "berth/lease/earlier_runs.h"
 #include "berth/lease/lease_messages.h"
 #include "berth/lease/session.h"
+#include "berth/receipts/library_receipts_client.h"
+#include "berth/receipts/sampler_client.h"
 #include "berth/source/probe/protocol.h"
-#include "berth/supervise/handed_receipt.h"
-#include "berth/supervise/run_sampling.h"
 #include "berth/supervise/until_used.h"
 #include "berth/sys/message.h"
 #include "berth/sys/process_identity.h"
@@ -102,11 +102,11 @@ class LeaseHelper : public command::Command {
     BERTH_LET(auto ask, read_ask());
     BERTH_DO(end_with_host());
     take_variables(ask.variables);
-    BERTH_LET(const auto sampling, supervise::sampling_times(ask.request.clean));
+    BERTH_LET(const auto sampling, receipts::sampling_times(ask.request.clean));
     BERTH_LET(const auto session,
               leasing::Session::open(environment.access(source::SourceKind::kAutomatic),
                                      ask.ignore_mask ? MaskUse::ignore : MaskUse::inherit));
-    receipt_.emplace(kSocket, supervise::machine_directory(session.domain()), source::SourceKind::kAutomatic,
+    receipt_.emplace(kSocket, receipts::machine_directory(session.domain()), source::SourceKind::kAutomatic,
                      sampling);
     receipt_->begin();
     std::string command = sys::process_command(host_);
@@ -173,7 +173,7 @@ class LeaseHelper : public command::Command {
   }
 
   pid_t host_ = ::getppid();
-  std::optional<supervise::HandedReceipt> receipt_;
+  std::optional<receipts::HandedReceipt> receipt_;
   std::string memory_told_;  ///< what --memory auto came to; "": it was not asked
 };
 

@@ -9,7 +9,7 @@
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
 #include "berth/job/job.h"
-#include "berth/lease/receipt_files.h"
+#include "berth/lease/receipts_on_disk.h"
 #include "berth/view/receipt.h"
 
 namespace berth::cli {

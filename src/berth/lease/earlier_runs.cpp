@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "berth/lease/receipt_files.h"
+#include "berth/lease/receipts_on_disk.h"
 #include "berth/usage/memory_by_runs.h"
 #include "berth/usage/receipt.h"
 

@@ -55,9 +55,4 @@ void EndOfJob::hang_up_shell() const {
   if (is_shell_ && command_) ::kill(*command_, SIGHUP);
 }
 
-sys::Deadline earlier(sys::Deadline a, sys::Deadline b) {
-  if (!a || !b) return a ? a : b;
-  return std::min(*a, *b);
-}
-
 }  // namespace berth::supervise

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "berth/job/job_end.h"
-#include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/wake_timer.h"
 
@@ -48,8 +47,5 @@ class EndOfJob {
   std::optional<std::chrono::milliseconds> due_;
   sys::WakeTimer timer_;
 };
-
-/// The earlier of the two.
-sys::Deadline earlier(sys::Deadline a, sys::Deadline b);
 
 }  // namespace berth::supervise

@@ -21,9 +21,9 @@
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
+#include "berth/receipts/make_receipt.h"
 #include "berth/supervise/lease_clock.h"
 #include "berth/supervise/release_call.h"
-#include "berth/supervise/run_receipt.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
@@ -143,12 +143,13 @@ bool warn_or_end(LeaseClock& clock, const Kept& kept) {
 }
 
 // Nobody but its user ends it before its time, and what ran in it ended by itself.
-ReceiptKeeping leave_receipt(const Kept& kept) {
+receipts::ReceiptKeeping leave_receipt(const Kept& kept) {
   const auto lasted = sys::milliseconds_since_boot() - granted_at(kept.lease.ticket());
-  const CommandEnd end{std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0)), {0, 0}};
+  const receipts::CommandEnd end{std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0)), {0, 0}};
   const auto nothing = [] { return std::optional<Snapshot>(); };
-  const Receipt receipt = receipt_of(kept.lease.ticket(), kept.lease.devices(), end, kept.sampling->samples(),
-                                     nothing, read_at_end(kept.sampling->source()));
+  const Receipt receipt =
+      receipts::receipt_of(kept.lease.ticket(), kept.lease.devices(), end, kept.sampling->samples(), nothing,
+                           receipts::read_at_end(kept.sampling->source()));
   return {receipt, ""};
 }
 
@@ -198,7 +199,7 @@ Result<command::Output> keep(Ends ends, const std::function<Result<Kept>()>& tak
   kept.lease.end_watch();
   tell_others(kept, NoticeEvent::start, "began on GPU " + kept.lease.labels());
   const std::string end = wait_for_end(ends, clock, kept);
-  std::optional<ReceiptKeeping> receipt;
+  std::optional<receipts::ReceiptKeeping> receipt;
   if (kept.sampling) receipt = leave_receipt(kept);
   // A home may not answer: the GPU waits for no disk.
   kept.lease.release();

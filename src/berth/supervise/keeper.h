@@ -12,7 +12,7 @@
 #include "berth/command/command.h"
 #include "berth/job/notice.h"
 #include "berth/lease/acquire.h"
-#include "berth/supervise/run_sampling.h"
+#include "berth/receipts/sampler_client.h"
 
 namespace berth::supervise {
 
@@ -27,7 +27,7 @@ struct Kept {
   /// Sends notices about the lease, without waiting for them; empty: nobody wants any.
   std::function<void(NoticeEvent event, const std::string& words)> tell_others = {};
   /// Samples of the lease, which then leaves a receipt; null: it leaves none.
-  std::unique_ptr<RunSampling> sampling = {};
+  std::unique_ptr<receipts::RunSampling> sampling = {};
   bool clears_variables = false;  ///< that process looks itself whether the lease has ended, also on SIGURG
 };
 

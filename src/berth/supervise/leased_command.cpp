@@ -16,16 +16,15 @@
 #include "berth/command/messages.h"
 #include "berth/lease/left_behind.h"
 #include "berth/lease/release.h"
+#include "berth/receipts/energy_at_start.h"
+#include "berth/receipts/make_receipt.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/end_of_job.h"
-#include "berth/supervise/energy_at_start.h"
 #include "berth/supervise/lease_clock.h"
 #include "berth/supervise/leftovers.h"
 #include "berth/supervise/model/leased_run.h"
-#include "berth/supervise/noted_end.h"
 #include "berth/supervise/preemption_watch.h"
 #include "berth/supervise/release_call.h"
-#include "berth/supervise/run_receipt.h"
 #include "berth/sys/clock.h"
 #include "berth/view/receipt.h"
 
@@ -33,6 +32,7 @@ namespace berth::supervise {
 namespace {
 
 namespace run = leased_run;
+using sys::earlier;
 
 // The wall clock can be set, and the monotonic one stands still while the machine sleeps.
 constexpr auto kRunClock = &sys::since_boot;
@@ -243,15 +243,15 @@ class LeasedCommand {
   }
 
   void note_end(bool was_asked) {
-    receipt_ = receipt_of(
+    receipt_ = receipts::receipt_of(
         lease_.ticket(), lease_.devices(), {std::chrono::milliseconds(lasted_), *ending_, was_asked},
-        sampling_.samples(), [this] { return energy_.told(); }, read_at_end(source()));
-    keeping_.emplace(receipt_, named_receipt_file());
+        sampling_.samples(), [this] { return energy_.told(); }, receipts::read_at_end(source()));
+    keeping_.emplace(receipt_, receipts::named_receipt_file());
     // The outcome is noted while the lease lasts, so that the next request for these devices knows
     // it.
-    setting_.session.domain().store->note_outcome({receipt_.fingerprint, begun_, lasted_,
-                                                   was_asked ? Ending::by_others : ending_of(*ending_),
-                                                   lease_.ticket().devices});
+    setting_.session.domain().store->note_outcome(
+        {receipt_.fingerprint, begun_, lasted_, was_asked ? Ending::by_others : receipts::ending_of(*ending_),
+         lease_.ticket().devices});
   }
 
   // --- what is told
@@ -298,12 +298,12 @@ class LeasedCommand {
   Moment begun_;
   PreemptionWatch watch_;
   ComplianceCheck check_;
-  RunSampling sampling_;
-  EnergyAtStart energy_;
+  receipts::RunSampling sampling_;
+  receipts::EnergyAtStart energy_;
   std::optional<sys::JobEnding> ending_;
   Moment lasted_ = 0;
   Receipt receipt_;
-  std::optional<ReceiptKeeping> keeping_;
+  std::optional<receipts::ReceiptKeeping> keeping_;
   std::string wanted_why_;                  ///< for whom it ends
   std::optional<std::string> released_by_;  ///< who, and why
   bool looks_again_ = false;

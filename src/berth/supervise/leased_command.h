@@ -7,8 +7,8 @@
 #include "berth/command/environment.h"
 #include "berth/lease/acquire.h"
 #include "berth/lease/session.h"
+#include "berth/receipts/sampler_client.h"
 #include "berth/supervise/run.h"
-#include "berth/supervise/run_sampling.h"
 #include "berth/sys/job_process.h"
 
 namespace berth::supervise {
@@ -18,7 +18,7 @@ struct CommandSetting {
   command::Environment& environment;
   const leasing::Session& session;
   const RunOptions& options;
-  std::optional<SamplingTimes> sampling;
+  std::optional<receipts::SamplingTimes> sampling;
   std::string lease_name;  ///< short
 };
 

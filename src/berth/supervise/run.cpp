@@ -15,11 +15,11 @@
 #include "berth/command/open_session.h"
 #include "berth/lease/doctor_cuda.h"
 #include "berth/lease/earlier_runs.h"
+#include "berth/receipts/sampler_client.h"
 #include "berth/request/job_mask.h"
 #include "berth/supervise/command_hint.h"
 #include "berth/supervise/lease_variables.h"
 #include "berth/supervise/leased_command.h"
-#include "berth/supervise/run_sampling.h"
 #include "berth/supervise/take_lease.h"
 #include "berth/sys/job_process.h"
 #include "berth/view/explain.h"
@@ -49,7 +49,7 @@ class Run {
     asked_.request.request = std::move(settled.request);
     if (!settled.told.empty() && tells()) command::print_message(settled.told);
     BERTH_LET(const auto session, open_session(environment_, asked_.request));
-    BERTH_LET(sampling_, sampling_times(options_.lease.request.request.clean));
+    BERTH_LET(sampling_, receipts::sampling_times(options_.lease.request.request.clean));
     leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
                                view::request_in_words(asked_.request.request)};
     words.origin = options_.lease.origin;
@@ -154,7 +154,7 @@ class Run {
   std::string short_name_;  ///< of the lease
   std::optional<RunInstead> instead_;
   bool is_requeued_ = false;  ///< it has run, and has given way
-  std::optional<SamplingTimes> sampling_;
+  std::optional<receipts::SamplingTimes> sampling_;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "berth/usage/run_samples.h"
 #include "berth/verdict/ledger.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 
 /// When a run is sampled.
 struct SamplingTimes {
@@ -66,4 +66,4 @@ class RunSampling {
   sys::Descriptor seen_;
 };
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

@@ -1,12 +1,12 @@
 // In a thread, because a driver that hangs would else keep the command from its signals.
-#include "berth/supervise/energy_at_start.h"
+#include "berth/receipts/energy_at_start.h"
 
 #include <utility>
 
 #include "berth/command/environment.h"
 #include "berth/source/probe_source.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,4 +40,4 @@ std::optional<Snapshot> EnergyAtStart::told() {
   return told_.within(kPatience);
 }
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

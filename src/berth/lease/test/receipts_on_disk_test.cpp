@@ -1,4 +1,4 @@
-#include "berth/lease/receipt_files.h"
+#include "berth/lease/receipts_on_disk.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "../../store/test/scratch_directory.h"
 #include "berth/store/own_folder.h"
 
-namespace berth::leasing::receipt_files_test {
+namespace berth::leasing::receipts_on_disk_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -186,4 +186,4 @@ TEST_CASE("what is forgotten is gone on all machines, and only that") {
 }
 
 }  // namespace
-}  // namespace berth::leasing::receipt_files_test
+}  // namespace berth::leasing::receipts_on_disk_test

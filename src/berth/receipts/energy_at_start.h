@@ -9,7 +9,7 @@
 #include "berth/source/source.h"
 #include "berth/sys/detached_answer.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 
 /// The energy counters of the GPUs of a command, as they were a tenth of a second after its start.
 /// So a command that is over sooner costs no question, and no command waits for one before its
@@ -39,4 +39,4 @@ class EnergyAtStart {
   sys::DetachedAnswer<std::optional<Snapshot>> told_;
 };
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

@@ -6,15 +6,15 @@
 
 #include "berth/lease/acquire.h"
 #include "berth/lease/domain.h"
+#include "berth/receipts/sampler_client.h"
 #include "berth/source/source.h"
-#include "berth/supervise/run_sampling.h"
 #include "berth/sys/descriptor.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 
 /// Has the receipt kept of a lease that this process hands to another one, the *host*. The process
-/// that keeps the receipts of this user and machine does so (receipt_keeper.h). It holds nothing of
-/// the lease, so it may be killed: then there is no receipt.
+/// that keeps the receipts of this user and machine does so (library_receipts.h). It holds nothing
+/// of the lease, so it may be killed: then there is no receipt.
 class HandedReceipt {
  public:
   /// `host`: an end of a connection whose other end lives as long as the lease does. Over it the
@@ -41,4 +41,4 @@ class HandedReceipt {
   sys::Descriptor keeper_;  ///< a connection to the process
 };
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

@@ -1,16 +1,17 @@
-#include "berth/supervise/receipt_writer.h"
+#include "berth/receipts/library_receipts.h"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-namespace berth::supervise::receipt_writer_test {
+namespace berth::receipts::library_receipts_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -46,7 +47,21 @@ Receipt receipt_of_command(const std::string& command) {
   return receipt;
 }
 
-}  // namespace
+TEST_CASE("a lease is told to the process that keeps its receipt as a whole or not at all") {
+  LeaseToKeep lease{.receipt = {.lease = {42}, .program = "train.py", .command = "python train.py"},
+                    .granted_ms = 4711,
+                    .sampled = {.lease = {42},
+                                .path = "000000000000002a",
+                                .machine = "/run/lock/berth",
+                                .devices = {"a", "b"}},
+                    .sampled_after = std::chrono::milliseconds(60'000)};
+  lease.receipt.devices = {{"0", "a", "H100"}, {"1", "b", "H100"}};
+  const std::string text = encode_lease_to_keep(lease);
+  CHECK(decode_lease_to_keep(text) == lease);
+  for (std::size_t length = 0; length < text.size(); ++length)
+    CHECK_FALSE(decode_lease_to_keep(text.substr(0, length)).has_value());
+  CHECK_FALSE(decode_lease_to_keep(text + text).has_value());
+}
 
 TEST_CASE("while the home does not answer a thousand receipts wait, and those that come then are lost") {
   // The thread lives on.
@@ -84,4 +99,5 @@ TEST_CASE("each receipt that was written is told, in their order") {
   CHECK(home->written == std::vector<std::string>{"a", "a is told", "b", "b is told", "c", "c is told"});
 }
 
-}  // namespace berth::supervise::receipt_writer_test
+}  // namespace
+}  // namespace berth::receipts::library_receipts_test

@@ -16,10 +16,10 @@
 //
 // Another user may take the name first. The kernel tells whose a socket is, and then there are no
 // samples.
-namespace berth::supervise {
+namespace berth::receipts {
 
 /// A connection to the sampler of this user for the machine whose lease directory is at `path`. It
 /// is started if there is none. Empty: there is none, and none can be.
 sys::Descriptor connect_to_sampler(const std::string& path, source::SourceKind source);
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

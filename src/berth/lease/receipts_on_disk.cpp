@@ -1,6 +1,6 @@
 // A file a machine, because what two machines append to one file over a network may overwrite each
 // other. On one machine an append is one write under the kernel's lock of the file.
-#include "berth/lease/receipt_files.h"
+#include "berth/lease/receipts_on_disk.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "berth/supervise/receipt_keeper.h"
+#include "berth/receipts/library_receipts.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -7,20 +7,22 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "berth/base/record_fields.h"
 #include "berth/lease/lease_messages.h"
-#include "berth/lease/receipt_files.h"
-#include "berth/supervise/end_of_job.h"
-#include "berth/supervise/energy_at_start.h"
-#include "berth/supervise/receipt_writer.h"
-#include "berth/supervise/run_receipt.h"
-#include "berth/supervise/run_sampling.h"
+#include "berth/lease/receipts_on_disk.h"
+#include "berth/receipts/energy_at_start.h"
+#include "berth/receipts/make_receipt.h"
+#include "berth/receipts/sampler_client.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"
 #include "berth/sys/message.h"
@@ -28,11 +30,11 @@
 #include "berth/usage/run_samples.h"
 #include "berth/view/receipt.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 namespace {
 
 using namespace std::chrono_literals;
-using KeeperClock = std::chrono::steady_clock;
+using LibraryClock = std::chrono::steady_clock;
 
 constexpr int kListening = STDIN_FILENO;
 constexpr int kFirstConnection = STDOUT_FILENO;
@@ -41,6 +43,7 @@ constexpr auto kStaysWithoutLease = 2s;
 // A host that asks for the receipt gets it also if the home does not answer.
 constexpr auto kWaitsForLine = 1s;
 constexpr std::size_t kMostLeaseBytes = 1UL << 20U;
+constexpr std::size_t kMostReceiptsWaiting = 1000;
 
 constexpr auto kLeaseToKeep = record_of<LeaseToKeep>("berth-lease-to-keep", 1, [](auto& lease, auto&& field) {
   field("granted_ms", lease.granted_ms);
@@ -105,9 +108,9 @@ void write_line(const Receipt& receipt) {
   if (folder) leasing::note_receipt(*folder, receipt);
 }
 
-class ReceiptKeeper {
+class LibraryReceipts {
  public:
-  explicit ReceiptKeeper(source::SourceKind source) : source_(source) {
+  explicit LibraryReceipts(source::SourceKind source) : source_(source) {
     int listens = 0;
     socklen_t length = sizeof listens;
     listens_ = ::getsockopt(kListening, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens != 0;
@@ -129,9 +132,9 @@ class ReceiptKeeper {
   void wait() {
     sys::Deadline until;
     if (leases_.empty() && coming_.empty()) until = stays_until_;
-    for (const auto& lease : ended_) until = earlier(until, lease->told_at_last);
+    for (const auto& lease : ended_) until = sys::earlier(until, lease->told_at_last);
     for (const auto& lease : leases_)
-      until = earlier(until, earlier(lease->sampling.next(), lease->energy.next()));
+      until = sys::earlier(until, sys::earlier(lease->sampling.next(), lease->energy.next()));
     // After the shutdown it would be ready for ever.
     std::vector<pollfd> ready{{listens_ ? kListening : -1, POLLIN, 0}};
     for (const auto& each : coming_) ready.push_back({each.connection.get(), POLLIN, 0});
@@ -202,7 +205,7 @@ class ReceiptKeeper {
         });
       } else {
         complete_receipt(*lease, lasted, source_);
-        lease->told_at_last = KeeperClock::now() + kWaitsForLine;
+        lease->told_at_last = LibraryClock::now() + kWaitsForLine;
         // A home that does not answer costs the lines of leases, and holds nothing of theirs.
         writer_.write(lease->receipt, [told = std::weak_ptr(lease)] {
           if (const auto still_there = told.lock()) tell_host(*still_there);
@@ -215,7 +218,7 @@ class ReceiptKeeper {
   }
 
   void tell_hosts() {
-    const auto now = KeeperClock::now();
+    const auto now = LibraryClock::now();
     std::erase_if(ended_, [now](const auto& lease) {
       if (lease->told_at_last && *lease->told_at_last <= now) tell_host(*lease);
       return lease->is_told.load();
@@ -223,7 +226,7 @@ class ReceiptKeeper {
   }
 
   bool goes_on() {
-    const auto now = KeeperClock::now();
+    const auto now = LibraryClock::now();
     if (!leases_.empty() || !coming_.empty() || !ended_.empty()) {
       stays_until_ = now + kStaysWithoutLease;
       return true;
@@ -245,7 +248,7 @@ class ReceiptKeeper {
   std::vector<std::shared_ptr<KeptLease>> leases_;
   std::vector<std::shared_ptr<KeptLease>> ended_;  ///< whose receipts are being written
   ReceiptWriter writer_{write_line};
-  KeeperClock::time_point stays_until_{};
+  LibraryClock::time_point stays_until_{};
 };
 
 }  // namespace
@@ -269,8 +272,49 @@ std::optional<LeaseToKeep> decode_lease_to_keep(std::string_view text) {
   return *std::move(lease);
 }
 
-void keep_receipts(source::SourceKind source) {
-  ReceiptKeeper(source).go();
+struct ReceiptWriter::Work {
+  struct ToWrite {
+    Receipt receipt;
+    std::function<void()> then;
+  };
+
+  explicit Work(std::function<void(const Receipt&)> writes) : write(std::move(writes)) {}
+
+  [[noreturn]] void keep_writing() {
+    for (;;) {
+      std::unique_lock lock(mutex);
+      news.wait(lock, [this] { return !waiting.empty(); });
+      const ToWrite next = std::move(waiting.front());
+      waiting.pop_front();
+      lock.unlock();
+      write(next.receipt);
+      next.then();
+    }
+  }
+
+  std::function<void(const Receipt&)> write;
+  std::mutex mutex;
+  std::condition_variable news;
+  std::deque<ToWrite> waiting;
+};
+
+ReceiptWriter::ReceiptWriter(std::function<void(const Receipt&)> write) : write_(std::move(write)) {}
+
+void ReceiptWriter::write(const Receipt& receipt, std::function<void()> then) {
+  if (!work_) {
+    const auto work = std::make_shared<Work>(write_);
+    sys::begin_detached([work] { work->keep_writing(); });
+    work_ = work;
+  }
+  {
+    const std::scoped_lock lock(work_->mutex);
+    if (work_->waiting.size() < kMostReceiptsWaiting) work_->waiting.push_back({receipt, std::move(then)});
+  }
+  work_->news.notify_one();
 }
 
-}  // namespace berth::supervise
+void keep_receipts(source::SourceKind source) {
+  LibraryReceipts(source).go();
+}
+
+}  // namespace berth::receipts

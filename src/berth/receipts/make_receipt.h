@@ -12,8 +12,14 @@
 #include "berth/sys/job_process.h"
 #include "berth/usage/receipt.h"
 #include "berth/verdict/ledger.h"
+#include "berth/verdict/outcomes.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
+
+/// How a command ended that nobody asked Berth to end. By itself and badly: with a status that says
+/// failure, or by a signal of its own making. A signal from outside, and a program that cannot be
+/// found, say nothing of the devices.
+Ending ending_of(const sys::JobEnding& ending);
 
 /// How the command of a lease ended.
 struct CommandEnd {
@@ -66,4 +72,4 @@ class ReceiptKeeping {
   std::optional<std::string> trouble_;
 };
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

@@ -1,8 +1,10 @@
-#include "berth/supervise/run_receipt.h"
+#include "berth/receipts/make_receipt.h"
 
 #include <fcntl.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,15 +12,14 @@
 #include "berth/base/printable.h"
 #include "berth/command/environment.h"
 #include "berth/job/job.h"
-#include "berth/lease/receipt_files.h"
+#include "berth/lease/receipts_on_disk.h"
 #include "berth/source/probe_source.h"
-#include "berth/supervise/noted_end.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
 #include "berth/view/receipt.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -30,6 +31,17 @@ constexpr auto kPatienceWithDisk = 1s;
 // The driver is awake, since the command has just used it.
 constexpr auto kPatienceWithDriver = 2s;
 constexpr std::uint64_t kHundred = 100;
+
+// A shell says by such a status that there is no such program, and by a higher one which signal
+// ended it.
+constexpr int kCannotStart = 126;
+constexpr int kNotFound = 127;
+constexpr int kSignal = 128;
+
+Ending ending_by(int signal) {
+  constexpr std::array<int, 7> kCrashes{SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
+  return std::ranges::find(kCrashes, signal) == kCrashes.end() ? Ending::by_others : Ending::badly;
+}
 
 // The counter begins anew when the driver is loaded. A part of a card has none of its own.
 Reading<std::uint64_t> energy_between(const Snapshot& earlier, const Snapshot& later,
@@ -95,6 +107,15 @@ void take_accounting(Receipt& receipt, const Snapshot& later, std::chrono::milli
 }
 
 }  // namespace
+
+Ending ending_of(const sys::JobEnding& ending) {
+  if (ending.signal != 0) return ending_by(ending.signal);
+  if (ending.exit_status == 0) return Ending::well;
+  if (ending.exit_status == kCannotStart || ending.exit_status == kNotFound) return Ending::by_others;
+  if (ending.exit_status > kSignal && ending.exit_status <= kSignal + SIGSYS)
+    return ending_by(ending.exit_status - kSignal);
+  return Ending::badly;
+}
 
 ReadMachine read_at_end(source::SourceKind kind) {
   return [kind]() -> std::optional<Snapshot> {
@@ -179,4 +200,4 @@ std::string ReceiptKeeping::trouble() {
   return *trouble_;
 }
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

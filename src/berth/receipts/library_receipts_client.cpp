@@ -1,7 +1,7 @@
 // The host of a library may get no thread, no child and no work from us. So a process of its own
 // waits for the end of the lease. It sees that end also where the host is killed. A process for
 // each lease would cost a fork at each grant, so one serves all leases of a user.
-#include "berth/supervise/handed_receipt.h"
+#include "berth/receipts/library_receipts_client.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -19,9 +19,9 @@
 #include <fmt/format.h>
 
 #include "berth/lease/left_behind.h"
-#include "berth/lease/receipt_files.h"
-#include "berth/supervise/receipt_keeper.h"
-#include "berth/supervise/run_receipt.h"
+#include "berth/lease/receipts_on_disk.h"
+#include "berth/receipts/library_receipts.h"
+#include "berth/receipts/make_receipt.h"
 #include "berth/sys/child.h"
 #include "berth/sys/file.h"
 #include "berth/sys/limits.h"
@@ -29,7 +29,7 @@
 #include "berth/sys/named_socket.h"
 #include "berth/sys/process_title.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 namespace {
 
 bool is_in_run_of_its_own(const leasing::Domain& domain, const Ticket& ticket) {
@@ -113,4 +113,4 @@ void HandedReceipt::keep(const leasing::Domain& domain, leasing::HeldLease lease
   keeper_.close();
 }
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

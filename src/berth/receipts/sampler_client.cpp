@@ -1,17 +1,17 @@
-#include "berth/supervise/run_sampling.h"
+#include "berth/receipts/sampler_client.h"
 
 #include <array>
 #include <utility>
 
 #include "berth/base/delay.h"
 #include "berth/lease/lease_messages.h"
-#include "berth/supervise/sampler.h"
+#include "berth/receipts/sampler.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/sys/message.h"
 #include "berth/sys/newer_calls.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -108,4 +108,4 @@ std::optional<RunSamples> RunSampling::samples() const {
   return std::nullopt;
 }
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts

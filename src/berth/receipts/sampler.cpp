@@ -1,4 +1,4 @@
-#include "berth/supervise/sampler.h"
+#include "berth/receipts/sampler.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -35,7 +35,7 @@
 #include "berth/sys/process_identity.h"
 #include "berth/usage/run_samples.h"
 
-namespace berth::supervise {
+namespace berth::receipts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -345,4 +345,4 @@ sys::Descriptor connect_to_sampler(const std::string& path, source::SourceKind s
 
 BERTH_COMMAND(make_sampler, SamplerCommand);
 
-}  // namespace berth::supervise
+}  // namespace berth::receipts
