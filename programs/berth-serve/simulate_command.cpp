@@ -9,7 +9,7 @@
 
 #include "asked_history.h"
 #include "berth/cli/simulate_options.h"
-#include "berth/usage/question.h"
+#include "berth/usage/history_question.h"
 #include "berth/view/past_leases.h"
 
 namespace berth::serve {

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "berth/base/fail.h"
+#include "berth/cli/lab_store_options.h"
 #include "berth/cli/serve_options.h"
-#include "berth/cli/store_options.h"
 #include "berth/command/environment.h"
 #include "berth/lab_queue/doctor_etcd.h"
 #include "berth/sys/file.h"
-#include "berth/view/json.h"
+#include "berth/view/answers_json.h"
 
 namespace berth::serve {
 namespace {

@@ -10,7 +10,7 @@
 #include "berth/cli/usage_options.h"
 #include "berth/command/environment.h"
 #include "berth/history/usage_letter.h"
-#include "berth/usage/question.h"
+#include "berth/usage/history_question.h"
 #include "berth/view/hosts_reader.h"
 #include "berth/view/past_leases.h"
 #include "berth/view/usage.h"

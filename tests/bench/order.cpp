@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "berth/queue/expectation.h"
-#include "berth/queue/foretelling.h"
+#include "berth/queue/expected_run_time.h"
 #include "berth/queue/queue_order.h"
+#include "berth/queue/start_forecast.h"
 #include "made_jobs.h"
 
 namespace {

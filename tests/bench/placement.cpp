@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "berth/hosts/model/host_selection.h"
+#include "berth/lab_queue/model/lab_openings.h"
 #include "berth/lab_queue/model/lab_tickets.h"
 #include "berth/machines/offer.h"
 #include "berth/simulate/replayer.h"

@@ -48,7 +48,7 @@ CODECS = {
     "src/berth/usage/receipt.cpp": ("usage",),
     "src/berth/usage/run_samples.h": ("usage",),
     "src/berth/usage/run_samples.cpp": ("usage",),
-    "src/berth/view/device_json.cpp": ("view",),
+    "src/berth/view/json_parts.cpp": ("view",),
     "src/berth/view/hosts_reader.cpp": ("view",),
     "src/berth/view/json_reader.cpp": ("view",),
     "src/berth/view/json_reader.h": ("view",),

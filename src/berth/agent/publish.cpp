@@ -7,9 +7,10 @@
 
 #include "berth/agent/hosts_pages.h"
 #include "berth/base/version.h"
-#include "berth/queue/listed.h"
+#include "berth/queue/listing_bounds.h"
 #include "berth/queue/standing.h"
 #include "berth/timeline/picture.h"
+#include "berth/view/listing_json.h"
 #include "berth/view/nvgpu_report.h"
 #include "berth/view/waiting.h"
 

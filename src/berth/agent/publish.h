@@ -9,7 +9,7 @@
 #include "berth/lease/look.h"
 #include "berth/usage/past_leases.h"
 #include "berth/verdict/idleness.h"
-#include "berth/view/json.h"
+#include "berth/view/answers_json.h"
 #include "berth/view/prometheus.h"
 
 namespace berth::agent {

@@ -23,7 +23,7 @@
 #include "berth/store/handed_lease.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/message.h"
+#include "berth/sys/socket_message.h"
 #include "berth/sys/system_error.h"
 
 namespace berth {

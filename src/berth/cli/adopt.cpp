@@ -8,12 +8,12 @@
 #include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
-#include "berth/supervise/keeper.h"
+#include "berth/supervise/claim_keeper.h"
 #include "berth/supervise/lease_variables.h"
 #include "berth/supervise/take_lease.h"
 #include "berth/sys/process_identity.h"
+#include "berth/view/answers_json.h"
 #include "berth/view/explain.h"
-#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

@@ -9,18 +9,18 @@
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
-#include "berth/jobs/notify.h"
+#include "berth/jobs/send_notice.h"
 #include "berth/jobs/submission.h"
 #include "berth/request/job_mask.h"
 #include "berth/supervise/calling_shell.h"
+#include "berth/supervise/claim_keeper.h"
 #include "berth/supervise/claim_script.h"
-#include "berth/supervise/keeper.h"
 #include "berth/supervise/lease_variables.h"
 #include "berth/supervise/take_lease.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/process_identity.h"
+#include "berth/view/answers_json.h"
 #include "berth/view/explain.h"
-#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

@@ -21,8 +21,8 @@
 #include "berth/lease/site_file.h"
 #include "berth/source/device_files.h"
 #include "berth/sys/file.h"
+#include "berth/view/answers_json.h"
 #include "berth/view/device_findings.h"
-#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

@@ -9,12 +9,12 @@
 #include "berth/command/open_session.h"
 #include "berth/command/serve_program.h"
 #include "berth/lease/left_behind.h"
-#include "berth/queue/listed.h"
+#include "berth/queue/listing_bounds.h"
 #include "berth/queue/standing.h"
 #include "berth/request/selector.h"
 #include "berth/view/hosts_table.h"
-#include "berth/view/json.h"
 #include "berth/view/listing.h"
+#include "berth/view/listing_json.h"
 
 namespace berth::cli {
 namespace {

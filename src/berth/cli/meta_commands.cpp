@@ -4,7 +4,7 @@
 #include "berth/base/version.h"
 #include "berth/cli/commands.h"
 #include "berth/cli/invocation.h"
-#include "berth/view/json.h"
+#include "berth/view/answers_json.h"
 
 namespace berth::cli {
 namespace {

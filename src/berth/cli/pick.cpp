@@ -12,10 +12,10 @@
 #include "berth/lease/answers.h"
 #include "berth/lease/domain.h"
 #include "berth/request/job_mask.h"
-#include "berth/supervise/keeper.h"
+#include "berth/supervise/claim_keeper.h"
 #include "berth/supervise/lease_options.h"
+#include "berth/view/answers_json.h"
 #include "berth/view/explain.h"
-#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "berth/request/selector.h"
 #include "berth/slurm/slurm_job.h"
 #include "berth/store/site_directory.h"
-#include "berth/supervise/keeper.h"
+#include "berth/supervise/claim_keeper.h"
 #include "berth/supervise/take_lease.h"
 #include "berth/sys/other_user.h"
 #include "berth/view/explain.h"

@@ -15,9 +15,9 @@
 #include "berth/job/task_standing.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/runner.h"
-#include "berth/queue/listed.h"
+#include "berth/queue/listing_bounds.h"
 #include "berth/queue/standing.h"
-#include "berth/view/json.h"
+#include "berth/view/listing_json.h"
 #include "berth/view/waiting.h"
 
 namespace berth::cli {

@@ -5,7 +5,7 @@
 #include "berth/hosts/caller.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/model/noticed_end.h"
-#include "berth/jobs/notify.h"
+#include "berth/jobs/send_notice.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
 #include "berth/supervise/run_on_slurm.h"

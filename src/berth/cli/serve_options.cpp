@@ -2,7 +2,7 @@
 
 #include "berth/base/units.h"
 #include "berth/command/request_options.h"
-#include "berth/http/peer.h"
+#include "berth/http/server_to_ask.h"
 
 namespace berth::cli {
 namespace {

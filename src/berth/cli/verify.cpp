@@ -4,8 +4,8 @@
 #include "berth/lease/session.h"
 #include "berth/supervise/compliance_look.h"
 #include "berth/verdict/compliance.h"
+#include "berth/view/answers_json.h"
 #include "berth/view/compliance.h"
-#include "berth/view/json.h"
 
 namespace berth::cli {
 namespace {

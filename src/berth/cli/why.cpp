@@ -10,8 +10,8 @@
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/runner.h"
 #include "berth/supervise/lease_options.h"
+#include "berth/view/answers_json.h"
 #include "berth/view/explain.h"
-#include "berth/view/json.h"
 #include "berth/view/offers.h"
 
 namespace berth::cli {

@@ -19,6 +19,7 @@
 #include "berth/sys/system_error.h"
 #include "berth/sys/tick.h"
 #include "berth/view/explain.h"
+#include "berth/view/text.h"
 
 namespace berth::command {
 namespace {

@@ -13,6 +13,7 @@
 #include "berth/command/habits.h"
 #include "berth/slurm/slurm_options.h"
 #include "berth/view/explain.h"
+#include "berth/view/text.h"
 
 namespace berth::command {
 namespace {

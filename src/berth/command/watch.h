@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "berth/command/command.h"
-#include "berth/view/json.h"
+#include "berth/view/layout.h"
 
 namespace berth::command {
 

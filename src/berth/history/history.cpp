@@ -7,7 +7,7 @@
 
 #include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"
-#include "berth/view/json.h"
+#include "berth/view/answers_json.h"
 
 namespace berth::history {
 namespace {

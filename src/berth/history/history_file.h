@@ -11,8 +11,8 @@
 #include "berth/history/model/recorder.h"
 #include "berth/history/model/resample.h"
 #include "berth/history/model/thinning.h"
+#include "berth/usage/history_question.h"
 #include "berth/usage/past_leases.h"
-#include "berth/usage/question.h"
 #include "berth/usage/usage.h"
 
 namespace berth::history {

@@ -31,7 +31,7 @@
 #include "berth/hosts/passed_environment.h"
 #include "berth/lease/earlier_runs.h"
 #include "berth/lease/site_file.h"
-#include "berth/machines/lab_order.h"
+#include "berth/machines/lab_standing.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/terminal.h"

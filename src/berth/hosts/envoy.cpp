@@ -21,8 +21,8 @@
 #include "berth/hosts/envoy_link.h"
 #include "berth/hosts/envoy_messages.h"
 #include "berth/lease/answers.h"
-#include "berth/machines/lab_order.h"
-#include "berth/queue/listed.h"
+#include "berth/machines/lab_standing.h"
+#include "berth/queue/listing_bounds.h"
 #include "berth/queue/standing.h"
 #include "berth/source/probe/protocol.h"
 #include "berth/supervise/compliance_check.h"
@@ -32,7 +32,7 @@
 #include "berth/sys/newer_calls.h"
 #include "berth/sys/system_error.h"
 #include "berth/verdict/verdict.h"
-#include "berth/view/json.h"
+#include "berth/view/listing_json.h"
 #include "berth/view/waiting.h"
 
 namespace berth::hosts {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/machines/lab_order.h"
+#include "berth/machines/lab_standing.h"
 #include "berth/sys/descriptor.h"
 
 namespace berth::hosts {

@@ -19,7 +19,7 @@ namespace berth::hosts {
 /// back with the same mark and has the same entry.
 class LabQueueEntry {
  public:
-  /// `lane` and `gpus`: of the request (berth/machines/lab_order.h). `hosts`: that could
+  /// `lane` and `gpus`: of the request (berth/machines/lab_standing.h). `hosts`: that could
   /// start it, without users. An agent that does not run at this moment is tried again and again.
   /// Error: as of LabAgentLink::open.
   static Result<LabQueueEntry> take(std::string socket, unsigned lane, unsigned gpus,

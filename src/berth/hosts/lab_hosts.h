@@ -8,10 +8,10 @@
 #include "berth/hosts/ssh.h"
 #include "berth/lease/lease_messages.h"
 #include "berth/machines/host.h"
-#include "berth/machines/lab_order.h"
+#include "berth/machines/lab_standing.h"
 #include "berth/machines/offer.h"
 #include "berth/request/lab_host.h"
-#include "berth/view/json.h"
+#include "berth/view/layout.h"
 
 namespace berth::hosts {
 

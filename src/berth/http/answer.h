@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "berth/http/access.h"
+
 namespace berth::http {
 
 /// Text that many clients share.
@@ -99,25 +101,6 @@ struct Site {
   ByPath<Page> files;        ///< for everybody: they have no data of the machine
   ByPath<Service> services;  ///< a path that ends with a slash serves all paths that begin with it
   std::function<void(const std::string&)> log = [](const std::string&) {};  ///< a line for the admin
-};
-
-/// The parts of an HTTP request that an answer depends on.
-struct HttpRequest {
-  std::string_view method;
-  std::string_view target;
-  std::string_view host;
-  std::string_view authorization;
-  std::string_view if_none_match;
-};
-
-/// Who may ask at the address at which the request came in.
-struct AccessRule {
-  std::string token;        ///< "": none is asked for
-  bool checks_host = true;  ///< the Host must be an address, localhost or one of `hosts`: no page can forge
-                            ///< it
-  std::vector<std::string> hosts{};
-
-  bool operator==(const AccessRule&) const = default;
 };
 
 /// A question that a thread beside the event loop answers from what was published.

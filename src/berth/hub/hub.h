@@ -9,7 +9,7 @@
 
 #include "berth/http/answer.h"
 #include "berth/hub/agents.h"
-#include "berth/machines/lab_order.h"
+#include "berth/machines/lab_standing.h"
 
 namespace berth::hub {
 

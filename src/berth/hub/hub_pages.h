@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "berth/agent/hosts_pages.h"
-#include "berth/http/peer.h"
+#include "berth/http/server_to_ask.h"
 #include "berth/view/server_metrics.h"
 
 namespace berth::hub {

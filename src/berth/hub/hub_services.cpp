@@ -5,9 +5,10 @@
 #include <algorithm>
 
 #include "berth/timeline/picture.h"
-#include "berth/usage/question.h"
+#include "berth/usage/history_question.h"
 #include "berth/usage/usage_total.h"
-#include "berth/view/json.h"
+#include "berth/view/answers_json.h"
+#include "berth/view/layout.h"
 #include "berth/view/usage.h"
 
 namespace berth::hub {

@@ -10,7 +10,7 @@
 
 #include "berth/base/error.h"
 #include "berth/base/words.h"
-#include "berth/job/notice.h"
+#include "berth/job/notice_wish.h"
 #include "berth/job/stored_request.h"
 
 namespace berth {

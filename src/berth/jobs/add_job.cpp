@@ -16,7 +16,7 @@
 #include "berth/jobs/runner.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/environment.h"
-#include "berth/sys/limits.h"
+#include "berth/sys/resource_limits.h"
 
 namespace berth::jobs {
 namespace {

@@ -22,7 +22,7 @@
 #include "berth/job/task_standing.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/model/attached.h"
-#include "berth/jobs/notify.h"
+#include "berth/jobs/send_notice.h"
 #include "berth/jobs/terminal_socket.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/quiet_write.h"

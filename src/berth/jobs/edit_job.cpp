@@ -13,7 +13,7 @@
 #include "berth/base/fail.h"
 #include "berth/command/messages.h"
 #include "berth/job/job_array.h"
-#include "berth/job/position.h"
+#include "berth/job/position_text.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/add_job.h"
 #include "berth/jobs/job_request.h"

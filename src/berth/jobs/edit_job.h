@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "berth/command/environment.h"
-#include "berth/job/edit.h"
+#include "berth/job/edit_plan.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/named_job.h"
 

@@ -6,7 +6,7 @@
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
-#include "berth/view/device_json.h"
+#include "berth/view/json_parts.h"
 #include "berth/view/json_value.h"
 
 namespace berth::jobs {

@@ -26,13 +26,13 @@
 #include "berth/job/task_standing.h"
 #include "berth/jobs/model/runner.h"
 #include "berth/jobs/named_job.h"
-#include "berth/jobs/notify.h"
 #include "berth/jobs/old_jobs.h"
+#include "berth/jobs/send_notice.h"
 #include "berth/lease/site_file.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/limits.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/resource_limits.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::jobs {

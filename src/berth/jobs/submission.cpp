@@ -17,7 +17,7 @@
 #include "berth/command/open_session.h"
 #include "berth/hosts/passed_environment.h"
 #include "berth/job/job_array.h"
-#include "berth/jobs/notify.h"
+#include "berth/jobs/send_notice.h"
 #include "berth/lease/answers.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/http/peer.h"
+#include "berth/http/server_to_ask.h"
 #include "berth/http/settings.h"
 #include "berth/queue/backfill.h"
 #include "berth/verdict/limits.h"

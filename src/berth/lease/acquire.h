@@ -7,11 +7,11 @@
 #include <variant>
 #include <vector>
 
-#include "berth/lease/locks_of_originals.h"
+#include "berth/lease/foreign_locks.h"
 #include "berth/lease/look.h"
 #include "berth/lease/safe_gpu_lock.h"
 #include "berth/queue/acquisition.h"
-#include "berth/queue/expectation.h"
+#include "berth/queue/expected_run_time.h"
 #include "berth/queue/standing.h"
 #include "berth/store/lease_store.h"
 
@@ -34,7 +34,7 @@ struct TicketWords {
 };
 
 /// The locks of original programs that a lease has, by how long it has them
-/// (src/berth/verdict/original_locks.h).
+/// (src/berth/verdict/foreign_locks.h).
 struct LocksBeside {
   LocksOfOriginals for_lease;
   SafeGpuLock until_used;

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "berth/lease/locks_of_originals.h"
+#include "berth/lease/foreign_locks.h"
 #include "berth/lease/site_file.h"
 #include "berth/lease/site_keys.h"
 #include "berth/request/selector.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "berth/queue/listed.h"
+#include "berth/queue/listing_bounds.h"
 #include "berth/view/waiting.h"
 
 namespace berth::leasing {

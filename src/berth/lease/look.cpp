@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "berth/lease/attribution.h"
-#include "berth/lease/locks_of_originals.h"
+#include "berth/lease/foreign_locks.h"
 #include "berth/lease/passed_over_report.h"
-#include "berth/queue/gap.h"
+#include "berth/queue/backfill_gap.h"
 #include "berth/store/device_locks.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"

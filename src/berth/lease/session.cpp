@@ -9,7 +9,7 @@
 #include "berth/base/fail.h"
 #include "berth/base/units.h"
 #include "berth/lease/site_file.h"
-#include "berth/queue/gap.h"
+#include "berth/queue/backfill_gap.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/newer_calls.h"
 #include "berth/verdict/loosen.h"

@@ -11,7 +11,7 @@
 
 #include "berth/device/snapshot_codec.h"
 #include "berth/device/vendor.h"
-#include "berth/sys/message.h"
+#include "berth/sys/socket_message.h"
 #include "berth/usage/run_samples.h"
 
 namespace berth::leasing {

@@ -12,7 +12,7 @@
 #include "berth/job/job.h"
 #include "berth/lease/site_lists.h"
 #include "berth/queue/order_table.h"
-#include "berth/verdict/original_locks.h"
+#include "berth/verdict/foreign_locks.h"
 
 namespace berth::leasing::site {
 namespace {

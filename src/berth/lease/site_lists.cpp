@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "berth/lease/toml_words.h"
-#include "berth/verdict/original_locks.h"
+#include "berth/verdict/foreign_locks.h"
 
 namespace berth::leasing::site {
 namespace {

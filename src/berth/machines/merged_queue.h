@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/machines/host.h"
-#include "berth/machines/lab_order.h"
+#include "berth/machines/lab_standing.h"
 
 // The queue of a lab as people see it: each waiting request once, although it may wait on several
 // hosts.

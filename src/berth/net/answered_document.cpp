@@ -2,7 +2,7 @@
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
-#include "berth/view/json.h"
+#include "berth/view/answers_json.h"
 
 namespace berth::net {
 

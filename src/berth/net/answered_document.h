@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
-#include "berth/http/peer.h"
+#include "berth/http/server_to_ask.h"
 
 namespace berth::net {
 

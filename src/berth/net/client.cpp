@@ -14,8 +14,8 @@
 #include <tuple>
 
 #include "berth/base/fail.h"
+#include "berth/net/client_group.h"
 #include "berth/net/key_pair.h"
-#include "berth/net/listener_group.h"
 #include "berth/net/resolver.h"
 
 namespace berth::net {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
-#include "berth/http/peer.h"
+#include "berth/http/server_to_ask.h"
 #include "berth/net/listener.h"
 
 namespace berth::net {

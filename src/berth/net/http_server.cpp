@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "berth/net/background_answers.h"
+#include "berth/net/client_group.h"
 #include "berth/net/count.h"
 #include "berth/net/delta_chunks.h"
 #include "berth/net/event_text.h"
 #include "berth/net/gzip.h"
 #include "berth/net/http_head.h"
-#include "berth/net/listener_group.h"
 #include "berth/net/listeners.h"
 #include "berth/view/server_metrics.h"
 

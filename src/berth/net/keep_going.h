@@ -5,8 +5,8 @@
 #include <exception>
 #include <memory>
 
+#include "berth/net/client_group.h"
 #include "berth/net/listener.h"
-#include "berth/net/listener_group.h"
 
 namespace berth::net {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "berth/queue/foretelling.h"
 #include "berth/queue/queue_order.h"
+#include "berth/queue/start_forecast.h"
 #include "berth/verdict/device_memory.h"
 
 namespace berth {

@@ -7,7 +7,7 @@
 #include <ranges>
 #include <utility>
 
-#include "berth/queue/gap.h"
+#include "berth/queue/backfill_gap.h"
 #include "berth/queue/partial_ledger.h"
 #include "berth/queue/queue_order.h"
 

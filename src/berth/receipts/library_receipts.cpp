@@ -25,8 +25,8 @@
 #include "berth/receipts/sampler_client.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"
-#include "berth/sys/message.h"
 #include "berth/sys/named_socket.h"
+#include "berth/sys/socket_message.h"
 #include "berth/usage/run_samples.h"
 #include "berth/view/receipt.h"
 

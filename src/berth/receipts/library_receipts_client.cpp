@@ -24,10 +24,10 @@
 #include "berth/receipts/make_receipt.h"
 #include "berth/sys/child.h"
 #include "berth/sys/file.h"
-#include "berth/sys/limits.h"
-#include "berth/sys/message.h"
 #include "berth/sys/named_socket.h"
 #include "berth/sys/process_title.h"
+#include "berth/sys/resource_limits.h"
+#include "berth/sys/socket_message.h"
 
 namespace berth::receipts {
 namespace {

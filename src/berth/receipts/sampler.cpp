@@ -29,10 +29,10 @@
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
-#include "berth/sys/limits.h"
-#include "berth/sys/message.h"
 #include "berth/sys/named_socket.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/resource_limits.h"
+#include "berth/sys/socket_message.h"
 #include "berth/usage/run_samples.h"
 
 namespace berth::receipts {

@@ -8,8 +8,8 @@
 #include "berth/receipts/sampler.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/file.h"
-#include "berth/sys/message.h"
 #include "berth/sys/newer_calls.h"
+#include "berth/sys/socket_message.h"
 
 namespace berth::receipts {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "berth/queue/expectation.h"
+#include "berth/queue/expected_run_time.h"
 
 #include "berth/simulate/replay.h"
 

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "berth/device/snapshot_codec.h"
-#include "berth/source/interrupted.h"
+#include "berth/source/partial_snapshot.h"
 #include "berth/source/probe/protocol.h"
 #include "berth/source/probe_link.h"
 #include "berth/source/source_table.h"
-#include "berth/source/stuck_probe.h"
+#include "berth/source/stuck_probe_mark.h"
 #include "berth/sys/clock.h"
 
 namespace berth::source {

@@ -12,7 +12,7 @@
 
 #include "berth/base/error.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/limits.h"
+#include "berth/sys/resource_limits.h"
 
 namespace berth::sys {
 

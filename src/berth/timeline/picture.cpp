@@ -10,6 +10,7 @@
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/view/explain.h"
+#include "berth/view/text.h"
 
 namespace berth::timeline {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "berth/base/error.h"
 #include "berth/timeline/model/timeline.h"
-#include "berth/view/json.h"
+#include "berth/view/layout.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"
 

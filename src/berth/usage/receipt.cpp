@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "berth/base/record_fields.h"
-#include "berth/queue/expectation.h"
+#include "berth/queue/expected_run_time.h"
 
 namespace berth {
 namespace {

@@ -124,7 +124,7 @@ struct OddTicket {
   bool operator==(const OddTicket&) const = default;
 };
 
-/// How many tickets of a user a document leaves out, because there are so many (listed.h).
+/// How many tickets of a user a document leaves out, because there are so many (listing_bounds.h).
 struct Unlisted {
   std::uint32_t uid = 0;
   std::string user;

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "berth/device/closest_devices.h"
 #include "berth/device/health.h"
-#include "berth/device/topology.h"
 #include "berth/request/selector.h"
 #include "berth/verdict/device_memory.h"
 

@@ -35,7 +35,8 @@ enum class Clause {
   not_passed_over,  ///< what ran on it did not die at once while it lives elsewhere (passed_over_devices.h)
   thresholds,       ///< conditions on what changes: free memory, utilisation …
   within_limit,     ///< of the asking user; of a request that yields, also leave_free of the site
-  not_awaited,      ///< the queue does not keep it for an earlier request; see behind_the_queue (queue/gap.h)
+  not_awaited,      ///< the queue does not keep it for an earlier request; see behind_the_queue
+                    ///< (queue/backfill_gap.h)
   unknown,          ///< a clause of another machine, whose Berth is newer; never checked here
 };
 constexpr auto words_of(Clause) {

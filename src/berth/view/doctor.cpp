@@ -7,6 +7,7 @@
 
 #include "berth/base/text_match.h"
 #include "berth/view/explain.h"
+#include "berth/view/text.h"
 
 namespace berth::view {
 namespace {

@@ -13,6 +13,7 @@
 #include "berth/device/xid.h"
 #include "berth/request/request_fields.h"
 #include "berth/verdict/device_memory.h"
+#include "berth/view/text.h"
 #include "berth/view/waiting.h"
 
 namespace berth::view {
@@ -339,38 +340,6 @@ ShortState short_state(const Verdict& verdict, const Device& device, const Style
       break;
   }
   return {"unknown", Tone::bad};
-}
-
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
-  std::string lines;
-  std::size_t column = indent;
-  for (const std::string_view word : words_of(text)) {
-    const std::size_t length = display_width(word);
-    if (column > indent && column + 1 + length > width) {
-      lines += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      lines += ' ';
-      ++column;
-    }
-    lines += word;
-    column += length;
-  }
-  return lines;
-}
-
-std::string folded(std::string_view lines, const Style& style) {
-  std::string text;
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const std::string_view line = lines.substr(0, end);
-    const bool is_laid_out = line.starts_with(' ') || line.find_first_of("\r\x1b") != std::string_view::npos;
-    text +=
-        is_laid_out || display_width(line) <= style.width ? std::string(line) : wrapped(line, style.width, 0);
-    if (end < lines.size()) text += '\n';
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
-  return text;
 }
 
 std::vector<const Device*> devices_of(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "berth/view/json_value.h"
+#include "berth/view/listing_json.h"
 
 namespace berth::view {
 namespace {

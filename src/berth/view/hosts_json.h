@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "berth/machines/host.h"
-#include "berth/machines/lab_order.h"
+#include "berth/machines/lab_standing.h"
 
 namespace berth::view {
 

@@ -1,4 +1,5 @@
-// The other direction of json.cpp: each reader stands beside the writer of the same name there.
+// The other direction of listing_json.cpp: each reader stands beside the writer of the same name
+// there.
 #include "berth/view/hosts_reader.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 
 #include "berth/base/error.h"
 #include "berth/machines/host.h"
-#include "berth/view/json.h"
+#include "berth/view/layout.h"
 
 namespace berth::view {
 

@@ -6,7 +6,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/device/device.h"
-#include "berth/view/json.h"
+#include "berth/view/layout.h"
 
 // Shared by the sources of this layer that write JSON. No other code sees the JSON library.
 namespace berth::view {

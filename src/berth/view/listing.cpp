@@ -14,6 +14,7 @@
 #include "berth/device/xid.h"
 #include "berth/verdict/outsiders.h"
 #include "berth/view/explain.h"
+#include "berth/view/text.h"
 
 namespace berth::view {
 namespace {

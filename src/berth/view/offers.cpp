@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "berth/base/text_match.h"
-#include "berth/view/device_json.h"
 #include "berth/view/explain.h"
+#include "berth/view/json_parts.h"
+#include "berth/view/text.h"
 
 namespace berth::view {
 namespace {

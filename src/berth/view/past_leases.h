@@ -5,7 +5,7 @@
 
 #include "berth/base/error.h"
 #include "berth/usage/past_leases.h"
-#include "berth/view/json.h"
+#include "berth/view/layout.h"
 
 namespace berth::view {
 

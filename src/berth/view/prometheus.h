@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/queue/standing.h"
-#include "berth/view/json.h"
+#include "berth/view/answers_json.h"
 #include "berth/view/listing.h"
 
 namespace berth::view {

@@ -9,6 +9,7 @@
 #include "berth/base/units.h"
 #include "berth/view/explain.h"
 #include "berth/view/listing.h"
+#include "berth/view/text.h"
 
 namespace berth::view {
 namespace {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "berth/machines/host.h"
+#include "berth/machines/lab_standing.h"
 #include "berth/machines/merged_queue.h"
 #include "berth/queue/standing.h"
 #include "berth/view/table.h"

@@ -8,7 +8,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
-#include "berth/view/device_json.h"
+#include "berth/view/json_parts.h"
 #include "berth/view/json_value.h"
 
 namespace berth::view {

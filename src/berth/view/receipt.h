@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "berth/usage/receipt.h"
-#include "berth/view/json.h"
+#include "berth/view/layout.h"
 #include "berth/view/table.h"
 
 namespace berth::view {

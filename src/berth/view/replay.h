@@ -5,7 +5,7 @@
 
 #include "berth/simulate/replay.h"
 #include "berth/usage/past_leases.h"
-#include "berth/view/json.h"
+#include "berth/view/layout.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

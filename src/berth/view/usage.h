@@ -5,7 +5,7 @@
 
 #include "berth/base/error.h"
 #include "berth/usage/usage.h"
-#include "berth/view/json.h"
+#include "berth/view/layout.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

@@ -6,7 +6,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
-#include "berth/queue/expectation.h"
+#include "berth/queue/expected_run_time.h"
 #include "berth/view/explain.h"
 
 namespace berth::view {

@@ -28,8 +28,8 @@
 
 #include "berth/api/test/simulated_machine.h"
 #include "berth/sys/descriptor.h"
-#include "berth/sys/message.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/socket_message.h"
 
 namespace berth::berth_test {
 namespace {

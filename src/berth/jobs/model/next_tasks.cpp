@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "berth/job/position.h"
+#include "berth/job/position_text.h"
 
 namespace berth::runner {
 namespace {

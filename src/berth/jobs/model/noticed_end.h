@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "berth/job/job.h"
-#include "berth/job/notice.h"
+#include "berth/job/notice_wish.h"
 #include "berth/job/task_standing.h"
 
 namespace berth {

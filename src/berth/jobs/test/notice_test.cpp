@@ -1,4 +1,4 @@
-#include "berth/job/notice.h"
+#include "berth/job/notice_wish.h"
 
 #include <doctest/doctest.h>
 

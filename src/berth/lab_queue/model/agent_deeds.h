@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "berth/lab_queue/model/lab_agent.h"
+#include "berth/machines/lab_standing.h"
 
 // What any rule of the agent's step does with its clients.
 namespace berth::lab_agent {

@@ -15,6 +15,7 @@
 #include "berth/lab_queue/model/agent_entry.h"
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/machines/lab_standing.h"
 #include "berth/verdict/limits.h"
 #include "berth/verdict/queue_rules.h"
 

@@ -8,6 +8,7 @@
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/lab_queue/model/agent_deeds.h"
+#include "berth/machines/lab_standing.h"
 #include "berth/request/lab_host.h"
 
 // The lines that a client says (docs/store-protocol.md).

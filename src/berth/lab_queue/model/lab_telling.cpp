@@ -7,6 +7,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/lab_queue/model/agent_deeds.h"
+#include "berth/lab_queue/model/lab_openings.h"
 
 namespace berth::lab_agent {
 namespace {

@@ -17,6 +17,7 @@
 #include "berth/lab_queue/model/lab_agent.h"
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/lab_queue/model/lab_keys.h"
+#include "berth/machines/lab_standing.h"
 
 // An agent, its requests and its etcd, without a process.
 namespace berth::lab_agent_test {

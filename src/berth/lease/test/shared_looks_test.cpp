@@ -8,7 +8,7 @@
 #include "../../store/test/forked.h"
 #include "../../store/test/scratch_directory.h"
 #include "berth/device/snapshot_codec.h"
-#include "berth/sys/message.h"
+#include "berth/sys/socket_message.h"
 #include "berth/usage/run_samples.h"
 
 namespace berth::leasing::shared_looks_test {

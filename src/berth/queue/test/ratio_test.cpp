@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "berth/queue/acquisition.h"
-#include "berth/queue/expectation.h"
+#include "berth/queue/backfill_gap.h"
+#include "berth/queue/expected_run_time.h"
 #include "berth/queue/extension.h"
-#include "berth/queue/gap.h"
 #include "berth/queue/plan.h"
 #include "berth/queue/preemption.h"
 #include "berth/queue/queue_order.h"

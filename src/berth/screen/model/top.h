@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "berth/machines/host.h"
-#include "berth/machines/lab_order.h"
+#include "berth/machines/lab_standing.h"
 #include "berth/screen/model/top_log.h"
 #include "berth/screen/model/trends.h"
 #include "berth/usage/past_leases.h"

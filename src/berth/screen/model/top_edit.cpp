@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "berth/job/edit.h"
+#include "berth/job/edit_plan.h"
 #include "berth/job/task_standing.h"
 
 namespace berth::view {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "berth/job/edit.h"
+#include "berth/job/edit_plan.h"
 #include "berth/job/task_standing.h"
 #include "berth/verdict/test/machine.h"
 

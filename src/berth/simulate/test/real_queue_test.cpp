@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "berth/queue/expectation.h"
+#include "berth/queue/expected_run_time.h"
 #include "berth/queue/host_queue.h"
 #include "berth/queue/plan.h"
 #include "berth/queue/queue_order.h"

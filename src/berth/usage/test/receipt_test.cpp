@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/queue/expectation.h"
+#include "berth/queue/expected_run_time.h"
 
 namespace berth::receipt_test {
 namespace {

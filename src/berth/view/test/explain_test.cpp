@@ -1,4 +1,5 @@
 #include "berth/view/explain.h"
+#include "berth/view/text.h"
 
 #include <doctest/doctest.h>
 

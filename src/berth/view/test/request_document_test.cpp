@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "berth/request/test/said.h"
-#include "berth/view/device_json.h"
 #include "berth/view/explain.h"
+#include "berth/view/json_parts.h"
 #include "berth/view/json_value.h"
 #include "berth/view/test/written.h"
 

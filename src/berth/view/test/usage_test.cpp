@@ -1,4 +1,5 @@
 #include "berth/view/usage.h"
+#include "berth/view/answers_json.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
