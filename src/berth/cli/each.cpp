@@ -13,7 +13,7 @@
 #include "berth/command/command.h"
 #include "berth/command/input.h"
 #include "berth/command/messages.h"
-#include "berth/job/job_end.h"
+#include "berth/job/termination.h"
 #include "berth/jobs/job_runner.h"
 #include "berth/jobs/lines_of_file.h"
 #include "berth/jobs/named_job.h"

@@ -3,7 +3,7 @@
 #include "berth/base/units.h"
 #include "berth/command/command.h"
 #include "berth/hosts/anywhere_run.h"
-#include "berth/jobs/model/noticed_end.h"
+#include "berth/jobs/model/end_notice.h"
 #include "berth/jobs/notify.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
@@ -128,7 +128,7 @@ class RunCommand : public command::Command {
       standing.exit_status = ending.exit_status;
       if (ending.signal != 0) standing.signal = ending.signal;
       const std::string used = receipt ? view::receipt_sentence(*receipt) : "";
-      if (const auto end = noticed_end({standing})) tell_of(end->event, end->words, end->exit_status, used);
+      if (const auto end = end_notice({standing})) tell_of(end->event, end->words, end->exit_status, used);
     };
   }
 

@@ -17,7 +17,6 @@
 #include "berth/lease/left_behind.h"
 #include "berth/lease/release.h"
 #include "berth/supervise/compliance_check.h"
-#include "berth/supervise/end_of_job.h"
 #include "berth/supervise/energy_at_start.h"
 #include "berth/supervise/lease_clock.h"
 #include "berth/supervise/leftovers.h"
@@ -26,6 +25,7 @@
 #include "berth/supervise/preemption_watch.h"
 #include "berth/supervise/release_call.h"
 #include "berth/supervise/run_receipt.h"
+#include "berth/supervise/termination_signals.h"
 #include "berth/sys/clock.h"
 #include "berth/view/receipt.h"
 
@@ -61,7 +61,7 @@ class LeasedCommand {
  public:
   // All but `setting` are of this command, from before its start on.
   LeasedCommand(const CommandSetting& setting, leasing::HeldLease& lease, sys::JobProcess& job,
-                Leftovers& leftovers, EndOfJob& end, run::State state)
+                Leftovers& leftovers, TerminationSignals& end, run::State state)
       : setting_(setting),
         options_(setting.options),
         rules_(rules_of(setting)),
@@ -293,7 +293,7 @@ class LeasedCommand {
   leasing::HeldLease& lease_;
   sys::JobProcess& job_;
   Leftovers& leftovers_;
-  EndOfJob& end_;
+  TerminationSignals& end_;
   run::State state_;
   Moment begun_;
   PreemptionWatch watch_;
@@ -318,7 +318,7 @@ std::expected<CommandOutcome, sys::NotStarted> run_in_lease(const CommandSetting
                                                             leasing::HeldLease& lease,
                                                             const sys::HeldTermination& held) {
   Leftovers leftovers;
-  EndOfJob end;
+  TerminationSignals end;
   const run::State state = run::begin(to_moment(lease.ticket().time_s), run_now());
   end.wake_at(run::next_end(state), state.granted);
   auto job = sys::JobProcess::start(command, held);

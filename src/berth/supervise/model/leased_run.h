@@ -4,7 +4,7 @@
 #include <optional>
 #include <variant>
 
-#include "berth/job/job_end.h"
+#include "berth/job/termination.h"
 #include "berth/supervise/model/job_time.h"
 
 // A command in its lease, from its start to the end of the lease, as a pure step: what has happened
