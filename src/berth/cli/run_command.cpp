@@ -122,13 +122,14 @@ class RunCommand : public command::Command {
       tell_of(NoticeEvent::left,
               fmt::format("has ended, and processes that it started still hold its lease: {}", processes));
     };
-    hooks.after_end = [tell_of](const sys::JobEnding& ending, const std::optional<Receipt>& receipt) {
+    hooks.after_end = [this, tell_of](const RunEnd& end, const std::optional<Receipt>& receipt) {
+      if (again(end, {.requeue = options_.requeue}) != Again::no) return;
       TaskStanding standing;
       standing.phase = TaskPhase::ended;
-      standing.exit_status = ending.exit_status;
-      if (ending.signal != 0) standing.signal = ending.signal;
+      set_end(standing, end.process);
       const std::string used = receipt ? view::receipt_sentence(*receipt) : "";
-      if (const auto end = end_notice({standing})) tell_of(end->event, end->words, end->exit_status, used);
+      if (const auto told = end_notice({standing}))
+        tell_of(told->event, told->words, told->exit_status, used);
     };
   }
 

@@ -110,7 +110,7 @@ Result<void> send_by(const Sending& sending) {
   const std::string words = sys::read_start(said.get(), kLongestReason).value_or("");
   const std::string line = printable(words.substr(0, words.find('\n')));
   return fail(ErrorCode::failure,
-              line.empty() ? to_text(*ending) : fmt::format("{}: {}", to_text(*ending), line));
+              line.empty() ? sys::to_text(*ending) : fmt::format("{}: {}", sys::to_text(*ending), line));
 }
 
 std::string text_variable(const char* name) {

@@ -145,7 +145,7 @@ bool warn_or_end(LeaseClock& clock, const Kept& kept) {
 // Nobody but its user ends it before its time, and what ran in it ended by itself.
 ReceiptKeeping leave_receipt(const Kept& kept) {
   const auto lasted = sys::milliseconds_since_boot() - granted_at(kept.lease.ticket());
-  const CommandEnd end{std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0)), {0, 0}};
+  const RunEnd end{.lasted = std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0))};
   const auto nothing = [] { return std::optional<Snapshot>(); };
   const Receipt receipt = receipt_of(kept.lease.ticket(), kept.lease.devices(), end, kept.sampling->samples(),
                                      nothing, read_at_end(kept.sampling->source()));

@@ -12,7 +12,6 @@
 #include "berth/job/job.h"
 #include "berth/lease/receipt_files.h"
 #include "berth/source/probe_source.h"
-#include "berth/supervise/noted_end.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/system_error.h"
@@ -131,15 +130,12 @@ Receipt receipt_at_grant(const Ticket& ticket, const std::vector<const Device*>&
   return receipt;
 }
 
-void end_receipt(Receipt& receipt, const CommandEnd& end, const std::optional<RunSamples>& samples,
+void end_receipt(Receipt& receipt, const RunEnd& end, const std::optional<RunSamples>& samples,
                  const ReadMachine& at_start, const ReadMachine& read) {
   receipt.ended_s = std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count();
   receipt.lasted_ms = end.lasted.count();
-  receipt.ending = end.was_asked ? Ending::by_others : ending_of(end.how);
-  if (end.how.signal != 0)
-    receipt.signal = end.how.signal;
-  else
-    receipt.exit_status = end.how.exit_status;
+  receipt.ending = noted_as(end);
+  set_end(receipt, end.process);
   std::optional<Snapshot> before;
   std::optional<Snapshot> later;
   if (is_worth_asking(end.lasted)) before = at_start();
@@ -156,7 +152,7 @@ void end_receipt(Receipt& receipt, const CommandEnd& end, const std::optional<Ru
   if (later) take_accounting(receipt, *later, end.lasted);
 }
 
-Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const CommandEnd& end,
+Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const RunEnd& end,
                    const std::optional<RunSamples>& samples, const ReadMachine& at_start,
                    const ReadMachine& read) {
   Receipt receipt = receipt_at_grant(ticket, devices);

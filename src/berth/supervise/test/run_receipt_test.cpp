@@ -43,7 +43,7 @@ Reading<bool> clean_of(std::int64_t lasted, const Trouble& trouble, const Below&
   Receipt receipt;
   receipt.devices.push_back({"0", "GPU-a", "H100"});
   const auto nothing = [] { return std::optional<Snapshot>(); };
-  end_receipt(receipt, {std::chrono::milliseconds(lasted * 100), {0, 0}}, samples, nothing, nothing);
+  end_receipt(receipt, {.lasted = std::chrono::milliseconds(lasted * 100)}, samples, nothing, nothing);
   return receipt.clean;
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("of a run with very many samples the share of the slowed ones is right
   Receipt receipt;
   receipt.devices.push_back({"0", "GPU-a", "H100"});
   const auto nothing = [] { return std::optional<Snapshot>(); };
-  end_receipt(receipt, {std::chrono::milliseconds(kMany), {0, 0}}, samples, nothing, nothing);
+  end_receipt(receipt, {.lasted = std::chrono::milliseconds(kMany)}, samples, nothing, nothing);
   CHECK(receipt.devices.front().throttled_percent == 50);
 }
 
