@@ -183,7 +183,6 @@ void tell_status(const sys::Descriptor& told, int status) {
 Result<command::Output> keep(Ends ends, const std::function<Result<Kept>()>& take,
                              const sys::Descriptor& told) {
   BERTH_LET(auto kept, take());
-  // From the grant on, as the user counts.
   LeaseClock clock(kept.lease);
   ends.clock = sys::Descriptor(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
   if (!ends.clock) return sys::fail_errno("starting the clock of the lease");

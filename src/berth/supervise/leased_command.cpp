@@ -310,7 +310,8 @@ std::expected<RunEnd, sys::NotStarted> run_in_lease(const CommandSetting& settin
   Leftovers leftovers;
   TerminationSignals signals;
   const run::Moment begun = run_now();
-  const run::State state = run::begin(to_moment(lease.ticket().time_s), begun);
+  const run::State state =
+      run::begin(to_moment(lease.ticket().time_s), run::Moment(granted_at(lease.ticket())));
   signals.wake_at(run::next_end(state), begun);
   auto job = sys::JobProcess::start(command, held);
   if (!job) return std::unexpected(job.error());
