@@ -5,7 +5,7 @@ import signal
 import socket
 
 import pytest
-from jobs import Job, eventually, holder, state, waiter, where_no_bell_is_heard
+from jobs import Job, command_of, eventually, holder, state, waiter, where_no_bell_is_heard
 
 pytestmark = pytest.mark.long
 
@@ -139,6 +139,22 @@ def test_with_requeue_it_starts_again_when_nobody_else_waits(make_machine):
     assert sweep.process.wait(20) == 7
 
 
+def test_with_requeue_the_notice_of_the_end_comes_once_when_it_does_not_start_again(make_machine):
+    machine = make_machine("1xH100")
+    told = machine.directory / "told"
+    hook = f'cmd:echo "$BERTH_EVENT $BERTH_MESSAGE" >> {told}'
+    sweep = yielding(machine, "--requeue", "--notify", hook, "--notify-on", "end,fail")
+    person = Job(machine)
+    assert person.starts() == "0"
+    sweep.says("stands in line again")
+    person.ends()
+    assert sweep.out.line() == "asked\n"
+    assert sweep.starts() == "0"
+    sweep.signal(signal.SIGTERM)
+    assert sweep.process.wait(20) == 7
+    assert eventually(lambda: told.exists() and told.read_text()) == "fail failed: exit status 7\n"
+
+
 def test_one_that_somebody_releases_while_it_gives_way_does_not_start_again(make_machine):
     machine = make_machine("1xH100")
     go = machine.directory / "go"
@@ -148,6 +164,20 @@ def test_one_that_somebody_releases_while_it_gives_way_does_not_start_again(make
     assert sweep.out.line() == "asked\n"
     sweep.signal(signal.SIGTERM)
     go.touch()
+    assert sweep.process.wait(20) == 7
+    assert person.starts() == "0"
+    person.ends()
+
+
+def test_one_that_somebody_releases_once_its_command_has_given_way_does_not_start_again(make_machine):
+    machine = make_machine("1xH100")
+    stays = "(trap '' TERM; while [ ! -e go ]; do sleep 0.1; done) >&- 2>&- & trap 'exit 7' TERM; wait"
+    sweep = holder(machine, "--yield=1h", "--requeue", then=f"cd {machine.directory}; {stays}")
+    command = command_of(sweep)
+    person = Job(machine)
+    eventually(lambda: state(command) == "gone")
+    sweep.signal(signal.SIGTERM)
+    (machine.directory / "go").touch()
     assert sweep.process.wait(20) == 7
     assert person.starts() == "0"
     person.ends()

@@ -14,6 +14,7 @@ from lease_jobs import alive, holder, leases, only_lease, ready
 from simulated_machine import DEADLINE_S
 
 HOUR_S = 3600
+SLOW_CUDA = '[[device]]\nmodel = "A100"\n[[fault]]\ncall = "cuInit"\ndelay = "2s"\n'
 
 
 def site(machine, text: str) -> dict:
@@ -119,6 +120,15 @@ def test_what_a_command_has_left_behind_ends_at_the_time_too(machine):
     job = timed(machine, "setsid sleep 1000 & exit 3", time="2s")
     assert ended(job)[0] == 3
     assert leases(machine) == []
+
+
+def test_the_time_counts_from_the_grant_as_berth_list_shows_also_while_cuda_is_tried(make_machine):
+    machine = make_machine(SLOW_CUDA)
+    assert machine.berth("run", "--", "sh", "-c", "exit 1").status == 1
+    # CUDA is tried first, since a run on this GPU has failed, and the trial takes longer than that.
+    status, err = ended(timed(machine, "exec sleep 1000", "--quiet"))
+    assert status == -signal.SIGTERM
+    assert err == "berth: the time of the lease (1s) is over: the job gets SIGTERM now, and SIGKILL in 1 s\n"
 
 
 def test_a_job_that_the_terminal_has_stopped_together_with_berth_ends(machine):

@@ -4,7 +4,7 @@
 #include "berth/command/command.h"
 #include "berth/hosts/caller.h"
 #include "berth/job/task_standing.h"
-#include "berth/jobs/model/noticed_end.h"
+#include "berth/jobs/model/end_notice.h"
 #include "berth/jobs/send_notice.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
@@ -123,13 +123,14 @@ class RunCommand : public command::Command {
       tell_of(NoticeEvent::left,
               fmt::format("has ended, and processes that it started still hold its lease: {}", processes));
     };
-    hooks.after_end = [tell_of](const sys::JobEnding& ending, const std::optional<Receipt>& receipt) {
+    hooks.after_end = [this, tell_of](const RunEnd& end, const std::optional<Receipt>& receipt) {
+      if (again(end, {.requeue = options_.requeue}) != Again::no) return;
       TaskStanding standing;
       standing.phase = TaskPhase::ended;
-      standing.exit_status = ending.exit_status;
-      if (ending.signal != 0) standing.signal = ending.signal;
+      set_end(standing, end.process);
       const std::string used = receipt ? view::receipt_sentence(*receipt) : "";
-      if (const auto end = noticed_end({standing})) tell_of(end->event, end->words, end->exit_status, used);
+      if (const auto told = end_notice({standing}))
+        tell_of(told->event, told->words, told->exit_status, used);
     };
   }
 

@@ -41,7 +41,7 @@ std::string answer_of(const std::vector<std::string>& words) {
               command::ask_program(std::move(program), words, kPerformWithin, kLongestAnswer));
     std::string line = command::first_line(said.out.empty() ? said.err : said.out);
     if (!said.ending) return "it goes on: " + line;
-    return line.empty() ? (said.ending->exit_status == 0 ? "done" : to_text(*said.ending)) : line;
+    return line.empty() ? (said.ending->exit_status == 0 ? "done" : sys::to_text(*said.ending)) : line;
   };
   auto answer = run();
   return answer ? *std::move(answer) : printable(answer.error().message);

@@ -17,7 +17,7 @@ struct Said {
   std::string out;
   std::string err;
   /// nullopt: it still ran when the patience was over, and goes on running.
-  std::optional<sys::Ending> ending;
+  std::optional<ProcessEnd> ending;
 };
 
 /// Runs a program of Berth for what it prints; its input is empty. `most_bytes`: how much of each

@@ -60,7 +60,7 @@ class BareCall {
     }
     const auto ending = child_.wait(kPatienceForBareEnd);
     if (!ending) child_.kill(SIGTERM);
-    if (ending != sys::Ending{}) return fail(ErrorCode::failure, "it has no nvidia-smi that works");
+    if (ending != ProcessEnd{}) return fail(ErrorCode::failure, "it has no nvidia-smi that works");
     return bare_devices_from_csv(text_);
   }
 

@@ -324,10 +324,10 @@ class Caller {
     sys::end_like({0, signal->number});
   }
 
-  void end(const sys::JobEnding& ending) {
+  void end(const ProcessEnd& ending) {
     hang_up();
     const supervise::RunHooks& hooks = options_.run.hooks;
-    if (hooks.after_end) hooks.after_end(ending, std::nullopt);
+    if (hooks.after_end) hooks.after_end({.process = ending}, std::nullopt);
     if (hooks.at_last) hooks.at_last();
     if (ending.signal != 0) sys::end_like(ending);
     ending_ = ending.exit_status;

@@ -174,13 +174,13 @@ std::optional<Result<EnvoyMessage>> Channel::next_message() {
   return message;
 }
 
-const sys::Ending& Channel::await_end() {
+const ProcessEnd& Channel::await_end() {
   if (ending_) return *ending_;
   constexpr auto kPatience = std::chrono::duration_cast<std::chrono::milliseconds>(kPatienceForEnd);
   ending_ = ssh_->wait(kPatience);
   if (!ending_) {
     ssh_->kill(SIGTERM);
-    ending_ = ssh_->wait(kPatience).value_or(sys::Ending{});
+    ending_ = ssh_->wait(kPatience).value_or(ProcessEnd{});
   }
   // A process that shares the connection may keep this end open, so its end is not waited for.
   read_into(errors_from_, errors_);
@@ -193,7 +193,7 @@ void Channel::take_end() {
   to_.close();
   if (greeted_ || let_go_) return;
   if (asks_settings_) return take_settings();
-  const sys::Ending& ending = await_end();
+  const ProcessEnd& ending = await_end();
   if (shared_ && may_do_better_alone(ending, errors_)) {
     if (const auto started = connect_alone(); !started) errors_ = started.error().message;
     return;
@@ -227,10 +227,10 @@ void Channel::try_again() {
 
 Error Channel::why_ended() {
   to_.close();
-  const sys::Ending& ending = await_end();
+  const ProcessEnd& ending = await_end();
   if (!greeted_) return why_no_envoy(host_, ending, errors_, output_);
   // An envoy ends like this when its input ends, and ours has not ended.
-  if (!answered_ && !let_go_ && ending == sys::Ending{}) return why_no_input(host_);
+  if (!answered_ && !let_go_ && ending == ProcessEnd{}) return why_no_input(host_);
   const std::string said = printable(last_line(errors_));
   return {ErrorCode::failure,
           said.empty() ? "the connection is lost" : fmt::format("the connection is lost ({})", said)};

@@ -86,7 +86,7 @@ class Channel {
   Result<void> ask_settings();
   void take_settings();
   Result<void> start();
-  const sys::Ending& await_end();
+  const ProcessEnd& await_end();
   void take_end();
   void write_some();
   static bool read_into(sys::Descriptor& from, std::string& text);
@@ -95,7 +95,7 @@ class Channel {
   SshProgram program_;
   bool terminal_;
   std::optional<sys::Child> ssh_;
-  std::optional<sys::Ending> ending_;
+  std::optional<ProcessEnd> ending_;
   sys::Descriptor to_;    ///< ssh's standard input; of a terminal, none: from_ is both
   sys::Descriptor from_;  ///< its standard output, or our side of its terminal
   sys::Descriptor errors_from_;

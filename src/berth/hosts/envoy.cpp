@@ -82,9 +82,7 @@ Result<Called> call_program(const std::vector<std::string>& words) {
     child.kill(SIGTERM);
     return fail(ErrorCode::timed_out, "berth {} there has not ended", words.front());
   }
-  constexpr int kBySignal = 128;
-  return Called{ending->signal != 0 ? kBySignal + ending->signal : ending->exit_status, all_of(out),
-                all_of(err)};
+  return Called{shell_status(*ending), all_of(out), all_of(err)};
 }
 
 Result<MachineReport> report_of_machine(command::Environment& environment) {
@@ -215,7 +213,7 @@ class Envoy : public command::Command {
     options_.end_with_command = question_.ask.end_with_command;
     options_.quiet = true;  // the caller says what it has got
     options_.hooks.before_start = [this](const leasing::HeldLease& lease) { return ask_to_start(lease); };
-    options_.hooks.after_end = [this](const sys::JobEnding& ending, const auto&) { ending_ = ending; };
+    options_.hooks.after_end = [this](const RunEnd& end, const auto&) { ending_ = end.process; };
     options_.hooks.at_last = [this] { tell_end(); };
     BERTH_DO(link_.end_with_caller());
     return run_leased(environment, options_);
@@ -275,13 +273,13 @@ class Envoy : public command::Command {
   }
 
   void tell_end() const {
-    if (begun_) link_.say_last(encode(CommandEnd{ending_.exit_status, ending_.signal}, question_.ask.token));
+    if (begun_) link_.say_last(encode(ending_, question_.ask.token));
   }
 
   EnvoyLink link_;
   Question question_;
   supervise::RunOptions options_;
-  sys::JobEnding ending_;
+  ProcessEnd ending_;
   bool begun_ = false;
 };
 

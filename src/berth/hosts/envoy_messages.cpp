@@ -60,7 +60,7 @@ constexpr auto kCalled = record_of<Called>("berth-called", kEnvoyVersion, [](aut
 constexpr auto kBegun = record_of<Begun>("berth-begun", kEnvoyVersion, [](auto&, auto&&) {});
 constexpr auto kCancelled = record_of<Cancelled>("berth-cancelled", kEnvoyVersion, [](auto&, auto&&) {});
 
-constexpr auto kEnd = record_of<CommandEnd>("berth-command-end", kEnvoyVersion, [](auto& end, auto&& field) {
+constexpr auto kEnd = record_of<ProcessEnd>("berth-command-end", kEnvoyVersion, [](auto& end, auto&& field) {
   field("exit_status", end.exit_status);
   field("signal", end.signal);
 });
@@ -132,7 +132,7 @@ std::size_t find_hello(std::string_view text) {
   return std::string_view::npos;
 }
 
-std::string encode(const CommandEnd& end, std::string_view token) {
+std::string encode(const ProcessEnd& end, std::string_view token) {
   return std::string(token) + kEnd.encode(end);
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "berth/base/process_end.h"
 #include "berth/base/words.h"
 #include "berth/lease/lease_messages.h"
 #include "berth/machines/offer.h"
@@ -97,13 +98,7 @@ std::optional<CallerWord> decode_caller_word(std::string_view text);
 std::size_t find_hello(std::string_view text);
 
 /// How the command ended: the last message in its error stream.
-struct CommandEnd {
-  int exit_status = 0;
-  int signal = 0;
-
-  bool operator==(const CommandEnd&) const = default;
-};
-std::string encode(const CommandEnd& end, std::string_view token);
+std::string encode(const ProcessEnd& end, std::string_view token);
 
 /// Finds the message about the command's end in its error stream, and takes it out.
 class EndFinder {
@@ -114,12 +109,12 @@ class EndFinder {
   std::string feed(std::string_view text);
   /// The text that was kept, to be called when no more comes.
   std::string rest();
-  const std::optional<CommandEnd>& end() const { return end_; }
+  const std::optional<ProcessEnd>& end() const { return end_; }
 
  private:
   std::string mark_;
   std::string kept_;
-  std::optional<CommandEnd> end_;
+  std::optional<ProcessEnd> end_;
 };
 
 /// What the caller sends to a command that has begun: standard input, the end of the input, and

@@ -58,7 +58,7 @@ void FarCommand::Sink::write_rest() {
   waiting.clear();
 }
 
-Result<sys::JobEnding> FarCommand::serve() {
+Result<ProcessEnd> FarCommand::serve() {
   std::signal(SIGPIPE, SIG_IGN);
   take_output();
   while (!has_all_come()) {
@@ -73,7 +73,7 @@ Result<sys::JobEnding> FarCommand::serve() {
   err_.write_rest();
   own_terminal_.give_back();
   if (!finder_.end()) return std::unexpected(channel_.why_ended());
-  return sys::JobEnding{finder_.end()->exit_status, finder_.end()->signal};
+  return *finder_.end();
 }
 
 bool FarCommand::has_all_come() const {

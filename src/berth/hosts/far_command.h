@@ -33,7 +33,7 @@ class FarCommand {
 
   /// Serves the command until it has ended. Does not return if this process is told to end and
   /// cannot pass that on. Error: the connection is lost.
-  Result<sys::JobEnding> serve();
+  Result<ProcessEnd> serve();
 
  private:
   /// What waits to be written to a stream of ours.

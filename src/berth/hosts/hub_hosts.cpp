@@ -36,8 +36,9 @@ Result<std::string> document_of(const HubAccess& hub) {
   BERTH_LET(auto program, command::berth_serve_path());
   BERTH_LET(auto said, command::ask_program_in_time(std::move(program), words_for(hub), kWithin, kMostOfHub,
                                                     "no answer within 20 s"));
-  if (said.ending != sys::Ending())
-    return fail(ErrorCode::failure, said.err.empty() ? to_text(*said.ending) : command::first_line(said.err));
+  if (said.ending != ProcessEnd())
+    return fail(ErrorCode::failure,
+                said.err.empty() ? sys::to_text(*said.ending) : command::first_line(said.err));
   return std::move(said.out);
 }
 

@@ -119,12 +119,12 @@ std::string_view last_line(std::string_view text) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-bool is_turned_away(const sys::Ending& ending, std::string_view errors) {
-  return ending == sys::Ending{.exit_status = kOwnError} && errors.contains(kTurnedAway) &&
+bool is_turned_away(const ProcessEnd& ending, std::string_view errors) {
+  return ending == ProcessEnd{.exit_status = kOwnError} && errors.contains(kTurnedAway) &&
          !errors.contains("timed out");
 }
 
-bool may_do_better_alone(const sys::Ending& ending, std::string_view errors) {
+bool may_do_better_alone(const ProcessEnd& ending, std::string_view errors) {
   if (ending.signal != 0) return true;
   return ending.exit_status == kOwnError &&
          std::ranges::none_of(kSymptoms, [&](const Symptom& each) { return errors.contains(each.said); });
@@ -137,7 +137,7 @@ Error why_no_input(const LabHost& host) {
                       host.name)};
 }
 
-Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors,
+Error why_no_envoy(const LabHost& host, const ProcessEnd& ending, std::string_view errors,
                    std::string_view output) {
   std::string said = printable(last_line(errors));
   // A login shell that lets nobody in says so there.

@@ -37,15 +37,15 @@ sys::Command ssh_call(const SshProgram& ssh, const LabHost& host, std::string_vi
 
 /// Whether the host's ssh server has closed the connection before it said who it is: it takes no
 /// more at this moment (MaxStartups). `errors`: the text of ssh's error stream.
-bool is_turned_away(const sys::Ending& ending, std::string_view errors);
+bool is_turned_away(const ProcessEnd& ending, std::string_view errors);
 
 /// Whether ssh, which shared a kept connection, may have ended for a reason that another connection
 /// has not.
-bool may_do_better_alone(const sys::Ending& ending, std::string_view errors);
+bool may_do_better_alone(const ProcessEnd& ending, std::string_view errors);
 
 /// Why ssh ended before the envoy said anything, and what to do. `errors` and `output`: the text of
 /// its streams. os_error: ENOENT if there is no Berth on the host.
-Error why_no_envoy(const LabHost& host, const sys::Ending& ending, std::string_view errors,
+Error why_no_envoy(const LabHost& host, const ProcessEnd& ending, std::string_view errors,
                    std::string_view output);
 
 /// Why an envoy that has greeted has heard nothing of us, and what to do.

@@ -33,6 +33,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       task.handed_on = event.handed_on;
       task.passes_to.reset();
       task.outdated = false;
+      task.gave_way = false;
       break;
     case TaskEventKind::started:
       // A process that finds its task cancelled, held or edited after this line goes no further.
@@ -87,7 +88,9 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       }
       break;
     case TaskEventKind::preempted:
-      if (task.phase == TaskPhase::ended) wait_again_excused(task);
+      if (task.phase != TaskPhase::ended) break;
+      wait_again_excused(task);
+      task.gave_way = true;
       break;
     case TaskEventKind::cut_off:
       if (task.phase == TaskPhase::running && !task.asked_to_end) wait_again_excused(task);

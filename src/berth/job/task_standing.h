@@ -96,6 +96,7 @@ struct TaskStanding {
   bool asked_to_end = false;                ///< it was cancelled while it ran
   bool on_hold = false;                     ///< if waiting: its user holds it back
   bool outdated = false;                    ///< if in the queue: with the request of before an edit
+  bool gave_way = false;                    ///< if waiting: its last run did, and nothing has taken it since
   unsigned starts = 0;                      ///< how often it was started
   unsigned excused_starts = 0;              ///< of these, the starts that others ended, so that it is run
                                             ///< again

@@ -20,7 +20,7 @@
 #include "berth/command/environment.h"
 #include "berth/command/messages.h"
 #include "berth/job/task_standing.h"
-#include "berth/jobs/model/noticed_end.h"
+#include "berth/jobs/model/end_notice.h"
 #include "berth/jobs/notice_channels.h"
 #include "berth/sys/child.h"
 #include "berth/sys/environment.h"
@@ -111,7 +111,7 @@ Result<void> send_by(const Sending& sending) {
   const std::string words = sys::read_start(said.get(), kLongestReason).value_or("");
   const std::string line = printable(words.substr(0, words.find('\n')));
   return fail(ErrorCode::failure,
-              line.empty() ? to_text(*ending) : fmt::format("{}: {}", to_text(*ending), line));
+              line.empty() ? sys::to_text(*ending) : fmt::format("{}: {}", sys::to_text(*ending), line));
 }
 
 std::string text_variable(const char* name) {
@@ -243,7 +243,7 @@ void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job, co
   if (job.notify.targets.empty()) return;
   const auto standings = spool.standings(number, job);
   if (!standings || !std::ranges::all_of(*standings, is_over)) return;
-  const auto end = noticed_end(*standings);
+  const auto end = end_notice(*standings);
   if (!end || !spool.claim(number, claim_of_end(*standings))) return;
   send_of_job(spool, job,
               {end->event, std::to_string(number), job.name, subject_of({number, {}}, job), end->words,

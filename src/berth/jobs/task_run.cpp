@@ -223,7 +223,6 @@ class TaskRun {
   }
 
   void set_hooks(supervise::RunHooks& hooks) {
-    hooks.preempted = [this](const std::string& why) { happen(task_run::GivesWay{why}); };
     hooks.instead = [this] { return pass_on(); };
     hooks.before_start = [this](const leasing::HeldLease& lease) -> Result<void> {
       if (is_lost_) return fail(ErrorCode::not_now, "it was edited just now");
@@ -232,11 +231,11 @@ class TaskRun {
       return before_start(std::move(devices));
     };
     hooks.before_yes = [this](const std::vector<std::string>& devices) { return before_start(devices); };
-    hooks.after_end = [this](const sys::JobEnding& ending, const std::optional<Receipt>& receipt) {
+    hooks.after_end = [this](const RunEnd& end, const std::optional<Receipt>& receipt) {
       // The notice of an array is about all of its tasks.
       if (receipt && !id_.index) used_ = view::receipt_sentence(*receipt);
       if (receipt) figures_ = figures_of(*receipt);
-      after_end(ending);
+      after_end(end);
     };
     hooks.left_behind = [this](const std::string& processes) { tell_of_left(spool_, id_, job_, processes); };
     hooks.overruns = [this](const std::string& words) { tell_of_overrun(spool_, id_, job_, words); };
@@ -312,11 +311,11 @@ class TaskRun {
     return may_start_;
   }
 
-  void after_end(const sys::JobEnding& ending) {
+  void after_end(const RunEnd& end) {
     if (terminal_) terminal_->write_out();
     look_at_output();
     const auto standing = spool_.standing(id_);
-    happen(task_run::CommandEnded{ending.exit_status, ending.signal, !spool_.has_room(), missing_bytes_,
+    happen(task_run::CommandEnded{end, !spool_.has_room(), missing_bytes_,
                                   standing ? std::optional(*standing) : std::nullopt, figures_});
   }
 

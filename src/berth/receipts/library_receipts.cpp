@@ -83,7 +83,7 @@ struct KeptLease {
 void complete_receipt(KeptLease& lease, std::chrono::milliseconds lasted, source::SourceKind source) {
   Receipt& receipt = lease.receipt;
   end_receipt(
-      receipt, {lasted, {0, 0}}, lease.sampling.samples(), [&] { return lease.energy.told(); },
+      receipt, {.lasted = lasted}, lease.sampling.samples(), [&] { return lease.energy.told(); },
       read_at_end(source));
   if (!read_value(lease.said, receipt.ending)) receipt.ending = Ending::by_others;
   receipt.exit_status.reset();

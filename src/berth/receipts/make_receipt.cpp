@@ -3,8 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <array>
-#include <csignal>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,17 +29,6 @@ constexpr auto kPatienceWithDisk = 1s;
 // The driver is awake, since the command has just used it.
 constexpr auto kPatienceWithDriver = 2s;
 constexpr std::uint64_t kHundred = 100;
-
-// A shell says by such a status that there is no such program, and by a higher one which signal
-// ended it.
-constexpr int kCannotStart = 126;
-constexpr int kNotFound = 127;
-constexpr int kSignal = 128;
-
-Ending ending_by(int signal) {
-  constexpr std::array<int, 7> kCrashes{SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
-  return std::ranges::find(kCrashes, signal) == kCrashes.end() ? Ending::by_others : Ending::badly;
-}
 
 // The counter begins anew when the driver is loaded. A part of a card has none of its own.
 Reading<std::uint64_t> energy_between(const Snapshot& earlier, const Snapshot& later,
@@ -108,15 +95,6 @@ void take_accounting(Receipt& receipt, const Snapshot& later, std::chrono::milli
 
 }  // namespace
 
-Ending ending_of(const sys::JobEnding& ending) {
-  if (ending.signal != 0) return ending_by(ending.signal);
-  if (ending.exit_status == 0) return Ending::well;
-  if (ending.exit_status == kCannotStart || ending.exit_status == kNotFound) return Ending::by_others;
-  if (ending.exit_status > kSignal && ending.exit_status <= kSignal + SIGSYS)
-    return ending_by(ending.exit_status - kSignal);
-  return Ending::badly;
-}
-
 ReadMachine read_at_end(source::SourceKind kind) {
   return [kind]() -> std::optional<Snapshot> {
     sys::DetachedAnswer<std::optional<Snapshot>> told(
@@ -152,15 +130,12 @@ Receipt receipt_at_grant(const Ticket& ticket, const std::vector<const Device*>&
   return receipt;
 }
 
-void end_receipt(Receipt& receipt, const CommandEnd& end, const std::optional<RunSamples>& samples,
+void end_receipt(Receipt& receipt, const RunEnd& end, const std::optional<RunSamples>& samples,
                  const ReadMachine& at_start, const ReadMachine& read) {
   receipt.ended_s = std::chrono::floor<std::chrono::seconds>(sys::wall_now()).count();
   receipt.lasted_ms = end.lasted.count();
-  receipt.ending = end.was_asked ? Ending::by_others : ending_of(end.how);
-  if (end.how.signal != 0)
-    receipt.signal = end.how.signal;
-  else
-    receipt.exit_status = end.how.exit_status;
+  receipt.ending = noted_as(end);
+  set_end(receipt, end.process);
   std::optional<Snapshot> before;
   std::optional<Snapshot> later;
   if (is_worth_asking(end.lasted)) before = at_start();
@@ -177,7 +152,7 @@ void end_receipt(Receipt& receipt, const CommandEnd& end, const std::optional<Ru
   if (later) take_accounting(receipt, *later, end.lasted);
 }
 
-Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const CommandEnd& end,
+Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const RunEnd& end,
                    const std::optional<RunSamples>& samples, const ReadMachine& at_start,
                    const ReadMachine& read) {
   Receipt receipt = receipt_at_grant(ticket, devices);

@@ -7,26 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "berth/job/run_end.h"
 #include "berth/source/source.h"
 #include "berth/sys/detached_answer.h"
-#include "berth/sys/job_process.h"
 #include "berth/usage/receipt.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/outcomes.h"
 
 namespace berth::receipts {
-
-/// How a command ended that nobody asked Berth to end. By itself and badly: with a status that says
-/// failure, or by a signal of its own making. A signal from outside, and a program that cannot be
-/// found, say nothing of the devices.
-Ending ending_of(const sys::JobEnding& ending);
-
-/// How the command of a lease ended.
-struct CommandEnd {
-  std::chrono::milliseconds lasted{};
-  sys::JobEnding how;
-  bool was_asked = false;  ///< by somebody, or by the time of the lease
-};
 
 /// Reads the machine. nullopt: it does not answer.
 using ReadMachine = std::function<std::optional<Snapshot>()>;
@@ -45,11 +33,11 @@ Receipt receipt_at_grant(const Ticket& ticket, const std::vector<const Device*>&
 /// Adds what the lease had and used, until now. Asks the machine only if is_worth_asking, and only
 /// if the cards have told their energy at its start (`at_start`, energy_at_start.h). To be called
 /// while the lease is held: the counter of the card goes on for whoever gets it next.
-void end_receipt(Receipt& receipt, const CommandEnd& end, const std::optional<RunSamples>& samples,
+void end_receipt(Receipt& receipt, const RunEnd& end, const std::optional<RunSamples>& samples,
                  const ReadMachine& at_start, const ReadMachine& read);
 
 /// Both together.
-Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const CommandEnd& end,
+Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devices, const RunEnd& end,
                    const std::optional<RunSamples>& samples, const ReadMachine& at_start,
                    const ReadMachine& read);
 

@@ -150,7 +150,7 @@ void ProbeLink::end(std::chrono::milliseconds patience) {
   child_.wait(patience);
 }
 
-std::optional<sys::Ending> ProbeLink::ending() {
+std::optional<ProcessEnd> ProbeLink::ending() {
   // Its socket closes a little before the process is gone.
   return child_.wait(std::chrono::seconds(1));
 }

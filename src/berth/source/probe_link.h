@@ -39,7 +39,7 @@ class ProbeLink {
   /// Ends the probe, and waits this long for its end. No more questions afterwards.
   void end(std::chrono::milliseconds patience);
   /// How the probe ended. nullopt: it has not ended yet, though its socket is closed.
-  std::optional<sys::Ending> ending();
+  std::optional<ProcessEnd> ending();
 
  private:
   ProbeLink(sys::Child child, sys::Descriptor control, sys::Descriptor text)

@@ -152,11 +152,11 @@ class ProbeSource::Body {
     return snapshot;
   }
 
-  static bool was_killed(const std::optional<sys::Ending>& ending) {
+  static bool was_killed(const std::optional<ProcessEnd>& ending) {
     return ending && (ending->signal == SIGKILL || ending->signal == SIGTERM);
   }
 
-  Result<Snapshot> take_ending(const std::optional<sys::Ending>& ending) {
+  Result<Snapshot> take_ending(const std::optional<ProcessEnd>& ending) {
     const Interrupted interrupted = cut_at_last_progress(link_->answer());
     const std::string where = interrupted.stage.kind == Stage::Kind::device
                                   ? fmt::format(" at GPU {}", interrupted.stage.index)

@@ -145,7 +145,7 @@ bool warn_or_end(LeaseClock& clock, const Kept& kept) {
 // Nobody but its user ends it before its time, and what ran in it ended by itself.
 receipts::ReceiptKeeping leave_receipt(const Kept& kept) {
   const auto lasted = sys::milliseconds_since_boot() - granted_at(kept.lease.ticket());
-  const receipts::CommandEnd end{std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0)), {0, 0}};
+  const RunEnd end{.lasted = std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0))};
   const auto nothing = [] { return std::optional<Snapshot>(); };
   const Receipt receipt =
       receipts::receipt_of(kept.lease.ticket(), kept.lease.devices(), end, kept.sampling->samples(), nothing,
@@ -184,7 +184,6 @@ void tell_status(const sys::Descriptor& told, int status) {
 Result<command::Output> keep(Ends ends, const std::function<Result<Kept>()>& take,
                              const sys::Descriptor& told) {
   BERTH_LET(auto kept, take());
-  // From the grant on, as the user counts.
   LeaseClock clock(kept.lease);
   ends.clock = sys::Descriptor(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
   if (!ends.clock) return sys::fail_errno("starting the clock of the lease");

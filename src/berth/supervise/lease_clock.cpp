@@ -16,7 +16,7 @@ constexpr auto kReadClock = &sys::since_boot;
 
 }  // namespace
 
-LeaseClock::LeaseClock(leasing::HeldLease& lease) : lease_(lease), granted_(kReadClock()) {
+LeaseClock::LeaseClock(leasing::HeldLease& lease) : lease_(lease), granted_(granted_at(lease.ticket())) {
   if (const auto time_s = lease.ticket().time_s) job_ = JobTime{.time = std::chrono::seconds(*time_s)};
 }
 

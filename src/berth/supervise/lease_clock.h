@@ -13,7 +13,7 @@ namespace berth::supervise {
 /// while the machine sleeps, and which nobody can set.
 class LeaseClock {
  public:
-  /// Counts from now on. REQUIRES: the lease outlives this object.
+  /// Counts from the grant. REQUIRES: the lease outlives this object.
   explicit LeaseClock(leasing::HeldLease& lease);
 
   /// How long until something is due. nullopt: never, because the lease has no time limit, or its
@@ -29,7 +29,7 @@ class LeaseClock {
   std::chrono::milliseconds since_grant() const;
 
   leasing::HeldLease& lease_;
-  std::chrono::nanoseconds granted_;
+  std::chrono::milliseconds granted_;
   std::optional<JobTime> job_;
   bool is_over_ = false;
 };

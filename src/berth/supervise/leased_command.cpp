@@ -19,12 +19,12 @@
 #include "berth/receipts/energy_at_start.h"
 #include "berth/receipts/make_receipt.h"
 #include "berth/supervise/compliance_check.h"
-#include "berth/supervise/end_of_job.h"
 #include "berth/supervise/lease_clock.h"
 #include "berth/supervise/leftovers.h"
 #include "berth/supervise/model/leased_run.h"
 #include "berth/supervise/preemption_watch.h"
 #include "berth/supervise/release_call.h"
+#include "berth/supervise/termination_signals.h"
 #include "berth/sys/clock.h"
 #include "berth/view/receipt.h"
 
@@ -61,23 +61,23 @@ class LeasedCommand {
  public:
   // All but `setting` are of this command, from before its start on.
   LeasedCommand(const CommandSetting& setting, leasing::HeldLease& lease, sys::JobProcess& job,
-                Leftovers& leftovers, EndOfJob& end, run::State state)
+                Leftovers& leftovers, TerminationSignals& signals, run::State state, run::Moment begun)
       : setting_(setting),
         options_(setting.options),
         rules_(rules_of(setting)),
         lease_(lease),
         job_(job),
         leftovers_(leftovers),
-        end_(end),
+        signals_(signals),
         state_(state),
-        begun_(state.granted.count()),
+        begun_(begun),
         watch_(setting.session, lease),
         check_(lease.ticket(), source(), options_.first_look, !options_.shell),
         sampling_(lease.ticket(), setting.session.domain(), source(), setting.sampling),
         // The counter of a card does not say which of its shares used the energy.
         energy_(lease.ticket().shared ? std::vector<std::string>() : lease.ticket().devices, source()) {}
 
-  CommandOutcome go() {
+  RunEnd go() {
     happen(run::Begun{});
     sampling_.go_on();
     while (!(ending_ = job_.wait(next()))) {
@@ -88,8 +88,8 @@ class LeasedCommand {
       energy_.go_on();
       happen(run::Woke{});
     }
-    lasted_ = sys::milliseconds_since_boot() - begun_;
-    end_.command_has_ended();
+    lasted_ = run_now() - begun_;
+    signals_.command_has_ended();
     // It may have been asked and have ended at once.
     happen(run::CommandEnded{take_call()});
     for (;;) {
@@ -106,7 +106,7 @@ class LeasedCommand {
   void happen(const run::What& what) {
     const run::Step step = run::next(rules_, state_, {run_now(), what});
     state_ = step.state;
-    end_.wake_at(run::next_end(state_), run_now());
+    signals_.wake_at(run::next_end(state_), run_now());
     std::visit([this](const auto& action) { perform(action); }, step.action);
   }
 
@@ -160,23 +160,18 @@ class LeasedCommand {
   // --- what the step says
 
   void perform(const run::Nothing&) {}
-  void perform(const run::Send& action) {
-    if (action.takes_back) take_back();
-    send(action.what);
-  }
+  void perform(const run::Send& action) { send(action.what); }
   void perform(const run::EndForTime& action) {
     command::print_message(
         fmt::format("the time of the lease ({}) is over: the job gets SIGTERM now, and SIGKILL in {}",
                     time_for_people(in_seconds(action.time)), duration_for_people(in_seconds(rules_.grace))));
-    if (action.takes_back) take_back();
-    end_.hang_up_shell();
+    signals_.hang_up_shell();
     send(action.what);
   }
   void perform(const run::EndForWaiter& action) {
-    if (action.gives_way && options_.hooks.preempted) options_.hooks.preempted(wanted_why_);
     command::print_message(fmt::format("{}: the job gets SIGTERM now, and SIGKILL in {}", wanted_why_,
                                        duration_for_people(in_seconds(action.grace))));
-    end_.hang_up_shell();
+    signals_.hang_up_shell();
     send(action.what);
   }
   void perform(const run::ReadTime&) { happen(run::TimeRead{to_moment(lease_.time_s())}); }
@@ -188,9 +183,7 @@ class LeasedCommand {
   void perform(const run::NoteEnd& action) {
     leave_looks_out();
     send(action.what);
-    note_end(action.was_asked);
-    if (action.takes_back) take_back();
-    starts_again_ = action.starts_again && options_.requeue;
+    note_end();
   }
   void perform(const run::LookAgain&) { looks_again_ = true; }
   void perform(const run::TellEnd&) {
@@ -225,12 +218,8 @@ class LeasedCommand {
   }
   void perform(const run::Leave&) {}
 
-  void take_back() const {
-    if (options_.hooks.preempted) options_.hooks.preempted("");
-  }
-
   void send(EndAction what) {
-    end_.send(what, [this] {
+    signals_.send(what, [this] {
       leave_looks_out();
       return leftovers_.all();
     });
@@ -242,16 +231,21 @@ class LeasedCommand {
     leftovers_.leave_out(check_.ended());
   }
 
-  void note_end(bool was_asked) {
+  RunEnd end() const {
+    RunEnd end{*ending_, lasted_, state_.ended_by};
+    if (end.by == EndedBy::waiter) end.waiter = wanted_why_;
+    return end;
+  }
+
+  void note_end() {
     receipt_ = receipts::receipt_of(
-        lease_.ticket(), lease_.devices(), {std::chrono::milliseconds(lasted_), *ending_, was_asked},
-        sampling_.samples(), [this] { return energy_.told(); }, receipts::read_at_end(source()));
+        lease_.ticket(), lease_.devices(), end(), sampling_.samples(), [this] { return energy_.told(); },
+        receipts::read_at_end(source()));
     keeping_.emplace(receipt_, receipts::named_receipt_file());
     // The outcome is noted while the lease lasts, so that the next request for these devices knows
     // it.
     setting_.session.domain().store->note_outcome(
-        {receipt_.fingerprint, begun_, lasted_, was_asked ? Ending::by_others : receipts::ending_of(*ending_),
-         lease_.ticket().devices});
+        {receipt_.fingerprint, begun_.count(), lasted_.count(), receipt_.ending, lease_.ticket().devices});
   }
 
   // --- what is told
@@ -270,18 +264,17 @@ class LeasedCommand {
     if (std::exchange(end_is_told_, true) || !options_.hooks.after_end) return;
     // A program that hears of the end may ask for the receipt.
     (void)keeping_->trouble();
-    options_.hooks.after_end(*ending_, receipt_);
+    options_.hooks.after_end(end(), receipt_);
   }
 
-  CommandOutcome tell_outcome() {
+  RunEnd tell_outcome() {
     if (const std::string trouble = keeping_->trouble(); !trouble.empty()) command::print_message(trouble);
     if (!options_.quiet && !options_.shell && ::isatty(STDERR_FILENO) == 1)
       command::print_message(view::receipt_sentence(receipt_));
     if (released_by_)
       command::print_message(fmt::format("the lease {} was released by {}", name(), *released_by_));
     if (options_.hooks.at_last) options_.hooks.at_last();
-    if (ending_->signal != 0 && !starts_again_) sys::end_like(*ending_);
-    return {ending_->exit_status, starts_again_};
+    return end();
   }
 
   source::SourceKind source() const { return options_.lease.request.source; }
@@ -293,38 +286,38 @@ class LeasedCommand {
   leasing::HeldLease& lease_;
   sys::JobProcess& job_;
   Leftovers& leftovers_;
-  EndOfJob& end_;
+  TerminationSignals& signals_;
   run::State state_;
-  Moment begun_;
+  run::Moment begun_;
   PreemptionWatch watch_;
   ComplianceCheck check_;
   receipts::RunSampling sampling_;
   receipts::EnergyAtStart energy_;
-  std::optional<sys::JobEnding> ending_;
-  Moment lasted_ = 0;
+  std::optional<ProcessEnd> ending_;
+  run::Moment lasted_{};
   Receipt receipt_;
   std::optional<receipts::ReceiptKeeping> keeping_;
   std::string wanted_why_;                  ///< for whom it ends
   std::optional<std::string> released_by_;  ///< who, and why
   bool looks_again_ = false;
   bool end_is_told_ = false;
-  bool starts_again_ = false;
 };
 
 }  // namespace
 
-std::expected<CommandOutcome, sys::NotStarted> run_in_lease(const CommandSetting& setting,
-                                                            const sys::JobCommand& command,
-                                                            leasing::HeldLease& lease,
-                                                            const sys::HeldTermination& held) {
+std::expected<RunEnd, sys::NotStarted> run_in_lease(const CommandSetting& setting,
+                                                    const sys::JobCommand& command, leasing::HeldLease& lease,
+                                                    const sys::HeldTermination& held) {
   Leftovers leftovers;
-  EndOfJob end;
-  const run::State state = run::begin(to_moment(lease.ticket().time_s), run_now());
-  end.wake_at(run::next_end(state), state.granted);
+  TerminationSignals signals;
+  const run::Moment begun = run_now();
+  const run::State state =
+      run::begin(to_moment(lease.ticket().time_s), run::Moment(granted_at(lease.ticket())));
+  signals.wake_at(run::next_end(state), begun);
   auto job = sys::JobProcess::start(command, held);
   if (!job) return std::unexpected(job.error());
-  end.command_is(job->pid(), setting.options.shell);
-  return LeasedCommand(setting, lease, *job, leftovers, end, state).go();
+  signals.command_is(job->pid(), setting.options.shell);
+  return LeasedCommand(setting, lease, *job, leftovers, signals, state, begun).go();
 }
 
 }  // namespace berth::supervise

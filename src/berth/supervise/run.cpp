@@ -40,11 +40,12 @@ class Run {
 
   Result<int> go() {
     // A queue is a bad place to learn of a misspelt word, or of a limit.
-    if (const auto missing = sys::cannot_start(options_.command)) return not_started(*missing);
+    if (const auto missing = sys::cannot_start(options_.command))
+      return not_started(*missing).process.exit_status;
     // A descriptor for each device, and the ticket's.
     if (const auto short_of =
             sys::cannot_inherit(options_.lease.request.request.count + 1 + options_.hooks.inherited.size()))
-      return not_started(*short_of);
+      return not_started(*short_of).process.exit_status;
     auto settled = leasing::settle_memory(asked_.request.request, as_one_line(options_.command));
     asked_.request.request = std::move(settled.request);
     if (!settled.told.empty() && tells()) command::print_message(settled.told);
@@ -55,15 +56,18 @@ class Run {
     words.origin = options_.lease.origin;
     if (!options_.exec) words.limit_holds = LimitHolds::yes;
     for (;;) {
-      BERTH_LET(const auto outcome, run_once(session, words));
-      if (!outcome.starts_again) return outcome.status;
+      BERTH_LET(const auto end, run_once(session, words));
+      if (again(end, {.requeue = options_.requeue}) == Again::no) {
+        if (end.process.signal != 0) sys::end_like(end.process);
+        return end.process.exit_status;
+      }
       is_requeued_ = true;
       command::print_message("the job stands in line again, and starts from its beginning (--requeue)");
     }
   }
 
  private:
-  Result<CommandOutcome> run_once(const leasing::Session& session, const leasing::TicketWords& words) {
+  Result<RunEnd> run_once(const leasing::Session& session, const leasing::TicketWords& words) {
     LeaseOptions request = asked_;
     request.is_requeued = is_requeued_;
     request.on_wait.try_device = [](const Device& device) { return starts_on(device); };
@@ -81,11 +85,11 @@ class Run {
     const sys::JobCommand command = prepare(session.domain(), lease);
     if (options_.exec) {
       held.reset();
-      return CommandOutcome{not_started(sys::exec_job(command))};
+      return not_started(sys::exec_job(command));
     }
-    const auto outcome =
+    const auto end =
         run_in_lease({environment_, session, options_, sampling_, short_name_}, command, lease, *held);
-    return outcome ? *outcome : CommandOutcome{not_started(outcome.error())};
+    return end ? *end : not_started(end.error());
   }
 
   // It tells why not.
@@ -141,11 +145,12 @@ class Run {
     }
   }
 
-  int not_started(const sys::NotStarted& failure) const {
+  RunEnd not_started(const sys::NotStarted& failure) const {
+    const RunEnd end{.process = {.exit_status = failure.exit_status}};
     command::print_message(failure.message + command_hint(options_.command, "run"));
-    if (options_.hooks.after_end) options_.hooks.after_end({failure.exit_status, 0}, std::nullopt);
+    if (options_.hooks.after_end) options_.hooks.after_end(end, std::nullopt);
     if (options_.hooks.at_last) options_.hooks.at_last();
-    return failure.exit_status;
+    return end;
   }
 
   command::Environment& environment_;

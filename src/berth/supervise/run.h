@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "berth/command/environment.h"
+#include "berth/job/run_end.h"
 #include "berth/lease/acquire.h"
 #include "berth/supervise/lease_options.h"
 #include "berth/sys/job_process.h"
@@ -37,10 +38,7 @@ struct RunHooks {
   std::function<Result<void>(const std::vector<std::string>&)> before_yes;
   /// The command has ended, or could not be started. Processes that it left behind may still hold
   /// the lease. nullopt: it has not run, or on another host.
-  std::function<void(const sys::JobEnding&, const std::optional<Receipt>&)> after_end;
-  /// The command is ended for a waiter, and for no other reason; the sentence says for whom. "": it
-  /// was, and now somebody has asked that it end, or its time is over.
-  std::function<void(const std::string&)> preempted;
+  std::function<void(const RunEnd&, const std::optional<Receipt>&)> after_end;
   /// The command has ended some time ago, and these processes that it started, in words, still hold
   /// the lease.
   std::function<void(const std::string&)> left_behind;

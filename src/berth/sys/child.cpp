@@ -77,13 +77,13 @@ BERTH_BORROWED_MEMORY int begin(void* argument) {
   _exit(127);
 }
 
-std::optional<Ending> collect(pid_t pid) {
+std::optional<ProcessEnd> collect(pid_t pid) {
   int status = 0;
   const pid_t found = waitpid(pid, &status, WNOHANG);
   if (found == 0) return std::nullopt;
-  if (found < 0) return Ending{.exit_status = -1, .signal = 0};
-  if (WIFSIGNALED(status)) return Ending{.exit_status = 0, .signal = WTERMSIG(status)};
-  return Ending{.exit_status = WEXITSTATUS(status), .signal = 0};
+  if (found < 0) return ProcessEnd{.exit_status = -1, .signal = 0};
+  if (WIFSIGNALED(status)) return ProcessEnd{.exit_status = 0, .signal = WTERMSIG(status)};
+  return ProcessEnd{.exit_status = WEXITSTATUS(status), .signal = 0};
 }
 
 /// Children whose owner is gone while they still ran. They would stay zombies for as long as this
@@ -119,7 +119,7 @@ BERTH_BORROWED_MEMORY void close_above_standard() {
   for (int descriptor = 3; descriptor < limit && descriptor < 65536; ++descriptor) close(descriptor);
 }
 
-std::string to_text(const Ending& ending) {
+std::string to_text(const ProcessEnd& ending) {
   if (ending.signal == 0 && ending.exit_status < 0) return "an unknown exit status";
   if (ending.signal == 0) return "exit status " + std::to_string(ending.exit_status);
   return "signal " + std::to_string(ending.signal) + " (" + std::string(::strsignal(ending.signal)) + ")";
@@ -189,7 +189,7 @@ Child& Child::operator=(Child&& other) noexcept {
   return *this;
 }
 
-std::optional<Ending> Child::wait(std::chrono::milliseconds patience) {
+std::optional<ProcessEnd> Child::wait(std::chrono::milliseconds patience) {
   auto ending = collect(pid_);
   if (!ending && patience.count() > 0) {
     const auto until = std::chrono::steady_clock::now() + patience;

@@ -11,19 +11,12 @@
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/base/process_end.h"
 
 namespace berth::sys {
 
-/// How a process ended.
-struct Ending {
-  int exit_status = 0;  ///< valid if `signal` is 0; -1: another part of the program has collected it
-  int signal = 0;       ///< the signal that killed it, or 0
-
-  bool operator==(const Ending&) const = default;
-};
-
 /// "exit status 3", "signal 11 (Segmentation fault)".
-std::string to_text(const Ending& ending);
+std::string to_text(const ProcessEnd& ending);
 
 /// Closes all descriptors but the standard ones.
 void close_above_standard();
@@ -62,7 +55,7 @@ class Child {
 
   pid_t pid() const { return pid_; }
   /// How it ended; nullopt: it still runs after `patience`. Not to be called again after an answer.
-  std::optional<Ending> wait(std::chrono::milliseconds patience);
+  std::optional<ProcessEnd> wait(std::chrono::milliseconds patience);
   void kill(int signal) const;
 
  private:

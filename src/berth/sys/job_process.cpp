@@ -323,7 +323,7 @@ JobProcess::~JobProcess() {
   if (pid_ > 0) ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-std::optional<JobEnding> JobProcess::collect() {
+std::optional<ProcessEnd> JobProcess::collect() {
   int status = 0;
   for (pid_t one = 0; (one = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
     if (one != pid_) continue;
@@ -331,8 +331,8 @@ std::optional<JobEnding> JobProcess::collect() {
       if (is_hang_up_pending() || hung_up_) hang_up_group();
       if (const auto call = pending_call(pid_)) call_ = call;
     }
-    if (WIFEXITED(status)) return JobEnding{WEXITSTATUS(status), 0};
-    if (WIFSIGNALED(status)) return JobEnding{0, WTERMSIG(status)};
+    if (WIFEXITED(status)) return ProcessEnd{WEXITSTATUS(status), 0};
+    if (WIFSIGNALED(status)) return ProcessEnd{0, WTERMSIG(status)};
     // The shell that started us shall see its job stopped. Whoever stops the command by SIGSTOP
     // continues it the same way and knows nothing of us: stopped as well, we would hold the lease
     // for ever.
@@ -344,7 +344,7 @@ std::optional<JobEnding> JobProcess::collect() {
   return std::nullopt;
 }
 
-std::optional<JobEnding> JobProcess::wait(Deadline until) {
+std::optional<ProcessEnd> JobProcess::wait(Deadline until) {
   const sigset_t set = signals_to_hold();
   for (;;) {
     if (const auto ending = collect()) return ending;
@@ -394,7 +394,7 @@ JobProcess::Children JobProcess::collect_children() {
   return children;
 }
 
-void end_like(const JobEnding& ending) {
+void end_like(const ProcessEnd& ending) {
   if (ending.signal == 0) ::_exit(ending.exit_status);
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/base/process_end.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/resource_limits.h"
 
@@ -46,12 +47,6 @@ std::optional<NotStarted> cannot_inherit(std::size_t descriptors);
 
 /// Replaces this process by the command. Returns only if that fails.
 NotStarted exec_job(const JobCommand& command);
-
-/// How the command ended: its exit status, or the signal that killed it.
-struct JobEnding {
-  int exit_status = 0;
-  int signal = 0;
-};
 
 /// The sender of a signal, as the kernel says.
 struct Sender {
@@ -101,7 +96,7 @@ class JobProcess {
   /// Waits until the command itself ends. Descendants that it leaves behind become our children.
   /// nullopt: the command still runs, and one of these has happened: it is `until`, another child
   /// has ended, a WakeTimer or a Bell has rung, or somebody has sent SIGTERM.
-  std::optional<JobEnding> wait(Deadline until);
+  std::optional<ProcessEnd> wait(Deadline until);
 
   /// After `wait`: waits until a descendant ends or a signal comes. nullopt: it is `until`.
   enum class Event {
@@ -124,7 +119,7 @@ class JobProcess {
 
  private:
   JobProcess(pid_t pid, const sigset_t& mask_before) : pid_(pid), mask_before_(mask_before) {}
-  std::optional<JobEnding> collect();
+  std::optional<ProcessEnd> collect();
 
   pid_t pid_;
   sigset_t mask_before_;
@@ -134,6 +129,6 @@ class JobProcess {
 
 /// Ends this process as the command ended: same exit status, or killed by the same signal (without
 /// a second core file).
-[[noreturn]] void end_like(const JobEnding& ending);
+[[noreturn]] void end_like(const ProcessEnd& ending);
 
 }  // namespace berth::sys

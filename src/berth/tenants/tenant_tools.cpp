@@ -106,7 +106,7 @@ Result<command::Said> ask_berth(std::vector<std::string> words) {
 Result<ToolResult> show_words(std::vector<std::string> words) {
   BERTH_LET(const command::Said said, ask_berth(std::move(words)));
   return ToolResult{.text = marked_as_foreign(cut_short(said.out + said.err)),
-                    .failed = said.out.empty() && said.ending != sys::Ending()};
+                    .failed = said.out.empty() && said.ending != ProcessEnd()};
 }
 
 void add_request(const decltype(ToolCall::arguments)& arguments, std::vector<std::string>& words) {

@@ -71,14 +71,14 @@ TEST_CASE("the hello is found behind what a login shell prints") {
 
 TEST_CASE("the end of a command is found in its errors, however they are cut") {
   const std::string token = "berth-0011\n";
-  const std::string stream = "one\nberth-0012\nberth-00" + encode(CommandEnd{3, 9}, token) + "left behind";
+  const std::string stream = "one\nberth-0012\nberth-00" + encode(ProcessEnd{3, 9}, token) + "left behind";
   for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
     EndFinder finder(token);
     std::string errors = finder.feed(std::string_view(stream).substr(0, cut));
     errors += finder.feed(std::string_view(stream).substr(cut));
     errors += finder.rest();
     CHECK(errors == "one\nberth-0012\nberth-00left behind");
-    CHECK(finder.end() == CommandEnd{3, 9});
+    CHECK(finder.end() == ProcessEnd{3, 9});
   }
   EndFinder none(token);
   CHECK(none.feed("is berth-001") == "is ");

@@ -222,8 +222,11 @@ class RunnerRules {
   void on(const ProcessEnded& ended) {
     state_.processes.erase(ended.id);
     const KnownJob* job = take(ended.id, ended.standing);
+    if (job == nullptr || known_as(*ended.standing, job->tenant) != Task::waiting) return;
+    // It joins the queue again at once. But its next process may end before it has taken the task.
+    if (ended.standing->gave_way && state_.pauses.try_emplace(job->number, Pause{now_}).second) return;
     // It has ended without having come to start, and nobody said that it should.
-    if (job != nullptr && known_as(*ended.standing, job->tenant) == Task::waiting) put_off(*job);
+    put_off(*job);
   }
 
   void on(const NotSpawned& failed) {

@@ -4,8 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "berth/job/retry.h"
-
 namespace berth::task_run {
 namespace {
 
@@ -35,14 +33,13 @@ std::string in_one_line(std::string_view text) {
   return line;
 }
 
-bool is_retried(const Job& job, const CommandEnded& ended) {
-  if (!ended.standing || ended.standing->phase != TaskPhase::running || ended.standing->asked_to_end)
-    return false;
-  TaskStanding then = *ended.standing;
-  then.phase = TaskPhase::ended;
-  then.exit_status = ended.exit_status;
-  if (ended.signal != 0) then.signal = ended.signal;
-  return is_to_be_retried(job, then);
+// Runs of a task that others have ended count as none.
+unsigned own_runs(const TaskStanding& task) {
+  return task.starts - task.excused_starts;
+}
+
+bool has_tries(const Job& job, const std::optional<TaskStanding>& now) {
+  return now && now->phase == TaskPhase::running && !now->asked_to_end && own_runs(*now) <= job.retries;
 }
 
 /// A rule for each stage and each event that counts in it. Any other event changes nothing.
@@ -80,7 +77,7 @@ class TaskRules {
     if (!may_begin(now.standing) || now.is_outdated) return leave();
     const bool avoids = job_.not_on_last_device && now.standing.starts > 0;
     is(Queued{now.standing.reason});
-    act(Join{avoids ? now.standing.devices : std::vector<std::string>(), has_failed(now.standing)});
+    act(Join{avoids ? now.standing.devices : std::vector<std::string>(), own_runs(now.standing) > 0});
   }
 
   template <class AnyStage>
@@ -150,8 +147,6 @@ class TaskRules {
 
   // --- once its command may run
 
-  void on(const Running&, const GivesWay& way) { is(Running{way.why}); }
-
   // Something of it may run somewhere: it is not put off, so that no other run begins.
   template <class AnyStage>
   void on(const AnyStage&, const Failed& why) {
@@ -159,28 +154,23 @@ class TaskRules {
   }
 
   // It could not be started at all: its program is not there, for example.
-  void on(const Queued&, const CommandEnded& ended) { end(ended, ""); }
-  void on(const Running& running, const CommandEnded& ended) { end(ended, running.preempted); }
+  void on(const Queued&, const CommandEnded& ended) { end(ended); }
+  void on(const Running&, const CommandEnded& ended) { end(ended); }
 
-  void end(const CommandEnded& ended, const std::string& preempted) {
+  void end(const CommandEnded& ended) {
     std::vector<TaskEvent> events;
     if (ended.missing_bytes != state_.told_cut_bytes) events.push_back(event_of_cut(ended.missing_bytes));
     TaskEvent end = event_of(TaskEventKind::ended);
-    if (ended.signal != 0)
-      end.signal = ended.signal;
-    else
-      end.exit_status = ended.exit_status;
-    if ((ended.signal != 0 || ended.exit_status != 0) && ended.disk_is_full)
+    set_end(end, ended.end.process);
+    if (ended.end.process != ProcessEnd{} && ended.disk_is_full)
       end.reason = "when it ended, the disk that its output is on was full";
-    if (!preempted.empty()) end.reason = preempted;
+    if (!ended.end.waiter.empty()) end.reason = ended.end.waiter;
     end.figures = ended.figures;
     events.push_back(std::move(end));
-    // A run that was ended for somebody else did not end by itself, and costs no try.
-    if (!preempted.empty()) {
-      if (job_.requeue) events.push_back(event_of(TaskEventKind::preempted));
-    } else if (is_retried(job_, ended)) {
-      events.push_back(event_of(TaskEventKind::retried));
-    }
+    const Again runs_again = again(ended.end, {job_.requeue, has_tries(job_, ended.standing), job_.retry_on});
+    if (runs_again != Again::no)
+      events.push_back(
+          event_of(runs_again == Again::has_failed ? TaskEventKind::retried : TaskEventKind::preempted));
     is(Over{});
     act(End{std::move(events)});
   }

@@ -8,6 +8,7 @@
 
 #include "berth/base/error.h"
 #include "berth/job/job.h"
+#include "berth/job/run_end.h"
 #include "berth/job/task_standing.h"
 
 // One run of a task, as a pure step: what has happened goes in, and what to do next comes out. The
@@ -22,53 +23,33 @@ namespace berth::task_run {
 // How far the run has come.
 
 /// Nobody else has the task. What has happened to it is not known yet.
-struct Locked {
-  bool operator==(const Locked&) const = default;
-};
+struct Locked {};
 /// It is being written that an earlier run was cut off.
-struct Excusing {
-  bool operator==(const Excusing&) const = default;
-};
+struct Excusing {};
 /// It is being written that this process has the task.
-struct Taking {
-  bool operator==(const Taking&) const = default;
-};
+struct Taking {};
 /// It may stand in the queue.
 struct Queued {
   std::string put_off_for;  ///< why it could not, the last time; "": it is the first time
-
-  bool operator==(const Queued&) const = default;
 };
 /// Its GPUs are there. It is being written that its command begins.
 struct Starting {
   std::string put_off_for;
   std::vector<std::string> devices;
-
-  bool operator==(const Starting&) const = default;
 };
 /// Its GPUs go back, and its command does not begin.
 struct Refused {
   std::string put_off_for;
-
-  bool operator==(const Refused&) const = default;
 };
 /// Its command runs, or may run.
-struct Running {
-  std::string preempted;  ///< for whom it is ended; "": for nobody
-
-  bool operator==(const Running&) const = default;
-};
+struct Running {};
 /// How it ended is written, or why it did not begin.
-struct Over {
-  bool operator==(const Over&) const = default;
-};
+struct Over {};
 using Stage = std::variant<Locked, Excusing, Taking, Queued, Starting, Refused, Running, Over>;
 
 struct State {
   Stage stage;
   std::uint64_t told_cut_bytes = 0;  ///< how many bytes of its output are missing, as is written
-
-  bool operator==(const State&) const = default;
 };
 
 // What has happened.
@@ -89,11 +70,6 @@ struct NotLooked {
 struct Granted {
   std::vector<std::string> devices;
 };
-/// The command is being ended for somebody who waits. "": it was, and now it ends for good:
-/// somebody has asked for that, or its time is over.
-struct GivesWay {
-  std::string why;
-};
 /// A look at the output: so many bytes of it are missing.
 struct OutputMissing {
   std::uint64_t bytes = 0;
@@ -106,8 +82,7 @@ struct CutNoted {
 struct TenantGone {};
 /// The command has ended, or could not be started.
 struct CommandEnded {
-  int exit_status = 0;
-  int signal = 0;  ///< that killed it; 0: none
+  RunEnd end;
   bool disk_is_full = false;
   std::uint64_t missing_bytes = 0;         ///< as OutputMissing
   std::optional<TaskStanding> standing{};  ///< before its end is written; nullopt: it cannot be read
@@ -118,33 +93,25 @@ struct Failed {
   Error error;
   bool still_waits = false;  ///< the task has not been started, and nobody has cancelled it
 };
-using Event = std::variant<Looked, NotLooked, Granted, GivesWay, OutputMissing, CutNoted, TenantGone,
-                           CommandEnded, Failed>;
+using Event =
+    std::variant<Looked, NotLooked, Granted, OutputMissing, CutNoted, TenantGone, CommandEnded, Failed>;
 
 // What to do. Only the last of several actions has an answer.
 
 /// Read what has happened to the task.
-struct Look {
-  bool operator==(const Look&) const = default;
-};
+struct Look {};
 /// Write this first, and read nothing if that fails.
 struct WriteAndLook {
   TaskEvent event;
   bool durable = false;  ///< it is on the disk before anything else is done
-
-  bool operator==(const WriteAndLook&) const = default;
 };
 /// Write this. If that fails, it is only said.
 struct Note {
   TaskEvent event;
-
-  bool operator==(const Note&) const = default;
 };
 /// Write how much of the output is missing. The answer, if that went well, is CutNoted.
 struct NoteCut {
   TaskEvent event;
-
-  bool operator==(const NoteCut&) const = default;
 };
 /// Stand in the queue, and run the command. The answer is Granted, and then CommandEnded; or
 /// Failed.
@@ -153,45 +120,29 @@ struct Join {
   /// Earlier runs do not say how much memory it needs (--memory auto): with less than a whole
   /// device it has ended badly.
   bool on_whole_devices = false;
-
-  bool operator==(const Join&) const = default;
 };
 /// Start the command now.
-struct Go {
-  bool operator==(const Go&) const = default;
-};
+struct Go {};
 /// Do not start the command, and give the GPUs back. The answer is Failed.
 struct Refuse {
   Error error;
-
-  bool operator==(const Refuse&) const = default;
 };
 /// Make sure that there is a runner, and that it looks at the task.
-struct TellRunner {
-  bool operator==(const TellRunner&) const = default;
-};
+struct TellRunner {};
 /// Send the notice of the start, if that is wanted.
 struct TellStart {
   std::vector<std::string> devices;
-
-  bool operator==(const TellStart&) const = default;
 };
 /// The run is over. All that is due then belongs here: these events are written together, the
 /// notice of the end is sent, and the runner is told.
 struct End {
   std::vector<TaskEvent> events;  ///< none: how it ended is written already
-
-  bool operator==(const End&) const = default;
 };
 /// End this process: the task is not to be run, or not now.
-struct Leave {
-  bool operator==(const Leave&) const = default;
-};
+struct Leave {};
 /// End this process with this error.
 struct Fail {
   Error error;
-
-  bool operator==(const Fail&) const = default;
 };
 using Action = std::variant<Look, WriteAndLook, Note, NoteCut, Join, Go, Refuse, TellRunner, TellStart, End,
                             Leave, Fail>;

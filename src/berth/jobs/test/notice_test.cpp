@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "berth/job/task_standing.h"
-#include "berth/jobs/model/noticed_end.h"
+#include "berth/jobs/model/end_notice.h"
 #include "berth/jobs/notice_channels.h"
 
 namespace berth::notice_test {
@@ -75,15 +75,15 @@ TEST_CASE("without a word all but the start is told") {
 }
 
 TEST_CASE("an end is told in words, but not to whom it was who cancelled") {
-  CHECK(noticed_end({ended_as(TaskPhase::ended)})->words == "ended with status 0");
-  CHECK(noticed_end({ended_as(TaskPhase::ended, 3)})->words == "failed: exit status 3");
-  CHECK(noticed_end({ended_as(TaskPhase::ended, 3)})->event == NoticeEvent::fail);
-  CHECK(noticed_end({ended_as(TaskPhase::interrupted)})->event == NoticeEvent::fail);
-  CHECK_FALSE(noticed_end({ended_as(TaskPhase::cancelled)}));
+  CHECK(end_notice({ended_as(TaskPhase::ended)})->words == "ended with status 0");
+  CHECK(end_notice({ended_as(TaskPhase::ended, 3)})->words == "failed: exit status 3");
+  CHECK(end_notice({ended_as(TaskPhase::ended, 3)})->event == NoticeEvent::fail);
+  CHECK(end_notice({ended_as(TaskPhase::interrupted)})->event == NoticeEvent::fail);
+  CHECK_FALSE(end_notice({ended_as(TaskPhase::cancelled)}));
   TaskStanding given_up = ended_as(TaskPhase::cancelled);
   given_up.reason = "job 3 did not end with status 0, as --after-ok asks";
-  CHECK(noticed_end({given_up})->event == NoticeEvent::fail);
-  CHECK(noticed_end({ended_as(TaskPhase::ended), ended_as(TaskPhase::ended, 1)})->words ==
+  CHECK(end_notice({given_up})->event == NoticeEvent::fail);
+  CHECK(end_notice({ended_as(TaskPhase::ended), ended_as(TaskPhase::ended, 1)})->words ==
         "ended: 1 of 2 tasks did not end with status 0");
 }
 

@@ -74,6 +74,11 @@ class Office {
     files[id].push_back(wrote(TaskEventKind::retried));
     return dies(id, rest);
   }
+  Office& gives_way(TaskId id) {
+    files[id].push_back(wrote(TaskEventKind::ended));
+    files[id].push_back(wrote(TaskEventKind::preempted));
+    return dies(id);
+  }
   /// Without a word.
   Office& dies(TaskId id, Alive rest = Alive::nothing) {
     alive[id] = rest;

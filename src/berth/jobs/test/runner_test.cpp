@@ -248,6 +248,17 @@ TEST_CASE("one that was killed in the queue gets into it again after a pause, wh
   CHECK(office.dies(task(2)).wakes().sleeps_ms == 200);
 }
 
+TEST_CASE("one that has given way gets into the queue again at once, but only once until it starts") {
+  Office office;
+  office.takes_at_once = false;
+  // Beside a job that waits for another, so that the runner stays.
+  office.job(1).job(2, [](Job& job) { job.after = {1}; }).begins().takes(task(1)).starts(task(1)).wakes();
+  CHECK(office.gives_way(task(1)).wakes().lately() == "starts 1; starts 1");
+  CHECK(office.dies(task(1)).wakes().sleeps_ms == 200);
+  CHECK(office.passes(200ms).wakes().lately() == "starts 1");
+  CHECK(office.takes(task(1)).starts(task(1)).wakes().gives_way(task(1)).wakes().lately() == "starts 1");
+}
+
 TEST_CASE("one that cannot begin holds up no other, but if three cannot, all that ask for the same wait") {
   Office office;
   for (const std::uint64_t number : {1U, 2U, 3U, 4U}) office.job(number);

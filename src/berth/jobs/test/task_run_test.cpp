@@ -57,9 +57,8 @@ class Life {
     return *this;
   }
   Life& granted() { return is(task_run::Granted{{"0"}}); }
-  Life& ends_with(int status, int signal = 0) {
-    return is(CommandEnded{status, signal, false, 0, standing()});
-  }
+  Life& ends_with(int status, int signal = 0) { return ends({{status, signal}}); }
+  Life& ends(RunEnd end) { return is(CommandEnded{std::move(end), false, 0, standing()}); }
   Life& fails(ErrorCode code, std::string why = "why") {
     return is(Failed{{code, std::move(why)}, standing().phase == TaskPhase::waiting});
   }
@@ -280,22 +279,45 @@ TEST_CASE("one that fails is run again as often as its job says, and not if it w
 }
 
 TEST_CASE("one that is ended for somebody who waits says so, has no try less, and waits again if it may") {
-  const GivesWay way{"it gave way to bob"};
+  const RunEnd way{.process = {0, 15}, .by = EndedBy::waiter, .waiter = "it gave way to bob"};
   Life life(job_that([](Job& job) { job.retries = 1; }));
-  CHECK(life.begins().granted().is(way).ends_with(0, 15).last(2) ==
+  CHECK(life.begins().granted().ends(way).last(2) ==
         Words{"writes ended: it gave way to bob", "tells of its end"});
   Life again(job_that([](Job& job) { job.requeue = true; }));
-  CHECK(again.begins().granted().is(way).ends_with(0, 15).last(3) ==
+  CHECK(again.begins().granted().ends(way).last(3) ==
         Words{"writes ended: it gave way to bob", "writes gave_way", "tells of its end"});
   CHECK(again.standing(false).excused_starts == 1);
-  // Somebody has released its lease while it gave way.
-  Life released(job_that([](Job& job) { job.requeue = true; }));
-  CHECK(released.begins().granted().is(way).is(GivesWay{""}).ends_with(0, 15).last(2) ==
-        Words{"writes ended", "tells of its end"});
   // It was cancelled while it gave way.
   Life cancelled(job_that([](Job& job) { job.requeue = true; }));
-  cancelled.begins().granted().is(way).file.push_back(wrote(TaskEventKind::cancelled));
-  CHECK(cancelled.ends_with(0, 15).standing(false).phase == TaskPhase::cancelled);
+  cancelled.begins().granted().file.push_back(wrote(TaskEventKind::cancelled));
+  CHECK(cancelled.ends(way).standing(false).phase == TaskPhase::cancelled);
+}
+
+TEST_CASE("one that somebody has released, or whose time is over, is run again only if its user asks") {
+  for (const EndedBy by : {EndedBy::somebody, EndedBy::time}) {
+    Life life(job_that([](Job& job) { job.retries = 1; }));
+    CHECK(life.begins().granted().ends({.process = {0, 15}, .by = by}).last(2) ==
+          Words{"writes ended", "tells of its end"});
+  }
+}
+
+TEST_CASE("a run that others ended costs no try") {
+  const auto with = [](std::vector<TaskEvent> before) {
+    Life life(std::move(before));
+    life.job.retries = 1;
+    return life.begins().granted().ends_with(3).last(2);
+  };
+  const TaskEvent ended = wrote(TaskEventKind::ended);
+  const TaskEvent retried = wrote(TaskEventKind::retried);
+  const TaskEvent preempted = wrote(TaskEventKind::preempted);
+  const Words again{"writes retried", "tells of its end"};
+  CHECK(with({wrote_start(), ended, preempted}) == again);
+  CHECK(with({wrote_start(), wrote(TaskEventKind::cut_off)}) == again);
+  CHECK(with({wrote_start(), ended, retried}) == Words{"writes ended", "tells of its end"});
+  CHECK(with({wrote_start(), ended, preempted, wrote_start(), ended, retried}) ==
+        Words{"writes ended", "tells of its end"});
+  CHECK(with({wrote_start(), ended, retried, wrote_start(), ended, wrote(TaskEventKind::again)}) ==
+        Words{"writes ended", "tells of its end"});
 }
 
 TEST_CASE("one that runs again gets other devices, where that was asked") {
@@ -319,10 +341,10 @@ TEST_CASE("one that has failed gets whole devices, and one that was cut off or g
 
 TEST_CASE("a full disk is told as the reason only where the command has failed") {
   Life well;
-  CHECK(well.begins().granted().is(CommandEnded{0, 0, true}).last(2) ==
+  CHECK(well.begins().granted().is(CommandEnded{{}, true}).last(2) ==
         Words{"writes ended", "tells of its end"});
   Life badly;
-  CHECK(badly.begins().granted().is(CommandEnded{1, 0, true}).last(2) ==
+  CHECK(badly.begins().granted().is(CommandEnded{{.process = {1, 0}}, true}).last(2) ==
         Words{"writes ended: when it ended, the disk that its output is on was full", "tells of its end"});
 }
 
@@ -337,7 +359,7 @@ TEST_CASE("how much of the output is missing is written each time it has doubled
   life.begins().granted().is(OutputMissing{0}).is(OutputMissing{100}).is(OutputMissing{199});
   CHECK(life.last(2) == Words{"goes", "writes output_cut"});
   CHECK(life.is(OutputMissing{200}).last(1) == Words{"writes output_cut"});
-  CHECK(life.is(CommandEnded{0, 0, false, 201}).last(3) ==
+  CHECK(life.is(CommandEnded{{}, false, 201}).last(3) ==
         Words{"writes output_cut", "writes ended", "tells of its end"});
   CHECK(life.standing(false).cut_bytes == 201);
   // What the disk refused is written the next time.
@@ -439,12 +461,12 @@ class History {
     }
     RC_ASSERT(!was_cancelled);
     check_start();
-    if (below(4) == 0) life_.is(GivesWay{"it gave way"});
     if (below(8) == 0) {
       life_.fails(ErrorCode::failure);
       return false;
     }
-    life_.ends_with(below(2));
+    const EndedBy by = *rc::gen::element(EndedBy::itself, EndedBy::somebody, EndedBy::time, EndedBy::waiter);
+    life_.ends({.process = {below(2)}, .by = by, .waiter = by == EndedBy::waiter ? "it gave way" : ""});
     return true;
   }
 

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <csignal>
 #include <random>
 #include <string>
 #include <utility>
@@ -44,7 +43,7 @@ Reading<bool> clean_of(std::int64_t lasted, const Trouble& trouble, const Below&
   Receipt receipt;
   receipt.devices.push_back({"0", "GPU-a", "H100"});
   const auto nothing = [] { return std::optional<Snapshot>(); };
-  end_receipt(receipt, {std::chrono::milliseconds(lasted * 100), {0, 0}}, samples, nothing, nothing);
+  end_receipt(receipt, {.lasted = std::chrono::milliseconds(lasted * 100)}, samples, nothing, nothing);
   return receipt.clean;
 }
 
@@ -76,29 +75,8 @@ TEST_CASE("of a run with very many samples the share of the slowed ones is right
   Receipt receipt;
   receipt.devices.push_back({"0", "GPU-a", "H100"});
   const auto nothing = [] { return std::optional<Snapshot>(); };
-  end_receipt(receipt, {std::chrono::milliseconds(kMany), {0, 0}}, samples, nothing, nothing);
+  end_receipt(receipt, {.lasted = std::chrono::milliseconds(kMany)}, samples, nothing, nothing);
   CHECK(receipt.devices.front().throttled_percent == 50);
-}
-
-TEST_CASE(
-    "a command has ended badly by itself where it says so or crashes, and not where somebody ended it") {
-  struct Row {
-    sys::JobEnding ending;
-    Ending noted;
-  };
-  for (const Row& row :
-       {Row{{0, 0}, Ending::well}, Row{{1, 0}, Ending::badly}, Row{{125, 0}, Ending::badly},
-        Row{{126, 0}, Ending::by_others}, Row{{127, 0}, Ending::by_others}, Row{{128, 0}, Ending::badly},
-        Row{{128 + SIGSEGV, 0}, Ending::badly}, Row{{128 + SIGABRT, 0}, Ending::badly},
-        Row{{128 + SIGINT, 0}, Ending::by_others}, Row{{128 + SIGKILL, 0}, Ending::by_others},
-        Row{{128 + SIGTERM, 0}, Ending::by_others}, Row{{255, 0}, Ending::badly},
-        Row{{0, SIGSEGV}, Ending::badly}, Row{{0, SIGBUS}, Ending::badly},
-        Row{{0, SIGINT}, Ending::by_others}, Row{{0, SIGKILL}, Ending::by_others},
-        Row{{0, SIGXCPU}, Ending::by_others}}) {
-    CAPTURE(row.ending.exit_status);
-    CAPTURE(row.ending.signal);
-    CHECK(ending_of(row.ending) == row.noted);
-  }
 }
 
 }  // namespace

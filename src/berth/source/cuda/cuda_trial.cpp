@@ -126,7 +126,7 @@ Result<CudaTrial> try_cuda(const CudaTrialOptions& options) {
                              std::chrono::duration_cast<std::chrono::seconds>(options.patience).count())};
   }
   if (auto trial = kTrial.decode(text)) return trial;
-  return CudaTrial{.end = CudaTrial::End::crashes, .words = "the trial ended with " + to_text(*ending)};
+  return CudaTrial{.end = CudaTrial::End::crashes, .words = "the trial ended with " + sys::to_text(*ending)};
 }
 
 void run_cuda_trial(bool with_context) {

@@ -76,7 +76,7 @@ Result<Printed> run(const std::vector<std::string>& arguments, int listener) {
   const auto ending = child->wait(std::chrono::seconds(10));
   if (!ending || ending->signal != 0) {
     return fail(ErrorCode::failure,
-                "nvidia-smi ended with " + (ending ? to_text(*ending) : "its output still to come"));
+                "nvidia-smi ended with " + (ending ? sys::to_text(*ending) : "its output still to come"));
   }
   printed.status = ending->exit_status;
   return printed;

@@ -35,9 +35,6 @@ MaybeMoment kill_due(const End& end) {
   const auto* asked = std::get_if<AllAsked>(&end);
   return asked != nullptr ? asked->kill_at : std::nullopt;
 }
-MaybeMoment kill_due(const AllAsked& asked) {
-  return asked.kill_at;
-}
 
 template <class End>
 bool will_kill(const End& end) {
@@ -52,9 +49,6 @@ bool has_asked(const End& end) {
 template <class Stage>
 MaybeMoment end_due(const Stage& stage) {
   return berth::next_due(stage.end);
-}
-MaybeMoment end_due(const GivesWay& way) {
-  return way.end.kill_at;
 }
 MaybeMoment end_due(const Over&) {
   return std::nullopt;
@@ -100,36 +94,24 @@ class RunRules {
     return Nothing{};
   }
 
-  Action on(const Running& running, const Asked& asked) {
-    return send(go_on(running, wish_of(rules_, asked)));
-  }
-  Action on(const GivesWay& way, const Asked& asked) {
-    return Send{go_on(Running{way.end}, wish_of(rules_, asked)), true};
-  }
+  Action on(const Running& running, const Asked& asked) { return end_by_call(running, asked); }
 
   Action on(const Running& running, const Wanted& wanted) {
     if (will_kill(running.end)) return Nothing{};
-    const EndAction what = go_on(running, TimeWish{wanted.grace});
-    const bool gives_way = !has_asked(running.end);
-    if (gives_way) state_.stage = GivesWay{std::get<AllAsked>(std::get<Running>(state_.stage).end)};
-    return EndForWaiter{what, gives_way, wanted.grace};
+    note_cause(EndedBy::waiter);
+    return EndForWaiter{go_on(running, TimeWish{wanted.grace}), wanted.grace};
   }
 
-  Action on(const Running& running, const CommandEnded& ended) { return note_end(running.end, ended, false); }
-  Action on(const GivesWay& way, const CommandEnded& ended) { return note_end(way.end, ended, true); }
-
-  Action note_end(const EndOfCommand& before, const CommandEnded& ended, bool gives_way) {
-    EndStep<EndOfRest> step = after_command(before, now_);
+  Action on(const Running& running, const CommandEnded& ended) {
+    EndStep<EndOfRest> step = after_command(running.end, now_);
     if (ended.asked) {
+      note_cause(EndedBy::somebody);
       const auto asked = next_step(step.next, wish_of(rules_, *ended.asked), now_);
       step = {asked.next, asked.action == EndAction::nothing ? step.action : asked.action};
     }
     state_.watch_until.reset();
     state_.stage = CommandOver{step.next};
-    return NoteEnd{.what = step.action,
-                   .was_asked = has_asked(step.next),
-                   .starts_again = gives_way && !ended.asked,
-                   .takes_back = gives_way && ended.asked};
+    return NoteEnd{step.action};
   }
 
   // --- once it has ended
@@ -183,18 +165,19 @@ class RunRules {
   Action on(LeftBehind left, const Asked& asked) {
     left.judged_at = now_ + kGraceOfRest;
     left.is_new = true;
-    return send(go_on(left, wish_of(rules_, asked)));
+    return end_by_call(left, asked);
   }
 
   // The command has ended by itself, so it gives way to nobody.
   Action on(const LeftBehind& left, const Wanted& wanted) {
     if (will_kill(left.end)) return Nothing{};
-    return EndForWaiter{go_on(left, TimeWish{wanted.grace}), false, wanted.grace};
+    return EndForWaiter{go_on(left, TimeWish{wanted.grace}), wanted.grace};
   }
 
   Action on(const LeftBehind& left, const ToldToLeave& told) {
     // Nobody has said that it may go on, and nobody else would kill it.
     if (told.by_hang_up && will_kill(left.end)) return Nothing{};
+    note_cause(EndedBy::somebody);
     state_.stage = Over{};
     return Leave{};
   }
@@ -207,7 +190,6 @@ class RunRules {
   // --- in both cases
 
   Action on(const Running& running, const Woke&) { return do_what_is_due(running); }
-  Action on(const GivesWay& way, const Woke&) { return do_what_is_due(way); }
   Action on(const LeftBehind& left, const Woke&) { return do_what_is_due(left); }
 
   // Does one thing at a time: what else is due makes the next wait a short one.
@@ -219,19 +201,18 @@ class RunRules {
   }
 
   Action on(const Running& running, const TimeRead& read) { return heed_time(running, read); }
-  // Once its time is over, it gives way to nobody.
-  Action on(const GivesWay& way, const TimeRead& read) { return heed_time(Running{way.end}, read, true); }
   Action on(const LeftBehind& left, const TimeRead& read) { return heed_time(left, read); }
 
   template <class Stage>
-  Action heed_time(const Stage& stage, const TimeRead& read, bool gives_way = false) {
+  Action heed_time(const Stage& stage, const TimeRead& read) {
     if (!state_.time) return Nothing{};
     const TimeDue now_due = take_due(*state_.time, since_grant(), read.time);
     if (now_due == TimeDue::none) return Nothing{};
     const Moment time = state_.time->time;
     if (now_due == TimeDue::warn) return Warn{time, time - since_grant()};
     state_.time.reset();
-    return EndForTime{go_on(stage, TimeWish{rules_.grace}), time, gives_way};
+    note_cause(EndedBy::time);
+    return EndForTime{go_on(stage, TimeWish{rules_.grace}), time};
   }
 
   template <class AnyStage, class AnyEvent>
@@ -247,13 +228,19 @@ class RunRules {
     return step.action;
   }
 
-  EndAction go_on(const GivesWay& way, const EndEvent& event) {
-    const auto step = next_step(EndOfCommand(way.end), event, now_);
-    state_.stage = GivesWay{std::get<AllAsked>(step.next)};
-    return step.action;
+  template <class Stage>
+  Action end_by_call(const Stage& stage, const Asked& asked) {
+    note_cause(EndedBy::somebody);
+    const EndAction what = go_on(stage, wish_of(rules_, asked));
+    return what == EndAction::nothing ? Action(Nothing{}) : Send{what};
   }
 
-  static Action send(EndAction what) { return what == EndAction::nothing ? Action(Nothing{}) : Send{what}; }
+  // The first cause counts. But a command has given way only if nothing else ended it, or what it
+  // has left behind.
+  void note_cause(EndedBy by) {
+    const bool is_first = state_.ended_by == EndedBy::itself && std::holds_alternative<Running>(state_.stage);
+    if (is_first || state_.ended_by == EndedBy::waiter) state_.ended_by = by;
+  }
 
   Action end_watch() {
     if (!state_.watch_until || now_ < *state_.watch_until) return Nothing{};
@@ -270,9 +257,9 @@ class RunRules {
 
 }  // namespace
 
-State begin(const std::optional<Moment>& time, Moment now) {
+State begin(const std::optional<Moment>& time, Moment granted) {
   State state;
-  state.granted = now;
+  state.granted = granted;
   if (time) state.time = JobTime{.time = *time};
   return state;
 }

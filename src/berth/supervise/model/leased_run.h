@@ -4,7 +4,8 @@
 #include <optional>
 #include <variant>
 
-#include "berth/job/job_end.h"
+#include "berth/job/run_end.h"
+#include "berth/job/termination.h"
 #include "berth/supervise/model/job_time.h"
 
 // A command in its lease, from its start to the end of the lease, as a pure step: what has happened
@@ -13,8 +14,7 @@
 //
 // The lease lasts as long as anything lives that the command has started, unless its user or the
 // site says otherwise. Berth ends the command early for one of three reasons: somebody asks for
-// that, its time is over, or it gives way to a waiter. Only a command that gives way, and that
-// nobody else has asked to end, may start again.
+// that, its time is over, or it gives way to a waiter.
 namespace berth::leased_run {
 
 /// Of the boot clock, which nobody can set, and which goes on while the machine sleeps.
@@ -32,21 +32,10 @@ struct Rules {
 /// The command runs.
 struct Running {
   EndOfCommand end{};
-
-  bool operator==(const Running&) const = default;
-};
-/// The command runs, and is being ended for a waiter. Nobody else wants it to end, and its time is
-/// not over.
-struct GivesWay {
-  AllAsked end;
-
-  bool operator==(const GivesWay&) const = default;
 };
 /// The command has ended. What it has left behind is not known yet.
 struct CommandOver {
   EndOfRest end{};
-
-  bool operator==(const CommandOver&) const = default;
 };
 /// What its user was told of the processes that the command has left behind.
 enum class Told { nothing, that_they_live, that_they_were_asked };
@@ -57,21 +46,16 @@ struct LeftBehind {
   bool is_new = true;    ///< they have just been left behind, or asked to end
   Moment computed_at{};  ///< when they were last known to compute
   Told told = Told::nothing;
-
-  bool operator==(const LeftBehind&) const = default;
 };
 /// This process has no part in the lease any more.
-struct Over {
-  bool operator==(const Over&) const = default;
-};
+struct Over {};
 
 struct State {
-  std::variant<Running, GivesWay, CommandOver, LeftBehind, Over> stage{};
+  std::variant<Running, CommandOver, LeftBehind, Over> stage{};
+  EndedBy ended_by = EndedBy::itself;  ///< so far; final once the command has ended, but for a waiter
   Moment granted{};
   std::optional<JobTime> time{};        ///< nullopt: none, or it does not matter any more
   std::optional<Moment> watch_until{};  ///< until then what only the wait needed is kept
-
-  bool operator==(const State&) const = default;
 };
 
 // What has happened.
@@ -124,84 +108,50 @@ struct Event {
 // What to do.
 
 /// Wait on.
-struct Nothing {
-  bool operator==(const Nothing&) const = default;
-};
+struct Nothing {};
 /// Send these signals.
 struct Send {
   EndAction what;
-  bool takes_back = false;  ///< say that it does not give way any more, and so does not start again
-
-  bool operator==(const Send&) const = default;
 };
 /// Say that the time is over, hang up a shell, and send these signals.
 struct EndForTime {
   EndAction what;
-  Moment time;              ///< the limit
-  bool takes_back = false;  ///< as Send
-
-  bool operator==(const EndForTime&) const = default;
+  Moment time;  ///< the limit
 };
 /// Say for whom it ends, hang up a shell, and send these signals.
 struct EndForWaiter {
   EndAction what;
-  bool gives_way = false;  ///< and for no other reason
-  Moment grace;            ///< as Wanted
-
-  bool operator==(const EndForWaiter&) const = default;
+  Moment grace;  ///< as Wanted
 };
 /// Read the time limit, which somebody may have changed. The answer is TimeRead.
-struct ReadTime {
-  bool operator==(const ReadTime&) const = default;
-};
+struct ReadTime {};
 /// Warn that the time will be over.
 struct Warn {
   Moment time;  ///< the limit
   Moment left;
-
-  bool operator==(const Warn&) const = default;
 };
 /// Give back what only the wait needed.
-struct EndWatch {
-  bool operator==(const EndWatch&) const = default;
-};
+struct EndWatch {};
 /// Send these signals to what the command has left behind, and note how the command ended.
 struct NoteEnd {
   EndAction what;
-  bool was_asked = false;     ///< so how it ended says nothing of the devices
-  bool starts_again = false;  ///< if its user wants that
-  bool takes_back = false;    ///< as Send
-
-  bool operator==(const NoteEnd&) const = default;
 };
 /// Look once more, at once.
-struct LookAgain {
-  bool operator==(const LookAgain&) const = default;
-};
+struct LookAgain {};
 /// Tell those who want to know that the command has ended: its lease goes on. Do EndWatch too.
-struct TellEnd {
-  bool operator==(const TellEnd&) const = default;
-};
+struct TellEnd {};
 /// Ask whether what was left behind computes. The answer is DriverAsked.
-struct AskDriver {
-  bool operator==(const AskDriver&) const = default;
-};
+struct AskDriver {};
 /// Name the processes that hold the lease, and say how to end them.
 struct TellLeft {
   bool were_asked = false;  ///< they got SIGTERM, and nobody kills them
-
-  bool operator==(const TellLeft&) const = default;
 };
 /// Give the lease back.
 struct GiveBack {
   enum class Why { nothing_left, with_command, idle } why;
-
-  bool operator==(const GiveBack&) const = default;
 };
 /// Give up our part of the lease: what was left behind still holds it.
-struct Leave {
-  bool operator==(const Leave&) const = default;
-};
+struct Leave {};
 using Action = std::variant<Nothing, Send, EndForTime, EndForWaiter, ReadTime, Warn, EndWatch, NoteEnd,
                             LookAgain, TellEnd, AskDriver, TellLeft, GiveBack, Leave>;
 
@@ -210,8 +160,9 @@ struct Step {
   Action action;
 };
 
-/// Before the start of the command. `time`: the time limit of the lease, which was granted now.
-State begin(const std::optional<Moment>& time, Moment now);
+/// Before the start of the command. `time`: the time limit of the lease, which counts from the
+/// grant.
+State begin(const std::optional<Moment>& time, Moment granted);
 
 Step next(const Rules& rules, State state, const Event& event);
 

@@ -146,6 +146,7 @@ class History {
     if (deed == Deed::leave) {
       const ToldToLeave told{.by_hang_up = one_in(2)};
       const bool may = is_noted_ && !is_over() && !(told.by_hang_up && killed_by_ < kNever);
+      has_left_ = has_left_ || may;
       happen(told);
       RC_ASSERT((is_over() == may));
     }
@@ -220,21 +221,14 @@ class History {
   }
 
   void perform(const Nothing&) {}
-  void perform(const Send& action) {
-    take_back(action.takes_back);
-    send(action.what);
-  }
+  void perform(const Send& action) { send(action.what); }
   void perform(const EndForTime& action) {
     RC_ASSERT(!std::exchange(is_time_over_, true));
     RC_ASSERT((action.time == *time_ && now_ >= *time_));
-    // A command that has ended gives way to nobody.
-    RC_ASSERT((action.takes_back == (gave_way_ && !is_noted_)));
-    take_back(action.takes_back);
     note_kill(rules_.grace);
     send(action.what);
   }
   void perform(const EndForWaiter& action) {
-    RC_ASSERT((action.gives_way == gave_way_));
     RC_ASSERT((killed_by_ == kNever || !has_ended()));
     note_kill(action.grace);
     send(action.what);
@@ -248,16 +242,8 @@ class History {
   void perform(const NoteEnd& action) {
     RC_ASSERT(!std::exchange(is_noted_, true));
     RC_ASSERT(has_ended());
-    RC_ASSERT((action.was_asked == asked_at_.has_value()));
-    // Its users learn of each that gave way and may not start again after all.
-    RC_ASSERT((action.takes_back == (gave_way_ && asks_ > 0)));
-    take_back(action.takes_back);
-    const bool may_again = gave_way_ && asks_ == 0 && !is_time_over_;
-    RC_ASSERT((action.starts_again == may_again));
+    was_asked_ = asked_at_.has_value();
     send(action.what);
-  }
-  void take_back(bool is_so) {
-    if (is_so) RC_ASSERT(std::exchange(gave_way_, false));
   }
   void perform(const LookAgain&) { looks_again_ = true; }
   void perform(const TellEnd&) {
@@ -307,7 +293,12 @@ class History {
                killed_by_ <= *time_ + rules_.grace + kTimeForOwnRest));
   }
 
-  void check_end() const { RC_ASSERT((is_noted_ && has_ended())); }
+  void check_end() const {
+    RC_ASSERT((is_noted_ && has_ended()));
+    RC_ASSERT(((state_.ended_by == EndedBy::itself) == !was_asked_));
+    const bool has_given_way = gave_way_ && asks_ == 0 && !is_time_over_ && !has_left_;
+    RC_ASSERT(((state_.ended_by == EndedBy::waiter) == has_given_way));
+  }
 
   Rules rules_{};
   State state_{};
@@ -324,6 +315,8 @@ class History {
   bool is_time_over_ = false;
   bool watch_ended_ = false;
   bool is_noted_ = false;
+  bool was_asked_ = false;  ///< before the command ended
+  bool has_left_ = false;
   bool end_is_told_ = false;
   bool looks_again_ = false;
 };

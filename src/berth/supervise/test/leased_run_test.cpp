@@ -53,6 +53,8 @@ class Life {
     return *this;
   }
 
+  EndedBy ended_by() const { return state_.ended_by; }
+
   Seen sees = Seen::something;
   std::deque<Seen> sees_first{};  ///< the next looks
   bool computes = false;
@@ -98,15 +100,12 @@ class Life {
   }
 
   void perform(const Nothing&) {}
-  void perform(const Send& action) {
-    say((action.takes_back ? "will not start again, " : "") + words(action.what));
-  }
+  void perform(const Send& action) { say(words(action.what)); }
   void perform(const EndForTime& action) {
-    say(fmt::format("its {} s are over, {}{}", action.time / 1s,
-                    action.takes_back ? "will not start again, " : "", words(action.what)));
+    say(fmt::format("its {} s are over, {}", action.time / 1s, words(action.what)));
   }
   void perform(const EndForWaiter& action) {
-    say((action.gives_way ? "gives way, " : "a waiter wants it, ") + words(action.what));
+    say((ended_by() == EndedBy::waiter ? "gives way, " : "a waiter wants it, ") + words(action.what));
   }
   void perform(const ReadTime&) { happen(now_, TimeRead{time_in_ticket}); }
   void perform(const Warn& action) {
@@ -114,9 +113,8 @@ class Life {
   }
   void perform(const EndWatch&) { say("ends the watch"); }
   void perform(const NoteEnd& action) {
-    std::string what = action.was_asked ? "notes an end that was asked for" : "notes the end";
-    if (action.starts_again) what += " of one that starts again";
-    if (action.takes_back) what += ", will not start again";
+    std::string what = ended_by() == EndedBy::itself ? "notes the end" : "notes an end that was asked for";
+    if (ended_by() == EndedBy::waiter) what += " of one that starts again";
     say(action.what == EndAction::nothing ? what : what + ", " + words(action.what));
   }
   void perform(const LookAgain&) {
@@ -283,16 +281,28 @@ TEST_CASE("one that somebody has asked to end, or whose time is over, does not s
   CHECK(notes(Life().at(10s, Wanted{20s}).at(11s, Asked{}).ends_at(12s, Seen::nothing)) ==
         "12 s: notes an end that was asked for");
   CHECK(notes(Life().at(10s, Wanted{20s}).ends_at(12s, Seen::nothing, Asked{})) ==
-        "12 s: notes an end that was asked for, will not start again");
+        "12 s: notes an end that was asked for");
   CHECK(notes(Life({.grace = kGrace}, 10s).at(11s, Wanted{20s}).ends_at(12s, Seen::nothing)) ==
         "12 s: notes an end that was asked for");
   CHECK(notes(Life({.grace = kGrace}, 10s).at(8s, Wanted{1h}).ends_at(12s, Seen::nothing)) ==
         "12 s: notes an end that was asked for");
   // Each of them ends all the same as soon as the waiter has the right to it.
   CHECK(Life().at(10s, Asked{}).at(11s, Wanted{20s}).until(31s).did.back() == "31 s: SIGKILL");
-  CHECK(Life().at(10s, Wanted{20s}).at(11s, Asked{}).did.back() == "11 s: will not start again, no signal");
+  CHECK(Life().at(10s, Wanted{20s}).at(11s, Asked{}).did.back() == "10 s: gives way, SIGTERM to the rest");
   CHECK(Life({.grace = kGrace}, 10s).at(11s, Wanted{1s}).until(12s).did.back() ==
         "10 s: its 10 s are over, SIGTERM to the rest");
+}
+
+TEST_CASE("one that has given way does not start again if what it left ends for another reason") {
+  const auto given_way = [](const std::optional<Moment>& time = {}) {
+    Life life({.grace = kGrace}, time);
+    life.at(10s, Wanted{1h}).ends_at(12s, Seen::something);
+    return life;
+  };
+  CHECK(given_way().all_end_at(13s).ended_by() == EndedBy::waiter);
+  CHECK(given_way().at(13s, Asked{}).all_end_at(14s).ended_by() == EndedBy::somebody);
+  CHECK(given_way().at(13s, ToldToLeave{}).ended_by() == EndedBy::somebody);
+  CHECK(given_way(20s).until(21s).ended_by() == EndedBy::time);
 }
 
 TEST_CASE("a command that has ended by itself does not start again, though what it left ends for a waiter") {
@@ -300,14 +310,14 @@ TEST_CASE("a command that has ended by itself does not start again, though what 
   life.ends_at(10s, Seen::something).at(60s, Wanted{20s}).until(80s);
   CHECK(later(life) == Words{"10 s: notes the end", "10 s: tells the end", "15 s: names what is left",
                              "60 s: a waiter wants it, SIGTERM to the rest", "80 s: SIGKILL"});
+  CHECK(life.at(81s, Asked{}).ended_by() == EndedBy::itself);
 }
 
 TEST_CASE("a time limit holds for one that gives way, unless it is killed for the waiter as soon") {
   Life late({.grace = kGrace}, 100s);
   late.at(80s, Wanted{60min}).until(130s);
   CHECK(later(late) == Words{"80 s: gives way, SIGTERM to the rest", "90 s: warns, 10 s left of 100",
-                             "100 s: its 100 s are over, will not start again, SIGTERM to the rest",
-                             "130 s: SIGKILL"});
+                             "100 s: its 100 s are over, SIGTERM to the rest", "130 s: SIGKILL"});
   Life soon({.grace = kGrace}, 100s);
   soon.at(80s, Wanted{50s}).until(130s);
   CHECK(later(soon) == Words{"80 s: gives way, SIGTERM to the rest", "130 s: SIGKILL"});

@@ -43,7 +43,7 @@ std::string output_of(const std::string& script) {
   auto child = Child::spawn({.program = "sh", .arguments = {"-c", script}, .output = pipe.writer.get()});
   REQUIRE(child);
   const std::string text = pipe.rest();
-  CHECK(child->wait(kPatience) == Ending{});
+  CHECK(child->wait(kPatience) == ProcessEnd{});
   return text;
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("signals of the host program end no wait for a child") {
   setitimer(ITIMER_REAL, &often, nullptr);
   auto child = Child::spawn({.program = "sleep", .arguments = {"0.2"}});
   REQUIRE(child);
-  CHECK(child->wait(kPatience) == Ending{});
+  CHECK(child->wait(kPatience) == ProcessEnd{});
   const itimerval never{};
   setitimer(ITIMER_REAL, &never, nullptr);
   sigaction(SIGALRM, &before, nullptr);
@@ -96,7 +96,7 @@ TEST_CASE("a child that was forked has its three descriptors and no others, and 
   });
   REQUIRE(child);
   CHECK(pipe.rest() == "clean");
-  CHECK(child->wait(kPatience) == Ending{.exit_status = 3, .signal = 0});
+  CHECK(child->wait(kPatience) == ProcessEnd{.exit_status = 3, .signal = 0});
 }
 
 TEST_CASE("a child that its host has collected is borne") {
@@ -108,7 +108,7 @@ TEST_CASE("a child that its host has collected is borne") {
 
 TEST_CASE("how a child ended is told") {
   auto failing = Child::spawn({.program = "sh", .arguments = {"-c", "exit 3"}});
-  CHECK(failing->wait(kPatience) == Ending{.exit_status = 3, .signal = 0});
+  CHECK(failing->wait(kPatience) == ProcessEnd{.exit_status = 3, .signal = 0});
   auto waiting = Child::spawn({.program = "cat"});
   auto killed = Child::spawn({.program = "sleep", .arguments = {"1000"}});
   CHECK_FALSE(killed->wait(std::chrono::milliseconds(0)));
@@ -149,7 +149,7 @@ TEST_CASE("a child that was let go leaves no zombie once another is started") {
   REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0);
   auto next = Child::spawn({.program = "true"});
   CHECK(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == -1);
-  CHECK(next->wait(kPatience) == Ending{});
+  CHECK(next->wait(kPatience) == ProcessEnd{});
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ namespace {
   if (!job) ::_exit(100);
   siginfo_t info{};
   ::waitid(P_PID, static_cast<id_t>(job->pid()), &info, WEXITED | WNOWAIT);
-  std::optional<JobEnding> ending;
+  std::optional<ProcessEnd> ending;
   {
     // At its end what is still pending arrives.
     JobProcess watched = std::move(*job);

@@ -45,7 +45,7 @@ Shown shown_as(const std::string& words) {
   REQUIRE(read(reader.get(), &byte, 1) == 1);
   Shown shown{process_command(child->pid()), byte == 'y'};
   goes_on.close();
-  CHECK(child->wait(std::chrono::seconds(30)) == Ending{});
+  CHECK(child->wait(std::chrono::seconds(30)) == ProcessEnd{});
   return shown;
 }
 

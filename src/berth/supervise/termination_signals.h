@@ -8,15 +8,15 @@
 #include <set>
 #include <vector>
 
-#include "berth/job/job_end.h"
+#include "berth/job/termination.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/wake_timer.h"
 
 namespace berth::supervise {
 
-/// The signals by which this process ends its job, as job/job_end.h says, and the timer that wakes
-/// it for them.
-class EndOfJob {
+/// The signals by which this process ends its job, as job/termination.h says, and the timer that
+/// wakes it for them.
+class TerminationSignals {
  public:
   /// Gives all living processes of the job.
   using Processes = std::function<std::vector<pid_t>()>;

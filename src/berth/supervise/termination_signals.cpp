@@ -1,4 +1,4 @@
-#include "berth/supervise/end_of_job.h"
+#include "berth/supervise/termination_signals.h"
 
 #include <algorithm>
 #include <csignal>
@@ -9,14 +9,14 @@ namespace berth::supervise {
 
 using std::chrono::milliseconds;
 
-void EndOfJob::command_is(pid_t command, bool is_shell) {
+void TerminationSignals::command_is(pid_t command, bool is_shell) {
   command_ = command;
   is_shell_ = is_shell;
 }
 
 // Ctrl-Z stops the job, and us with it: what is due then needs a signal that lets us go on. It
 // comes in time also after the machine has slept.
-void EndOfJob::wake_at(const std::optional<milliseconds>& due, milliseconds now) {
+void TerminationSignals::wake_at(const std::optional<milliseconds>& due, milliseconds now) {
   if (due == due_) return;
   due_ = due;
   if (due)
@@ -25,7 +25,7 @@ void EndOfJob::wake_at(const std::optional<milliseconds>& due, milliseconds now)
     timer_.stop();
 }
 
-void EndOfJob::send(EndAction what, const Processes& job) {
+void TerminationSignals::send(EndAction what, const Processes& job) {
   if (what == EndAction::ask_command) ask_command(job());
   if (what == EndAction::ask_again) asked_.clear();
   if (what == EndAction::ask_rest || what == EndAction::ask_again) ask(job());
@@ -34,7 +34,7 @@ void EndOfJob::send(EndAction what, const Processes& job) {
 }
 
 // A stopped process gets no signal, and a command that waits for a stopped child does not end.
-void EndOfJob::ask_command(const std::vector<pid_t>& job) {
+void TerminationSignals::ask_command(const std::vector<pid_t>& job) {
   // Another process cannot have its pid: it is our child.
   if (command_) std::erase_if(asked_, [this](const auto& asked) { return asked.first == *command_; });
   if (command_) ask({*command_});
@@ -44,14 +44,14 @@ void EndOfJob::ask_command(const std::vector<pid_t>& job) {
   }
 }
 
-void EndOfJob::ask(const std::vector<pid_t>& job) {
+void TerminationSignals::ask(const std::vector<pid_t>& job) {
   for (const pid_t pid : job) {
     const auto stat = sys::process_stat(pid);
     if (stat && asked_.emplace(pid, stat->start_ticks).second) sys::ask_to_end(pid);
   }
 }
 
-void EndOfJob::hang_up_shell() const {
+void TerminationSignals::hang_up_shell() const {
   if (is_shell_ && command_) ::kill(*command_, SIGHUP);
 }
 

@@ -1,4 +1,4 @@
-#include "berth/jobs/model/noticed_end.h"
+#include "berth/jobs/model/end_notice.h"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ std::string end_in_words(const TaskStanding& task) {
 
 }  // namespace
 
-std::optional<NoticedEnd> noticed_end(const std::vector<TaskStanding>& tasks) {
+std::optional<EndNotice> end_notice(const std::vector<TaskStanding>& tasks) {
   const auto is_bad = [](const TaskStanding& task) {
     // The user knows of a cancellation.
     if (task.phase == TaskPhase::cancelled) return !task.reason.empty();
@@ -27,7 +27,7 @@ std::optional<NoticedEnd> noticed_end(const std::vector<TaskStanding>& tasks) {
   const auto bad = static_cast<std::size_t>(std::ranges::count_if(tasks, is_bad));
   const TaskCounts counts = counts_of(tasks);
   if (bad == 0 && counts.cancelled != 0) return std::nullopt;
-  NoticedEnd end;
+  EndNotice end;
   if (bad != 0) {
     end.event = NoticeEvent::fail;
     end.exit_status = exit_status_of(*std::ranges::find_if(tasks, is_bad));

@@ -1,4 +1,4 @@
-#include "berth/supervise/end_of_job.h"
+#include "berth/supervise/termination_signals.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::supervise::end_of_job_test {
+namespace berth::supervise::termination_signals_test {
 namespace {
 
 // The signal by which a shell ends that is hung up, and then told to end.
@@ -26,7 +26,7 @@ int signal_of_shell(bool has_ended) {
   }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   REQUIRE(shell > 0);
-  EndOfJob end;
+  TerminationSignals end;
   end.command_is(shell, true);
   if (has_ended) end.command_has_ended();
   end.hang_up_shell();
@@ -42,4 +42,4 @@ TEST_CASE("a shell that has ended is not hung up, since another process may have
 }
 
 }  // namespace
-}  // namespace berth::supervise::end_of_job_test
+}  // namespace berth::supervise::termination_signals_test

@@ -1,4 +1,4 @@
-#include "berth/job/job_end.h"
+#include "berth/job/termination.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace berth::job_end_test {
+namespace berth::termination_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -140,4 +140,4 @@ TEST_CASE("a job that is asked to end and whose time is over ends as its time sa
 }
 
 }  // namespace
-}  // namespace berth::job_end_test
+}  // namespace berth::termination_test

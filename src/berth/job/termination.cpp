@@ -1,4 +1,4 @@
-#include "berth/job/job_end.h"
+#include "berth/job/termination.h"
 
 #include <algorithm>
 
