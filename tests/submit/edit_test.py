@@ -187,6 +187,14 @@ def stopping_at(machine, point: str) -> dict:
     return {"LD_PRELOAD": machine.build / "stops_at.so", "STOP_AT": point, "STOP_ONCE": once}
 
 
+@contextlib.contextmanager
+def stopped(pid: int):
+    os.kill(pid, signal.SIGSTOP)
+    eventually(lambda: state(pid) == "T")
+    yield
+    os.kill(pid, signal.SIGCONT)
+
+
 def test_a_move_counts_for_a_process_that_has_just_been_started(busy):
     first = marked(busy, "first", env=stopping_at(busy, "task"))
     (starting,) = eventually(lambda: runs_of(busy, first))
@@ -210,10 +218,17 @@ def test_a_cancel_that_is_late_ends_no_job_that_has_taken_the_place(busy):
     may_end = busy.directory / "may_end"
     second = marked(busy, "second", then=f"until test -e {may_end}; do sleep 0.01; done")
     in_line(busy, first)
+    place_in_queue(busy)
     edit(busy, second, "--first")
-    cancel = busy.start_berth("cancel", first, env=stopping_at(busy, "signal"))
-    eventually(lambda: state(cancel.pid) == "T")
-    busy.free()
+    (waiting,) = runs_of(busy, first)
+    # A runner that hears of the cancel would end the process at once.
+    with stopped(*processes(busy)["runner"]):
+        cancel = busy.start_berth("cancel", first, env=stopping_at(busy, "signal"))
+        eventually(lambda: state(cancel.pid) == "T")
+        busy.free()
+        eventually(lambda: order(busy) == ["second"] or state(waiting) in ("Z", "gone"))
+        # What the signal is for runs nothing else.
+        assert order(busy) == []
     eventually(lambda: order(busy) == ["second"])
     os.kill(cancel.pid, signal.SIGCONT)
     assert cancel.wait(DEADLINE_S) == 0
