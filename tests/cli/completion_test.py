@@ -104,6 +104,12 @@ def test_zsh(two_leases):
     in_zsh(machine, f"berth release {names[0][: place + 1]}", f"berth release {names[0]}")
 
 
+def test_zsh_takes_the_word_behind_a_value_that_may_be_left_out_for_an_argument(two_leases):
+    machine, _ = two_leases
+    number = machine.berth("submit", "--at", "1h", "--", "true").out.strip()
+    in_zsh(machine, "berth jobs --watch ", f"berth jobs --watch {number}")
+
+
 def test_what_completion_asks_for(machine):
     assert machine.berth("__leases", "mine").out == machine.berth("__leases").out == ""
     job = machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")

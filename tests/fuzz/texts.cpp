@@ -12,8 +12,8 @@
 #include "berth/request/inherited_mask.h"
 #include "berth/request/selector.h"
 #include "berth/simulate/workload.h"
-#include "berth/slurm/slurm_values.h"
 #include "berth/slurm/slurm_options.h"
+#include "berth/slurm/slurm_values.h"
 #include "targets.h"
 
 namespace berth::fuzz {

@@ -17,7 +17,7 @@ active [JOBS] proctype Job() provided (!has(stopped, _pid))
 {
   byte at;       /* the ticket or device of this step */
   byte ahead;    /* rivals before me that wait and are not stopped */
-  byte passed;   /* rivals before me that are stopped */
+  byte skipped;   /* rivals before me that are stopped */
   byte live;     /* leases seen alive */
   byte busy;     /* devices that the kernel refused though the ledger called them free */
   byte pick;
@@ -66,7 +66,7 @@ scan:
          :: else ->
          if
          :: is_before_me(at) && has(queued & believed_alive & waiting, at) ->
-            if :: seen_stopped(at) -> passed = passed | (stopped & bit(at)) :: else -> ahead = ahead | bit(at) fi
+            if :: seen_stopped(at) -> skipped = skipped | (stopped & bit(at)) :: else -> ahead = ahead | bit(at) fi
          :: else -> forget(at)
          fi;
 #ifdef BREAK_INFER
@@ -96,8 +96,8 @@ decide:
       do /* downwards in age: whoever stands before one that still waits is believed to wait */
       :: k < TICKETS ->
          d = TICKETS - 1 - k;
-         clash = clash || has(ahead | passed, d);
-         if :: has(noted[me] & ~passed, d) && clash -> ahead = ahead | bit(d) :: else fi;
+         clash = clash || has(ahead | skipped, d);
+         if :: has(noted[me] & ~skipped, d) && clash -> ahead = ahead | bit(d) :: else fi;
          k++
       :: else -> break
       od;
@@ -179,15 +179,15 @@ lock:
          od;
          open_devices[me] = 0; pick = 0 } -> goto decide
     :: d_step { (pick >> at) == 0 && (busy & pick) == 0 -> /* write */
-      if :: passed != 0 -> see(SKIPPED) :: else fi;
+      if :: skipped != 0 -> see(SKIPPED) :: else fi;
       if :: ahead != 0 -> see(NOT_RIVALRY) :: else fi;
       if :: !whole(me) && (locked_shared[0] & ~mine) != 0 -> see(SHARED) :: else fi;
 #ifdef BELLS
-      check_reservation(me, pick, passed, live);
+      check_reservation(me, pick, skipped, live);
 #endif
-      check_grant(me, pick, passed);
+      check_grant(me, pick, skipped);
       devices[me] = pick; held[me] = pick;
-      pick = 0; ahead = 0; passed = 0; live = 0; busy = 0; choice = 0; look_again = 0;
+      pick = 0; ahead = 0; skipped = 0; live = 0; busy = 0; choice = 0; look_again = 0;
 #ifdef BELLS
       if :: was_rung -> see(RUNG) :: else fi;
       news = 0; was_rung = 0; went_past = 0; rung = rung & ~mine; bells = bells & ~mine; unhear_ticks;
@@ -230,9 +230,9 @@ behind: /* ---- sleep on the waiting byte of the last rival before me; a periodi
       od;
       order = has(before[me], at); assert(order);
 #ifdef BELLS
-      went_past = passed;
+      went_past = skipped;
 #endif
-      ahead = 0; passed = 0; live = 0; busy = 0; drop_plan_gate
+      ahead = 0; skipped = 0; live = 0; busy = 0; drop_plan_gate
 #ifdef BREAK_SINGLE_SHOT
       ; armed = 1
 #endif
@@ -260,7 +260,7 @@ sleep:
     :: d_step { !has(waiting, at) -> asleep_on[me] = 0; at = 0; has_news } -> goto look
 #if defined(BELLS) && !defined(BREAK_DEAF)
     :: d_step { has(rung, me) -> rung = rung & ~mine; was_rung = 1; asleep_on[me] = 0; at = 0; has_news } -> goto look
-#ifndef BREAK_FORGET_PASSED /* the tick sees that one whom it went past goes on */
+#ifndef BREAK_FORGET_SKIPPED /* the tick sees that one whom it went past goes on */
     :: d_step { (went_past & ~stopped & waiting) != 0 -> asleep_on[me] = 0; at = 0; has_news } -> goto look
 #endif
 #ifdef TICKS
@@ -277,7 +277,7 @@ sleep:
     fi;
 
 blocked: /* ---- first of its rivals: watch, look again if the watch is new, then sleep until an event. */
-    atomic { passed = 0; d_step {
+    atomic { skipped = 0; d_step {
       k = 0;
       do /* only the leases that stand in the way */
       :: k < TICKETS -> if :: (devices[k] & candidates[me]) == 0 -> live = live & ~bit(k) :: else fi; k++
@@ -366,7 +366,7 @@ release: /* ---- end of the lease by its own hand. */
   } unless {
     /* ---- killed */
     d_step { has(ended, _pid) ->
-      at = 0; ahead = 0; passed = 0; live = 0; busy = 0; pick = 0; choice = 0; look_again = 0;
+      at = 0; ahead = 0; skipped = 0; live = 0; busy = 0; pick = 0; choice = 0; look_again = 0;
 #ifdef REMOVAL
       old_file = 0;
 #endif

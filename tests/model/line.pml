@@ -54,13 +54,13 @@ inline left_by_the_line(t, waiters, leases, out)
 }
 
 /* Ghost, at a grant: what is kept for an earlier rival goes to nobody who takes long. */
-inline check_reservation(t, pick, passed, leases)
+inline check_reservation(t, pick, skipped, leases)
 {
   fifo = 1; w = 0;
   do
   :: w < t ->
      if
-     :: has(before[t] & queued & alive & waiting & ~(passed), w) && !has(SHORT, t) && (candidates[w] & pick) != 0 ->
+     :: has(before[t] & queued & alive & waiting & ~(skipped), w) && !has(SHORT, t) && (candidates[w] & pick) != 0 ->
         free_by_ledger(w, leases, avail);
         count_of(avail, sum);
         if :: sum < need[w] -> fifo = 0 :: else fi

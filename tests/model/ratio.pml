@@ -50,7 +50,7 @@ byte event, rung;           /* jobs with an unread event, with an unread datagra
 byte silent;                /* jobs that have not looked since the last change that makes no event */
 byte asleep;                /* jobs that hear a bell */
 
-#define PASSED 1            /* a later request starts before an earlier rival */
+#define OVERTAKEN 1         /* a later request starts before an earlier rival */
 #define BY_TIME 2           /* a guard looks because of the time alone, and rings somebody */
 #define OLDEST 3            /* the oldest starts before one whose ratio is larger */
 #define JUDGED 4            /* the judge sees somebody wait rightly */
@@ -212,7 +212,7 @@ inline check_grant(x, pick)
      n++
   :: else -> break
   od;
-  if :: (earlier[x] & counted) != 0 -> see(PASSED) :: else fi;
+  if :: (earlier[x] & counted) != 0 -> see(OVERTAKEN) :: else fi;
   if :: x == oldest && has(aged, x) && (ahead[x] & counted) != 0 -> see(OLDEST) :: else fi;
   n = 0; w = 0; avail = 0; sum = 0; d = 0; first = 0; oldest = 0
 }
@@ -287,7 +287,7 @@ inline find_place(x, rival) {
 
 active [JOBS] proctype Job() provided (!has(stopped, _pid))
 {
-  byte rival, pick, passed, leases_read;
+  byte rival, pick, skipped, leases_read;
   bool news, by_time;
 #ifdef BREAK_OLD_RANKS
   byte then;
@@ -307,7 +307,7 @@ look:
            if :: started == me -> started++ :: else fi
         :: else
         fi;
-        passed = waiting & stopped;
+        skipped = waiting & stopped;
         event = event & ~mine; rung = rung & ~mine; silent = silent & ~mine; asleep = asleep & ~mine; behind[me] = 0;
         watched[me] = 0;
         avail = candidates[me] & ~in_use; count_of(avail); enough = (sum >= need[me]);
@@ -344,7 +344,7 @@ look:
         od;
         u = 0; n = 0; d = 0;
         check_grant(me, pick);
-        held[me] = pick; in_use = in_use | pick; pick = 0; passed = 0; news = 0; by_time = 0; forget(me) }
+        held[me] = pick; in_use = in_use | pick; pick = 0; skipped = 0; news = 0; by_time = 0; forget(me) }
     };
     d_step { give_back(held[me]); held[me] = 0 };
     if
@@ -364,7 +364,7 @@ waits:
 #ifndef BREAK_DEAF
     :: d_step { has(rung, me) -> news = 1 }
 #endif
-    :: d_step { (behind[me] != 0 && has(stopped, behind[me] - 1)) || (passed & counted) != 0 -> news = 1 }
+    :: d_step { (behind[me] != 0 && has(stopped, behind[me] - 1)) || (skipped & counted) != 0 -> news = 1 }
 #ifndef BREAK_FORGET_THE_CROSSING /* whoever watches devices itself looks at its tick, and rings */
     :: d_step { has(silent, me) && watched[me] != 0 && !is_old(me) -> news = 1; by_time = 1 }
 #endif
@@ -376,7 +376,7 @@ waits:
 #endif
   } unless {
     d_step { has(dead, _pid) ->
-             rival = 0; pick = 0; passed = 0; leases_read = 0; news = 0; by_time = 0;
+             rival = 0; pick = 0; skipped = 0; leases_read = 0; news = 0; by_time = 0;
              forget(me); give_back(held[me]); held[me] = 0 }
   };
 done:

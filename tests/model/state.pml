@@ -186,7 +186,7 @@ inline let_go(t)
 }
 
 /* Ghost, at the grant of `pick` to ticket t: the three promises of safety and order. */
-inline check_grant(t, pick, passed)
+inline check_grant(t, pick, skipped)
 {
   exclusive = 1; promise = 1; fifo = 1; d = 0;
   do
@@ -212,7 +212,7 @@ inline check_grant(t, pick, passed)
   do
   :: k < TICKETS ->
      if
-     :: has(before[t] & queued & alive & waiting & ~(passed), k) && (candidates[k] & pick) != 0 -> fifo = 0
+     :: has(before[t] & queued & alive & waiting & ~(skipped), k) && (candidates[k] & pick) != 0 -> fifo = 0
      :: else
      fi;
      k++

@@ -433,13 +433,13 @@ inline say_no() { no_word = no_word | bit(me); forget_guest(me) }
 #define known(q) known_ticket[a * N + (q)]
 #define counts(q, host) \
     ((q) != id(me) && known(q) != 0 && order_in(known(q)) < order_in(kt(me)) && has(hosts_in(known(q)), host) && \
-     !is_passed(q, host))
+     !is_missed(q, host))
 #ifdef BREAK_DEAD_KEEP_WINDOW
-#define is_passed(q, host) (has(missed[a], home(q)) && !has(joined_in(known(q)), host))
+#define is_missed(q, host) (has(missed[a], home(q)) && !has(joined_in(known(q)), host))
 #elif defined(BREAK_WAIT_FOR_MISSED)
-#define is_passed(q, host) false
+#define is_missed(q, host) false
 #else
-#define is_passed(q, host) has(missed[a], home(q))
+#define is_missed(q, host) has(missed[a], home(q))
 #endif
 #ifdef BREAK_OPEN_UNHEARD
 #define has_heard_all true

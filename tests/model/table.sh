@@ -121,7 +121,7 @@ variant quick 'ring nobody'                stuck     $gap -DBREAK_RING_NOBODY $(
 variant quick 'deaf to bells'              stuck     $gap -DBREAK_DEAF $(faults 0 0)
 variant quick 'no bell heard, no tick'     stuck     $gap -DUNHEARD $(faults 0 0)
 variant quick 'the stopped are not rung'    stuck     $gap -DBREAK_RING_NO_STOPPED $(faults 0 1)
-variant long  'no look when the stopped goes on' stuck     $long_behind -DHEAD_TICK -DBREAK_FORGET_PASSED $(faults 0 1)
+variant long  'no look when the stopped goes on' stuck     $long_behind -DHEAD_TICK -DBREAK_FORGET_SKIPPED $(faults 0 1)
 variant quick 'bell before the look'       stuck     $gap -DBREAK_RING_BEFORE_LOOK $(faults 0 0)
 variant quick 'bell bound, no look'        stuck     $gap -DBREAK_BELL_UNBOUND $(faults 0 0)
 variant quick 'no reservation'             fifo      $long_behind -DBREAK_NO_RESERVATION $(faults 0 0)
@@ -220,7 +220,7 @@ variant quick 'ratio, start as they came'  turn  $one -DBREAK_FRONT_BY_ID $(faul
 variant quick 'ratio, past an older program' turn $one -DOLD=1 -DBREAK_PAST_THE_OLD $(faults 0 0)
 variant quick 'ratio, no longest wait'     ends  $stream -DBREAK_NO_LONGEST_WAIT $(faults 0 0)
 
-seen quick 'ratio, a later one starts first'  $one -DSEEN=PASSED $(faults 0 0)
+seen quick 'ratio, a later one starts first'  $one -DSEEN=OVERTAKEN $(faults 0 0)
 seen quick 'ratio, rung because of the time'  $one -DSEEN=BY_TIME $(faults 0 0)
 seen quick 'ratio, the oldest starts first'   $both -DAGING -DSEEN=OLDEST $(faults 0 0)
 seen quick 'ratio, the judge sees a rightful wait' $one -DSEEN=JUDGED $(faults 0 0)

@@ -123,7 +123,7 @@ def test_what_is_over_or_was_never_there_is_no_job_to_cancel(machine):
     number = submit(machine, "--", "true")
     machine.berth("wait", number)
     answer = machine.berth("cancel", number)
-    assert answer.status == 1 and "is over already (ended)" in answer.err
+    assert answer.status == 1 and "is over already (done)" in answer.err
     assert machine.berth("cancel", "77").status == 1
     for command in ("log", "wait", "forget", "jobs"):
         answer = machine.berth(command, "77")

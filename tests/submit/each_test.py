@@ -191,5 +191,7 @@ def test_a_file_without_a_command_and_one_that_is_not_there(machine):
     assert "there is no command in" in machine.berth("each", commands(machine, "# nothing")).err
     answer = machine.berth("each", machine.directory / "missing")
     assert answer.status == 1 and "No such file" in answer.err
-    assert machine.berth("each", stdin=subprocess.DEVNULL).status == 2
+    answer = machine.berth("each", stdin=subprocess.DEVNULL)
+    assert answer.status == 2
+    assert answer.err.startswith("berth: there is no command in the input (without FILE, or with -): each")
     assert submit(machine, "--", "true") == "1"

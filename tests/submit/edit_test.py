@@ -2,12 +2,15 @@
 
 import contextlib
 import fcntl
+import os
+import signal
 import struct
 import subprocess
 
 import pytest
-from jobs import eventually
+from jobs import eventually, state
 from schemas import checked
+from simulated_machine import DEADLINE_S
 from storm import processes
 from submitted import cmdline, fill, job, kill, spool, submit, told
 
@@ -18,9 +21,9 @@ def order(machine) -> list[str]:
     return []
 
 
-def marked(machine, word: str, *options, then: str = "true") -> str:
+def marked(machine, word: str, *options, then: str = "true", **more) -> str:
     line = f"echo {word} >> {machine.directory}/order; {then}"
-    return submit(machine, *options, "--", "sh", "-c", line)
+    return submit(machine, *options, "--", "sh", "-c", line, **more)
 
 
 def edit(machine, *words) -> str:
@@ -176,6 +179,63 @@ def test_a_task_that_a_process_has_just_taken_keeps_its_turn(busy):
         assert order(busy) == ["first"]
     all_end(busy, second, third)
     assert order(busy) == ["first", "second", "third"]
+
+
+def stopping_at(machine, point: str) -> dict:
+    once = machine.directory / "stop_once"
+    once.touch()
+    return {"LD_PRELOAD": machine.build / "stops_at.so", "STOP_AT": point, "STOP_ONCE": once}
+
+
+@contextlib.contextmanager
+def stopped(pid: int):
+    os.kill(pid, signal.SIGSTOP)
+    eventually(lambda: state(pid) == "T")
+    yield
+    os.kill(pid, signal.SIGCONT)
+
+
+def test_a_move_counts_for_a_process_that_has_just_been_started(busy):
+    first = marked(busy, "first", env=stopping_at(busy, "task"))
+    (starting,) = eventually(lambda: runs_of(busy, first))
+    eventually(lambda: state(starting) == "T")
+    second = marked(busy, "second")
+    moving = busy.start_berth("edit", second, "--first")
+    eventually(lambda: "[moved]" in (spool(busy) / second / "state").read_text())
+    assert not job(busy, first)["in_line"]
+    os.kill(starting, signal.SIGCONT)
+    said, trouble = moving.communicate(timeout=DEADLINE_S)
+    assert (moving.returncode, trouble) == (0, "")
+    assert said == f"job {second} is number 1 of your 2 jobs with this request that wait\n"
+    assert job(busy, first)["in_line"]
+    busy.free()
+    all_end(busy, first, second)
+    assert order(busy) == ["second", "first"]
+
+
+def test_a_cancel_that_is_late_ends_no_job_that_has_taken_the_place(busy):
+    first = marked(busy, "first")
+    may_end = busy.directory / "may_end"
+    second = marked(busy, "second", then=f"until test -e {may_end}; do sleep 0.01; done")
+    in_line(busy, first)
+    place_in_queue(busy)
+    edit(busy, second, "--first")
+    (waiting,) = runs_of(busy, first)
+    # A runner that hears of the cancel would end the process at once.
+    with stopped(*processes(busy)["runner"]):
+        cancel = busy.start_berth("cancel", first, env=stopping_at(busy, "signal"))
+        eventually(lambda: state(cancel.pid) == "T")
+        busy.free()
+        eventually(lambda: order(busy) == ["second"] or state(waiting) in ("Z", "gone"))
+        # What the signal is for runs nothing else.
+        assert order(busy) == []
+    eventually(lambda: order(busy) == ["second"])
+    os.kill(cancel.pid, signal.SIGCONT)
+    assert cancel.wait(DEADLINE_S) == 0
+    may_end.touch()
+    all_end(busy, second)
+    assert order(busy) == ["second"]
+    assert [each["state"] for each in told(busy, first, second)] == ["cancelled", "ended"]
 
 
 def test_a_held_array_starts_none_of_its_tasks(busy):

@@ -230,3 +230,26 @@ def test_a_number_that_is_no_job_is_called_so(machine):
     for words in (["cancel", "99"], ["cancel", "99", "98"]):
         answer = machine.berth(*words)
         assert answer.status == 1 and "there is no job 99 of yours on this machine" in answer.err
+
+
+def test_a_number_that_cannot_be_written_is_told_with_the_failure(machine):
+    with open("/dev/full", "w") as full:
+        answer = machine.berth("submit", "--", "true", stdout=full)
+    (stored,) = told(machine)
+    assert answer.status == 1
+    assert answer.err == (
+        f"berth: writing the answer: No space left on device; all the same, job {stored['id']} is submitted\n"
+    )
+
+
+def test_a_command_without_a_name_is_said_to_have_none(machine):
+    for words in (["submit"], ["run"]):
+        answer = machine.berth(*words, "--", "")
+        assert (answer.status, answer.err) == (127, "berth: the name of the command is empty\n")
+
+
+def test_what_is_refused_is_shown_but_not_all_of_it(machine):
+    answer = machine.berth("submit", "--job-name", "x" * 5000, "--", "true")
+    assert answer.status == 2
+    assert answer.err == f"berth: --job-name {'x' * 100}…: must have 1 to 100 characters\n"
+    assert "berth: --state: must be one of waiting, held," in machine.berth("jobs", "--state", "").err

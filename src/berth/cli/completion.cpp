@@ -126,13 +126,18 @@ std::string zsh_help(std::string_view text) {
 }
 
 std::string zsh_option(const command::Option& each) {
-  const std::string spec =
-      fmt::format("--{}{}[{}]", each.name, each.value.empty() ? "" : "=", zsh_help(each.help));
+  // A value that may be left out is in the same word, and what follows is completed as an argument.
+  const bool optional = each.has_optional_value();
+  const std::string spec = fmt::format("--{}{}[{}]", each.name,
+                                       each.value.empty() ? ""
+                                       : optional         ? "=-"
+                                                          : "=",
+                                       zsh_help(each.help));
   if (each.value.empty()) return quoted(spec);
   const std::string action = each.name == "sim"     ? "_files"
                              : each.choices.empty() ? " "
                                                     : fmt::format("({})", joined(each.choices));
-  return quoted(fmt::format("{}:{}:{}", spec, zsh_help(each.value), action));
+  return quoted(fmt::format("{}{}{}:{}", spec, optional ? "::" : ":", zsh_help(each.value), action));
 }
 
 std::string zsh_script() {
@@ -196,7 +201,7 @@ std::string fish_script() {
       text += fmt::format(
           "complete -c berth -n {}{} -l {}{}{} -d {}\n", when,
           each.letter == 0 ? std::string() : fmt::format(" -s {}", each.letter), each.name,
-          each.value.empty() || each.value.starts_with('[') ? "" : " -r",
+          each.value.empty() || each.has_optional_value() ? "" : " -r",
           each.choices.empty() ? std::string() : fmt::format(" -a {}", quoted(joined(each.choices))),
           quoted(each.help));
     }

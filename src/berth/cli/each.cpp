@@ -101,7 +101,9 @@ class Each : public command::Command {
     job.words = {"sh", "-c"};
     BERTH_LET(job.folder, sys::current_folder());
     std::vector<unsigned> lines = command_lines(text);
-    if (lines.empty()) return fail(ErrorCode::usage, "there is no command in {}", printable(name));
+    if (lines.empty())
+      return fail(ErrorCode::usage, "there is no command in {}: each line of it is one",
+                  name == command::kInput ? "the input (without FILE, or with -)" : printable(name));
     BERTH_LET(auto spool, jobs::make_spool());
     // Held from this look until the job is stored: of two calls at the same moment, the second
     // finds the job of the first.

@@ -72,14 +72,14 @@ class Edit : public command::Command {
 
   Result<void> hold(bool wanted) {
     if (wish_.hold && *wish_.hold != wanted)
-      return fail(ErrorCode::usage, "excludes the other one of --hold and --no-hold");
+      return fail(ErrorCode::usage, "only one of --hold and --no-hold");
     wish_.hold = wanted;
     return {};
   }
 
   Result<void> move(EditWish::Move wanted) {
     if (wish_.move != EditWish::Move::same)
-      return fail(ErrorCode::usage, "one of --first, --last and --before");
+      return fail(ErrorCode::usage, "only one of --first, --last and --before");
     wish_.move = wanted;
     return {};
   }

@@ -21,9 +21,9 @@ namespace {
 
 constexpr std::string_view kJobsAbout =
     "Shows a line for each job of yours on this machine: its state, when it started and ended, on "
-    "which GPU, and its exit status. `waiting`: another job of yours with the same request is before "
-    "it, or the time of --at has not come, or the job of --after is not over. `in line`: it waits for its "
-    "GPUs in the queue of the machine (`berth queue`). "
+    "which GPU, and its exit status. `waiting`: it is not in the queue of the machine yet. Another "
+    "job of yours with the same request comes first, or it waits for its time (--at) or for another job "
+    "(--after). `in line`: it waits for its GPUs in the queue of the machine (`berth queue`). "
     "`interrupted`: it was started, and then cut off by kill -9 or a reboot.\n"
     "\n"
     "    berth jobs --state failed --state interrupted";

@@ -153,7 +153,8 @@ std::string about_in_roff(std::string_view about) {
 
 std::string option_in_roff(const command::Option& each) {
   const std::string letter = each.letter == 0 ? "" : fmt::format("\\-{}, ", each.letter);
-  const std::string value = each.value.empty() ? "" : fmt::format(" \\fI{}\\fR", roff(each.value));
+  const std::string argument = argument_of(each);
+  const std::string value = argument.empty() ? "" : fmt::format("\\fI{}\\fR", roff(argument));
   return fmt::format(".TP\n\\fB{}\\-\\-{}\\fR{}\n{}\n", letter, roff(each.name), value, roff(each.help));
 }
 

@@ -5,9 +5,9 @@
 namespace berth::cli {
 
 void add_peer_options(command::Syntax& syntax, std::string_view group, PeerOptions& options) {
-  syntax.text(group, "token-file", "FILE", "the token that it wants", options.token_file);
+  syntax.text(group, "token-file", "FILE", "the file with the token that it asks for", options.token_file);
   syntax.text(group, "ca-file", "FILE", "who may sign its certificate", options.trust.authorities);
-  syntax.text(group, "cert-file", "FILE", "the certificate that it wants", options.trust.certificate);
+  syntax.text(group, "cert-file", "FILE", "the certificate that it asks for", options.trust.certificate);
   syntax.text(group, "key-file", "FILE", "that certificate's key", options.trust.key);
   syntax.flag(group, "insecure", "ask over plain HTTP without a token", options.insecure);
 }

@@ -19,12 +19,14 @@ namespace {
 constexpr std::size_t kMostOfName = 80;
 
 constexpr std::string_view kReceiptAbout =
-    "Shows what became of your runs: how long each waited and ran, how it ended, on which GPUs, how much "
-    "memory of a GPU it had at most, how busy the GPUs were, and how much energy they took. Without a word "
-    "it shows a line for each program: how often it ran, how often it failed, and the median of its run "
-    "times. A run is a command of `berth run` or `berth shell`, a task of a job, a `berth claim`, a process "
-    "that was adopted, or a lease of a Python or C++ program. If your home serves several machines, the "
-    "runs of all of them are shown. The record is yours alone.\n"
+    "Shows what became of your runs: how long each waited and ran, how it ended, on which GPUs, its peak "
+    "of memory on a GPU, how busy the GPUs were, and how much energy they took. A dash: this was not "
+    "measured, as in a run of a moment. Without JOB, LEASE or PROGRAM it shows a line for each program: how "
+    "often it ran, how often it failed, and the median of its run times.\n"
+    "\n"
+    "A run is a command of `berth run` or `berth shell`, a task of a job, a `berth claim`, a process that "
+    "was adopted, or a lease of a Python or C++ program. If your home serves several machines, the runs of "
+    "all of them are shown. Only you can read this record.\n"
     "\n"
     "    berth receipt            a line for each program\n"
     "    berth receipt --last     the run that ended last\n"
@@ -43,8 +45,8 @@ class ReceiptCommand : public command::Command {
   void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[JOB|LEASE|PROGRAM]";
     syntax.about = kReceiptAbout;
-    syntax.flag("Options", "forget",
-                "remove the runs of this program from the record; without a word, all runs", forget_);
+    syntax.flag("Options", "forget", "remove the runs of PROGRAM from the record; without PROGRAM, all runs",
+                forget_);
     syntax.flag("Options", "last", "the run that ended last", last_);
     syntax.flag("Options", "all", "each run in full, not only the last three", all_);
     syntax.flag("Options", "json", "each run, as JSON (docs/schema/receipt.json)", json_);
@@ -62,7 +64,8 @@ class ReceiptCommand : public command::Command {
     const auto folder = leasing::receipt_folder();
     if (!folder)
       return fail(ErrorCode::failure,
-                  "there is no home folder with a record of runs: neither HOME nor XDG_STATE_HOME is set");
+                  "there is no home folder with a record of runs: set HOME or XDG_STATE_HOME to a path that "
+                  "begins with /");
     if (forget_) return forget(*folder, words);
     const std::vector<Receipt> all = leasing::read_receipts(*folder);
     if (words.empty() && (all.empty() || !(last_ || all_))) return shown_all(all);

@@ -186,6 +186,7 @@ class Sbatch : public command::Command {
     output.err += kept.told;
     output.out = wish.number_alone ? fmt::format("{}\n", kept.number)
                                    : fmt::format("Submitted batch job {}\n", kept.number);
+    output.done = fmt::format("job {} is submitted", kept.number);
     return wish.waits ? end_as(kept.number, job, output) : std::move(output);
   }
 

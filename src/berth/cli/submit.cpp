@@ -87,7 +87,9 @@ class Submit : public command::Command {
     const bool has_terminal = submission.job.tty;
     const std::vector<std::string> variables = jobs::environment_of_job(submission.job);
     BERTH_LET(auto kept, jobs::keep_job(std::move(submission.job), script.value_or(""), variables));
-    return command::Output{.out = submitted_in_words(kept.number, has_terminal), .err = std::move(kept.told)};
+    return command::Output{.out = submitted_in_words(kept.number, has_terminal),
+                           .err = std::move(kept.told),
+                           .done = fmt::format("job {} is submitted", kept.number)};
   }
 
  private:

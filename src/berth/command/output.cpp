@@ -1,5 +1,7 @@
 #include "berth/command/output.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "berth/command/environment.h"
@@ -15,8 +17,11 @@ int report(const Result<Output>& result) {
     return outcome_of(result.error().code).exit_status;
   }
   if (!result->err.empty()) write_error(result->err);
-  if (const auto written = write_all(1, view::for_terminal(result->out)); !written)
-    return report(std::unexpected(written.error()));
+  if (const auto written = write_all(1, view::for_terminal(result->out)); !written) {
+    Error error = written.error();
+    if (!result->done.empty()) error.message += fmt::format("; all the same, {}", result->done);
+    return report(std::unexpected(std::move(error)));
+  }
   return result->status;
 }
 

@@ -11,6 +11,7 @@ struct Output {
   std::string out = {};
   std::string err = {};  ///< notes and warnings, whole lines
   int status = 0;
+  std::string done = {};  ///< what is done, also if nobody can be told `out`; "": nothing
 };
 
 /// Writes the result, and gives the exit status. A failure writes nothing to the output stream.

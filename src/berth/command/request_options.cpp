@@ -48,18 +48,20 @@ Option field_option(const RequestField& field, std::string_view group, Request& 
           std::move(choices)};
 }
 
+std::string help_of_sources() {
+  std::vector<std::string_view> names = source::source_names();
+  const std::string_view usual = source::SourceKind::kAutomatic.name();
+  std::erase(names, usual);
+  return fmt::format("{0} or {1} (default {1})", fmt::join(names, ", "), usual);
+}
+
 Option source_option(source::SourceKind& source) {
+  static const std::string help = help_of_sources();
   const auto set = [&source](std::string_view value) -> Result<void> {
     source = *source::source_kind_from_text(value);
     return {};
   };
-  return {kHow,
-          "source",
-          "SOURCE",
-          "nvml, nvidia-smi, amd or auto (default auto)",
-          set,
-          0,
-          source::source_names()};
+  return {kHow, "source", "SOURCE", help, set, 0, source::source_names()};
 }
 
 void add_fields(Syntax& syntax, RequestPart part, std::string_view group, Request& request) {

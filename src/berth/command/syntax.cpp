@@ -21,6 +21,7 @@ namespace {
 constexpr int kFirstLong = 256;  // above every letter
 constexpr std::string_view kHelp = "help";
 constexpr std::size_t kHelpWidth = 80;
+constexpr std::size_t kMostShown = 100;  // bytes of a value that is refused
 constexpr std::size_t kHelpColumn = 26;  // where the text beside an option begins
 
 struct Getopt {
@@ -41,7 +42,7 @@ Getopt getopt_tables(const Syntax& syntax) {
   };
   for (std::size_t i = 0; i < syntax.options.size(); ++i) {
     const Option& each = syntax.options[i];
-    const bool optional = each.value.starts_with('[');
+    const bool optional = each.has_optional_value();
     add(each.name,
         each.value.empty() ? no_argument
         : optional         ? optional_argument
@@ -122,17 +123,21 @@ std::unexpected<Error> refused(const Syntax& syntax, std::string_view command, i
   return unknown_option(syntax, command, word, value_in(word_at(arguments, optind)));
 }
 
+/// As the user wrote it, but not all of what fills a screen.
+std::string with_value(const Option& each, std::string_view value) {
+  if (value.empty()) return spelled(each);
+  const std::string shown(shortened(value, kMostShown));
+  return fmt::format("{} {}{}", spelled(each), printable(shown), shown.size() < value.size() ? "…" : "");
+}
+
 Result<void> apply(const Option& each, std::string_view value) {
   if (!each.choices.empty() && std::ranges::find(each.choices, value) == each.choices.end()) {
-    return fail(ErrorCode::usage, "{} {}: must be one of {}", spelled(each), printable(value),
+    return fail(ErrorCode::usage, "{}: must be one of {}", with_value(each, value),
                 fmt::join(each.choices, ", "));
   }
   auto result = each.set(value);
   if (result) return result;
-  return fail(result.error().code,
-              value.empty()
-                  ? fmt::format("{}: {}", spelled(each), result.error().message)
-                  : fmt::format("{} {}: {}", spelled(each), printable(value), result.error().message));
+  return fail(result.error().code, "{}: {}", with_value(each, value), result.error().message);
 }
 
 /// The word that getopt has just taken a long option from. Within a group of letters it is the one
@@ -147,14 +152,21 @@ bool is_whole_name(std::string_view word, std::string_view name) {
 }
 
 /// An optional value may also follow as a word of its own, when it cannot be anything else: a
-/// number.
-void take_optional_value(const Option& each, std::span<char*> arguments) {
-  if (!each.value.starts_with('[') || optarg != nullptr) return;
-  const auto next = static_cast<std::size_t>(optind);
-  if (next >= arguments.size() || arguments[next] == nullptr) return;
-  if (*arguments[next] < '0' || *arguments[next] > '9') return;
-  optarg = arguments[next];
+/// number. Error: it could also be what the command is about, as a job.
+Result<void> take_optional_value(const Syntax& syntax, std::string_view command, const Option& each,
+                                 std::span<char*> arguments) {
+  if (!each.has_optional_value() || optarg != nullptr) return {};
+  const std::string_view next = word_at(arguments, optind);
+  if (next.empty() || next.front() < '0' || next.front() > '9') return {};
+  const bool may_be_argument = !syntax.arguments.empty() && !syntax.options_end_at_first_word &&
+                               next.find_first_not_of("0123456789.") == std::string_view::npos;
+  if (may_be_argument)
+    return fail(ErrorCode::usage,
+                "{0} {1}: {1} can be the value of {0} or an argument: write {0}={1}, or `{2} {1} {0}`",
+                spelled(each), next, command);
+  optarg = arguments[static_cast<std::size_t>(optind)];
   ++optind;
+  return {};
 }
 
 }  // namespace
@@ -180,7 +192,7 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<c
     if (code >= kFirstLong && !is_whole_name(word, each == nullptr ? kHelp : each->name))
       return unknown_option(syntax, command, word, "");
     if (each == nullptr) return Parsed{.help = true, .words = {}};
-    take_optional_value(*each, arguments);
+    BERTH_DO(take_optional_value(syntax, command, *each, arguments));
     if (auto result = apply(*each, optarg == nullptr ? "" : optarg); !result) {
       return std::unexpected(result.error());
     }
@@ -201,10 +213,16 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::vector
   return parse(syntax, command, std::span(pointers));
 }
 
+std::string argument_of(const Option& option) {
+  if (option.value.empty()) return "";
+  return option.has_optional_value() ? fmt::format("[={}", option.value.substr(1))
+                                     : fmt::format(" {}", option.value);
+}
+
 void note_words(std::span<Option> options, std::vector<std::string>& given) {
   for (Option& option : options) {
     option.set = [set = std::move(option.set), name = option.name, flag = option.value.empty(),
-                  optional = option.value.starts_with('['), &given](std::string_view value) -> Result<void> {
+                  optional = option.has_optional_value(), &given](std::string_view value) -> Result<void> {
       BERTH_DO(set(value));
       given.push_back(flag || (optional && value.empty()) ? fmt::format("--{}", name)
                                                           : fmt::format("--{}={}", name, value));
@@ -236,8 +254,7 @@ std::string help_text(const Syntax& syntax, std::string_view command, std::strin
   for (const Option& each : syntax.options) {
     if (each.group != group) text += fmt::format("\n{}:\n", group = each.group);
     const std::string letter = each.letter == 0 ? "    " : fmt::format("-{}, ", each.letter);
-    const std::string names =
-        fmt::format("{}--{}{}{}", letter, each.name, each.value.empty() ? "" : " ", each.value);
+    const std::string names = fmt::format("{}--{}{}", letter, each.name, argument_of(each));
     // A name that reaches into the column has its help below.
     const std::string below = names.size() < kHelpColumn - 2 ? "" : fmt::format("\n{:{}}", "", kHelpColumn);
     text += fmt::format("  {:<{}}{}{}\n", names, kHelpColumn - 2, below,

@@ -24,12 +24,18 @@ using SetOption = std::function<Result<void>(std::string_view)>;
 struct Option {
   std::string_view group;  ///< heading that help puts it under
   std::string_view name;   ///< "count" for --count
-  std::string_view value;  ///< its argument: "N"; "" for a flag, "[SECS]" if it may be left out
-  std::string_view help;   ///< one line
-  SetOption set;           ///< what it writes into must outlive the option
-  char letter = 0;         ///< 'n' for -n, 0 for none
+  /// Its argument: "N"; "" for a flag, "[SECS]" if it may be left out. Such a value may also be the
+  /// next word, if that can be nothing else.
+  std::string_view value;
+  std::string_view help;                    ///< one line
+  SetOption set;                            ///< what it writes into must outlive the option
+  char letter = 0;                          ///< 'n' for -n, 0 for none
   std::vector<std::string_view> choices{};  ///< the only values allowed; empty: free text
+
+  bool has_optional_value() const { return value.starts_with('[') && value.ends_with(']'); }
 };
+/// The argument as help shows it behind the name: " N", "[=SECS]", "" for a flag.
+std::string argument_of(const Option& option);
 
 /// The options and arguments of a command.
 struct Syntax {

@@ -15,6 +15,13 @@ constexpr std::string_view kAccounted = "accounted";
 constexpr std::string_view kAccountingIsOn = "accounting";
 constexpr unsigned kSnapshotVersion = 1;
 
+static_assert(reads_what_is_left_out<Snapshot>([](auto& one, auto& field) { visit_snapshot(one, field); }));
+static_assert(reads_what_is_left_out<MigPlacement>([](auto& one, auto& field) { visit_mig(one, field); }));
+static_assert(reads_what_is_left_out<Process>([](auto& one, auto& field) { visit_process(one, field); }));
+static_assert(reads_what_is_left_out<AccountedProcess>([](auto& one, auto& field) {
+  visit_accounted(one, field);
+}));
+
 void write_process(RecordWriter& record, const Process& process) {
   record.section("process");
   visit_process(process, FieldWriter(record));

@@ -10,7 +10,7 @@ namespace berth {
 /// a device are a table: device_readings.h.
 
 template <class SnapshotType, class Visit>
-void visit_snapshot(SnapshotType& snapshot, Visit&& visit) {
+constexpr void visit_snapshot(SnapshotType& snapshot, Visit&& visit) {
   visit("taken_at_ns", snapshot.taken_at_ns);
   visit("source", snapshot.source);
   visit("driver_version", snapshot.driver_version);
@@ -20,7 +20,7 @@ void visit_snapshot(SnapshotType& snapshot, Visit&& visit) {
 }
 
 template <class Mig, class Visit>
-void visit_mig(Mig& mig, Visit&& visit) {
+constexpr void visit_mig(Mig& mig, Visit&& visit) {
   visit("mig_parent_uuid", mig.parent_uuid);
   visit("mig_slot", mig.slot);
   visit("mig_gpu_instance", mig.gpu_instance);
@@ -28,7 +28,7 @@ void visit_mig(Mig& mig, Visit&& visit) {
 }
 
 template <class ProcessType, class Visit>
-void visit_process(ProcessType& process, Visit&& visit) {
+constexpr void visit_process(ProcessType& process, Visit&& visit) {
   visit("pid", process.pid);
   visit("kind", process.kind);
   visit("used_bytes", process.used_bytes);
@@ -42,7 +42,7 @@ void visit_process(ProcessType& process, Visit&& visit) {
 }
 
 template <class ProcessType, class Visit>
-void visit_accounted(ProcessType& process, Visit&& visit) {
+constexpr void visit_accounted(ProcessType& process, Visit&& visit) {
   visit("pid", process.pid);
   visit("runs", process.runs);
   visit("use_percent", process.use_percent);

@@ -103,7 +103,11 @@ class Planner {
   void pass_on() {
     const auto in_queue =
         std::ranges::find_if(rivals_, [](const RivalJob& each) { return each.in_queue.has_value(); });
-    if (in_queue == rivals_.end()) return;
+    if (in_queue == rivals_.end()) {
+      plan_.awaits_process = std::ranges::any_of(
+          rivals_, [](const RivalJob& each) { return each.heir && !each.on_hold && !each.is_put_off; });
+      return;
+    }
     const bool is_own = in_queue->number == facts_.number;
     if (is_own && wish_.new_request) return leave(*in_queue);
     const auto first = std::ranges::find_if(rivals_, [&](const RivalJob& each) {

@@ -44,6 +44,7 @@ struct RivalJob {
   /// The task that such a process would run; nullopt: none, since it waits for something else as
   /// well.
   std::optional<TaskId> heir{};
+  bool is_put_off = false;  ///< that task could not join the queue, and tries again later
 };
 
 struct EditFacts {
@@ -68,6 +69,10 @@ struct EditPlan {
     bool operator==(const Pass&) const = default;
   };
   std::optional<Pass> pass{};
+  /// No process stands in the queue for these jobs, and the runner sends one. It may have started
+  /// one already, by the order of before, and nobody can say yet for which job. What this process
+  /// is to run is planned once it has joined.
+  bool awaits_process = false;
   /// The process that has this task in the queue of the machine leaves it, and the place is lost.
   std::optional<TaskId> leaves_queue{};
   std::string told;  ///< what has happened, a sentence for the user

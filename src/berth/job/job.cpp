@@ -54,7 +54,7 @@ std::optional<TaskNote> task_note_from_text(std::string_view note) {
 
 bool read_value(std::string_view text, TaskId& id) {
   const auto read = task_id_from_text(text);
-  id = read.value_or(TaskId{});
+  id = read.value_or(id);
   return read.has_value();
 }
 

@@ -32,6 +32,8 @@ template <class Number>
 void numbers(std::string_view key, const std::vector<Number>& values, FieldWriter& field) {
   for (const Number value : values) field(key, value);
 }
+template <class Number>
+constexpr void numbers(std::string_view, const std::vector<Number>&, FieldCheck&) {}
 // Inline, so that the compiler sees the key (FieldReader).
 template <class Number>
 [[gnu::always_inline]] inline void numbers(std::string_view key, std::vector<Number>& values,
@@ -42,7 +44,7 @@ template <class Number>
 }
 
 template <class JobType, class Fields>
-void fields_of_job(JobType& job, Fields& field) {
+constexpr void fields_of_job(JobType& job, Fields& field) {
   field("name", job.name);
   field.time("submitted_at", job.submitted_s);
   field("word", job.words);
@@ -77,9 +79,10 @@ void fields_of_job(JobType& job, Fields& field) {
   field("tenant_gpus", job.tenant_gpus);
   field("tenant_grace", job.tenant_grace_s);
 }
+static_assert(reads_what_is_left_out<Job>([](auto& job, auto& field) { fields_of_job(job, field); }));
 
 template <class EventType, class Fields>
-void fields_of_event(EventType& event, Fields& field) {
+constexpr void fields_of_event(EventType& event, Fields& field) {
   field.time("at", event.at_s);
   field("boot", event.boot);
   field("boot_ms", event.boot_ms);
@@ -111,11 +114,12 @@ struct Piece {
 };
 
 template <class PieceType, class Fields>
-void fields_of_piece(PieceType& piece, Fields& field) {
+constexpr void fields_of_piece(PieceType& piece, Fields& field) {
   fields_of_event(piece.event, field);
   field("with_previous", piece.with_previous);
   field("with_next", piece.with_next);
 }
+static_assert(reads_what_is_left_out<Piece>([](auto& piece, auto& field) { fields_of_piece(piece, field); }));
 
 std::string text_of(const Piece& piece) {
   RecordWriter record(kEventKind, kEventVersion);

@@ -130,7 +130,8 @@ TaskStanding standing_of(std::span<const TaskEvent> events, bool held) {
   for (const TaskEvent& event : events) take_event(task, event);
   task.in_queue = task.phase == TaskPhase::waiting && held;
   task.outdated = task.outdated && held;
-  task.left_behind = held && is_over(task) && task.starts > 0;
+  // A process that goes on with another task has the lock a moment longer, and is none of this one.
+  task.left_behind = held && is_over(task) && task.starts > 0 && !task.handed_on;
   if (task.phase != TaskPhase::running || held) return task;
   if (!task.asked_to_end && task.rerun) {
     wait_again_excused(task);

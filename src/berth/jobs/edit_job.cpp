@@ -4,6 +4,8 @@
 
 #include "berth/jobs/edit_job.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -26,6 +28,9 @@ namespace {
 
 // A process that waits in the queue ends at once.
 constexpr std::chrono::seconds kLeavesQueue{5};
+// A process that was just started says within some 30 ms which task it has.
+constexpr std::chrono::seconds kJoinsQueue{5};
+constexpr int kJoinPeriodMs = 10;
 
 bool is_waiting(const TaskStanding& task) {
   return task.phase == TaskPhase::waiting;
@@ -81,11 +86,16 @@ RivalJob rival_of(std::uint64_t number, const Job& job, const std::vector<TaskSt
   const std::vector<TaskId> tasks = tasks_of(number, job);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (standings[i].phase != TaskPhase::waiting) continue;
-    if (standings[i].in_queue && !rival.in_queue) {
+    // A process that has the lock and has not said so yet would take no notice of `passed`.
+    const bool has_said_so = standings[i].pid != 0;
+    if (standings[i].in_queue && has_said_so && !rival.in_queue) {
       rival.in_queue = tasks[i];
       rival.passes_to = standings[i].passes_to;
     }
-    if (!standings[i].in_queue && !rival.heir && !is_far && may_run_instead(job)) rival.heir = tasks[i];
+    if (!standings[i].in_queue && !rival.heir && !is_far && may_run_instead(job)) {
+      rival.heir = tasks[i];
+      rival.is_put_off = !standings[i].reason.empty();
+    }
   }
   return rival;
 }
@@ -162,9 +172,14 @@ bool has_effect(const EditPlan& plan, const TaskStanding& before, const TaskStan
   return !plan.new_request || after.edit != before.edit;
 }
 
+struct Carried {
+  EditedJob job;
+  bool awaits_process = false;  ///< as EditPlan
+};
+
 // `numbers`: no other edit is between what is read and what is written, and no job is added.
-Result<EditedJob> carry_out(const JobSpool& spool, const sys::Descriptor& numbers, const NumberedJob& job,
-                            const EditWish& wish, const std::optional<Job>& edited) {
+Result<Carried> carry_out(const JobSpool& spool, const sys::Descriptor& numbers, const NumberedJob& job,
+                          const EditWish& wish, const std::optional<Job>& edited) {
   BERTH_LET(const auto facts, facts_of(spool, job));
   BERTH_LET(const auto plan, plan_edit(facts, wish));
   BERTH_LET(const auto whole, spool.as_a_whole(job.number));
@@ -190,7 +205,26 @@ Result<EditedJob> carry_out(const JobSpool& spool, const sys::Descriptor& number
   if (plan.leaves_queue) leave_queue(spool, *plan.leaves_queue);
   if (plan.pass) spool.ring(plan.pass->in_queue);
   beside(ensure_runner(spool, as_one));
-  return done;
+  return Carried{std::move(done), plan.awaits_process};
+}
+
+// The runner knows the new order, but may have started a process before it did.
+Result<void> tell_newcomer(const JobSpool& spool, const NumberedJob& job) {
+  constexpr EditWish kNothingNew{.yes = true};
+  const auto until = std::chrono::steady_clock::now() + kJoinsQueue;
+  while (std::chrono::steady_clock::now() < until) {
+    BERTH_LET(const auto facts, facts_of(spool, job));
+    const auto plan = plan_edit(facts, kNothingNew);
+    if (!plan) return {};  // it does not wait any more
+    if (!plan->awaits_process) {
+      BERTH_LET(const auto numbers, spool.hold_numbers());
+      // An error says that it has begun meanwhile.
+      [[maybe_unused]] const auto told = carry_out(spool, numbers, job, kNothingNew, std::nullopt);
+      return {};
+    }
+    ::poll(nullptr, 0, kJoinPeriodMs);
+  }
+  return {};
 }
 
 }  // namespace
@@ -205,7 +239,7 @@ Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& sp
     BERTH_LET(edited, with_request(environment, spool, named, request));
     wish.new_request = edited->request != named.job.request;
   }
-  BERTH_LET(const auto numbers, spool.hold_numbers());
+  BERTH_LET(auto numbers, spool.hold_numbers());
   BERTH_LET(const auto now, spool.job(named.number));
   if (!now) return fail(ErrorCode::failure, "job {} was forgotten", named.number);
   if (*now != named.job)
@@ -213,7 +247,14 @@ Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& sp
                 "somebody has edited job {} just now: look at `berth jobs {}`, and try again", named.number,
                 named.number);
   const NumberedJob job{named.number, *now, named.index};
-  return carry_out(spool, numbers, job, wish, edited);
+  BERTH_LET(Carried carried, carry_out(spool, numbers, job, wish, edited));
+  numbers.close();
+  const bool changes_order = wish.move != EditWish::Move::same || wish.hold == false;
+  if (!changes_order || !carried.awaits_process) return std::move(carried.job);
+  // The job is edited, whatever comes of this.
+  if (const auto told = tell_newcomer(spool, job); !told)
+    carried.job.trouble += command::as_lines({told.error().message});
+  return std::move(carried.job);
 }
 
 Result<void> pass_on_after_cancel(const JobSpool& spool, const Job& cancelled, std::uint64_t number) {

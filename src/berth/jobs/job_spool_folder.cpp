@@ -69,8 +69,9 @@ Result<void> make_folders(const std::string& path) {
 Result<std::string> JobSpool::standard_path() {
   const auto state = store::state_folder();
   if (!state)
-    return fail(ErrorCode::failure,
-                "there is no home folder to keep jobs in: neither HOME nor XDG_STATE_HOME is set");
+    return fail(
+        ErrorCode::failure,
+        "there is no home folder to keep jobs in: set HOME or XDG_STATE_HOME to a path that begins with /");
   if (is_on_network(*state)) {
     BERTH_LET(const auto own, store::own_folder_in("/var/tmp", fmt::format("berth-jobs-{}", ::geteuid())));
     return machine_folder(own);

@@ -188,15 +188,14 @@ command::Option state_option(std::vector<std::string>& states) {
     states.emplace_back(value == kInLineAsked ? std::string_view(kInLine) : value);
     return {};
   };
-  return {
-      "Options",
-      "state",
-      "STATE",
-      "only what is waiting, held, in-line, running, done, failed, cancelled or interrupted, and each such "
-      "task of an array; several times: what is one of these",
-      set,
-      0,
-      {"waiting", "held", "in-line", "running", "done", "failed", "cancelled", "interrupted"}};
+  return {"Options",
+          "state",
+          "STATE",
+          "only jobs that are waiting, held, in-line, running, done, failed, cancelled or interrupted; of an "
+          "array, each such task. Say it several times for several states",
+          set,
+          0,
+          {"waiting", "held", "in-line", "running", "done", "failed", "cancelled", "interrupted"}};
 }
 
 void say_behind_whom(std::vector<view::ListedTask>& tasks) {

@@ -211,7 +211,7 @@ Result<std::string> cancel_job(const JobSpool& spool, const NumberedJob& job,
   const bool was_over = std::ranges::all_of(standings, is_over);
   if (was_over && !something_is_left(spool, tasks, standings))
     return fail(ErrorCode::failure, "job {} is over already ({})", name,
-                to_text(standing_of_all(standings).phase));
+                view::standing_word(standing_of_all(standings)));
   TaskEvent event;
   event.kind = TaskEventKind::cancelled;
   event.reason = reason;

@@ -258,7 +258,10 @@ class TaskRun {
   // The user may have put another task before this one while this process stood in the queue.
   std::optional<supervise::RunInstead> pass_on() {
     const auto mine = spool_.standing(id_);
-    auto heir = mine && mine->passes_to ? heir_of(spool_, *mine->passes_to, job_.rivals) : std::nullopt;
+    // Once the task is cancelled, this process is to end: the signal may come at any time, and
+    // would then end the other task.
+    const bool gives = mine && mine->phase == TaskPhase::waiting && mine->passes_to;
+    auto heir = gives ? heir_of(spool_, *mine->passes_to, job_.rivals) : std::nullopt;
     if (!heir || ::chdir(heir->job.folder.c_str()) != 0) return std::nullopt;
     TaskEvent handed_on;
     handed_on.handed_on = true;

@@ -74,6 +74,13 @@ constexpr auto kVisitCulprit = [](auto& culprit, auto&& visit) {
   visit("note", culprit.note);
 };
 
+static_assert(reads_what_is_left_out<LeaseAsk>(kVisitAsk));
+static_assert(reads_what_is_left_out<Standing>(kVisitStanding));
+static_assert(reads_what_is_left_out<Ticket>(kVisitBehind));
+static_assert(reads_what_is_left_out<Error>(kVisitError));
+static_assert(reads_what_is_left_out<Verdict>(kVisitVerdict));
+static_assert(reads_what_is_left_out<Culprit>(kVisitCulprit));
+
 struct Encoder {
   std::string operator()(const Standing& standing) const {
     RecordWriter record(kWaiting, kVersion);

@@ -15,7 +15,7 @@ std::optional<SourceKind> source_kind_from_text(std::string_view text) {
 
 bool read_value(std::string_view text, SourceKind& kind) {
   const auto known = source_kind_from_text(text);
-  kind = known.value_or(SourceKind::kAutomatic);
+  kind = known.value_or(kind);
   return known.has_value();
 }
 

@@ -236,7 +236,8 @@ NotStarted not_started(const std::string& program, std::string_view path, int er
                                    "run it",
                                    path)};
   if (missing && program.find('/') == std::string::npos)
-    return {kNotFound, fmt::format("{}: there is no such command on PATH", program)};
+    return {kNotFound, program.empty() ? "the name of the command is empty"
+                                       : fmt::format("{}: there is no such command on PATH", program)};
   return {missing ? kNotFound : kNotExecutable, system_error(error, program).message};
 }
 

@@ -31,7 +31,7 @@ std::optional<TicketId> ticket_id_from_text(std::string_view text) {
 
 bool read_value(std::string_view text, TicketId& id) {
   const auto known = ticket_id_from_text(text);
-  id = known.value_or(TicketId{});
+  id = known.value_or(id);
   return known.has_value();
 }
 

@@ -29,6 +29,7 @@ struct Probe {
     syntax.option("", "text", "TEXT", "", command::text_into(text), 't');
     syntax.option("", "form", "FORM", "", command::text_into(text), 0, {"index", "uuid"});
     syntax.option("", "watch", "[SECS]", "", command::text_into(optional), 'w');
+    syntax.option("", "gpus", "[TYPE:]N", "", command::text_into(text), 'G');
     syntax.flag("", "flag", "", flag, 'f');
   }
   Result<command::Parsed> read(std::vector<std::string> texts) {
@@ -86,6 +87,58 @@ TEST_CASE("a value that may be left out is taken from the next word only if it c
   CHECK(probe.optional == "7");
   CHECK(probe.read({"-w"}));
   CHECK(probe.optional.empty());
+}
+
+TEST_CASE("a number that is a value or an argument is refused, and what is written says which") {
+  Probe probe;
+  probe.syntax.arguments = "[JOB...]";
+  for (const std::string option : {"--watch", "-w"}) {
+    const auto parsed = probe.read({option, "12"});
+    REQUIRE(!parsed);
+    CHECK(parsed.error().message ==
+          "--watch 12: 12 can be the value of --watch or an argument: write --watch=12, or `berth x 12 "
+          "--watch`");
+    CHECK_FALSE(probe.read({option, "12.7"}));
+    CHECK(probe.read({"12", option})->words == std::vector<std::string>{"12"});
+    CHECK(probe.optional.empty());
+  }
+  CHECK(probe.read({"--watch=12", "7"})->words == std::vector<std::string>{"7"});
+  CHECK(probe.optional == "12");
+  CHECK(probe.read({"-w5", "7"})->words == std::vector<std::string>{"7"});
+  CHECK(probe.optional == "5");
+  CHECK(probe.read({"--watch", "5s", "7"})->words == std::vector<std::string>{"7"});
+  CHECK(probe.optional == "5s");
+  // What stands behind it can only be a command.
+  probe.syntax.options_end_at_first_word = true;
+  CHECK(probe.read({"--watch", "12", "ls"})->words == std::vector<std::string>{"ls"});
+  CHECK(probe.optional == "12");
+}
+
+TEST_CASE("a value of which a part may be left out is needed all the same") {
+  Probe probe;
+  CHECK(probe.read({"--gpus", "a100:2"}));
+  CHECK(probe.text == "a100:2");
+  CHECK(probe.read({"-G", "2"}));
+  CHECK(probe.text == "2");
+  CHECK(probe.read({"--gpus"}).error().message == "--gpus needs a value: [TYPE:]N");
+}
+
+TEST_CASE("help says how a value is written that may be left out") {
+  const std::string help = help_text(Probe().syntax, "berth x", "");
+  CHECK(help.contains("--watch[=SECS]"));
+  CHECK(help.contains("--gpus [TYPE:]N"));
+  CHECK(help.contains("--text TEXT"));
+}
+
+TEST_CASE("the help of --source names each source there is") {
+  std::optional<std::string> sim;
+  const Row* row = find_row("list");
+  const auto command = row->make();
+  const command::Syntax syntax = full_syntax(*row, *command, sim);
+  const auto option = std::ranges::find(syntax.options, "source", &command::Option::name);
+  REQUIRE(option != syntax.options.end());
+  REQUIRE(option->choices.size() > 2);
+  for (const std::string_view name : option->choices) CHECK(option->help.contains(name));
 }
 
 TEST_CASE("options end at the first word where the rest is a command") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 #include "berth/device/device.h"
 
 namespace berth::record_fields_test {
@@ -19,7 +21,7 @@ struct Message {
 };
 
 template <class MessageType, class Fields>
-void fields_of(MessageType& message, Fields&& field) {
+constexpr void fields_of(MessageType& message, Fields&& field) {
   field("number", message.number);
   field("text", message.text);
   field("mark", message.mark);
@@ -87,6 +89,42 @@ TEST_CASE("what is not the mark is no mark, and what is no reading is refused by
     CHECK(message.error().message == "the value of \"" + line.substr(0, line.find('=')) + "\" is malformed");
   }
 }
+
+TEST_CASE("a text that is no value leaves the value as it was") {
+  unsigned number = 7;
+  Reading<bool> flag = true;
+  std::chrono::seconds time{7};
+  CHECK_FALSE(read_value("x", number));
+  CHECK_FALSE(read_value("x", flag));
+  CHECK_FALSE(read_value("x", time));
+  CHECK(number == 7);
+  CHECK(flag == true);
+  CHECK(time.count() == 7);
+}
+
+#ifndef __clang__  // reads_what_is_left_out
+// Each of these is written as nothing at all if it is not what it begins with.
+struct Begins {
+  bool as_true = true;
+  DeviceState as_lost = DeviceState::lost;
+  std::string as_text = "text";
+  Reading<unsigned> as_number = 7;
+};
+struct Holder {
+  std::vector<Begins> list;
+};
+
+TEST_CASE("a field whose first value would be left out when it changes does not compile") {
+  CHECK(reads_what_is_left_out<Message>([](auto& value, auto& field) { fields_of(value, field); }));
+  CHECK_FALSE(reads_what_is_left_out<Begins>([](auto& value, auto& field) { field("", value.as_true); }));
+  CHECK_FALSE(reads_what_is_left_out<Begins>([](auto& value, auto& field) { field("", value.as_lost); }));
+  CHECK_FALSE(reads_what_is_left_out<Begins>([](auto& value, auto& field) { field("", value.as_text); }));
+  CHECK_FALSE(reads_what_is_left_out<Begins>([](auto& value, auto& field) { field("", value.as_number); }));
+  CHECK_FALSE(reads_what_is_left_out<Holder>([](auto& value, auto& field) {
+    field.sections("", value.list, [](auto& entry, auto& inner) { inner("", entry.as_true); });
+  }));
+}
+#endif
 
 TEST_CASE("a section out of place, another version and the first fault are told") {
   CHECK(read("[odd]\n").error().message == "the section \"odd\" is out of place");

@@ -146,6 +146,22 @@ TEST_CASE("a process that may not run what it did not come for stays what it is"
         std::string::npos);
 }
 
+TEST_CASE("where no process stands in the queue, one that was just started may come by the old order") {
+  Line line(3);
+  CHECK(!line.plan({.move = Move::first}).awaits_process);
+  line.facts.rivals.front().in_queue.reset();
+  line.facts.rivals.front().heir = TaskId{1, {}};
+  CHECK(line.plan({.move = Move::first}).awaits_process);
+  // None is sent for a job that is held, that comes after others, or that could not join just now.
+  for (RivalJob& rival : line.facts.rivals) rival.on_hold = rival.number != 1;
+  line.facts.rivals.front().is_put_off = true;
+  CHECK(!line.plan({.yes = true}).awaits_process);
+  line.facts.rivals.front().is_put_off = false;
+  CHECK(line.plan({.yes = true}).awaits_process);
+  line.facts.rivals.front().heir.reset();
+  CHECK(!line.plan({.yes = true}).awaits_process);
+}
+
 TEST_CASE("what does not wait is not edited") {
   Line line(2);
   line.facts.standings = {stands(TaskPhase::running)};

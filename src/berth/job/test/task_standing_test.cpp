@@ -283,4 +283,17 @@ TEST_CASE("a task that its process has handed on is nobody's") {
   CHECK(after(as_older_reads({taken, passed, given})).pid == 0);
 }
 
+// Else a cancel would end what has its lock.
+TEST_CASE("what has the lock of a task that was handed on is not left of it") {
+  const TaskEvent taken = event(TaskEventKind::taken);
+  const TaskEvent started = event(TaskEventKind::started);
+  const TaskEvent ended = event(TaskEventKind::ended);
+  TaskEvent given = event(TaskEventKind::taken);
+  given.handed_on = true;
+  const TaskEvent retried = event(TaskEventKind::retried);
+  const TaskEvent cancelled = event(TaskEventKind::cancelled);
+  CHECK(after({taken, started, ended, retried, taken, cancelled}, true).left_behind);
+  CHECK(!after({taken, started, ended, retried, taken, given, cancelled}, true).left_behind);
+}
+
 }  // namespace berth::task_standing_test

@@ -17,6 +17,7 @@ constexpr auto kFieldsOfStage = [](auto& stage, auto&& field) {
   field("count", stage.count);
   field("vendor", stage.vendor);
 };
+static_assert(reads_what_is_left_out<Stage>(kFieldsOfStage));
 
 constexpr auto kRequest = record_of<ReadRequest>("berth-read", 1, [](auto& request, auto&& field) {
   field("readings", request.readings.bits);
