@@ -143,11 +143,9 @@ void leave_queue(const JobSpool& spool, TaskId id) {
   const auto until = std::chrono::steady_clock::now() + kLeavesQueue;
   while (std::chrono::steady_clock::now() < until) {
     const auto standing = spool.standing(id);
-    if (!standing || !standing->in_queue || standing->phase != TaskPhase::waiting || standing->pid == 0)
+    if (!standing || !standing->in_queue || standing->phase != TaskPhase::waiting || standing->taker.pid == 0)
       return;
-    const auto pid = static_cast<pid_t>(standing->pid);
-    const auto stat = sys::process_stat(pid);
-    if (stat && stat->start_ticks == standing->pid_start_ticks) sys::ask_to_cancel(pid);
+    if (runs_task(*standing)) sys::ask_to_cancel(static_cast<pid_t>(standing->taker.pid));
     sleep_a_moment();
   }
 }

@@ -22,7 +22,7 @@ class Leftovers {
   Leftovers();
 
   /// These processes and what they start do not belong to the command either.
-  void leave_out(const std::set<sys::UniqueProcess>& others);
+  void leave_out(const std::set<UniqueProcess>& others);
   /// Those that live now.
   std::vector<pid_t> all() const;
   /// Once the command has ended: looks at them, and collects those of our children that have ended.
@@ -31,7 +31,7 @@ class Leftovers {
   const std::vector<pid_t>& seen() const { return seen_; }
 
  private:
-  std::set<sys::UniqueProcess> others_;
+  std::set<UniqueProcess> others_;
   std::vector<pid_t> seen_;
 };
 
