@@ -42,23 +42,16 @@ Seen Leftovers::look() {
   return sys::JobProcess::collect_children().have_ended ? Seen::perhaps_nothing : Seen::nothing;
 }
 
-bool compute_on(command::Environment& environment, source::SourceKind kind, const std::vector<pid_t>& pids,
-                const std::vector<std::string>& uuids) {
+Reading<bool> compute_on(command::Environment& environment, source::SourceKind kind,
+                         const std::vector<pid_t>& pids, const std::vector<std::string>& uuids) {
   const bool are_pids_known = !source::in_nested_pid_namespace();
-  ReadingSet readings = ReadingKind::processes;
-  if (!are_pids_known) readings |= ReadingKind::utilization;
   auto source = environment.source(kind);
-  const auto snapshot = source ? (*source)->read(readings) : std::unexpected(source.error());
+  const auto snapshot = source ? (*source)->read(are_pids_known ? ReadingKind::processes : kReadingsOfLoad)
+                               : std::unexpected(source.error());
   environment.end_probe();
-  if (!snapshot) return true;
-  if (!are_pids_known && may_compute(*snapshot, uuids)) return true;
-  return std::ranges::any_of(uuids, [&](const std::string& uuid) {
-    const Device* device = find_device(*snapshot, uuid);
-    if (device == nullptr || !device->processes) return true;
-    return std::ranges::any_of(*device->processes, [&](const Process& process) {
-      return std::ranges::find(pids, static_cast<pid_t>(process.pid)) != pids.end();
-    });
-  });
+  if (!snapshot) return std::nullopt;
+  return are_pids_known ? any_computes(*snapshot, uuids, {pids.begin(), pids.end()})
+                        : any_computes(*snapshot, uuids);
 }
 
 std::string how_to_end(const std::vector<pid_t>& left, bool were_asked, const std::string& lease) {

@@ -35,11 +35,11 @@ class Leftovers {
   std::vector<pid_t> seen_;
 };
 
-/// True if one of these processes computes on one of these devices, or if this cannot be known. In
-/// a container with pids of its own it goes by the load of the devices: the pids that the driver
-/// lists mean nothing there.
-bool compute_on(command::Environment& environment, source::SourceKind kind, const std::vector<pid_t>& pids,
-                const std::vector<std::string>& uuids);
+/// Whether one of these processes computes on one of these devices. In a container with pids of its
+/// own it goes by the load of the devices: the pids that the driver lists mean nothing there.
+/// Absent: not known.
+Reading<bool> compute_on(command::Environment& environment, source::SourceKind kind,
+                         const std::vector<pid_t>& pids, const std::vector<std::string>& uuids);
 
 /// "they got SIGTERM; to end them and the lease: kill -KILL 4711". `were_asked`: as
 /// leased_run::TellLeft. `lease`: its short name.
