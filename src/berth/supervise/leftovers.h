@@ -23,6 +23,7 @@ class Leftovers {
 
   /// These processes and what they start do not belong to the command either.
   void leave_out(const std::set<UniqueProcess>& others);
+  const std::set<UniqueProcess>& others() const { return others_; }
   /// Those that live now.
   std::vector<pid_t> all() const;
   /// Once the command has ended: looks at them, and collects those of our children that have ended.

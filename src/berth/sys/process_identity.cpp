@@ -123,6 +123,14 @@ std::optional<std::set<FileIdentity>> written_of(pid_t pid, const std::set<FileI
   return written;
 }
 
+// Queued, which no signal to a group is: so a holder of a lease knows that it is meant, also if a
+// process of its own job asks.
+bool send_term(pid_t pid, int value) {
+  if (::sigqueue(pid, SIGTERM, {.sival_int = value}) != 0) return false;
+  ::kill(pid, SIGCONT);
+  return true;
+}
+
 bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte) {
   const auto files = open_files(pid);
   if (!files) return false;
@@ -238,15 +246,11 @@ std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte) {
 }
 
 bool ask_to_end(pid_t pid) {
-  if (::kill(pid, SIGTERM) != 0) return false;
-  ::kill(pid, SIGCONT);
-  return true;
+  return send_term(pid, 0);
 }
 
 bool ask_to_cancel(pid_t pid) {
-  if (::sigqueue(pid, SIGTERM, {.sival_int = kCancelled}) != 0) return false;
-  ::kill(pid, SIGCONT);
-  return true;
+  return send_term(pid, kCancelled);
 }
 
 bool is_cancel(const siginfo_t& signal) {
