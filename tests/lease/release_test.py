@@ -57,6 +57,25 @@ def test_inside_a_lease_it_ends_that_one(machine):
     assert leases(machine) == []
 
 
+def test_a_command_that_is_a_release_ends_its_own_lease(machine):
+    job = machine.start_berth("run", "--", machine.program, "release")
+    assert job.wait(DEADLINE_S) == -signal.SIGTERM
+    assert leases(machine) == []
+
+
+def test_a_process_of_the_job_may_ask_as_the_protocol_says(machine, tmp_path):
+    asks = tmp_path / "asks"
+    asker = f'echo $$; until [ -e {asks} ]; do sleep 0.01; done; kill -TERM "$1"; exec sleep 1000'
+    job = holder(machine, then=f"bash -c '{asker}' asker $PPID & wait")
+    lease = only_lease(machine)
+    ticket = machine.leases / "leases" / lease
+    lines = f"release_uid={os.getuid()}\nrelease_pid={job.stdout.readline().strip()}\nend\n"
+    ticket.write_text(ticket.read_text().removesuffix("end\n") + lines)
+    asks.touch()
+    assert "was released by" in job.communicate(timeout=DEADLINE_S)[1]
+    assert job.returncode == -signal.SIGTERM
+
+
 def test_one_that_waits_is_left_alone(make_machine):
     machine = make_machine("1xH100")
     holder(machine)

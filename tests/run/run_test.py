@@ -426,6 +426,27 @@ def test_a_signal_sent_to_berth_reaches_the_command(machine, name):
     assert job.wait(DEADLINE_S) == -signal.SIGKILL
 
 
+SENDS_TO_ITS_GROUP = """
+import os, signal, subprocess, sys
+numbers = {signal.SIGTERM, signal.SIGWINCH}
+signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+subprocess.Popen([sys.executable, "-c", "import os, time; os.kill(0, 15); time.sleep(1000)"])
+while True:
+    os.write(1, signal.Signals(signal.sigwait(numbers)).name.encode() + b"\\n")
+"""
+
+
+def test_what_a_child_of_the_command_sends_to_its_group_does_not_come_back_to_it(machine):
+    run = ["run", "--", sys.executable, "-c", SENDS_TO_ITS_GROUP]
+    job = machine.start_berth(*run, start_new_session=True)
+    assert job.stdout.readline() == "SIGTERM\n"
+    # berth takes the signal with the lower number first.
+    job.send_signal(signal.SIGWINCH)
+    assert job.stdout.readline() == "SIGWINCH\n"
+    os.killpg(job.pid, signal.SIGKILL)
+    assert job.wait(DEADLINE_S) == -signal.SIGKILL
+
+
 def test_berth_does_not_stop_with_a_command_that_somebody_stops(make_machine):
     """Whoever continues the command knows nothing of berth: stopped as well, it would hold the lease for ever."""
     machine = make_machine("1xH100")

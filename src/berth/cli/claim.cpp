@@ -132,7 +132,7 @@ class Claim : public command::Command {
     BERTH_LET(const auto books, domain.store->look());
     for (const Ticket& ticket : books.ledger.tickets) {
       if (ticket.phase == TicketPhase::granted && ticket.uid == ::geteuid() && ticket.kept &&
-          ticket.job_pid == *words.job)
+          ticket.job.pid == *words.job)
         words.beside.push_back(ticket.id);
     }
     return {};

@@ -50,7 +50,7 @@ void end_without_caller(int) {
 }
 
 void signal_all(int number) {
-  for (const pid_t pid : sys::process_descendants(::getpid())) ::kill(pid, number);
+  for (const pid_t pid : sys::ProcessTree().below(::getpid())) ::kill(pid, number);
 }
 
 // A signal handler cannot allocate, so its message exists before.

@@ -86,8 +86,8 @@ constexpr void fields_of_event(EventType& event, Fields& field) {
   field.time("at", event.at_s);
   field("boot", event.boot);
   field("boot_ms", event.boot_ms);
-  field("pid", event.pid);
-  field("pid_start", event.pid_start_ticks);
+  field("pid", event.taker.pid);
+  field("pid_start", event.taker.start_ticks);
   field("device", event.devices);
   field("rerun", event.rerun);
   field("exit_status", event.exit_status);

@@ -27,8 +27,7 @@ void wait_again_excused(TaskStanding& task) {
 void take_step(TaskStanding& task, const TaskEvent& event) {
   switch (event.kind) {
     case TaskEventKind::taken:
-      task.pid = event.pid;
-      task.pid_start_ticks = event.pid_start_ticks;
+      task.taker = event.taker;
       task.boot = event.boot;
       task.handed_on = event.handed_on;
       task.passes_to.reset();

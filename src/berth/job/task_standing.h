@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/base/unique_process.h"
 #include "berth/base/words.h"
 #include "berth/job/job.h"
 
@@ -49,11 +50,10 @@ struct RunFigures {
 /// One event of a task. The step says which fields count.
 struct TaskEvent {
   TaskEventKind kind = TaskEventKind::taken;
-  std::int64_t at_s = 0;     ///< wall clock, for people
-  std::string boot;          ///< the id of the machine's boot
-  std::int64_t boot_ms = 0;  ///< boot clock
-  std::uint32_t pid = 0;     ///< taken: the process that runs it
-  std::uint64_t pid_start_ticks = 0;
+  std::int64_t at_s = 0;                     ///< wall clock, for people
+  std::string boot;                          ///< the id of the machine's boot
+  std::int64_t boot_ms = 0;                  ///< boot clock
+  UniqueProcess taker{};                     ///< taken: the process that runs it
   std::vector<std::string> devices;          ///< started: labels of its GPUs
   bool rerun = false;                        ///< started: Job::rerun
   std::optional<int> exit_status{};          ///< ended
@@ -106,12 +106,11 @@ struct TaskStanding {
   std::optional<int> exit_status{};
   std::optional<int> signal{};
   std::vector<std::string> devices;  ///< of the last start
-  std::uint32_t pid = 0;             ///< of the process that took the task, as it said then; 0: none
-  std::uint64_t pid_start_ticks = 0;
-  std::string boot;             ///< of that process
-  std::string reason;           ///< why it was put off, or ended without having started
-  std::string not_told;         ///< why a notice about it could not be sent
-  std::uint64_t cut_bytes = 0;  ///< how many bytes of its output are missing in the file
+  UniqueProcess taker{};             ///< the process that took the task, as it said then
+  std::string boot;                  ///< of that process
+  std::string reason;                ///< why it was put off, or ended without having started
+  std::string not_told;              ///< why a notice about it could not be sent
+  std::uint64_t cut_bytes = 0;       ///< how many bytes of its output are missing in the file
   /// Of its last run. Of an array: the energy of those of its tasks that tell it, and the highest
   /// peak.
   RunFigures figures{};

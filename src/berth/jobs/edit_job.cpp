@@ -87,7 +87,7 @@ RivalJob rival_of(std::uint64_t number, const Job& job, const std::vector<TaskSt
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (standings[i].phase != TaskPhase::waiting) continue;
     // A process that has the lock and has not said so yet would take no notice of `passed`.
-    const bool has_said_so = standings[i].pid != 0;
+    const bool has_said_so = standings[i].taker.pid != 0;
     if (standings[i].in_queue && has_said_so && !rival.in_queue) {
       rival.in_queue = tasks[i];
       rival.passes_to = standings[i].passes_to;
@@ -157,11 +157,9 @@ void leave_queue(const JobSpool& spool, TaskId id) {
   const auto until = std::chrono::steady_clock::now() + kLeavesQueue;
   while (std::chrono::steady_clock::now() < until) {
     const auto standing = spool.standing(id);
-    if (!standing || !standing->in_queue || standing->phase != TaskPhase::waiting || standing->pid == 0)
+    if (!standing || !standing->in_queue || standing->phase != TaskPhase::waiting || standing->taker.pid == 0)
       return;
-    const auto pid = static_cast<pid_t>(standing->pid);
-    const auto stat = sys::process_stat(pid);
-    if (stat && stat->start_ticks == standing->pid_start_ticks) sys::ask_to_cancel(pid);
+    if (runs_task(*standing)) sys::ask_to_cancel(static_cast<pid_t>(standing->taker.pid));
     sleep_a_moment();
   }
 }

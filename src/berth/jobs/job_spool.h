@@ -156,5 +156,7 @@ class JobSpool {
 
 /// The id of this boot of the machine.
 std::string boot_id();
+/// Whether the process that took the task has not ended yet.
+bool runs_task(const TaskStanding& standing);
 
 }  // namespace berth::jobs

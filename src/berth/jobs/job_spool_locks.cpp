@@ -54,11 +54,13 @@ std::vector<pid_t> JobSpool::holders(TaskId id) const {
 }
 
 std::vector<pid_t> JobSpool::left_of(TaskId id, const TaskStanding& standing) const {
-  const auto runner = static_cast<pid_t>(standing.pid);
   std::vector<pid_t> left = holders(id);
-  std::erase(left, runner);
-  for (const pid_t below : leasing::left_below(runner)) {
-    if (std::ranges::find(left, below) == left.end()) left.push_back(below);
+  if (runs_task(standing)) {
+    const auto taker = static_cast<pid_t>(standing.taker.pid);
+    std::erase(left, taker);
+    for (const pid_t below : leasing::left_below(taker)) {
+      if (std::ranges::find(left, below) == left.end()) left.push_back(below);
+    }
   }
   // A process that `berth` starts for itself has its descriptors for a moment.
   std::erase_if(left, leasing::serves_berth);

@@ -9,6 +9,7 @@
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/job_spool_files.h"
 #include "berth/sys/file.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::jobs {
 namespace {
@@ -31,6 +32,10 @@ TaskStanding whole_of(const std::optional<std::string>& state) {
 std::string boot_id() {
   const auto text = sys::read_whole("/proc/sys/kernel/random/boot_id");
   return text ? text->substr(0, text->find('\n')) : "";
+}
+
+bool runs_task(const TaskStanding& standing) {
+  return standing.taker.pid != 0 && standing.boot == boot_id() && sys::still_runs(standing.taker);
 }
 
 Result<std::optional<JobSpool::Told>> JobSpool::told(std::uint64_t number) const {

@@ -211,8 +211,7 @@ void say_behind_whom(std::vector<view::ListedTask>& tasks) {
   for (view::ListedTask& task : tasks) {
     if (!stands(task)) continue;
     const auto is_its = [&](const Ticket& ticket) {
-      return ticket.phase == TicketPhase::waiting && ticket.pid == task.standing.pid &&
-             ticket.pid_start_ticks == task.standing.pid_start_ticks;
+      return ticket.phase == TicketPhase::waiting && ticket.taker == task.standing.taker;
     };
     const auto ticket = std::ranges::find_if(books->ledger.tickets, is_its);
     if (ticket == books->ledger.tickets.end()) continue;

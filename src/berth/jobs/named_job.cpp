@@ -24,17 +24,11 @@ constexpr int kMomentMs = 100;
 // How long a process takes at most that finds its task cancelled when it is about to join the line.
 constexpr std::chrono::seconds kSeesItsEnd{2};
 
-bool runs_task(const TaskStanding& standing) {
-  const auto pid = static_cast<pid_t>(standing.pid);
-  const auto stat = pid != 0 && standing.boot == boot_id() ? sys::process_stat(pid) : std::nullopt;
-  return stat && stat->start_ticks == standing.pid_start_ticks && !stat->ended();
-}
-
 // Its `berth run` knows what to do with all that it has started. Where that was killed, the rest is
 // asked here, and the runner ends what does not heed it.
 void ask_to_end(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
   if (runs_task(standing)) {
-    sys::ask_to_cancel(static_cast<pid_t>(standing.pid));
+    sys::ask_to_cancel(static_cast<pid_t>(standing.taker.pid));
     return;
   }
   if (is_gone(standing)) return;

@@ -251,11 +251,8 @@ class JobRunner {
 
   void perform(runner::Watch&& what) {
     const TaskStanding& standing = what.standing;
-    const auto pid = static_cast<pid_t>(standing.pid);
-    const auto stat = sys::process_stat(pid);
     LiveTask found{.id = what.id};
-    if (standing.boot == boot_ && stat && stat->start_ticks == standing.pid_start_ticks && !stat->ended())
-      found.ended = sys::process_exit(pid);
+    if (runs_task(standing)) found.ended = sys::process_exit(static_cast<pid_t>(standing.taker.pid));
     if (!found.ended)
       return tell(
           runner::NotWatched{what.id, standing.asked_to_end, standing.asked_to_end && is_overdue(standing)});

@@ -49,8 +49,7 @@ constexpr std::chrono::seconds kTenantLookPeriod{5};
 TaskEvent taken_by_us() {
   TaskEvent event;
   event.kind = TaskEventKind::taken;
-  event.pid = static_cast<std::uint32_t>(::getpid());
-  if (const auto stat = sys::process_stat(::getpid())) event.pid_start_ticks = stat->start_ticks;
+  event.taker = sys::unique_process(::getpid());
   return event;
 }
 

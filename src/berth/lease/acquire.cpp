@@ -424,19 +424,12 @@ class Acquirer {
 
   Ticket draft(const std::vector<std::string>& candidates) {
     Ticket draft = ticket_for(state_.request);
-    draft.pid = words_.host.value_or(static_cast<std::uint32_t>(::getpid()));
-    if (const auto stat = sys::process_stat(static_cast<pid_t>(draft.pid)))
-      draft.pid_start_ticks = stat->start_ticks;
-    const auto self = static_cast<std::uint32_t>(::getpid());
-    if (const auto stat = draft.pid != self ? sys::process_stat(::getpid()) : std::nullopt) {
-      draft.helper_pid = self;
-      draft.helper_start_ticks = stat->start_ticks;
-    }
+    const UniqueProcess self = sys::unique_process(::getpid());
+    draft.taker = words_.host ? sys::unique_process(static_cast<pid_t>(*words_.host)) : self;
+    if (draft.taker != self) draft.helper = self;
     draft.kept = words_.kept;
-    if (const auto job = words_.job ? options_.processes->stat(*words_.job) : std::nullopt) {
-      draft.job_pid = *words_.job;
-      draft.job_start_ticks = job->start_ticks;
-    }
+    if (const auto job = words_.job ? options_.processes->stat(*words_.job) : std::nullopt)
+      draft.job = job->process;
     draft.slurm_job = words_.slurm_job;
     draft.origin = words_.origin;
     // Which number it gets, the store knows when it joins.

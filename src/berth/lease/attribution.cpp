@@ -8,10 +8,6 @@
 namespace berth::leasing {
 namespace {
 
-// Deeper than any real tree of processes; a /proc that changes while it is walked cannot make this
-// endless.
-constexpr int kDeepest = 256;
-
 class Attributor {
  public:
   Attributor(const Ledger& ledger, store::LeaseStore& store, Processes& processes)
@@ -47,20 +43,16 @@ class Attributor {
   }
 
   Leases by_ancestry(std::uint32_t pid) {
-    for (int depth = 0; depth < kDeepest && pid > 0; ++depth) {
-      const auto stat = processes_.stat(pid);
-      if (!stat) return {};
-      Leases nearest;
+    Leases nearest;
+    processes_.climb(pid, [&](const UniqueProcess& process) {
       for (const Ticket* lease : leases_) {
-        const bool named = (lease->pid == pid && lease->pid_start_ticks == stat->start_ticks) ||
-                           (lease->job_pid == pid && lease->job_start_ticks == stat->start_ticks);
+        const bool named = lease->taker == process || lease->job == process;
         // A ticket is its owner's word: it can make no other user's processes its own.
-        if (named && processes_.owner(pid) == lease->uid) nearest.push_back(lease);
+        if (named && processes_.owner(process.pid) == lease->uid) nearest.push_back(lease);
       }
-      if (!nearest.empty()) return nearest;
-      pid = static_cast<std::uint32_t>(stat->parent);
-    }
-    return {};
+      return !nearest.empty();
+    });
+    return nearest;
   }
 
   Leases by_open_file(std::uint32_t pid) {

@@ -36,7 +36,7 @@ constexpr auto kVisitStanding = [](auto& standing, auto&& visit) {
 
 constexpr auto kVisitBehind = [](auto& ticket, auto&& visit) {
   visit("id", ticket.id);
-  visit("pid", ticket.pid);
+  visit("pid", ticket.taker.pid);
   visit("user", ticket.user);
   visit("command", ticket.command);
   visit("note", ticket.note);

@@ -14,11 +14,6 @@ namespace {
 constexpr std::string_view kPause = "catatonit -P";
 constexpr std::string_view kPausedPodman = "podman pause";
 
-bool has_living_holder(const Ticket& lease) {
-  const auto stat = sys::process_stat(static_cast<pid_t>(lease.pid));
-  return stat && stat->start_ticks == lease.pid_start_ticks && !stat->ended();
-}
-
 std::vector<Holder> named(const std::vector<pid_t>& pids) {
   std::vector<Holder> holders;
   for (const pid_t pid : pids)
@@ -53,7 +48,7 @@ bool serves_berth(pid_t pid) {
 
 std::vector<pid_t> left_below(pid_t holder) {
   if (sys::process_name(holder) != kLeftBehindName) return {};
-  std::vector<pid_t> left = sys::process_descendants(holder);
+  std::vector<pid_t> left = sys::ProcessTree().below(holder);
   std::erase_if(left, keeps_namespaces);
   return left;
 }
@@ -64,8 +59,8 @@ std::map<TicketId, std::vector<Holder>> left_behind(store::LeaseStore& store, co
   std::set<sys::FileIdentity> files;
   for (const Ticket& lease : ledger.tickets) {
     if (lease.phase != TicketPhase::granted || lease.kept) continue;
-    if (has_living_holder(lease)) {
-      found[lease.id] = left_below(static_cast<pid_t>(lease.pid));
+    if (sys::still_runs(lease.taker)) {
+      found[lease.id] = left_below(static_cast<pid_t>(lease.taker.pid));
     } else if (const auto file = store.file_of(lease.id)) {
       of_files[*file] = lease.id;
       files.insert(*file);

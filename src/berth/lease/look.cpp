@@ -18,8 +18,6 @@
 namespace berth::leasing {
 namespace {
 
-constexpr std::size_t kDeepestTree = 256;
-
 // The parts of a GPU are locked by the leases of its instances, so a lock in part says nothing
 // about it.
 bool is_foreign(const store::ForeignLock& lock, const Device& device) {
@@ -57,38 +55,34 @@ void set_aside(const std::set<std::uint32_t>& adopted, Snapshot& snapshot) {
   }
 }
 
-// `since`: in ticks of the kernel; what began before has no ancestor that began then.
-std::vector<std::uint32_t> ancestors_of(std::uint32_t pid, std::uint64_t since, Processes& processes) {
-  std::vector<std::uint32_t> found;
-  for (;;) {
-    const auto stat = processes.stat(pid);
-    // Deeper than any real tree: a /proc that changes while it is walked cannot make this endless.
-    if (!stat || stat->start_ticks < since || stat->parent <= 0 || found.size() == kDeepestTree) return found;
-    pid = static_cast<std::uint32_t>(stat->parent);
-    found.push_back(pid);
-  }
-}
-
-bool is_among(const std::vector<std::uint32_t>& pids, std::uint32_t pid) {
-  return std::ranges::find(pids, pid) != pids.end();
-}
-
-std::set<std::uint32_t> own_processes(const Snapshot& snapshot, const LookOptions& options) {
+std::set<std::uint32_t> own_processes(const Snapshot& snapshot, const LookOptions& options,
+                                      Processes& processes) {
   std::set<std::uint32_t> own;
   const bool are_some = std::ranges::any_of(
       snapshot.devices, [](const Device& device) { return device.processes && !device.processes->empty(); });
   if (!options.requester || !are_some) return own;
   const std::uint32_t self =
       *options.requester != kThisProcess ? *options.requester : static_cast<std::uint32_t>(::getpid());
-  const auto stat = options.processes->stat(self);
-  const std::uint64_t began = stat ? stat->start_ticks : 0;
-  const auto before =
-      options.within ? ancestors_of(self, 0, *options.processes) : std::vector<std::uint32_t>{};
+  const auto stat = processes.stat(self);
+  const std::uint64_t began = stat ? stat->process.start_ticks : 0;
+  const auto descends = [&](std::uint32_t pid) {
+    bool found = false;
+    processes.climb(pid, [&](const UniqueProcess& process) {
+      found = process.pid == self;
+      return found || process.start_ticks < began;
+    });
+    return found;
+  };
+  std::set<std::uint32_t> before{self};
+  if (options.within) {
+    processes.climb(self, [&](const UniqueProcess& process) {
+      before.insert(process.pid);
+      return false;
+    });
+  }
   for (const Device& device : snapshot.devices) {
     for (const Process& process : device.processes.value_or(std::vector<Process>{})) {
-      const auto above = ancestors_of(process.pid, began, *options.processes);
-      if (process.pid == self || is_among(above, self) || is_among(before, process.pid))
-        own.insert(process.pid);
+      if (before.contains(process.pid) || descends(process.pid)) own.insert(process.pid);
     }
   }
   return own;
@@ -149,12 +143,11 @@ void name_users(Ledger& ledger) {
 }
 
 bool is_stopped(const Ticket& ticket, Processes& processes) {
-  const auto stopped = [&](std::uint32_t pid, std::uint64_t start_ticks) {
-    if (pid == 0) return false;
-    const auto stat = processes.stat(pid);
-    return stat && stat->start_ticks == start_ticks && stat->stopped();
+  const auto stopped = [&](const UniqueProcess& process) {
+    const auto stat = process.pid != 0 ? processes.stat(process.pid) : std::nullopt;
+    return stat && stat->process == process && stat->stopped();
   };
-  return stopped(ticket.pid, ticket.pid_start_ticks) || stopped(ticket.helper_pid, ticket.helper_start_ticks);
+  return stopped(ticket.taker) || stopped(ticket.helper);
 }
 
 std::set<TicketId> stopped_waiters(const Ledger& ledger, Processes& processes) {
@@ -196,6 +189,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   // After the driver, which may take its time: the books are then the younger of the two.
   BERTH_LET(auto books, store.look(options.books, locks));
 
+  ProcessesOfLook processes(*options.processes);
   World world;
   world.ledger = std::move(books.ledger);
   if (options.books == store::Extent::everything) name_users(world.ledger);
@@ -209,9 +203,9 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   note_limits_of_waiters(options, world);
   facts.masks = resolve_masks(options.masks, snapshot);
   set_aside(options.adopted, snapshot);
-  facts.own_processes = own_processes(snapshot, options);
+  facts.own_processes = own_processes(snapshot, options, processes);
   facts.snapshot = std::move(snapshot);
-  Attribution attribution = attribute(facts.snapshot, world.ledger, store, *options.processes);
+  Attribution attribution = attribute(facts.snapshot, world.ledger, store, processes);
   facts.process_leases = std::move(attribution.leases);
   world.assumed = std::move(attribution.assumed);
   world.foreign_locks = std::move(books.foreign_locks);
@@ -221,8 +215,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
       facts.foreign_locks.push_back(device.uuid);
     if (std::ranges::any_of(world.ledger.ended, [&](const Ticket& ended) {
           return std::ranges::find(ended.devices, device.uuid) != ended.devices.end() &&
-                 leases_on(world.ledger, device.uuid).empty() &&
-                 drains(device.uuid, facts, *options.processes);
+                 leases_on(world.ledger, device.uuid).empty() && drains(device.uuid, facts, processes);
         }))
       facts.draining.push_back(device.uuid);
   }
@@ -235,8 +228,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   // Commands say which programs still live: before others' are shortened.
   note_passed_over(store, !options.requester, world);
   tell_commands(facts, world.ledger, ::getuid());
-  if (options.books == store::Extent::everything)
-    world.stopped = stopped_waiters(world.ledger, *options.processes);
+  if (options.books == store::Extent::everything) world.stopped = stopped_waiters(world.ledger, processes);
   return world;
 }
 

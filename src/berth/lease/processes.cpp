@@ -3,6 +3,10 @@
 namespace berth::leasing {
 namespace {
 
+// Deeper than any real tree of processes; a /proc that changes while it is walked cannot make this
+// endless.
+constexpr int kDeepest = 256;
+
 class SystemProcesses : public Processes {
  public:
   std::optional<sys::ProcessStat> stat(std::uint32_t pid) override {
@@ -20,6 +24,20 @@ class SystemProcesses : public Processes {
 };
 
 }  // namespace
+
+void Processes::climb(std::uint32_t pid, const std::function<bool(const UniqueProcess&)>& ends) {
+  for (int depth = 0; depth < kDeepest && pid > 0; ++depth) {
+    const auto seen = stat(pid);
+    if (!seen || ends(seen->process)) return;
+    pid = static_cast<std::uint32_t>(seen->parent);
+  }
+}
+
+std::optional<sys::ProcessStat> ProcessesOfLook::stat(std::uint32_t pid) {
+  const auto [known, is_new] = seen_.try_emplace(pid);
+  if (is_new) known->second = processes_.stat(pid);
+  return known->second;
+}
 
 Processes& system_processes() {
   static SystemProcesses processes;

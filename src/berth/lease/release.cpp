@@ -28,15 +28,10 @@ using Clock = std::chrono::steady_clock;
 // An exit is an event; that a process which lives on has let go is not.
 constexpr std::chrono::milliseconds kLookAgain{50};
 
-bool is_holder(const Ticket& lease, pid_t pid) {
-  const auto stat = sys::process_stat(pid);
-  return std::cmp_equal(lease.pid, pid) && stat && stat->start_ticks == lease.pid_start_ticks;
-}
-
 // Whom to ask: one that took the lease knows what to do with those that it has started.
 std::vector<pid_t> to_ask(const Ticket& lease, const std::vector<pid_t>& holders) {
-  const auto taker = std::ranges::find_if(holders, [&](pid_t pid) { return is_holder(lease, pid); });
-  if (taker != holders.end()) return {*taker};
+  const auto taker = std::ranges::find(holders, static_cast<pid_t>(lease.taker.pid));
+  if (taker != holders.end() && sys::process_stat(lease.taker)) return {*taker};
   std::vector<pid_t> topmost;
   for (const pid_t pid : holders) {
     const auto stat = sys::process_stat(pid);
@@ -98,7 +93,7 @@ class AskedHolders {
   void ask(const std::vector<pid_t>& pids) {
     for (const pid_t pid : pids) {
       const auto stat = sys::process_stat(pid);
-      if (!stat || !asked_.emplace(pid, stat->start_ticks).second) continue;
+      if (!stat || !asked_.insert(stat->process).second) continue;
       if (!words_.empty() && !is_berth(pid)) sys::write_to_terminal_of(pid, words_);
       if (lease_.phase == TicketPhase::waiting)
         sys::ask_to_cancel(pid);
@@ -113,7 +108,7 @@ class AskedHolders {
   std::vector<pid_t> heads_;  ///< whom to ask first
   bool berth_sees_to_it_ = false;
   std::variant<EndOfCommand, EndOfRest> end_;  ///< the second once the heads are gone
-  std::set<std::pair<pid_t, std::uint64_t>> asked_;
+  std::set<UniqueProcess> asked_;
   std::vector<sys::Descriptor> exits_;
   std::vector<pollfd> ready_;
 };
@@ -172,7 +167,7 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
   if (left.empty())
     return fail(ErrorCode::failure,
                 "the {} is held by a process that cannot be seen from here; process {} took it", id,
-                lease.pid);
+                lease.taker.pid);
   // `berth run` only waits for them.
   if (std::ranges::any_of(left, std::not_fn(is_berth))) std::erase_if(left, is_berth);
   return fail(ErrorCode::timed_out,

@@ -69,16 +69,16 @@ template <class TicketType, class Candidates, class Fields>
 void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   constexpr bool kReads = !std::is_const_v<TicketType>;
   field("id", ticket.id);
-  field("pid", ticket.pid);
-  field("pid_start", ticket.pid_start_ticks);
-  if (kReads || ticket.helper_pid != 0) {
-    field("helper_pid", ticket.helper_pid);
-    field("helper_pid_start", ticket.helper_start_ticks);
+  field("pid", ticket.taker.pid);
+  field("pid_start", ticket.taker.start_ticks);
+  if (kReads || ticket.helper.pid != 0) {
+    field("helper_pid", ticket.helper.pid);
+    field("helper_pid_start", ticket.helper.start_ticks);
   }
   field("kept", ticket.kept);
-  if (kReads || ticket.job_pid != 0) {
-    field("job_pid", ticket.job_pid);
-    field("job_pid_start", ticket.job_start_ticks);
+  if (kReads || ticket.job.pid != 0) {
+    field("job_pid", ticket.job.pid);
+    field("job_pid_start", ticket.job.start_ticks);
   }
   if (kReads || ticket.slurm_job != 0) field("slurm_job", ticket.slurm_job);
   field.time("joined_at", ticket.joined_s);

@@ -121,8 +121,7 @@ class Sampler {
       if (!peer) continue;
       had_run_ = true;
       auto run = std::make_unique<SampledRun>(SampledRun{.connection = std::move(connection)});
-      run->ticket.pid = static_cast<std::uint32_t>(*peer);
-      if (const auto stat = sys::process_stat(*peer)) run->ticket.pid_start_ticks = stat->start_ticks;
+      run->ticket.taker = sys::unique_process(*peer);
       runs_.push_back(std::move(run));
     }
   }
@@ -156,8 +155,7 @@ class Sampler {
     run.ticket.uid = ::geteuid();
     run.ticket.devices = lease.devices;
     run.ticket.shared = lease.shared;
-    run.ticket.job_pid = lease.job_pid;
-    run.ticket.job_start_ticks = lease.job_start_ticks;
+    run.ticket.job = lease.job;
     // A process that belonged to nobody, or to a lease around this one or inside of it, may belong
     // to this run.
     std::vector<TicketId> others = leases_in(lease.path);

@@ -54,16 +54,14 @@ std::string machine_directory(const leasing::Domain& domain) {
 
 SampledLease sampled_lease(const Ticket& ticket, const leasing::Domain& domain,
                            const std::optional<SamplingTimes>& times) {
-  // The process that asks for samples may not be the one that computes.
-  const bool has_job = ticket.job_pid != 0;
   return {.lease = ticket.id,
           .shared = ticket.shared,
           .path = domain.path_of(ticket.id),
           .machine = machine_directory(domain),
           .devices = ticket.devices,
           .every_ms = times ? times->every.count() : 0,
-          .job_pid = has_job ? ticket.job_pid : ticket.pid,
-          .job_start_ticks = has_job ? ticket.job_start_ticks : ticket.pid_start_ticks};
+          // The process that asks for samples may not be the one that computes.
+          .job = ticket.job.pid != 0 ? ticket.job : ticket.taker};
 }
 
 RunSampling::RunSampling(const Ticket& ticket, const leasing::Domain& domain, source::SourceKind source,

@@ -42,7 +42,7 @@ bool are_all_leased_whole(const std::vector<sys::DirectoryEntry>& files, const L
 std::multimap<std::string, std::uint32_t> takers_by_file(const Ledger& ledger) {
   std::multimap<std::string, std::uint32_t> takers;
   for (const Ticket& ticket : ledger.tickets) {
-    for (const std::string& uuid : ticket.devices) takers.emplace(device_file_name(uuid), ticket.pid);
+    for (const std::string& uuid : ticket.devices) takers.emplace(device_file_name(uuid), ticket.taker.pid);
   }
   return takers;
 }

@@ -166,7 +166,7 @@ void ComplianceCheck::end() {
   // Somebody else may have collected it, and its number be another's by now.
   if (!look_->wait(std::chrono::milliseconds(0))) {
     stop(*look_);
-    std::vector<pid_t> processes = sys::process_descendants(look_->pid());
+    std::vector<pid_t> processes = sys::ProcessTree().below(look_->pid());
     processes.push_back(look_->pid());
     ended_ = sys::unique_processes(processes);
     for (const pid_t pid : processes) ::kill(pid, SIGKILL);

@@ -52,7 +52,7 @@ class ComplianceCheck {
   void end();
   /// Processes of looks that were told to end, which may take a while. They do not belong to the
   /// command.
-  const std::set<sys::UniqueProcess>& ended() const { return ended_; }
+  const std::set<UniqueProcess>& ended() const { return ended_; }
 
  private:
   void begin();
@@ -67,7 +67,7 @@ class ComplianceCheck {
   std::vector<Time> due_;  ///< of the looks still to come, the next one last
   std::optional<sys::Child> look_;
   sys::Descriptor answer_;
-  std::set<sys::UniqueProcess> ended_;
+  std::set<UniqueProcess> ended_;
 };
 
 }  // namespace berth::supervise

@@ -36,13 +36,11 @@ std::optional<IdleWatch::YieldChange> IdleWatch::go_on() {
                                        lease_.labels(), duration_for_people(span_->after().count()))};
 }
 
-bool IdleWatch::computes() const {
-  ReadingSet readings = ReadingKind::utilization;
-  readings |= ReadingKind::processes;
+Reading<bool> IdleWatch::computes() const {
   const auto source = session_.source().open();
-  const auto snapshot = source ? (*source)->read(readings) : std::unexpected(source.error());
+  const auto snapshot = source ? (*source)->read(kReadingsOfLoad) : std::unexpected(source.error());
   session_.source().close();
-  return !snapshot || may_compute(*snapshot, lease_.ticket().devices);
+  return snapshot ? any_computes(*snapshot, lease_.ticket().devices) : std::nullopt;
 }
 
 }  // namespace berth::supervise

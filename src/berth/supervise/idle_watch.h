@@ -31,7 +31,7 @@ class IdleWatch {
   std::optional<YieldChange> go_on();
 
  private:
-  bool computes() const;
+  Reading<bool> computes() const;
 
   const leasing::Session& session_;
   leasing::HeldLease& lease_;

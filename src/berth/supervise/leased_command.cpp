@@ -114,6 +114,8 @@ class LeasedCommand {
   std::optional<run::Asked> take_call() {
     const auto call = job_.take_call();
     if (!call) return std::nullopt;
+    // It may have sent the signal to its own group, as `kill 0` does.
+    if (call->is_of_job && !who_released(lease_.release_call(), call->sender)) return std::nullopt;
     note_release(*call);
     return run::Asked{call->is_cancel};
   }
@@ -314,7 +316,7 @@ std::expected<RunEnd, sys::NotStarted> run_in_lease(const CommandSetting& settin
   const run::State state =
       run::begin(to_moment(lease.ticket().time_s), run::Moment(granted_at(lease.ticket())));
   signals.wake_at(run::next_end(state), begun);
-  auto job = sys::JobProcess::start(command, held);
+  auto job = sys::JobProcess::start(command, held, leftovers.others());
   if (!job) return std::unexpected(job.error());
   signals.command_is(job->pid(), setting.options.shell);
   return LeasedCommand(setting, lease, *job, leftovers, signals, state, begun).go();

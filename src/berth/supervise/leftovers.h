@@ -22,7 +22,8 @@ class Leftovers {
   Leftovers();
 
   /// These processes and what they start do not belong to the command either.
-  void leave_out(const std::set<sys::UniqueProcess>& others);
+  void leave_out(const std::set<UniqueProcess>& others);
+  const std::set<UniqueProcess>& others() const { return others_; }
   /// Those that live now.
   std::vector<pid_t> all() const;
   /// Once the command has ended: looks at them, and collects those of our children that have ended.
@@ -31,15 +32,15 @@ class Leftovers {
   const std::vector<pid_t>& seen() const { return seen_; }
 
  private:
-  std::set<sys::UniqueProcess> others_;
+  std::set<UniqueProcess> others_;
   std::vector<pid_t> seen_;
 };
 
-/// True if one of these processes computes on one of these devices, or if this cannot be known. In
-/// a container with pids of its own it goes by the load of the devices: the pids that the driver
-/// lists mean nothing there.
-bool compute_on(command::Environment& environment, source::SourceKind kind, const std::vector<pid_t>& pids,
-                const std::vector<std::string>& uuids);
+/// Whether one of these processes computes on one of these devices. In a container with pids of its
+/// own it goes by the load of the devices: the pids that the driver lists mean nothing there.
+/// Absent: not known.
+Reading<bool> compute_on(command::Environment& environment, source::SourceKind kind,
+                         const std::vector<pid_t>& pids, const std::vector<std::string>& uuids);
 
 /// "they got SIGTERM; to end them and the lease: kill -KILL 4711". `were_asked`: as
 /// leased_run::TellLeft. `lease`: its short name.

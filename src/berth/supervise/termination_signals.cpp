@@ -36,7 +36,8 @@ void TerminationSignals::send(EndAction what, const Processes& job) {
 // A stopped process gets no signal, and a command that waits for a stopped child does not end.
 void TerminationSignals::ask_command(const std::vector<pid_t>& job) {
   // Another process cannot have its pid: it is our child.
-  if (command_) std::erase_if(asked_, [this](const auto& asked) { return asked.first == *command_; });
+  if (command_)
+    std::erase_if(asked_, [this](const auto& asked) { return std::cmp_equal(asked.pid, *command_); });
   if (command_) ask({*command_});
   hang_up_shell();
   for (const pid_t pid : job) {
@@ -47,7 +48,7 @@ void TerminationSignals::ask_command(const std::vector<pid_t>& job) {
 void TerminationSignals::ask(const std::vector<pid_t>& job) {
   for (const pid_t pid : job) {
     const auto stat = sys::process_stat(pid);
-    if (stat && asked_.emplace(pid, stat->start_ticks).second) sys::ask_to_end(pid);
+    if (stat && asked_.insert(stat->process).second) sys::ask_to_end(pid);
   }
 }
 

@@ -43,7 +43,7 @@ class TerminationSignals {
 
   std::optional<pid_t> command_;
   bool is_shell_ = false;
-  std::set<sys::UniqueProcess> asked_;
+  std::set<UniqueProcess> asked_;
   std::optional<std::chrono::milliseconds> due_;
   sys::WakeTimer timer_;
 };

@@ -32,6 +32,8 @@ constexpr int kNotExecutable = 126;
 // surprised.
 constexpr int kFirstInherited = 100;
 constexpr rlim_t kPlenty = 1024;
+// More than the generations of any real job, also if some end while they are looked at.
+constexpr int kMostSteps = 256;
 
 // All signals that can be waited for. Faults are not to be blocked: they have to kill.
 sigset_t signals_to_hold() {
@@ -52,20 +54,9 @@ sigset_t hold_signals() {
   return before;
 }
 
-// False for signals that the command has got already: the terminal sends them to the whole
-// foreground group. Also false for a signal that the command itself has sent to its group, which
-// must not come back to it.
-bool is_for_us_alone(const siginfo_t& info, pid_t command) {
-  return info.si_code != SI_KERNEL && info.si_pid != command;
-}
-
 // The kernel tells nobody else that the terminal has closed.
 bool is_hang_up_of_leader(int signal, const siginfo_t& info) {
   return signal == SIGHUP && info.si_code == SI_KERNEL && ::getsid(0) == ::getpid();
-}
-
-EndCall call_of(const siginfo_t& info) {
-  return {.sender = {info.si_uid, info.si_pid}, .is_cancel = is_cancel(info)};
 }
 
 std::optional<siginfo_t> pending(int signal) {
@@ -77,16 +68,8 @@ std::optional<siginfo_t> pending(int signal) {
   return ::sigtimedwait(&set, &info, &at_once) == signal ? std::optional(info) : std::nullopt;
 }
 
-// Before this process looked, both may have happened: somebody asked it to end the job, and the
-// command has ended.
-std::optional<EndCall> pending_call(pid_t command) {
-  const auto info = pending(SIGTERM);
-  if (!info || !is_for_us_alone(*info, command)) return std::nullopt;
-  return call_of(*info);
-}
-
-// As `pending_call`. If the signal stayed pending, it would end this process before it has reported
-// how the command ended.
+// If the signal stayed pending, it would end this process before it has reported how the command
+// ended.
 bool is_hang_up_pending() {
   const auto info = pending(SIGHUP);
   return info && is_hang_up_of_leader(SIGHUP, *info);
@@ -301,14 +284,15 @@ HeldTermination::~HeldTermination() {
 }
 
 std::expected<JobProcess, NotStarted> JobProcess::start(const JobCommand& command,
-                                                        const HeldTermination& held) {
+                                                        const HeldTermination& held,
+                                                        std::set<UniqueProcess> others) {
   const ExecArguments arguments(command);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const sigset_t mask = hold_signals();
   CommandStart start{command, arguments, ::getpid(), held.mask_before()};
   const pid_t child = start_borrowing(be_the_command, &start, arguments.count());
   const int error = child > 0 ? start.error : errno;
-  if (error == 0) return JobProcess(child, mask);
+  if (error == 0) return JobProcess(child, mask, std::move(others));
   if (child > 0) ::waitpid(child, nullptr, 0);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   return std::unexpected(not_started(command.words.front(), arguments.path(), error));
@@ -316,6 +300,7 @@ std::expected<JobProcess, NotStarted> JobProcess::start(const JobCommand& comman
 
 JobProcess::JobProcess(JobProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
+      others_(std::move(other.others_)),
       mask_before_(other.mask_before_),
       hung_up_(other.hung_up_),
       call_(other.call_) {}
@@ -324,14 +309,44 @@ JobProcess::~JobProcess() {
   if (pid_ > 0) ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
+// An orphan of the job is a child of this process.
+bool JobProcess::is_of_job(pid_t pid) const {
+  pid_t one = pid;
+  for (int step = 0; step < kMostSteps; ++step) {
+    const auto stat = process_stat(one);
+    if (stat && stat->parent == ::getpid()) return !others_.contains(stat->process);
+    if (!stat && one == pid) return false;
+    // A parent that has ended meanwhile has left its children to another.
+    one = stat ? stat->parent : pid;
+    if (one == 0) return false;
+  }
+  return false;
+}
+
+// Whether a process of the job may have sent it to its group, as `kill 0` does. A process of
+// another session is in no group of ours, and a signal that is queued goes to one process.
+bool JobProcess::is_to_group(const siginfo_t& info) const {
+  return info.si_code == SI_USER && ::getsid(info.si_pid) == ::getsid(0) && is_of_job(info.si_pid);
+}
+
+void JobProcess::note_call(const siginfo_t& info) {
+  const bool is_of_job = is_to_group(info);
+  // The terminal has sent it to the whole foreground group.
+  if (info.si_code == SI_KERNEL || (is_of_job && call_)) return;
+  call_ = {.sender = {info.si_uid, info.si_pid}, .is_cancel = is_cancel(info), .is_of_job = is_of_job};
+}
+
 std::optional<ProcessEnd> JobProcess::collect() {
-  int status = 0;
-  for (pid_t one = 0; (one = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
-    if (one != pid_) continue;
-    if (!WIFSTOPPED(status)) {
-      if (is_hang_up_pending() || hung_up_) hang_up_group();
-      if (const auto call = pending_call(pid_)) call_ = call;
-    }
+  for (;;) {
+    siginfo_t child{};
+    if (::waitid(P_ALL, 0, &child, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 || child.si_pid == 0)
+      return std::nullopt;
+    // Somebody may have asked before this process looked. As long as a child is not collected, it
+    // can be found that it was the child.
+    if (const auto call = pending(SIGTERM)) note_call(*call);
+    int status = 0;
+    if (::waitpid(child.si_pid, &status, WNOHANG | WUNTRACED) != pid_) continue;
+    if (!WIFSTOPPED(status) && (is_hang_up_pending() || hung_up_)) hang_up_group();
     if (WIFEXITED(status)) return ProcessEnd{WEXITSTATUS(status), 0};
     if (WIFSIGNALED(status)) return ProcessEnd{0, WTERMSIG(status)};
     // The shell that started us shall see its job stopped. Whoever stops the command by SIGSTOP
@@ -342,13 +357,12 @@ std::optional<ProcessEnd> JobProcess::collect() {
     stop_as_by_terminal();
     ::kill(pid_, SIGCONT);
   }
-  return std::nullopt;
 }
 
 std::optional<ProcessEnd> JobProcess::wait(Deadline until) {
   const sigset_t set = signals_to_hold();
   for (;;) {
-    if (const auto ending = collect()) return ending;
+    if (const auto ending = collect(); ending || call_) return ending;
     const auto left = until ? time_left(*until) : std::nullopt;
     if (until && !left) return std::nullopt;
     siginfo_t info{};
@@ -358,10 +372,10 @@ std::optional<ProcessEnd> JobProcess::wait(Deadline until) {
       hung_up_ = true;
       ::kill(pid_, SIGHUP);
       ::kill(pid_, SIGCONT);
-    } else if (signal == SIGTERM && is_for_us_alone(info, pid_)) {
-      call_ = call_of(info);
+    } else if (signal == SIGTERM) {
+      note_call(info);
       return collect();
-    } else if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info, pid_)) {
+    } else if (signal > 0 && signal != SIGCHLD && info.si_code != SI_KERNEL && !is_to_group(info)) {
       ::kill(pid_, signal);
     }
     if (signal == SIGCHLD && info.si_pid != pid_) return collect();
@@ -379,9 +393,10 @@ std::optional<JobProcess::Event> JobProcess::wait_for_leftovers(std::chrono::ste
     if (is_of_a_bell(signal, info)) return Event::rung;
     if (signal == SIGTSTP) stop_as_by_terminal();
     if (signal == SIGTERM) {
-      call_ = call_of(info);
+      note_call(info);
       return Event::asked_to_end;
     }
+    if (is_to_group(info)) continue;
     if (signal == SIGHUP) return Event::hung_up;
     if (signal == SIGINT || signal == SIGQUIT) return Event::asked_to_leave;
   }

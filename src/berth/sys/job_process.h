@@ -6,12 +6,14 @@
 #include <csignal>
 #include <expected>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "berth/base/error.h"
 #include "berth/base/process_end.h"
+#include "berth/base/unique_process.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/resource_limits.h"
 
@@ -60,6 +62,7 @@ struct Sender {
 struct EndCall {
   Sender sender;
   bool is_cancel = false;  ///< by `ask_to_cancel`
+  bool is_of_job = false;  ///< by a process of the job, perhaps to its whole process group
 };
 
 /// Holds SIGTERM back from this process. One that came meanwhile arrives at the end of this object.
@@ -77,7 +80,10 @@ class HeldTermination {
 };
 
 /// A running command whose parent this process stays. While it lives, this process passes its own
-/// signals on to the command, except SIGTERM and those that the terminal has sent to both. A
+/// signals on to the command, except SIGTERM and those that the terminal has sent to both. A signal
+/// that a process of the job sends to its process group reaches this process too, and is not passed
+/// on. If a sender cannot be found any more, its signal counts as one from outside, because the
+/// program `kill` ends as soon as it has sent it. A
 /// terminal that closes tells only the leader of its session: if that is this process, the command
 /// gets SIGHUP, and what is left of its group gets it when the command has ended, as if the command
 /// were the leader. If the terminal stops the command, this process stops too, if there is a shell
@@ -86,7 +92,9 @@ class JobProcess {
  public:
   /// The command does not inherit what `held` holds back: a SIGTERM that came meanwhile is told by
   /// take_call().
-  static std::expected<JobProcess, NotStarted> start(const JobCommand& command, const HeldTermination& held);
+  /// `others`: children of this process that are no part of the job. Neither is what they start.
+  static std::expected<JobProcess, NotStarted> start(const JobCommand& command, const HeldTermination& held,
+                                                     std::set<UniqueProcess> others = {});
 
   JobProcess(JobProcess&& other) noexcept;
   JobProcess& operator=(JobProcess&&) = delete;
@@ -118,10 +126,15 @@ class JobProcess {
   static Children collect_children();
 
  private:
-  JobProcess(pid_t pid, const sigset_t& mask_before) : pid_(pid), mask_before_(mask_before) {}
+  JobProcess(pid_t pid, const sigset_t& mask_before, std::set<UniqueProcess> others)
+      : pid_(pid), others_(std::move(others)), mask_before_(mask_before) {}
   std::optional<ProcessEnd> collect();
+  bool is_of_job(pid_t pid) const;
+  bool is_to_group(const siginfo_t& info) const;
+  void note_call(const siginfo_t& info);
 
   pid_t pid_;
+  std::set<UniqueProcess> others_;
   sigset_t mask_before_;
   bool hung_up_ = false;  ///< the terminal whose session this process leads has closed
   std::optional<EndCall> call_{};

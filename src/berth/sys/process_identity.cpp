@@ -123,6 +123,14 @@ std::optional<std::set<FileIdentity>> written_of(pid_t pid, const std::set<FileI
   return written;
 }
 
+// Queued, which no signal to a group is: so a holder of a lease knows that it is meant, also if a
+// process of its own job asks.
+bool send_term(pid_t pid, int value) {
+  if (::sigqueue(pid, SIGTERM, {.sival_int = value}) != 0) return false;
+  ::kill(pid, SIGCONT);
+  return true;
+}
+
 bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte) {
   const auto files = open_files(pid);
   if (!files) return false;
@@ -144,6 +152,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   if (name_end == std::string_view::npos || name_end + 2 >= text.size()) return std::nullopt;
   std::string_view rest = text.substr(name_end + 2);
   ProcessStat stat;
+  std::from_chars(text.data(), text.data() + name_end, stat.process.pid);
   stat.state = rest.front();
   for (int field = 3; field <= kStartField && !rest.empty(); ++field) {
     const std::string_view word = rest.substr(0, rest.find(' '));
@@ -152,7 +161,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
       stat.exiting = (number_from_text<std::uint64_t>(word).value_or(0) & kExiting) != 0;
     if (field == kThreadsField) std::from_chars(word.data(), word.data() + word.size(), stat.threads);
     if (field == kStartField) {
-      std::from_chars(word.data(), word.data() + word.size(), stat.start_ticks);
+      std::from_chars(word.data(), word.data() + word.size(), stat.process.start_ticks);
       return stat;
     }
     rest.remove_prefix(std::min(word.size() + 1, rest.size()));
@@ -169,10 +178,26 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   return stat;
 }
 
+std::optional<ProcessStat> process_stat(const UniqueProcess& process) {
+  auto stat = process_stat(static_cast<pid_t>(process.pid));
+  if (stat && stat->process != process) stat.reset();
+  return stat;
+}
+
+bool still_runs(const UniqueProcess& process) {
+  const auto stat = process_stat(process);
+  return stat && !stat->ended();
+}
+
+UniqueProcess unique_process(pid_t pid) {
+  const auto stat = process_stat(pid);
+  return stat ? stat->process : UniqueProcess{static_cast<std::uint32_t>(pid), 0};
+}
+
 std::set<UniqueProcess> unique_processes(const std::vector<pid_t>& pids) {
   std::set<UniqueProcess> unique;
   for (const pid_t pid : pids) {
-    if (const auto stat = process_stat(pid)) unique.emplace(pid, stat->start_ticks);
+    if (const auto stat = process_stat(pid)) unique.insert(stat->process);
   }
   return unique;
 }
@@ -221,15 +246,11 @@ std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte) {
 }
 
 bool ask_to_end(pid_t pid) {
-  if (::kill(pid, SIGTERM) != 0) return false;
-  ::kill(pid, SIGCONT);
-  return true;
+  return send_term(pid, 0);
 }
 
 bool ask_to_cancel(pid_t pid) {
-  if (::sigqueue(pid, SIGTERM, {.sival_int = kCancelled}) != 0) return false;
-  ::kill(pid, SIGCONT);
-  return true;
+  return send_term(pid, kCancelled);
 }
 
 bool is_cancel(const siginfo_t& signal) {
@@ -268,7 +289,7 @@ std::string process_command(pid_t pid) {
 
 std::vector<pid_t> own_children() {
   const auto text = read_whole("/proc/thread-self/children");
-  if (!text) return process_descendants(::getpid());
+  if (!text) return ProcessTree().below(::getpid());
   std::vector<pid_t> children;
   for (const auto word : std::views::split(*text, ' ')) {
     if (const auto child = pid_from_name(std::string(word.begin(), word.end()))) children.push_back(*child);
@@ -276,23 +297,27 @@ std::vector<pid_t> own_children() {
   return children;
 }
 
-std::vector<pid_t> process_descendants(pid_t pid) {
+ProcessTree::ProcessTree() {
   const Descriptor proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto entries = list_directory(proc.get());
-  if (!entries) return {};
-  std::multimap<pid_t, pid_t> children;
-  for (const DirectoryEntry& entry : *entries) {
-    const auto one = pid_from_name(entry.name);
-    const auto stat = one ? process_stat(*one) : std::nullopt;
-    if (stat && !stat->ended()) children.emplace(stat->parent, *one);
+  for (const DirectoryEntry& entry : entries ? *entries : std::vector<DirectoryEntry>()) {
+    const auto pid = pid_from_name(entry.name);
+    const auto stat = pid ? process_stat(*pid) : std::nullopt;
+    if (stat && !stat->ended()) children_.emplace(stat->parent, stat->process);
   }
+}
+
+std::vector<pid_t> ProcessTree::below(pid_t pid,
+                                      const std::function<bool(const UniqueProcess&)>& is_left_out) const {
   std::vector<pid_t> found;
   for (std::vector<pid_t> open{pid}; !open.empty();) {
-    const auto [first, last] = children.equal_range(open.back());
+    const auto [first, last] = children_.equal_range(open.back());
     open.pop_back();
     for (auto child = first; child != last; ++child) {
-      found.push_back(child->second);
-      open.push_back(child->second);
+      const UniqueProcess& process = child->second;
+      if (is_left_out(process)) continue;
+      found.push_back(static_cast<pid_t>(process.pid));
+      open.push_back(found.back());
     }
   }
   return found;

@@ -4,27 +4,27 @@
 
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/base/unique_process.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 
 namespace berth::sys {
 
-/// What /proc/PID/stat says. A pid alone does not identify a process; pid and `start_ticks`
-/// together do, until the next boot.
+/// What /proc/PID/stat says.
 struct ProcessStat {
-  char state = '?';  ///< 'T' stopped, 'Z' ended and not collected …
+  UniqueProcess process{};  ///< of a thread: with the id of the thread as its pid
+  char state = '?';         ///< 'T' stopped, 'Z' ended and not collected …
   pid_t parent = 0;
   std::uint64_t threads = 0;  ///< how many have not ended, and the first one
-  std::uint64_t start_ticks = 0;
   /// The thread has run its last instruction. Then only its files and its memory are still given
   /// back, for which the driver may need a moment.
   bool exiting = false;
@@ -37,12 +37,15 @@ struct ProcessStat {
 /// If the first thread has ended and others have not, `state` is that of one of the others; it is
 /// 'T' only if all of them are stopped. nullopt: no such process, or it may not be seen.
 std::optional<ProcessStat> process_stat(pid_t pid);
+/// The same of this very process. nullopt: also if another process has its pid by now.
+std::optional<ProcessStat> process_stat(const UniqueProcess& process);
+/// Whether this very process has not ended yet, as far as we may see.
+bool still_runs(const UniqueProcess& process);
 /// Pure: from the text of /proc/PID/stat, which is about the first thread, or of a thread's.
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
-/// A process, and none that has its pid after it: the pid, and the `start_ticks` of its
-/// ProcessStat.
-using UniqueProcess = std::pair<pid_t, std::uint64_t>;
+/// The process that has this pid now. If we may not see when it began, that is 0.
+UniqueProcess unique_process(pid_t pid);
 /// Those of these processes that have not been collected yet.
 std::set<UniqueProcess> unique_processes(const std::vector<pid_t>& pids);
 
@@ -94,7 +97,21 @@ std::string process_command(pid_t pid);
 /// does not tell them: all descendants of this process.
 std::vector<pid_t> own_children();
 
-/// All descendants of `pid`, in no order. Looks at every process of the machine.
-std::vector<pid_t> process_descendants(pid_t pid);
+/// The processes of the machine that have not ended, and their parents, as one reading of /proc
+/// tells.
+class ProcessTree {
+ public:
+  ProcessTree();
+
+  /// All descendants of `pid`, in no order. Those that `is_left_out` says are not among them, and
+  /// neither are theirs.
+  std::vector<pid_t> below(
+      pid_t pid, const std::function<bool(const UniqueProcess&)>& is_left_out = [](const UniqueProcess&) {
+        return false;
+      }) const;
+
+ private:
+  std::multimap<pid_t, UniqueProcess> children_;
+};
 
 }  // namespace berth::sys

@@ -322,8 +322,7 @@ Result<ToolResult> TenantTools::release(const Arguments& arguments) const {
     if (!job) continue;
     BERTH_LET(const auto standings, spool_.standings(number, *job));
     const auto has = [&](const TaskStanding& task) {
-      return task.phase == TaskPhase::running && task.pid == lease.ticket.pid &&
-             task.pid_start_ticks == lease.ticket.pid_start_ticks;
+      return task.phase == TaskPhase::running && task.taker == lease.ticket.taker;
     };
     if (std::ranges::any_of(standings, has)) return show_words({"release", to_text(lease.ticket.id)});
   }

@@ -26,8 +26,8 @@ constexpr auto kSampledLease =
       field("machine", lease.machine);
       field("device", lease.devices);
       field("every_ms", lease.every_ms);
-      field("job_pid", lease.job_pid);
-      field("job_start", lease.job_start_ticks);
+      field("job_pid", lease.job.pid);
+      field("job_start", lease.job.start_ticks);
     });
 
 constexpr auto kFieldsOfDeviceSamples = [](auto& samples, auto&& field) {

@@ -66,8 +66,7 @@ struct SampledLease {
   std::string machine{};               ///< the path of the machine's lease directory
   std::vector<std::string> devices{};  ///< their UUIDs
   std::int64_t every_ms = 0;
-  std::uint32_t job_pid = 0;  ///< as of its ticket
-  std::uint64_t job_start_ticks = 0;
+  UniqueProcess job{};  ///< as of its ticket
 
   bool operator==(const SampledLease&) const = default;
 };

@@ -291,8 +291,12 @@ Objection thresholds(const Case& subject) {
 
 Culprit culprit_of(const Ticket& ticket) {
   constexpr std::size_t kMostWords = 256;
-  Culprit culprit{ticket.user,    ticket.pid, listed_words(ticket.command, kMostWords),
-                  ticket.since_s, {},         listed_words(ticket.note, kMostWords)};
+  Culprit culprit{ticket.user,
+                  ticket.taker.pid,
+                  listed_words(ticket.command, kMostWords),
+                  ticket.since_s,
+                  {},
+                  listed_words(ticket.note, kMostWords)};
   if (ticket.phase == TicketPhase::granted) culprit.lease = ticket.id;
   return culprit;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/base/unique_process.h"
 #include "berth/device/device.h"
 #include "berth/verdict/queue_rules.h"
 
@@ -45,17 +46,14 @@ struct ReleaseCall {
 struct Ticket {
   TicketId id;
   TicketPhase phase = TicketPhase::waiting;
-  std::uint32_t uid = 0;  ///< owner of the file, as the kernel says; never from its text
-  std::uint32_t pid = 0;  ///< the process that took it; a hint for people, not the proof of life
-  std::uint64_t pid_start_ticks = 0;
-  std::uint32_t helper_pid = 0;  ///< the process that waits on behalf of `pid`, if that is another; 0: none
-  std::uint64_t helper_start_ticks = 0;
-  bool kept = false;                  ///< `pid` is a keeper, which holds it for somebody else
-  std::uint32_t job_pid = 0;          ///< kept: its descendants belong to the lease; 0: none
-  std::uint64_t job_start_ticks = 0;  ///< of that process
-  std::uint32_t slurm_job = 0;        ///< kept: the job to which Slurm has allotted the devices; 0: none
-  std::int64_t joined_s = 0;          ///< when it joined the queue, seconds since the epoch
-  std::int64_t since_s = 0;  ///< when it joined (waiting) or was granted (lease), seconds since the epoch
+  std::uint32_t uid = 0;        ///< owner of the file, as the kernel says; never from its text
+  UniqueProcess taker{};        ///< the process that took it; a hint for people, not the proof of life
+  UniqueProcess helper{};       ///< the process that waits on behalf of the taker, if that is another
+  bool kept = false;            ///< the taker is a keeper, which holds it for somebody else
+  UniqueProcess job{};          ///< kept: its descendants belong to the lease
+  std::uint32_t slurm_job = 0;  ///< kept: the job to which Slurm has allotted the devices; 0: none
+  std::int64_t joined_s = 0;    ///< when it joined the queue, seconds since the epoch
+  std::int64_t since_s = 0;     ///< when it joined (waiting) or was granted (lease), seconds since the epoch
   unsigned count = 1;
   bool shared = false;
   std::uint64_t promise_bytes = 0;       ///< if shared: memory promised on each device

@@ -46,8 +46,8 @@ std::string claim_json(const Claim& claim) {
   for (const auto& [name, value] : claim.environment) json["environment"][name] = value;
   json["devices"] = Json::array();
   for (const Device* device : claim.devices) json["devices"].push_back(identity_json(*device));
-  json["kept_by"] = claim.ticket.pid;
-  json["ends_with"] = claim.ticket.job_pid;
+  json["kept_by"] = claim.ticket.taker.pid;
+  json["ends_with"] = claim.ticket.job.pid;
   json["until_s"] = seconds_or_null(claim.until_s);
   return dumped(std::move(json), Layout::lines);
 }

@@ -163,9 +163,9 @@ Ticket read_ticket(const JsonReader& json, TicketPhase phase) {
   ticket.phase = phase;
   ticket.uid = json.needed<std::uint32_t>("uid");
   ticket.user = json.text("user");
-  ticket.pid = json.number<std::uint32_t>("pid");
+  ticket.taker.pid = json.number<std::uint32_t>("pid");
   ticket.kept = json.flag("kept");
-  ticket.job_pid = json.number<std::uint32_t>("job_pid");
+  ticket.job.pid = json.number<std::uint32_t>("job_pid");
   ticket.slurm_job = json.number<std::uint32_t>("slurm_job");
   ticket.origin = json.text("asked_at");
   ticket.since_s = json.time("since_s");
@@ -284,7 +284,7 @@ class TicketsById {
     const Ticket& known = ledger_.tickets[found->second];
     ticket.phase = known.phase;
     ticket.uid = known.uid;
-    ticket.pid = known.pid;
+    ticket.taker = known.taker;
     ticket.since_s = known.since_s;
     ticket.user = shortened(known.user, kMostOfRival);
     ticket.command = shortened(known.command, kMostOfRival);

@@ -362,7 +362,7 @@ Row lease_row(const Listing& listing, const Ledger& ledger, const Ticket& lease,
           {lease.user.empty() ? fmt::format("uid {}", lease.uid) : printable(lease.user)},
           {devices_of_lease(lease, listing.facts.snapshot)},
           {duration_for_people(std::max<std::int64_t>(0, style.now_s - lease.since_s))},
-          {fmt::format("{}{}", lease.kept ? "kept by " : "", lease.pid)},
+          {fmt::format("{}{}", lease.kept ? "kept by " : "", lease.taker.pid)},
           {noted_command(lease)}};
   if (some_end) row.insert(row.begin() + kAfterAge, {end_of(listing, lease, style)});
   return row;

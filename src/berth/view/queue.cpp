@@ -48,7 +48,7 @@ Row waiter_row(const Standing& waiter, const Ledger& ledger, bool foresees, cons
   Row row{{std::to_string(waiter.position)},
           {short_name(ledger, ticket.id)},
           text_cell(ticket.user),
-          {std::to_string(ticket.pid)},
+          {std::to_string(ticket.taker.pid)},
           {waited(ticket, style)},
           {waiter.behind && !waiter.fills_gap_until_s ? short_name(ledger, waiter.behind->id)
                                                       : std::string(kUnknown)},

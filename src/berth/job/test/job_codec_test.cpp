@@ -71,8 +71,8 @@ TEST_CASE("what a version does not know of a job it ignores: an older one runs -
 
 TEST_CASE("events are read as they were appended, one after another") {
   TaskEvent taken = event(TaskEventKind::taken);
-  taken.pid = 12;
-  taken.pid_start_ticks = 345;
+  taken.taker.pid = 12;
+  taken.taker.start_ticks = 345;
   taken.boot_ms = 17;
   TaskEvent started = event(TaskEventKind::started);
   started.devices = {"0", "3:1"};

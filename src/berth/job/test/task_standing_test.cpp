@@ -14,7 +14,7 @@ using namespace test;
 
 TEST_CASE("what is let go waits as before, and what was cancelled meanwhile stays so") {
   TaskEvent taken = event(TaskEventKind::taken);
-  taken.pid = 12;
+  taken.taker.pid = 12;
   TaskEvent hold = event(TaskEventKind::cancelled);
   hold.holds = true;
   TaskEvent let_go = event(TaskEventKind::again);
@@ -22,7 +22,7 @@ TEST_CASE("what is let go waits as before, and what was cancelled meanwhile stay
   const TaskStanding waits = standing_of(std::vector{taken, hold, let_go}, true);
   CHECK(waits.phase == TaskPhase::waiting);
   CHECK(!waits.on_hold);
-  CHECK(waits.pid == 12);
+  CHECK(waits.taker.pid == 12);
   const TaskEvent cancelled = event(TaskEventKind::cancelled);
   CHECK(standing_of(std::vector{taken, hold, cancelled, let_go}, false).phase == TaskPhase::cancelled);
 }
@@ -268,7 +268,7 @@ TEST_CASE("a process that came with an earlier request begins nothing") {
 
 TEST_CASE("a task that its process has handed on is nobody's") {
   TaskEvent taken = event(TaskEventKind::taken);
-  taken.pid = 12;
+  taken.taker.pid = 12;
   TaskEvent passed = event(TaskEventKind::passed);
   passed.to = TaskId{14, {}};
   TaskEvent given = event(TaskEventKind::taken);
@@ -277,10 +277,10 @@ TEST_CASE("a task that its process has handed on is nobody's") {
   const TaskStanding standing = after({taken, passed, given});
   CHECK(standing.phase == TaskPhase::waiting);
   CHECK(standing.handed_on);
-  CHECK(standing.pid == 0);
+  CHECK(standing.taker.pid == 0);
   CHECK(!standing.passes_to);
   CHECK(!after({taken, passed, given, taken}).handed_on);
-  CHECK(after(as_older_reads({taken, passed, given})).pid == 0);
+  CHECK(after(as_older_reads({taken, passed, given})).taker.pid == 0);
 }
 
 // Else a cancel would end what has its lock.

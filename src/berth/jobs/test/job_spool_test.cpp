@@ -1,11 +1,19 @@
 #include "berth/jobs/job_spool.h"
 
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
+
+#include "berth/lease/left_behind.h"
+#include "berth/store/test/forked.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::jobs::job_spool_test {
 namespace {
@@ -29,6 +37,26 @@ class EmptySpool {
 };
 
 }  // namespace
+
+TEST_CASE("a process that has the pid of the one that ran a task has left nothing of that task") {
+  const EmptySpool folder;
+  const JobSpool spool = folder.open();
+  const Forked another([] {
+    ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
+    if (::fork() != 0) return true;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) ::pause();
+  });
+  TaskStanding standing;
+  standing.taker = sys::unique_process(another.pid());
+  standing.boot = boot_id();
+  CHECK(spool.left_of({1, {}}, standing).size() == 1);
+  standing.boot = "of before";
+  CHECK(spool.left_of({1, {}}, standing).empty());
+  standing.boot = boot_id();
+  --standing.taker.start_ticks;
+  CHECK(spool.left_of({1, {}}, standing).empty());
+}
 
 TEST_CASE("whoever rings while the runner ends lives on") {
   const EmptySpool folder;

@@ -160,7 +160,7 @@ class Office {
     return *this;
   }
   Office& wakes() {
-    news_.emplace_back(Woken{});
+    news_.emplace_back(runner::Woken{});
     return runs();
   }
   Office& told(What what) {
@@ -170,7 +170,7 @@ class Office {
 
   TaskStanding standing(TaskId id) const {
     TaskStanding found = standing_of(files.at(id), is_held(id));
-    found.pid = 1;
+    found.taker.pid = 1;
     if (id.index && found.phase == TaskPhase::waiting && whole_cancelled.contains(id.job))
       found.phase = TaskPhase::cancelled;
     return found;

@@ -18,7 +18,7 @@ TEST_CASE("a free device is leased, and the ticket says for what") {
   CHECK(lease.ticket().devices == std::vector<std::string>{"GPU-a"});
   CHECK(lease.ticket().command == "train.py");
   CHECK(lease.ticket().candidates == std::vector<std::string>{"GPU-a", "GPU-b"});
-  CHECK(lease.ticket().pid == static_cast<std::uint32_t>(::getpid()));
+  CHECK(lease.ticket().taker.pid == static_cast<std::uint32_t>(::getpid()));
   REQUIRE(lease.devices().size() == 1);
   CHECK(lease.devices()[0]->index == 0);
   CHECK(scene.source.reads == 1);
@@ -136,14 +136,16 @@ TEST_CASE("a device whose lease has ended is draining while memory is in use tha
 TEST_CASE("an earlier waiter that goes on while the driver is asked is not overtaken") {
   Scene scene(1);
   Ticket other;
-  other.pid = 4711;
+  other.taker.pid = 4711;
   other.candidates = {"GPU-a"};
   const auto stay = [](const Ledger&, TicketId) -> Result<Decision> { return {Stay{}}; };
   const auto rival = scene.store.join(other, stay);
   REQUIRE(rival.has_value());
   struct Stopped : Processes {
     char state = 'S';
-    std::optional<sys::ProcessStat> stat(std::uint32_t) override { return sys::ProcessStat{state, 0, 0}; }
+    std::optional<sys::ProcessStat> stat(std::uint32_t) override {
+      return sys::ProcessStat{.process = {4711, 0}, .state = state};
+    }
     std::optional<std::uint32_t> owner(std::uint32_t) override { return {}; }
     std::optional<bool> can_write(std::uint32_t, const sys::FileIdentity&) override { return {}; }
     std::optional<std::string> variable(std::uint32_t, const std::string&) override { return {}; }

@@ -26,10 +26,10 @@ class FakeProcesses : public Processes {
 
   std::optional<sys::ProcessStat> stat(std::uint32_t pid) override {
     if (!all.contains(pid)) return std::nullopt;
-    return sys::ProcessStat{.state = 'S',
+    return sys::ProcessStat{.process = {pid, all[pid].start},
+                            .state = 'S',
                             .parent = static_cast<pid_t>(all[pid].parent),
-                            .threads = 1,
-                            .start_ticks = all[pid].start};
+                            .threads = 1};
   }
   std::optional<std::uint32_t> owner(std::uint32_t pid) override {
     return all.contains(pid) ? std::optional(all[pid].uid) : std::nullopt;
@@ -64,8 +64,8 @@ struct Scene {
     lease.id = kLease;
     lease.phase = TicketPhase::granted;
     lease.uid = 1001;
-    lease.pid = 50;
-    lease.pid_start_ticks = 500;
+    lease.taker.pid = 50;
+    lease.taker.start_ticks = 500;
     lease.devices = {"GPU-a"};
     ledger.tickets = {lease};
     processes.all[50].start = 500;
@@ -94,20 +94,20 @@ TEST_CASE("a process belongs to a lease that") {
   }
   SUBCASE("it is kept for") {
     process.start = 600;
-    scene.ledger.tickets[0].job_pid = 60;
-    scene.ledger.tickets[0].job_start_ticks = 600;
+    scene.ledger.tickets[0].job.pid = 60;
+    scene.ledger.tickets[0].job.start_ticks = 600;
   }
   SUBCASE("is kept for an ancestor") {
     process.parent = 59;
     scene.processes.all[59].start = 590;
-    scene.ledger.tickets[0].job_pid = 59;
-    scene.ledger.tickets[0].job_start_ticks = 590;
+    scene.ledger.tickets[0].job.pid = 59;
+    scene.ledger.tickets[0].job.start_ticks = 590;
   }
   SUBCASE("not one that says it is kept for another user's process") {
     process.start = 600;
     process.uid = 1002;
-    scene.ledger.tickets[0].job_pid = 60;
-    scene.ledger.tickets[0].job_start_ticks = 600;
+    scene.ledger.tickets[0].job.pid = 60;
+    scene.ledger.tickets[0].job.start_ticks = 600;
     belongs = false;
   }
   SUBCASE("not one that says another user's process holds it") {
@@ -122,8 +122,8 @@ TEST_CASE("a process belongs to a lease that") {
     scene.processes.all[1].parent = 0;
     scene.processes.all[1].start = 1;
     scene.processes.all[1].uid = 0;
-    scene.ledger.tickets[0].pid = 1;
-    scene.ledger.tickets[0].pid_start_ticks = 1;
+    scene.ledger.tickets[0].taker.pid = 1;
+    scene.ledger.tickets[0].taker.start_ticks = 1;
     belongs = false;
   }
   SUBCASE("another user's, below its holder") {
@@ -183,10 +183,10 @@ TEST_CASE("what a shell with two leases runs belongs to both") {
   Scene scene;
   Ticket second = scene.ledger.tickets[0];
   second.id = {8};
-  second.pid = 51;
+  second.taker.pid = 51;
   for (Ticket* kept : {&scene.ledger.tickets[0], &second}) {
-    kept->job_pid = 59;
-    kept->job_start_ticks = 590;
+    kept->job.pid = 59;
+    kept->job.start_ticks = 590;
   }
   scene.ledger.tickets.push_back(second);
   scene.processes.all[59].start = 590;

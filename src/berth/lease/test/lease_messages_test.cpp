@@ -80,7 +80,7 @@ TEST_CASE("each message arrives as it was sent") {
       .position = 2, .behind = Ticket{}, .waited = std::chrono::seconds(65), .reason = "behind alice"};
   waiting.starts_at_s = 1'795'265'000;
   waiting.behind->id = TicketId{77};
-  waiting.behind->pid = 4711;
+  waiting.behind->taker.pid = 4711;
   waiting.behind->user = "alice";
   waiting.behind->command = "train.py";
   waiting.behind->note = "sweep";

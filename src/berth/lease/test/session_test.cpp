@@ -203,6 +203,7 @@ class Tree : public Processes {
  public:
   std::optional<sys::ProcessStat> stat(std::uint32_t pid) override {
     sys::ProcessStat stat;
+    stat.process.pid = pid;
     stat.state = 'S';
     stat.parent = pid == 1 ? 0 : pid == 10 ? 1 : 10;
     return stat;

@@ -21,8 +21,8 @@ using test::any_order;
 Ticket example() {
   Ticket ticket;
   ticket.id = {0x25b3c1d0e42};
-  ticket.pid = 4711;
-  ticket.pid_start_ticks = 123456;
+  ticket.taker.pid = 4711;
+  ticket.taker.start_ticks = 123456;
   ticket.joined_s = 1732189854;
   ticket.since_s = ticket.joined_s;
   ticket.count = 2;
@@ -70,7 +70,7 @@ TEST_CASE("what was written is read again") {
   CHECK(rc::check("decode(encode(x)) == x, but for what the kernel says", [] {
     Ticket ticket = example();
     ticket.id.value = *rc::gen::inRange<std::uint64_t>(1, UINT64_MAX);
-    ticket.pid = *rc::gen::arbitrary<std::uint32_t>();
+    ticket.taker.pid = *rc::gen::arbitrary<std::uint32_t>();
     ticket.command = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
     ticket.command.resize(std::min<std::size_t>(ticket.command.size(), 500));
     std::erase(ticket.command, '\0');
@@ -83,11 +83,11 @@ TEST_CASE("what was written is read again") {
       ticket.number = OrderNumber{order, *rc::gen::inRange(0, 1000)};
     if (*rc::gen::arbitrary<bool>())
       ticket.expected_s = *rc::gen::inRange(kLeastExpectedS, kMostExpectedS + 1);
-    ticket.helper_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
-    ticket.helper_start_ticks = ticket.helper_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
+    ticket.helper.pid = *rc::gen::inRange<std::uint32_t>(0, 3);
+    ticket.helper.start_ticks = ticket.helper.pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
     ticket.kept = *rc::gen::arbitrary<bool>();
-    ticket.job_pid = *rc::gen::inRange<std::uint32_t>(0, 3);
-    ticket.job_start_ticks = ticket.job_pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
+    ticket.job.pid = *rc::gen::inRange<std::uint32_t>(0, 3);
+    ticket.job.start_ticks = ticket.job.pid == 0 ? 0 : *rc::gen::arbitrary<std::uint64_t>();
     ticket.slurm_job = *rc::gen::inRange<std::uint32_t>(0, 3);
     ticket.origin = *rc::gen::element<std::string>("", "desk1:1234", "\n\x1b");
     if (*rc::gen::arbitrary<bool>()) ticket = granted(ticket);
@@ -121,8 +121,8 @@ TEST_CASE("a ticket fits into its file from the start, however long its words an
 Ticket longest(QueueOrder order) {
   Ticket ticket = example();
   ticket.id = {UINT64_MAX};
-  ticket.pid = ticket.helper_pid = ticket.job_pid = ticket.slurm_job = UINT32_MAX;
-  ticket.pid_start_ticks = ticket.helper_start_ticks = ticket.job_start_ticks = UINT64_MAX;
+  ticket.taker.pid = ticket.helper.pid = ticket.job.pid = ticket.slurm_job = UINT32_MAX;
+  ticket.taker.start_ticks = ticket.helper.start_ticks = ticket.job.start_ticks = UINT64_MAX;
   ticket.kept = true;
   ticket.joined_s = kLatestSeconds - 1;
   ticket.since_s = ticket.joined_s;
@@ -224,7 +224,7 @@ TEST_CASE("what a ticket has not is not in its text, and a kept one says for who
     CHECK_FALSE(plain.contains(key));
   Ticket ticket = example();
   ticket.kept = true;
-  ticket.job_pid = 5;
+  ticket.job.pid = 5;
   ticket.slurm_job = 12;
   ticket.shared = true;
   CHECK(encode_ticket(ticket).contains(

@@ -30,7 +30,7 @@ void read_stat(std::string_view text, Process& process) {
   process.command = text.substr(open + 1, close - open - 1);
   const auto told = sys::parse_process_stat(text);
   if (!told) return;
-  process.start_ticks = told->start_ticks;
+  process.start_ticks = told->process.start_ticks;
   static const auto ticks_per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
   process.started_at_s =
       sys::booted_at_s() + static_cast<std::int64_t>(*process.start_ticks / ticks_per_second);

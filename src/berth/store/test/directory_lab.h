@@ -34,7 +34,7 @@ class Lab {
 
 inline Ticket draft(const std::string& uuid) {
   Ticket ticket;
-  ticket.pid = static_cast<std::uint32_t>(::getpid());
+  ticket.taker.pid = static_cast<std::uint32_t>(::getpid());
   ticket.candidates = {uuid};
   return ticket;
 }

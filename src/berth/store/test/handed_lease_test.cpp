@@ -18,7 +18,7 @@ const std::string kGpu = "GPU-a";
 
 std::unique_ptr<OwnTicket> take(DirectoryStore& store) {
   Ticket draft;
-  draft.pid = static_cast<std::uint32_t>(::getpid());
+  draft.taker.pid = static_cast<std::uint32_t>(::getpid());
   draft.candidates = {kGpu};
   auto joined = store.join(draft, [](const Ledger&, TicketId) -> Result<Decision> {
     return Decision(Take{{kGpu}, {{kGpu, true}}});

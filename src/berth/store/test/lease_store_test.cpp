@@ -67,7 +67,7 @@ void for_each_store(Body body) {
 
 Ticket draft(std::vector<std::string> candidates, bool shared = false) {
   Ticket ticket;
-  ticket.pid = 4711;
+  ticket.taker.pid = 4711;
   ticket.count = 1;
   ticket.shared = shared;
   ticket.candidates = std::move(candidates);

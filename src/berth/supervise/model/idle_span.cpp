@@ -11,20 +11,40 @@ constexpr int kLooks = 30;
 constexpr std::chrono::seconds kShortestPeriod{1};
 constexpr std::chrono::seconds kLongestPeriod{60};
 
+template <class Judge>
+Reading<bool> any_of(const Snapshot& snapshot, const std::vector<std::string>& uuids, const Judge& judge) {
+  Reading<bool> any = false;
+  for (const std::string& uuid : uuids) {
+    const Device* device = find_device(snapshot, uuid);
+    const Reading<bool> one = device != nullptr ? judge(*device) : std::nullopt;
+    if (one.value_or(false)) return true;
+    if (!one) any.reset();
+  }
+  return any;
+}
+
 }  // namespace
 
-bool may_compute(const Snapshot& snapshot, const std::vector<std::string>& uuids) {
-  return std::ranges::any_of(uuids, [&](const std::string& uuid) {
-    const Device* device = find_device(snapshot, uuid);
-    if (device == nullptr) return true;
+Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::string>& uuids) {
+  return any_of(snapshot, uuids, [](const Device& device) -> Reading<bool> {
     // Of a MIG instance the driver tells no load: it is known to be idle where no process is on it.
-    if (device->utilization_percent) return *device->utilization_percent > 0;
-    return !device->processes || !device->processes->empty();
+    if (device.utilization_percent) return *device.utilization_percent > 0;
+    if (!device.processes) return std::nullopt;
+    return !device.processes->empty();
   });
 }
 
-IdleSpan::News IdleSpan::note(Time now, bool computes) {
-  if (computes) {
+Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::string>& uuids,
+                           const std::set<std::uint32_t>& pids) {
+  return any_of(snapshot, uuids, [&](const Device& device) -> Reading<bool> {
+    if (!device.processes) return std::nullopt;
+    return std::ranges::any_of(*device.processes,
+                               [&](const Process& each) { return pids.contains(each.pid); });
+  });
+}
+
+IdleSpan::News IdleSpan::note(Time now, Reading<bool> computes) {
+  if (computes.value_or(true)) {
     computed_ = now;
     return std::exchange(idle_, false) ? News::computes_again : News::none;
   }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,8 +10,13 @@
 
 namespace berth {
 
-/// Whether something computes on one of these devices. True also if that cannot be known.
-bool may_compute(const Snapshot& snapshot, const std::vector<std::string>& uuids);
+/// What tells whether something computes.
+inline constexpr ReadingSet kReadingsOfLoad = ReadingKind::utilization | ReadingKind::processes;
+/// Whether something computes on one of these devices, by their load. Absent: not known.
+Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::string>& uuids);
+/// Whether one of these processes does. Absent: not known.
+Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::string>& uuids,
+                           const std::set<std::uint32_t>& pids);
 
 /// How long nothing has computed, judged by repeated looks. Times are from any steady clock.
 class IdleSpan {
@@ -21,7 +28,8 @@ class IdleSpan {
   /// Idle means that nothing has computed in any look for `after`.
   IdleSpan(std::chrono::seconds after, Time now) : after_(after), computed_(now) {}
 
-  News note(Time now, bool computes);
+  /// `computes`: absent counts as true, since nobody may lose a lease that may be used.
+  News note(Time now, Reading<bool> computes);
   bool is_idle() const { return idle_; }
   std::chrono::seconds after() const { return after_; }
   /// Between two looks.

@@ -142,7 +142,8 @@ class RunRules {
   }
 
   Action on(LeftBehind left, const DriverAsked& asked) {
-    if (asked.computes) left.computed_at = now_;
+    // Nobody may lose a lease that may be used.
+    if (asked.computes.value_or(true)) left.computed_at = now_;
     if (rules_.idle_leftovers && now_ - left.computed_at >= *rules_.idle_leftovers)
       return give_back(GiveBack::Why::idle);
     return keep_and_tell(left);

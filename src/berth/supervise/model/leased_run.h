@@ -4,6 +4,7 @@
 #include <optional>
 #include <variant>
 
+#include "berth/device/device.h"
 #include "berth/job/run_end.h"
 #include "berth/job/termination.h"
 #include "berth/supervise/model/job_time.h"
@@ -91,7 +92,7 @@ struct Looked {
 };
 /// The answer to AskDriver. True also if that cannot be known.
 struct DriverAsked {
-  bool computes = false;
+  Reading<bool> computes = false;  ///< absent: not known
 };
 /// By Ctrl-C, or because the terminal has closed: what was left behind is to be left alone.
 struct ToldToLeave {

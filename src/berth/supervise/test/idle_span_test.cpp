@@ -13,19 +13,41 @@ using News = IdleSpan::News;
 
 TEST_CASE("what computes is known by the load, and where there is none by the processes") {
   Snapshot snapshot = machine(2).snapshot;
-  CHECK_FALSE(may_compute(snapshot, {uuid_of(0), uuid_of(1)}));
+  const std::vector<std::string> both{uuid_of(0), uuid_of(1)};
+  CHECK(any_computes(snapshot, both) == false);
   add_process(snapshot.devices[1], process(77, kGiB));
-  CHECK_FALSE(may_compute(snapshot, {uuid_of(0), uuid_of(1)}));
+  CHECK(any_computes(snapshot, both) == false);
   snapshot.devices[1].utilization_percent = 1;
-  CHECK(may_compute(snapshot, {uuid_of(0), uuid_of(1)}));
-  CHECK_FALSE(may_compute(snapshot, {uuid_of(0)}));
+  CHECK(any_computes(snapshot, both) == true);
+  CHECK(any_computes(snapshot, {uuid_of(0)}) == false);
   snapshot.devices[1].utilization_percent.reset();
-  CHECK(may_compute(snapshot, {uuid_of(1)}));
+  CHECK(any_computes(snapshot, {uuid_of(1)}) == true);
   snapshot.devices[1].processes->clear();
-  CHECK_FALSE(may_compute(snapshot, {uuid_of(1)}));
+  CHECK(any_computes(snapshot, {uuid_of(1)}) == false);
   snapshot.devices[1].processes.reset();
-  CHECK(may_compute(snapshot, {uuid_of(1)}));
-  CHECK(may_compute(snapshot, {"GPU-gone"}));
+  CHECK(any_computes(snapshot, both) == std::nullopt);
+  CHECK(any_computes(snapshot, {"GPU-gone"}) == std::nullopt);
+  snapshot.devices[0].utilization_percent = 1;
+  CHECK(any_computes(snapshot, both) == true);
+}
+
+TEST_CASE("whether some processes compute is known by what the driver lists of each device") {
+  Snapshot snapshot = machine(2).snapshot;
+  const std::vector<std::string> both{uuid_of(0), uuid_of(1)};
+  add_process(snapshot.devices[1], process(77, kGiB));
+  CHECK(any_computes(snapshot, both, {76}) == false);
+  CHECK(any_computes(snapshot, both, {76, 77}) == true);
+  snapshot.devices[0].processes.reset();
+  CHECK(any_computes(snapshot, both, {76}) == std::nullopt);
+  CHECK(any_computes(snapshot, both, {77}) == true);
+  CHECK(any_computes(snapshot, {"GPU-gone"}, {77}) == std::nullopt);
+}
+
+TEST_CASE("a lease does not become idle while it is not known whether something computes") {
+  IdleSpan span(10min, 0min);
+  CHECK(span.note(10min, std::nullopt) == News::none);
+  CHECK(span.note(19min, false) == News::none);
+  CHECK(span.note(20min, false) == News::idle);
 }
 
 TEST_CASE("idle is what has computed in no look for the whole time") {

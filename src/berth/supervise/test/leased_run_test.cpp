@@ -57,7 +57,7 @@ class Life {
 
   Seen sees = Seen::something;
   std::deque<Seen> sees_first{};  ///< the next looks
-  bool computes = false;
+  Reading<bool> computes = false;
 
  private:
   Rules rules_;
@@ -196,6 +196,12 @@ TEST_CASE(
   life.computes = false;
   CHECK(later(life.until(1h)) == Words{"10 s: notes the end", "10 s: tells the end",
                                        "15 s: names what is left", "135 s: gives an idle lease back"});
+}
+
+TEST_CASE("while it is not known whether what is left computes, it keeps its lease") {
+  Life life({.grace = kGrace, .idle_leftovers = 60s});
+  life.computes = std::nullopt;
+  CHECK(later(life.ends_at(10s, Seen::something).until(1h)).back() == "15 s: names what is left");
 }
 
 TEST_CASE("what is going to be killed is waited for, whatever the user and the site say of leftovers") {

@@ -19,7 +19,7 @@ TEST_CASE("a process of the job counts although one that is no part of it had it
   Leftovers leftovers;
   const Forked job(do_nothing);
   auto another = *sys::unique_processes({job.pid()}).begin();
-  --another.second;
+  --another.start_ticks;
   leftovers.leave_out({another});
   CHECK(leftovers.all() == std::vector{job.pid()});
   leftovers.leave_out(sys::unique_processes({job.pid()}));

@@ -7,7 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +18,7 @@
 #include <doctest/doctest.h>
 
 #include "berth/sys/descriptor.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::sys::job_process_test {
 
@@ -55,6 +59,67 @@ int status_of(const JobCommand& command) {
   int status = 0;
   CHECK(::waitpid(starter, &status, 0) == starter);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// A command whose parent leads a process group of its own. Of two FIFOs in a folder, the command
+/// reads the one and what it starts the other.
+struct Group {
+  std::string folder = "/tmp/berth_group_XXXXXX";
+  std::string goes_on;
+  std::string sends;
+
+  Group() {
+    REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    goes_on = folder + "/goes_on";
+    sends = folder + "/sends";
+    for (const std::string& path : {goes_on, sends}) REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  }
+  ~Group() {
+    for (const std::string& path : {goes_on, sends}) ::unlink(path.c_str());
+    ::rmdir(folder.c_str());
+  }
+
+  // The exit status of the command, and kAsked more if somebody else has asked that it end.
+  // `before`: is called in the parent, before it starts the command, and gives the children that
+  // are no part of the job. `meanwhile`: is called before the parent looks at its job.
+  int status_of(const std::string& script, const std::function<std::set<UniqueProcess>()>& before,
+                const std::function<void(JobProcess&)>& meanwhile) const {
+    const pid_t leader = ::fork();
+    REQUIRE(leader >= 0);
+    if (leader == 0) {
+      ::setpgid(0, 0);
+      const std::set<UniqueProcess> others = before();
+      const HeldTermination held;
+      JobCommand command;
+      command.words = {"sh", "-c", "trap '' TERM; exec 3<>" + sends + " 4<>" + goes_on + "; " + script};
+      auto job = JobProcess::start(command, held, others);
+      if (!job) ::_exit(100);
+      meanwhile(*job);
+      bool is_asked = false;
+      std::optional<ProcessEnd> ending;
+      while (!ending) {
+        ending = job->wait(std::nullopt);
+        const auto call = job->take_call();
+        is_asked = is_asked || (call && !call->is_of_job);
+      }
+      ::_exit(ending->exit_status + (is_asked ? kAsked : 0));
+    }
+    int status = 0;
+    CHECK(::waitpid(leader, &status, 0) == leader);
+    ::kill(-leader, SIGKILL);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  void let_go_on() const {
+    const Descriptor fifo(::open(goes_on.c_str(), O_WRONLY | O_CLOEXEC));
+    [[maybe_unused]] const ssize_t written = ::write(fifo.get(), "\n", 1);
+  }
+
+  static constexpr int kAsked = 50;
+};
+
+std::set<UniqueProcess> no_others() {
+  return {};
 }
 
 }  // namespace
@@ -113,6 +178,79 @@ TEST_CASE("a terminal that closes just before the command ends leaves the comman
 
   for (const std::string& path : {begun, goes_on}) ::unlink(path.c_str());
   ::rmdir(folder.c_str());
+}
+
+TEST_CASE("a signal that what the command started sends to its group asks nobody to end the job") {
+  const Group group;
+  const std::string sender = "(kill -TERM 0; echo >&4; exec sleep 1000 3>&- 4>&-) & read x <&4; exit 7";
+  CHECK(group.status_of(sender, no_others, [](JobProcess&) {}) == 7);
+}
+
+TEST_CASE("such a signal is known by its sender also if that has ended before anybody looked") {
+  const Group group;
+  // An orphan sends it, so that nobody but the parent of the command collects the sender.
+  const std::string script = "( (read x <&3; kill -TERM 0) & ); echo >&3; read x <&4; exit 7";
+  const auto look_late = [&](JobProcess& job) {
+    siginfo_t orphan{};
+    ::waitid(P_ALL, 0, &orphan, WEXITED | WNOWAIT);
+    job.wait(std::chrono::steady_clock::now());
+    group.let_go_on();
+  };
+  CHECK(group.status_of(script, no_others, look_late) == 7);
+}
+
+TEST_CASE("a signal to the group from a child that was there before the command asks to end the job") {
+  const Group group;
+  const auto start_another = [&]() -> std::set<UniqueProcess> {
+    const pid_t other = ::fork();
+    if (other == 0) {
+      const Descriptor fifo(::open(group.sends.c_str(), O_RDONLY | O_CLOEXEC));
+      ::signal(SIGTERM, SIG_IGN);
+      char byte = 0;
+      [[maybe_unused]] const ssize_t got = ::read(fifo.get(), &byte, 1);
+      ::kill(0, SIGTERM);
+      group.let_go_on();
+      for (;;) ::pause();
+    }
+    return unique_processes({other});
+  };
+  CHECK(group.status_of("echo >&3; read x <&4; exit 7", start_another, [](JobProcess&) {}) ==
+        7 + Group::kAsked);
+}
+
+TEST_CASE("a signal whose sender cannot be found any more asks to end the job") {
+  const Group group;
+  const auto send_and_end = [&](JobProcess&) {
+    // The collector of the sender is a process of its own, since this one takes all orphans.
+    const pid_t self = ::getpid();
+    const pid_t collector = ::fork();
+    if (collector == 0) {
+      const pid_t sender = ::fork();
+      if (sender == 0) {
+        ::kill(self, SIGTERM);
+        ::_exit(0);
+      }
+      ::waitpid(sender, nullptr, 0);
+      group.let_go_on();
+      for (;;) ::pause();
+    }
+    siginfo_t command{};
+    ::waitid(P_ALL, 0, &command, WEXITED | WNOWAIT);
+  };
+  CHECK(group.status_of("read x <&4; exit 7", no_others, send_and_end) == 7 + Group::kAsked);
+}
+
+TEST_CASE("a process of the job that asks its holder by name to end the job is obeyed") {
+  const Group group;
+  const auto ask = [&](JobProcess&) {
+    const pid_t self = ::getpid();
+    if (::fork() == 0) {
+      ask_to_end(self);
+      group.let_go_on();
+      for (;;) ::pause();
+    }
+  };
+  CHECK(group.status_of("read x <&4; exit 7", no_others, ask) == 7 + Group::kAsked);
 }
 
 }  // namespace berth::sys::job_process_test

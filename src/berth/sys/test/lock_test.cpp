@@ -122,7 +122,7 @@ TEST_CASE("a process's state is read past a name that looks like the rest of the
   REQUIRE(stat.has_value());
   CHECK(stat->stopped());
   CHECK(stat->parent == 17);
-  CHECK(stat->start_ticks == 987654);
+  CHECK(stat->process == UniqueProcess{4711, 987654});
   CHECK_FALSE(stat->exiting);
   CHECK_FALSE(parse_process_stat("").has_value());
   CHECK_FALSE(parse_process_stat("4711 (sh) S 1").has_value());
@@ -173,7 +173,7 @@ TEST_CASE(
   REQUIRE(::fstat(file.get(), &status) == 0);
   const WithoutFirstThread process;
   CHECK_FALSE(process_stat(process.pid())->ended());
-  CHECK(process_descendants(::getpid()) == std::vector{process.pid()});
+  CHECK(ProcessTree().below(::getpid()) == std::vector{process.pid()});
   CHECK(process_can_write(process.pid(), identity_of(status)) == true);
   CHECK_FALSE(process_command(process.pid()).empty());
   CHECK(process_variable(process.pid(), "PATH") == process_variable(::getpid(), "PATH"));
@@ -183,7 +183,16 @@ TEST_CASE(
   eventually([&] { return process_stat(process.pid())->stopped(); });
   CHECK(ask_to_end(process.pid()));
   eventually([&] { return process_stat(process.pid())->ended(); });
-  CHECK(process_descendants(::getpid()).empty());
+  CHECK(ProcessTree().below(::getpid()).empty());
+}
+
+TEST_CASE("a process that has the pid of an earlier one is not that one") {
+  const UniqueProcess self = unique_process(::getpid());
+  CHECK(process_stat(self)->process == self);
+  CHECK(still_runs(self));
+  const UniqueProcess earlier{self.pid, self.start_ticks - 1};
+  CHECK_FALSE(process_stat(earlier).has_value());
+  CHECK_FALSE(still_runs(earlier));
 }
 
 TEST_CASE("this process is known to itself") {

@@ -55,8 +55,7 @@ SampledLease lease_of(bool shared) {
           .machine = "/run/berth",
           .devices = {"GPU-a"},
           .every_ms = 10'000,
-          .job_pid = 9,
-          .job_start_ticks = 8};
+          .job = {.pid = 9, .start_ticks = 8}};
 }
 
 struct Sampled {

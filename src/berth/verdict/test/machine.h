@@ -87,7 +87,7 @@ inline Ticket lease(std::uint64_t id, const std::string& uuid) {
   ticket.id = TicketId{id};
   ticket.phase = TicketPhase::granted;
   ticket.user = "alice";
-  ticket.pid = 4000;
+  ticket.taker.pid = 4000;
   ticket.devices = {uuid};
   ticket.candidates = {uuid};
   return ticket;

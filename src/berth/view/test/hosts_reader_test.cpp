@@ -54,7 +54,7 @@ HostReport busy_machine() {
   devices[2].compute_mode.reset();
   Ticket lease = test::lease(0x1234, devices[0].uuid);
   lease.since_s = 1'795'265'000;
-  lease.job_pid = 5;
+  lease.job.pid = 5;
   lease.slurm_job = 12;
   lease.origin = "desk1:7";
   lease.time_s = 7200;
@@ -126,7 +126,7 @@ TEST_CASE("what was read of a machine is written as it was") {
   CHECK(read->waiters.front().starts_at_s == 1'795'272'200);
   CHECK(read->waiters.front().fills_gap_until_s == 1'795'279'400);
   CHECK(read->ledger.tickets.front().time_s == 7200);
-  CHECK(read->ledger.tickets.front().job_pid == 5);
+  CHECK(read->ledger.tickets.front().job.pid == 5);
   CHECK(read->ledger.tickets.front().slurm_job == 12);
   CHECK(read->ledger.tickets.front().origin == "desk1:7");
   CHECK(read->waiters.front().ticket.joined_s == 1'795'265'300);
@@ -459,12 +459,12 @@ TEST_CASE("what is told of whom a waiter stands behind is what is told of that l
   Ticket& lease = report.ledger.tickets.front();
   lease.uid = 1001;
   lease.user = "ada";
-  lease.pid = 4711;
+  lease.taker.pid = 4711;
   Standing first = report.waiters.front();
   first.behind = lease;
   first.ticket.uid = 1002;
   first.ticket.user = "bob";
-  first.ticket.pid = 4712;
+  first.ticket.taker.pid = 4712;
   first.ticket.command = "tune.py";
   Standing second = first;
   second.ticket.id = TicketId{0x2001};
@@ -482,7 +482,7 @@ TEST_CASE("what is told of whom a waiter stands behind is what is told of that l
     CHECK(told.phase == itself.phase);
     CHECK(told.uid == itself.uid);
     CHECK(told.user == itself.user);
-    CHECK(told.pid == itself.pid);
+    CHECK(told.taker.pid == itself.taker.pid);
     CHECK(told.since_s == itself.since_s);
     CHECK(told.command == itself.command);
   }

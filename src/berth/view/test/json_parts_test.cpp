@@ -13,9 +13,9 @@ TEST_CASE("a lease is written with all that is known of it") {
   Ticket lease = test::lease(0x1234, "GPU-a");
   lease.uid = 1000;
   lease.user = "ada";
-  lease.pid = 7;
+  lease.taker.pid = 7;
   lease.kept = true;
-  lease.job_pid = 8;
+  lease.job.pid = 8;
   lease.slurm_job = 12;
   lease.origin = "desk1:7";
   lease.since_s = 1'795'265'000;

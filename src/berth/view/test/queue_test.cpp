@@ -14,7 +14,7 @@ std::shared_ptr<const Host> queue_of(const std::string& name, const std::vector<
     waiter.ticket.id = TicketId{report->waiters.size() + 1};
     waiter.ticket.phase = TicketPhase::waiting;
     waiter.ticket.user = "ada";
-    waiter.ticket.pid = 7;
+    waiter.ticket.taker.pid = 7;
     waiter.ticket.request = "1 whole GPU";
     waiter.ticket.joined_s = kNoon - 60;
     waiter.ticket.origin = each;
