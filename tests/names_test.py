@@ -48,9 +48,20 @@ def test_a_room_has_each_name_once(room):
 
 
 def test_each_unit_test_has_a_namespace_of_its_own():
-    """A dozen of them are compiled as one source too."""
+    """Those of a room are compiled as one source too."""
     wrong = []
     for path in ROOT.glob("src/berth/*/test/*_test.cpp"):
         spaces = re.findall(r"^namespace (berth\S*) \{$", path.read_text(), re.M)
         wrong += [path.name for space in spaces if not space.endswith(f"::{path.stem}")]
+    assert wrong == []
+
+
+def test_no_unit_test_forgets_what_rapidcheck_has_found():
+    """It says so in a value."""
+    wrong = []
+    for path in [*ROOT.glob("src/berth/**/test/*"), *ROOT.glob("tests/**/*.cpp")]:
+        text = path.read_text()
+        looked_at = re.findall(r"(?:CHECK|REQUIRE)\(\s*rc::check\(", text)
+        if len(looked_at) != text.count("rc::check("):
+            wrong.append(path.relative_to(ROOT).as_posix())
     assert wrong == []

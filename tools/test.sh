@@ -142,7 +142,12 @@ tests_under_tsan() {
 # Not a part of the whole: it compiles each source that an example of docs/adding.md changes.
 run_part_adding() { suite=tests/adding program_tests program-adding release; }
 
-run_part_model() { check model tests/model/run "${1:---quick}" || true; }
+# Where that is forgotten, each new clone searches the model anew.
+run_part_model() {
+  check model tests/model/run "${1:---quick}" || true
+  [[ -z $(git status --porcelain -- tests/model/checked 2>/dev/null) ]] ||
+    say "  the model has changed and holds: commit tests/model/checked with it"
+}
 
 run_part_text() {
   check lint-format lint_format || true

@@ -94,9 +94,10 @@ class OwnLines : public Lab {
 
   /// As a request chooses among those that grant it.
   std::vector<std::size_t> tightest_first() const {
-    std::vector<std::size_t> order(hosts());
+    std::vector<std::size_t> order(hosts()), free(hosts());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, {}, [&](std::size_t host) { return free_on(holds_on(host)).size(); });
+    for (const std::size_t host : order) free[host] = free_on(holds_on(host)).size();
+    std::ranges::stable_sort(order, {}, [&](std::size_t host) { return free[host]; });
     return order;
   }
 

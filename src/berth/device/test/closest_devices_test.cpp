@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "berth/verdict/test/machine.h"
+#include "property.h"
 
 namespace berth::closest_devices_test {
 namespace {
@@ -119,12 +120,12 @@ TEST_CASE("a single device is the one that others miss least") {
 }
 
 TEST_CASE("the search agrees with trying each set") {
-  CHECK(rc::check("up to 10 devices, any number of them", [] {
+  holds_for_any("up to 10 devices, any number of them", [] {
     const auto size = *rc::gen::inRange<std::size_t>(1, 11);
     const auto count = *rc::gen::inRange<std::size_t>(1, size + 1);
     const PairScores scores = random_scores(size);
     RC_ASSERT(best_connected(scores, count) == by_brute_force(scores, count));
-  }));
+  });
 }
 
 TEST_CASE("16 devices are still searched exactly, on both halves of the tables") {
@@ -139,7 +140,7 @@ TEST_CASE("16 devices are still searched exactly, on both halves of the tables")
 TEST_CASE("beyond 16 devices a board is still found, and no single exchange would better the set") {
   CHECK(best_connected(two_boards(32), 8) == Set{0, 1, 2, 3, 4, 5, 6, 7});
   CHECK(best_connected(two_boards(18), 2) == Set{16, 17});
-  CHECK(rc::check("17 to 24 devices", [] {
+  holds_for_any("17 to 24 devices", [] {
     const auto size = *rc::gen::inRange<std::size_t>(17, 25);
     const auto count = *rc::gen::inRange<std::size_t>(1, size);
     const PairScores scores = random_scores(size);
@@ -153,7 +154,7 @@ TEST_CASE("beyond 16 devices a board is still found, and no single exchange woul
         RC_ASSERT(inside(scores, exchanged) / kNvlinkScore <= inside(scores, found) / kNvlinkScore);
       }
     }
-  }));
+  });
 }
 
 }  // namespace

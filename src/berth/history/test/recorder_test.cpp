@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "property.h"
+
 namespace berth::history::recorder_test {
 namespace {
 
@@ -159,7 +161,7 @@ TEST_CASE("what cannot be written does not grow without bound, and the hours go 
 }
 
 TEST_CASE("whatever happens, the hours and the leases say the same") {
-  CHECK(rc::check("sums agree and are no more than the time that passed", [] {
+  holds_for_any("sums agree and are no more than the time that passed", [] {
     Recorder recorder({});
     std::int64_t wall_s = kHour;
     std::int64_t boot_s = 5000;
@@ -184,7 +186,7 @@ TEST_CASE("whatever happens, the hours and the leases say the same") {
     RC_ASSERT(of_hours.used_s <= of_hours.leased_s + 1e-6);
     RC_ASSERT(of_hours.leased_s <= static_cast<double>(boot_s));
     for (const auto& [who, counted] : recorder.pending().hours) RC_ASSERT(counted.leased_s >= 0);
-  }));
+  });
 }
 
 TEST_CASE("hours of jobs with one name are counted together, and what is no job is not among them") {

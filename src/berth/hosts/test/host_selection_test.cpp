@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "property.h"
+
 namespace berth::host_selection::host_selection_test {
 namespace {
 
@@ -237,7 +239,7 @@ TEST_CASE("a line that is lost is replaced by the next best") {
 }
 
 TEST_CASE("whatever the hosts say, yes is said once at most, and never to one that was let go") {
-  CHECK(rc::check("one yes", [] {
+  holds_for_any("one yes", [] {
     const auto count = *rc::gen::inRange<std::size_t>(1, kMostHostQueues + 3);
     Scene scene(count);
     const auto events = *rc::gen::container<std::vector<std::pair<std::size_t, int>>>(
@@ -258,11 +260,11 @@ TEST_CASE("whatever the hosts say, yes is said once at most, and never to one th
     RC_ASSERT(said <= 1U);
     RC_ASSERT(std::ranges::count(scene.state.hosts, HostState::in_queue, &Candidate::state) <=
               static_cast<std::ptrdiff_t>(kMostHostQueues));
-  }));
+  });
 }
 
 TEST_CASE("whatever the hosts of a lab say, it has one place at a time, and yes is said once at most") {
-  CHECK(rc::check("one place", [] {
+  holds_for_any("one place", [] {
     const auto count = *rc::gen::inRange<std::size_t>(1, 6);
     Scene scene(count, Joining::as_opened_by_offers);
     const auto events = *rc::gen::container<std::vector<std::pair<std::size_t, int>>>(
@@ -284,7 +286,7 @@ TEST_CASE("whatever the hosts of a lab say, it has one place at a time, and yes 
       RC_ASSERT(std::ranges::count(scene.state.hosts, HostState::awaited, &Candidate::state) == placed);
     }
     RC_ASSERT(std::ranges::count(scene.messages, yes, &Message::kind) <= 1);
-  }));
+  });
 }
 
 }  // namespace

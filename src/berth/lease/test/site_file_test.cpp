@@ -92,8 +92,9 @@ TEST_CASE("locks of other programs have a path with one place for the GPU, a kin
                       "[[foreign_locks]]\npath = \"~/{pci}.x\"\nkind = \"file\"\nuser = \"ada\"",
                       "f", false);
   REQUIRE(site);
-  CHECK(site->original_locks == std::vector<OriginalLock>{{"/tmp/a/{index}", OriginalLockKind::flock},
-                                                          {"~/{pci}.x", OriginalLockKind::file, "ada"}});
+  const std::vector<OriginalLock> read{{"/tmp/a/{index}", OriginalLockKind::flock, "", false, ""},
+                                       {"~/{pci}.x", OriginalLockKind::file, "ada", false, ""}};
+  CHECK(site->original_locks == read);
   const auto both =
       apply_site_text(*site, "[[foreign_locks]]\npath = \"/tmp/{uuid}\"\nkind = \"fcntl\"", "u", true);
   REQUIRE(both);

@@ -13,6 +13,7 @@
 #include "berth/queue/preemption.h"
 #include "berth/queue/ticket_codec.h"
 #include "berth/verdict/test/machine.h"
+#include "property.h"
 
 namespace berth::promise_test {
 namespace {
@@ -158,7 +159,7 @@ constexpr Moment kBegin = 100'000'900;  // late in a second
 
 TEST_CASE("no reservation is moved to a later moment while all keep their times") {
   for (const bool with_yields : {false, true}) {
-    CHECK(rc::check([with_yields] {
+    holds_for_any([with_yields] {
       Machine machine(kBegin, [](Moment most) { return *rc::gen::inRange<Moment>(1, most + 1); });
       for (int i = 0; i < 40; ++i) {
         std::optional<std::int64_t> yield_s;
@@ -169,7 +170,7 @@ TEST_CASE("no reservation is moved to a later moment while all keep their times"
         machine.go_on_to(machine.now() + *rc::gen::inRange<Moment>(0, 100 * kSecond));
         RC_ASSERT(machine.is_kept());
       }
-    }));
+    });
   }
 }
 

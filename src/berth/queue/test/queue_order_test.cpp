@@ -7,6 +7,7 @@
 
 #include "berth/queue/plan.h"
 #include "berth/verdict/test/machine.h"
+#include "property.h"
 
 namespace berth::queue_order_test {
 namespace {
@@ -85,7 +86,7 @@ GpusByUser any_gpus() {
 }
 
 TEST_CASE("each has one turn, a user's own wishes of a kind keep their order, and nobody goes past the old") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     const std::vector<Wish> wishes = any_wishes();
     const std::vector<std::size_t> order = queue_order(wishes, any_gpus(), 0);
     std::vector<std::size_t> sorted = order;
@@ -100,11 +101,11 @@ TEST_CASE("each has one turn, a user's own wishes of a kind keep their order, an
         RC_ASSERT(!keep_their_order || order[first] < order[second]);
       }
     }
-  }));
+  });
 }
 
 TEST_CASE("of two users who ask for one GPU each, neither is ever two ahead of the other") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     std::vector<Wish> wishes;
     for (int left = *rc::gen::inRange(0, 20); left > 0; --left)
       wishes.push_back(wish_of(*rc::gen::inRange(1U, 3U)));
@@ -115,7 +116,7 @@ TEST_CASE("of two users who ask for one GPU each, neither is ever two ahead of t
       const bool both_wait = had[kAda] < all[kAda] && had[kBob] < all[kBob];
       RC_ASSERT(!both_wait || std::abs(had[kAda] - had[kBob]) <= 1);
     }
-  }));
+  });
 }
 
 TEST_CASE("among equals the number decides") {
@@ -223,7 +224,7 @@ bool comes_before_in(const Ids& ids, std::uint64_t a, std::uint64_t b) {
 }
 
 TEST_CASE("one wish more changes nothing between two others, and two change their order at most once") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     std::vector<Wish> wishes = any_aged();
     const Moment now = *rc::gen::inRange<Moment>(0, 200'000);
     const Moment later = now + *rc::gen::inRange<Moment>(0, 200'000);
@@ -247,17 +248,17 @@ TEST_CASE("one wish more changes nothing between two others, and two change thei
       for (std::uint64_t b = 1; b < a; ++b)
         RC_ASSERT(comes_before_in(fewer, a, b) == comes_before_in(before, a, b));
     }
-  }));
+  });
 }
 
 TEST_CASE("if all are expected to last as long, each order is as if nothing were expected") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     std::vector<Wish> wishes = any_aged();
     for (Wish& one : wishes) one.expected = 3600;
     const Ids by_ratio = ordered_by_ratio(wishes, *rc::gen::element(kNoLongest, Moment{1000}), 300'000);
     for (Wish& one : wishes) one.expected.reset();
     RC_ASSERT(by_ratio == ordered_by_ratio(wishes, kNoLongest, 300'000));
-  }));
+  });
 }
 
 TEST_CASE("an age and a length that are as large as can be are told apart") {
@@ -309,7 +310,7 @@ TEST_CASE("who came later sleeps behind who came earlier, whosever turn is first
 }
 
 TEST_CASE("nobody relies on one who may rely on him") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     std::vector<Ticket> queue;
     for (unsigned device = 0; device < 2; ++device) {
       if (*rc::gen::arbitrary<bool>())
@@ -328,7 +329,7 @@ TEST_CASE("nobody relies on one who may rely on him") {
       const bool is_circular = id < behind->rival.value;
       RC_ASSERT(!is_circular || behind->unguarded.size() == 2);
     }
-  }));
+  });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "berth/queue/test/asker.h"
+#include "property.h"
 
 namespace berth::acquisition::random_requests_test {
 namespace {
@@ -418,11 +419,11 @@ World after_some_steps() {
 TEST_CASE(
     "whatever happens, a request starts by a decision that took its devices, sleeps with an alarm, leaves "
     "when it gives up, and takes no answer that it has not asked for") {
-  CHECK(rc::check([] { after_some_steps(); }));
+  holds_for_any([] { after_some_steps(); });
 }
 
 TEST_CASE("whatever has happened, a request ends in a few steps once its time is up") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     World world = after_some_steps();
     world.is_late();
     if (world.is_asleep() && !world.is_over() && world.asker().state().patience.limit) {
@@ -430,11 +431,11 @@ TEST_CASE("whatever has happened, a request ends in a few steps once its time is
       world.ends_or_sleeps();
       RC_ASSERT(!world.is_asleep());
     }
-  }));
+  });
 }
 
 TEST_CASE("whatever has happened, the same tick again and again does not make the state grow") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     World world = after_some_steps();
     std::vector<std::size_t> sizes;
     for (int tick = 0; tick < 4 && !world.is_over(); ++tick) {
@@ -444,7 +445,7 @@ TEST_CASE("whatever has happened, the same tick again and again does not make th
       world.ticks();
     }
     if (sizes.size() == 4) RC_ASSERT(sizes[3] <= sizes[2]);
-  }));
+  });
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "berth/queue/test/asker.h"
 #include "berth/queue/ticket_codec.h"
 #include "berth/verdict/test/machine.h"
+#include "property.h"
 
 namespace berth::ratio_test {
 namespace {
@@ -177,14 +178,14 @@ TEST_CASE("those that do not matter to a ticket change nothing for it, whether t
     RC_ASSERT(planned(tickets, me, facts) == planned(then, me, facts));
   };
   // In few of them is there somebody who does not matter.
-  CHECK(rc::check([&] {
+  holds_for_any([&] {
     for (int queue = 0; queue < 10; ++queue) one_queue();
-  }));
+  });
   CHECK(without_matter > 0);
 }
 
 TEST_CASE("if all are expected to last as long, each does what it does where nothing is expected") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     std::vector<Ticket> tickets = any_queue();
     const Facts facts = site(*rc::gen::arbitrary<bool>());
     std::vector<Ticket> silent = tickets;
@@ -194,11 +195,11 @@ TEST_CASE("if all are expected to last as long, each does what it does where not
       if (tickets[at].phase != TicketPhase::waiting) continue;
       RC_ASSERT(planned(tickets, tickets[at], facts) == planned(silent, silent[at], facts));
     }
-  }));
+  });
 }
 
 TEST_CASE("somebody is granted what is free: whoever is before another by turn is not behind it as well") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     std::vector<Ticket> tickets = any_queue();
     for (Ticket& ticket : tickets) {
       ticket.count = 1;
@@ -222,7 +223,7 @@ TEST_CASE("somebody is granted what is free: whoever is before another by turn i
     RC_ASSERT(granted > 0 || leases == 2);
     RC_ASSERT(granted <= 2 - leases);
     RC_ASSERT(asleep_behind_later <= 1);
-  }));
+  });
 }
 
 TEST_CASE("devices are kept for what is likely, and a lease is expected to last as long") {

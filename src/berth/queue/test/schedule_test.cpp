@@ -7,6 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include "property.h"
+
 namespace berth::schedule_test {
 namespace {
 
@@ -317,7 +319,7 @@ bool could_start(const Wish& wish, const std::vector<Hold>& holds, const QueueSt
 }
 
 TEST_CASE("nothing is given twice, and each gets of its candidates what it asked for") {
-  rc::check([] {
+  holds_for_any([] {
     QueueState queue = any_queue(true);
     std::erase_if(queue.holds, [](const Hold& hold) { return !hold.whole && hold.bytes > 100; });
     const std::vector<Assignment> assignments = schedule(queue, kRules);
@@ -333,7 +335,7 @@ TEST_CASE("nothing is given twice, and each gets of its candidates what it asked
 }
 
 TEST_CASE("nobody who could start without delaying a reservation is left asleep") {
-  rc::check([] {
+  holds_for_any([] {
     const QueueState queue = any_queue(false);
     const std::vector<Assignment> assignments = schedule(queue, kRules);
     const std::vector<Hold> holds = holds_after(queue, assignments);
@@ -351,7 +353,7 @@ TEST_CASE("nobody who could start without delaying a reservation is left asleep"
 }
 
 TEST_CASE("of two who ask for the same, the one that came first starts") {
-  rc::check([] {
+  holds_for_any([] {
     const QueueState queue = any_queue(true);
     const std::vector<Assignment> assignments = schedule(queue, kRules);
     for (std::size_t late = 0; late < assignments.size(); ++late) {
@@ -367,7 +369,7 @@ TEST_CASE("of two who ask for the same, the one that came first starts") {
 }
 
 TEST_CASE("with one size and no times it is first come, first served") {
-  rc::check([] {
+  holds_for_any([] {
     QueueState queue = any_queue(false);
     for (Wish& one : queue.wishes) one = {.id = one.id, .count = 1};
     const std::vector<Assignment> assignments = schedule(queue, kRules);
@@ -447,7 +449,7 @@ struct History {
 };
 
 TEST_CASE("no reservation is moved back by whoever comes later, as long as all keep their times") {
-  rc::check([] {
+  holds_for_any([] {
     History history;
     history.queue = any_queue(false);
     // Where candidates differ, one that came earlier may find its turn later and then come before.

@@ -12,6 +12,7 @@
 #include "berth/queue/test/any_order.h"
 #include "berth/request/request.h"
 #include "berth/verdict/ledger.h"
+#include "property.h"
 
 namespace berth::ticket_codec_test {
 namespace {
@@ -67,7 +68,7 @@ TEST_CASE("a ticket's text is as documented") {
 }
 
 TEST_CASE("what was written is read again") {
-  CHECK(rc::check("decode(encode(x)) == x, but for what the kernel says", [] {
+  holds_for_any("decode(encode(x)) == x, but for what the kernel says", [] {
     Ticket ticket = example();
     ticket.id.value = *rc::gen::inRange<std::uint64_t>(1, UINT64_MAX);
     ticket.taker.pid = *rc::gen::arbitrary<std::uint32_t>();
@@ -94,11 +95,11 @@ TEST_CASE("what was written is read again") {
     const auto decoded = decode_ticket(encode_ticket(ticket));
     RC_ASSERT(decoded.has_value());
     RC_ASSERT(*decoded == ticket);
-  }));
+  });
 }
 
 TEST_CASE("a ticket fits into its file from the start, however long its words and its list") {
-  CHECK(rc::check("at most 4096 bytes, granted or not", [] {
+  holds_for_any("at most 4096 bytes, granted or not", [] {
     Ticket ticket = example();
     ticket.command = std::string(*rc::gen::inRange<std::size_t>(0, 9000), 'x');
     ticket.note = std::string(*rc::gen::inRange<std::size_t>(0, 9000), '\n');
@@ -114,7 +115,7 @@ TEST_CASE("a ticket fits into its file from the start, however long its words an
     RC_ASSERT(decoded.has_value());
     RC_ASSERT(decoded->devices == lease.devices);
     RC_ASSERT(is_candidate(*decoded, ticket.candidates.front()));
-  }));
+  });
 }
 
 /// A ticket of this order that says everything that a ticket can, each at its longest.
@@ -322,7 +323,7 @@ TEST_CASE("of several times the last one counts") {
 }
 
 TEST_CASE("an extension adds a line to a lease's text and changes nothing before") {
-  CHECK(rc::check("there is room for eight, and the last counts", [] {
+  holds_for_any("there is room for eight, and the last counts", [] {
     Ticket ticket = example();
     ticket.command = std::string(*rc::gen::inRange<std::size_t>(0, 6000), 'x');
     std::string text = encode_ticket(granted(ticket));
@@ -334,7 +335,7 @@ TEST_CASE("an extension adds a line to a lease's text and changes nothing before
       text = *longer;
     }
     RC_ASSERT(text.size() <= kTicketMaxBytes);
-  }));
+  });
 }
 
 TEST_CASE("a ticket that is full, or cut off, is not extended") {

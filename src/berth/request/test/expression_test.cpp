@@ -6,6 +6,7 @@
 #include <map>
 
 #include "berth/verdict/test/machine.h"
+#include "property.h"
 
 namespace berth::expression_test {
 namespace {
@@ -343,7 +344,7 @@ rc::Gen<std::string> random_expression(int depth) {
 }
 
 TEST_CASE("expressions keep their promises on random input") {
-  CHECK(rc::check("the text of an expression parses to itself and judges alike", [] {
+  holds_for_any("the text of an expression parses to itself and judges alike", [] {
     const std::string text = *random_expression(3);
     const Expression first = test::condition(text);
     const Expression second = test::condition(first.text());
@@ -351,20 +352,20 @@ TEST_CASE("expressions keep their promises on random input") {
     const Device card = device();
     const DeviceFacts facts{card, 12 * kGiB};
     RC_ASSERT(first.unmet_by(facts).has_value() == second.unmet_by(facts).has_value());
-  }));
-  CHECK(rc::check("what can never hold does not hold now", [] {
+  });
+  holds_for_any("what can never hold does not hold now", [] {
     const Expression expression = test::condition(*random_expression(3));
     const Device card = device();
     if (expression.never_met_by(card)) RC_ASSERT(expression.unmet_by(DeviceFacts{card, 12 * kGiB}));
-  }));
-  CHECK(rc::check("an expression and its opposite never both hold", [] {
+  });
+  holds_for_any("an expression and its opposite never both hold", [] {
     const std::string text = *random_expression(2);
     const Device card = device();
     const DeviceFacts facts{card, 12 * kGiB};
     const bool holds = !test::condition(text).unmet_by(facts);
     const bool opposite = !test::condition("not (" + text + ")").unmet_by(facts);
     RC_ASSERT(!(holds && opposite));
-  }));
+  });
   CHECK(rc::check("a quoted text is one value that means itself", [](const std::string& text) {
     Device named = device();
     named.name = text;
@@ -372,13 +373,13 @@ TEST_CASE("expressions keep their promises on random input") {
     RC_ASSERT(expression);
     RC_ASSERT(text.empty() || !expression->unmet_by(DeviceFacts{named, std::nullopt}));
   }));
-  CHECK(rc::check("any bytes parse or are refused with a column", [] {
+  holds_for_any("any bytes parse or are refused with a column", [] {
     const auto text = *rc::gen::container<std::string>(rc::gen::element('(', ')', '"', '\'', '\\', '!', '~',
                                                                         '<', '=', '>', '&', '|', ' ', '5',
                                                                         'G', '%', 'm', 'i', 'g', '\xc3'));
     const Result<Expression> parsed = Expression::parse(text);
     RC_ASSERT(parsed || parsed.error().message.starts_with("expression, column "));
-  }));
+  });
 }
 
 TEST_CASE("of several labels one is enough, and what is not to be is to be none of them") {

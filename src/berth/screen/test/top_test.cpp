@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "berth/verdict/test/machine.h"
+#include "property.h"
 
 namespace berth::view::top_test {
 namespace {
@@ -97,7 +98,7 @@ TEST_CASE("the screen has what a listing has, section by section, the reader's o
 }
 
 TEST_CASE("a screen is as high as it is, and no row wider") {
-  CHECK(rc::check("fits", [] {
+  holds_for_any("fits", [] {
     const auto columns = *rc::gen::inRange<std::size_t>(1, 220);
     const auto lines = *rc::gen::inRange<std::size_t>(0, 60);
     Reader reader;
@@ -117,7 +118,7 @@ TEST_CASE("a screen is as high as it is, and no row wider") {
       for (const ScreenRow& row : screen.rows) RC_ASSERT(display_width(text_of(row)) <= columns);
       RC_ASSERT(std::ranges::count(screen.rows, true, &ScreenRow::marked) <= 1);
     }
-  }));
+  });
 }
 
 TEST_CASE("before the first look is back nothing is said of the machine") {

@@ -16,6 +16,7 @@
 #include "berth/queue/test/any_order.h"
 #include "berth/simulate/replay.h"
 #include "berth/verdict/test/machine.h"
+#include "property.h"
 
 namespace berth::real_queue_test {
 namespace {
@@ -106,7 +107,7 @@ Workload any_jobs() {
 }
 
 TEST_CASE("the real queue grants what a replay grants, in each order") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     const Workload workload = any_jobs();
     const QueueRules rules{.assumed_s = *rc::gen::inRange<Moment>(60, 10'000),
                            .order = test::any_order(),
@@ -122,7 +123,7 @@ TEST_CASE("the real queue grants what a replay grants, in each order") {
         },
         workload, rules);
     RC_ASSERT(all_agree);
-  }));
+  });
 }
 
 /// Two GPUs of each of two models. Each job wants one model, or takes any.
@@ -218,7 +219,7 @@ class TwoModels {
 };
 
 TEST_CASE("the real queue grants what a replay grants where requests take one model of two, or any") {
-  CHECK(rc::check([] {
+  holds_for_any([] {
     const QueueRules rules{.assumed_s = *rc::gen::inRange<Moment>(60, 10'000),
                            .expect = *rc::gen::element(Expect::none, Expect::limits, Expect::runs),
                            .longest_wait_s = *rc::gen::inRange<Moment>(1000, 50'000)};
@@ -229,7 +230,7 @@ TEST_CASE("the real queue grants what a replay grants where requests take one mo
       if (sets.back() < 2) job.devices = std::min(job.devices, 2U);
     }
     RC_ASSERT(TwoModels(rules).grants_the_same(jobs, sets));
-  }));
+  });
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "property.h"
+
 namespace berth::replay_test {
 namespace {
 
@@ -174,7 +176,7 @@ std::vector<Grant> second_by_second(const Workload& workload, const QueueRules& 
 }
 
 TEST_CASE("it grants what a line grants that is looked at every second") {
-  rc::check([] {
+  holds_for_any([] {
     const Workload workload = any_workload();
     // Of some that take longer than is assumed, what is expected slips from second to second.
     const QueueRules rules{.assumed_s = *rc::gen::inRange<Moment>(1, 100),
@@ -199,7 +201,7 @@ std::vector<Moment> in_order_of_arrival(const Workload& workload) {
 }
 
 TEST_CASE("without backfill it is first come, first served") {
-  rc::check([] {
+  holds_for_any([] {
     const Workload workload = any_workload();
     std::vector<Moment> starts;
     for (const Grant& grant : replay(workload, {.assumed_s = 40, .backfill = false}).grants)
@@ -209,7 +211,7 @@ TEST_CASE("without backfill it is first come, first served") {
 }
 
 TEST_CASE("nobody starts before it comes, and no device is two jobs' at a time") {
-  rc::check([] {
+  holds_for_any([] {
     const Workload workload = any_workload();
     const Replay made = replay(workload, {.assumed_s = *rc::gen::inRange<Moment>(1, 200)});
     std::vector<Hold> holds;
@@ -230,7 +232,7 @@ TEST_CASE("nobody starts before it comes, and no device is two jobs' at a time")
 }
 
 TEST_CASE("no job of one size waits longer for what others ask after it") {
-  rc::check([] {
+  holds_for_any([] {
     Workload workload = any_workload();
     for (WorkloadJob& one : workload.jobs) one.devices = 1;
     const std::vector<Grant> all = replay(workload, {}).grants;

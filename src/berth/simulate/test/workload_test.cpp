@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "property.h"
+
 namespace berth::workload_test {
 namespace {
 
@@ -107,11 +109,11 @@ TEST_CASE("jobs that are out of order, a table without a head, and one without j
 }
 
 TEST_CASE("any text is jobs in order or a fault") {
-  rc::check([](const std::string& text) {
+  CHECK(rc::check([](const std::string& text) {
     const auto workload = workload_from_csv("arrival,devices,duration,time\n" + text, "jobs.csv", 3);
     if (!workload) RC_ASSERT(workload.error().message.starts_with("jobs.csv:"));
-  });
-  rc::check([] {
+  }));
+  holds_for_any([] {
     const auto cell = [] {
       return *rc::gen::element<std::string>("0", "1", "2", "90", "1h", "2026-01-01", "", "-1", "nan", "x");
     };

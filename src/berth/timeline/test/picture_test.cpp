@@ -45,8 +45,9 @@ Timeline of_all_kinds() {
   line.rows[3].bars = {bar(BarKind::outsider, BarEnd::open, -kHour, 2 * kHour, "mal")};
   line.rows[4].bars = {bar(BarKind::unusable, BarEnd::open, 0, 2 * kHour, "")};
   line.next = NextEnd{test::uuid_of(0), "0", kNoon + kHour};
-  line.queue = {{.id = TicketId{8}, .user = "eve", .uid = 1003, .count = 2, .starts_at_s = kNoon + kHour},
-                {.id = TicketId{9}, .user = "ada", .uid = kAda, .position = 2}};
+  line.queue = {
+      {.id = TicketId{8}, .user = "eve", .uid = 1003, .count = 2, .what{}, .starts_at_s = kNoon + kHour},
+      {.id = TicketId{9}, .user = "ada", .uid = kAda, .position = 2, .what{}}};
   return line;
 }
 

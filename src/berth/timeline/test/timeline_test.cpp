@@ -26,7 +26,8 @@ Ticket granted(std::uint64_t id, unsigned gpu, std::optional<std::int64_t> time_
 
 Standing waiter(std::uint64_t id, std::optional<std::int64_t> starts_at_s, std::vector<std::string> on,
                 std::optional<std::int64_t> time_s = {}) {
-  Ticket ticket = owned({.id = TicketId{id}}, "bob", 1002);
+  Ticket ticket = owned({}, "bob", 1002);
+  ticket.id = TicketId{id};
   ticket.candidates = {std::string(kEveryDevice)};
   ticket.time_s = time_s;
   return {.ticket = ticket, .starts_at_s = starts_at_s, .starts_on = std::move(on)};
@@ -123,7 +124,7 @@ TEST_CASE("a free device that is kept is reserved from now on") {
   HostReport report =
       report_of(2, {granted(1, 0, 2 * kHour)}, {waiter(3, kNow + kHour, {uuid_of(0), uuid_of(1)})});
   report.verdicts[1].failed = Clause::not_awaited;
-  report.verdicts[1].culprits = {{.user = "bob"}};
+  report.verdicts[1].culprits.emplace_back().user = "bob";
   CHECK(made(report).rows[1].bars.front().from_s == kNow);
   report.waiters.clear();
   const TimelineBar bar = made(report).rows[1].bars.front();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "berth/queue/test/any_order.h"
+#include "property.h"
 
 namespace berth::past_leases_test {
 namespace {
@@ -125,7 +126,7 @@ RecordedLeases records_of(const Workload& workload, const Replay& replay) {
 }
 
 TEST_CASE("a record replayed under the rules that held gives the grants that it recorded") {
-  rc::check([] {
+  holds_for_any([] {
     const Workload workload = any_jobs();
     const QueueRules rules{.assumed_s = *rc::gen::inRange<Moment>(1, 200),
                            .backfill = *rc::gen::arbitrary<bool>(),

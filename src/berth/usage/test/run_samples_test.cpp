@@ -237,13 +237,13 @@ TEST_CASE("the accounting gives the peak of what lived at the same time, and the
 }
 
 TEST_CASE("no number of the driver breaks the arithmetic") {
-  rc::check([](std::int64_t started_us, std::uint64_t lasted_ms, std::uint64_t peak_bytes, unsigned percent,
-               bool runs) {
+  CHECK(rc::check([](std::int64_t started_us, std::uint64_t lasted_ms, std::uint64_t peak_bytes,
+                     unsigned percent, bool runs) {
     const AccountedUse use =
         accounted_use(std::vector{AccountedProcess{1, runs, percent, peak_bytes, started_us, lasted_ms}}, {},
                       0, 1'000'000'000);
     RC_ASSERT(use.use_percent.value_or(0) <= 100U);
-  });
+  }));
 }
 
 TEST_CASE("what the two programs tell each other is read as it was written") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "berth/verdict/test/outcome_stories.h"
+#include "property.h"
 
 namespace berth::passed_over_devices_test {
 namespace {
@@ -324,27 +325,25 @@ TEST_CASE("a device on which CUDA did not start is doubtful until a run lives th
 }
 
 TEST_CASE("whatever runs are told, the answer is about devices that are there and is bounded in time") {
-  CHECK(
-      rc::check("any history, also of clocks that were set back and of runs that contradict each other", [] {
-        UserRuns alice{kAlice, {}};
-        const int count = *rc::gen::inRange(0, 30);
-        for (int i = 0; i < count; ++i) {
-          alice.runs.push_back(
-              {*rc::gen::inRange<std::uint64_t>(0, 3),
-               *rc::gen::inRange<Moment>(-5, 5000) * kS,
-               *rc::gen::element<Moment>(-1, 0, 10, 2000, 59'000, 61'000, kNever),
-               *rc::gen::element(kBadly, kBadly, kBadly, kWell, kByOthers, kIncluded, kNoCuda),
-               {uuid_of(*rc::gen::inRange(0U, 6U))}});
-        }
-        const Moment now = *rc::gen::inRange<Moment>(0, 6000) * kS;
-        const Facts facts = machine(4);
-        for (const auto& [uuid, one] : passed_over({alice}, {}, facts.snapshot, kAlice, now)) {
-          RC_ASSERT(find_device(facts.snapshot, uuid) != nullptr);
-          RC_ASSERT(one.since <= now && now < one.until && one.until - one.since <= kLongestPassing);
-          RC_ASSERT(one.lives_on != uuid && one.longest <= kEndsSoon);
-        }
-        RC_ASSERT(passed_over({alice}, {}, facts.snapshot, kBob, now).empty());
-      }));
+  holds_for_any("any history, also of clocks that were set back and of runs that contradict each other", [] {
+    UserRuns alice{kAlice, {}};
+    const int count = *rc::gen::inRange(0, 30);
+    for (int i = 0; i < count; ++i) {
+      alice.runs.push_back({*rc::gen::inRange<std::uint64_t>(0, 3),
+                            *rc::gen::inRange<Moment>(-5, 5000) * kS,
+                            *rc::gen::element<Moment>(-1, 0, 10, 2000, 59'000, 61'000, kNever),
+                            *rc::gen::element(kBadly, kBadly, kBadly, kWell, kByOthers, kIncluded, kNoCuda),
+                            {uuid_of(*rc::gen::inRange(0U, 6U))}});
+    }
+    const Moment now = *rc::gen::inRange<Moment>(0, 6000) * kS;
+    const Facts facts = machine(4);
+    for (const auto& [uuid, one] : passed_over({alice}, {}, facts.snapshot, kAlice, now)) {
+      RC_ASSERT(find_device(facts.snapshot, uuid) != nullptr);
+      RC_ASSERT(one.since <= now && now < one.until && one.until - one.since <= kLongestPassing);
+      RC_ASSERT(one.lives_on != uuid && one.longest <= kEndsSoon);
+    }
+    RC_ASSERT(passed_over({alice}, {}, facts.snapshot, kBob, now).empty());
+  });
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "property.h"
+
 namespace berth::view::past_leases_test {
 namespace {
 
@@ -16,7 +18,7 @@ std::string fault_of_record(const std::string& lease) {
 }
 
 TEST_CASE("leases are read as they were written") {
-  rc::check([] {
+  holds_for_any([] {
     RecordedLeases written{
         *rc::gen::inRange<std::int64_t>(0, 1'000'000'000), 1'800'000'000, {"a", "b", "c"}, {}};
     const auto count = *rc::gen::inRange(0, 5);
