@@ -40,13 +40,13 @@ std::unique_ptr<Lease> take_lease(LeaseWait& wait) {
 void bind_standing(nb::module_& module) {
   nb::class_<Ticket>(module, "Ticket", "A request that others see in the queue.")
       .def_prop_ro("id", [](const Ticket& it) { return to_text(it.id); })
-      .def_ro("pid", &Ticket::pid)
+      .def_prop_ro("pid", [](const Ticket& it) { return it.taker.pid; })
       .def_ro("user", &Ticket::user)
       .def_ro("command", &Ticket::command)
       .def_ro("note", &Ticket::note)
       .def("__repr__", [](const Ticket& it) {
-        return fmt::format("Ticket({}, user='{}', pid={}, command='{}')", to_text(it.id), it.user, it.pid,
-                           it.command);
+        return fmt::format("Ticket({}, user='{}', pid={}, command='{}')", to_text(it.id), it.user,
+                           it.taker.pid, it.command);
       });
   nb::class_<Standing>(module, "Standing",
                        "How things stand with a request in the queue. str() of it says so in one "

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/verdict/select.h"
+#include "berth/verdict/choice.h"
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include "berth/command/messages.h"
 #include "berth/job/job_array.h"
 #include "berth/job/task_standing.h"
-#include "berth/job/termination.h"
+#include "berth/job/end_signals.h"
 #include "berth/jobs/add_job.h"
 #include "berth/jobs/lines_of_file.h"
 #include "berth/jobs/named_job.h"

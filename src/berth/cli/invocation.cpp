@@ -8,7 +8,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/base/version.h"
-#include "berth/cli/simulation.h"
+#include "berth/cli/sim_option.h"
 #include "berth/command/habits.h"
 #include "berth/sys/job_process.h"
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "berth/device/vendor.h"
+
 namespace berth {
 namespace {
 
@@ -47,6 +49,25 @@ const Recovery* recovery_of(const Device& device) {
   if (word.empty()) return nullptr;
   const auto* row = std::ranges::find(kRecoveries, word, &Recovery::word);
   return row == kRecoveries.end() || row->needs.empty() ? nullptr : row;
+}
+
+std::optional<std::string> why_unfit(const Device& device, unsigned index) {
+  constexpr std::array<std::string_view, 6> kStates{"",
+                                                    "lost: it fell off the bus, until a reset or reboot",
+                                                    "needs a reset",
+                                                    "not permitted to this user",
+                                                    "the driver does not respond about it",
+                                                    "broken"};
+  if (device.state != DeviceState::ok) {
+    const std::string_view state = kStates[static_cast<std::size_t>(device.state)];
+    if (device.state_reason.empty()) return std::string(state);
+    return fmt::format("{} ({})", state, device.state_reason);
+  }
+  if (device.health.row_remap_failed.value_or(false)) return "broken memory: row remapping failed";
+  const Recovery* recovery = recovery_of(device);
+  if (recovery == nullptr) return std::nullopt;
+  if (!recovery->by_reset) return fmt::format("{}: {}", recovery->needs, recovery->how);
+  return fmt::format("{}: {} {}", recovery->needs, vendor_of(device).reset_command, index);
 }
 
 bool has_blemish(const Device& device) {

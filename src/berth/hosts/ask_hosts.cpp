@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "berth/hosts/channel.h"
-#include "berth/hosts/model/unfit_host.h"
+#include "berth/hosts/model/host_patience.h"
 
 namespace berth::hosts {
 namespace {

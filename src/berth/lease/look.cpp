@@ -13,7 +13,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/verdict/command_text.h"
-#include "berth/verdict/select.h"
+#include "berth/verdict/choice.h"
 
 namespace berth::leasing {
 namespace {

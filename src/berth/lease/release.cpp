@@ -15,7 +15,7 @@
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
-#include "berth/job/termination.h"
+#include "berth/job/end_signals.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/terminal.h"

@@ -11,7 +11,7 @@
 #include "berth/lease/domain.h"
 #include "berth/lease/look.h"
 #include "berth/request/inherited_mask.h"
-#include "berth/verdict/select.h"
+#include "berth/verdict/choice.h"
 #include "berth/verdict/verdict.h"
 
 namespace berth::leasing {

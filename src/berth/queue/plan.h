@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "berth/queue/backfill.h"
-#include "berth/verdict/select.h"
+#include "berth/verdict/choice.h"
 #include "berth/verdict/verdict.h"
 
 namespace berth {

@@ -71,7 +71,7 @@ struct Request {
 
   /// The readings that are needed to judge this request and to order devices by it, and no others.
   /// Topology is not among them: whether it is needed is known only after judging
-  /// (`readings_to_choose`, select.h).
+  /// (`readings_to_choose`, choice.h).
   ReadingSet readings() const;
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "berth/lease/acquire.h"
-#include "berth/supervise/model/job_time.h"
+#include "berth/supervise/model/time_limit.h"
 
 namespace berth::supervise {
 

@@ -24,7 +24,7 @@
 #include "berth/supervise/model/leased_run.h"
 #include "berth/supervise/preemption_watch.h"
 #include "berth/supervise/release_call.h"
-#include "berth/supervise/termination_signals.h"
+#include "berth/supervise/end_signals.h"
 #include "berth/sys/clock.h"
 #include "berth/view/receipt.h"
 

@@ -38,25 +38,8 @@ Culprit culprit_of(const Process& process, const Facts& facts) {
 }
 
 Objection healthy(const Case& subject) {
-  constexpr std::array<std::string_view, 6> kStates{"",
-                                                    "lost: it fell off the bus, until a reset or reboot",
-                                                    "needs a reset",
-                                                    "not permitted to this user",
-                                                    "the driver does not respond about it",
-                                                    "broken"};
-  const Device& device = subject.device;
-  if (device.state != DeviceState::ok) {
-    const std::string_view state = kStates[static_cast<std::size_t>(device.state)];
-    if (device.state_reason.empty()) return because(std::string(state));
-    return because(fmt::format("{} ({})", state, device.state_reason));
-  }
-  if (device.health.row_remap_failed.value_or(false)) return because("broken memory: row remapping failed");
-  if (const Recovery* recovery = recovery_of(device)) {
-    if (!recovery->by_reset) return because(fmt::format("{}: {}", recovery->needs, recovery->how));
-    return because(fmt::format("{}: {} {}", recovery->needs, vendor_of(device).reset_command,
-                               index_in_vendor(device, subject.facts.snapshot)));
-  }
-  return std::nullopt;
+  auto why = why_unfit(subject.device, index_in_vendor(subject.device, subject.facts.snapshot));
+  return why ? because(*std::move(why)) : std::nullopt;
 }
 
 Objection not_excluded(const Case& subject) {

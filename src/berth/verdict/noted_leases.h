@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "berth/verdict/ledger.h"
-#include "berth/verdict/select.h"
+#include "berth/verdict/choice.h"
 
 namespace berth {
 

@@ -7,7 +7,7 @@
 
 #include "berth/cli/commands.h"
 #include "berth/cli/invocation.h"
-#include "berth/cli/simulation.h"
+#include "berth/cli/sim_option.h"
 
 namespace berth::cli::syntax_test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "berth/base/printable.h"
 #include "berth/hosts/model/caller_deeds.h"
-#include "berth/hosts/model/unfit_host.h"
+#include "berth/hosts/model/host_patience.h"
 
 namespace berth::caller {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "berth/hosts/model/unfit_host.h"
+#include "berth/hosts/model/host_patience.h"
 
 namespace berth::caller {
 namespace {

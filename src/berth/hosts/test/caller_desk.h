@@ -16,7 +16,7 @@
 
 #include "berth/base/version.h"
 #include "berth/hosts/model/caller.h"
-#include "berth/hosts/model/unfit_host.h"
+#include "berth/hosts/model/host_patience.h"
 
 // A request at a desk and its hosts, without a process.
 namespace berth::caller_test {

@@ -6,8 +6,8 @@
 
 #include "berth/device/device.h"
 #include "berth/job/run_end.h"
-#include "berth/job/termination.h"
-#include "berth/supervise/model/job_time.h"
+#include "berth/job/end_signals.h"
+#include "berth/supervise/model/time_limit.h"
 
 // A command in its lease, from its start to the end of the lease, as a pure step: what has happened
 // goes in, and what to do next comes out. The shell (src/berth/supervise/leased_command.cpp) does

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "berth/verdict/passed_over_devices.h"
-#include "berth/verdict/select.h"
+#include "berth/verdict/choice.h"
 #include "berth/verdict/test/machine.h"
 
 namespace berth::black_hole_test {

@@ -1,4 +1,4 @@
-#include "berth/verdict/select.h"
+#include "berth/verdict/choice.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "berth/job/termination.h"
+#include "berth/job/end_signals.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace berth::termination_test {
+namespace berth::end_signals_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -140,4 +140,4 @@ TEST_CASE("a job that is asked to end and whose time is over ends as its time sa
 }
 
 }  // namespace
-}  // namespace berth::termination_test
+}  // namespace berth::end_signals_test

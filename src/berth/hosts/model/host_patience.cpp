@@ -1,4 +1,4 @@
-#include "berth/hosts/model/unfit_host.h"
+#include "berth/hosts/model/host_patience.h"
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"

@@ -1,4 +1,4 @@
-#include "berth/supervise/termination_signals.h"
+#include "berth/supervise/end_signals.h"
 
 #include <algorithm>
 #include <csignal>

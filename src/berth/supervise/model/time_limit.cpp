@@ -1,4 +1,4 @@
-#include "berth/supervise/model/job_time.h"
+#include "berth/supervise/model/time_limit.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "berth/supervise/model/job_time.h"
+#include "berth/supervise/model/time_limit.h"
 
 #include <doctest/doctest.h>
 
-namespace berth::job_time_test {
+namespace berth::time_limit_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -49,4 +49,4 @@ TEST_CASE("a time limit that cannot be read stays as it was") {
 }
 
 }  // namespace
-}  // namespace berth::job_time_test
+}  // namespace berth::time_limit_test

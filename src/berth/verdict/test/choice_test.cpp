@@ -1,4 +1,4 @@
-#include "berth/verdict/select.h"
+#include "berth/verdict/choice.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -9,7 +9,7 @@
 #include "berth/verdict/test/machine.h"
 #include "property.h"
 
-namespace berth::select_test {
+namespace berth::choice_test {
 namespace {
 
 using namespace test;
@@ -246,4 +246,4 @@ TEST_CASE("choices keep their promises on random machines") {
 }
 
 }  // namespace
-}  // namespace berth::select_test
+}  // namespace berth::choice_test

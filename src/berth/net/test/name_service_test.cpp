@@ -1,4 +1,4 @@
-#include "berth/net/askers.h"
+#include "berth/net/name_service.h"
 
 #include <doctest/doctest.h>
 #include <pthread.h>

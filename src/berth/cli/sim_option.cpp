@@ -1,4 +1,4 @@
-#include "berth/cli/simulation.h"
+#include "berth/cli/sim_option.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "berth/job/termination.h"
+#include "berth/job/end_signals.h"
 
 #include <algorithm>
 

@@ -8,13 +8,13 @@
 #include <set>
 #include <vector>
 
-#include "berth/job/termination.h"
+#include "berth/job/end_signals.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/wake_timer.h"
 
 namespace berth::supervise {
 
-/// The signals by which this process ends its job, as job/termination.h says, and the timer that
+/// The signals by which this process ends its job, as job/end_signals.h says, and the timer that
 /// wakes it for them.
 class TerminationSignals {
  public:
