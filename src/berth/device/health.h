@@ -27,8 +27,8 @@ std::string recovery_word(std::string_view printed);
 /// known forbids nothing, because nobody can say what it means.
 const Recovery* recovery_of(const Device& device);
 
-/// Why no new work starts on the device, in the words of a refusal: "needs a reset: nvidia-smi -r -i
-/// 3". nullopt: it is well enough. `index`: of the device, as its vendor's tools count.
+/// Why no new work starts on the device, in the words of a refusal: "needs a reset: nvidia-smi -r
+/// -i 3". nullopt: it is well enough. `index`: of the device, as its vendor's tools count.
 std::optional<std::string> why_unfit(const Device& device, unsigned index);
 
 /// What speaks against a device that may be used: "7 uncorrected memory errors". "": nothing.

@@ -39,7 +39,8 @@ Culprit culprit_of(const Process& process, const Facts& facts) {
 
 Objection healthy(const Case& subject) {
   auto why = why_unfit(subject.device, index_in_vendor(subject.device, subject.facts.snapshot));
-  return why ? because(*std::move(why)) : std::nullopt;
+  if (!why) return std::nullopt;
+  return because(*std::move(why));
 }
 
 Objection not_excluded(const Case& subject) {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-namespace berth::net::askers_test {
+namespace berth::net::name_service_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -53,4 +53,4 @@ TEST_CASE("a user for whom there was no thread is asked about again") {
 }
 
 }  // namespace
-}  // namespace berth::net::askers_test
+}  // namespace berth::net::name_service_test
