@@ -222,7 +222,8 @@ run_part_whole() {
   if grep -qx 'passed 1' build/results/build-debug.count; then
     ASAN_OPTIONS=include_if_exists=$PWD/tests/sanitizers/%b program_tests_debug
   fi
-  wait "$beside" "$ships"
+  # Not by their pids: bash may have forgotten one that ended while another had job control.
+  wait
 }
 
 tests_of_what_ships() {

@@ -76,7 +76,9 @@ def test_what_ignores_sigterm_is_killed_after_the_grace_and_cancelled_is_said_th
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
     answer = machine.berth("cancel", "--wait", "0s", number, env=env)
-    assert answer.status == 124 and f"still runs: {processes(machine)['job'][0]} (sh -c" in answer.err
+    assert answer.status == 124 and "still runs: " in answer.err
+    # The script itself may take a moment to end.
+    assert f"{processes(machine)['job'][0]} (sh -c" in answer.err
     assert "it gets SIGKILL 1 s after SIGTERM" in answer.err
     if stopped:
         assert machine.berth("forget", number).status == 1

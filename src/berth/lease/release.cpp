@@ -123,17 +123,23 @@ Result<bool> still_held(store::LeaseStore& store, TicketId lease) {
 std::string in_words(const std::vector<pid_t>& pids) {
   std::string text;
   for (const pid_t pid : pids) {
+    const std::string command = sys::process_command(pid);
+    if (command.empty()) continue;  // it has ended meanwhile
     const auto stat = sys::process_stat(pid);
-    text += fmt::format("{}{} ({}{})", text.empty() ? "" : ", ", pid, printable(sys::process_command(pid)),
+    text += fmt::format("{}{} ({}{})", text.empty() ? "" : ", ", pid, printable(command),
                         stat && stat->stopped() ? ", stopped" : "");
   }
-  return text;
+  return text.empty() ? fmt::format("{}", fmt::join(pids, ", ")) : text;
 }
+
+namespace {
 
 std::string short_name_in(store::LeaseStore& store, TicketId id) {
   const auto books = store.look();
   return short_name(books ? books->ledger : Ledger{}, id);
 }
+
+}  // namespace
 
 std::string kill_line(const std::vector<pid_t>& pids) {
   return fmt::format("kill -KILL {}", fmt::join(pids, " "));

@@ -460,7 +460,8 @@ TEST_CASE("a helper that has waited leaves its watch to the process that keeps t
   sys::Received handed;
   std::vector<sys::Descriptor> connections;
   ::fcntl(keeper.get(), F_SETFL, O_NONBLOCK);
-  for (; handed.descriptors.empty(); ::usleep(10'000)) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  for (; handed.descriptors.empty() && std::chrono::steady_clock::now() < until; ::usleep(10'000)) {
     sys::Descriptor connection(::accept4(keeper.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (connection) connections.push_back(std::move(connection));
     for (const sys::Descriptor& each : connections)
