@@ -171,14 +171,18 @@ def test_one_that_somebody_releases_while_it_gives_way_does_not_start_again(make
 
 def test_one_that_somebody_releases_once_its_command_has_given_way_does_not_start_again(make_machine):
     machine = make_machine("1xH100")
+    told_of = machine.directory / "told"
+    notify = ("--notify", f"cmd:echo $BERTH_EVENT >>{told_of}")
     stays = "(trap '' TERM; while [ ! -e go ]; do sleep 0.1; done) >&- 2>&- & trap 'exit 7' TERM; wait"
-    sweep = holder(machine, "--yield=1h", "--requeue", then=f"cd {machine.directory}; {stays}")
+    sweep = holder(machine, "--yield=1h", "--requeue", *notify, then=f"cd {machine.directory}; {stays}")
     command = command_of(sweep)
     person = Job(machine)
     eventually(lambda: state(command) == "gone")
     sweep.signal(signal.SIGTERM)
     (machine.directory / "go").touch()
     assert sweep.process.wait(20) == 7
+    # Only now it is known that it has ended for good.
+    assert eventually(lambda: "fail" in told_of.read_text().split()) and "end" not in told_of.read_text()
     assert person.starts() == "0"
     person.ends()
 

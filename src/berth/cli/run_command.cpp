@@ -123,8 +123,12 @@ class RunCommand : public command::Command {
       tell_of(NoticeEvent::left,
               fmt::format("has ended, and processes that it started still hold its lease: {}", processes));
     };
-    hooks.after_end = [this, tell_of](const RunEnd& end, const std::optional<Receipt>& receipt) {
-      if (again(end, {.requeue = options_.requeue}) != Again::no) return;
+    hooks.starts_again = [this](const RunEnd& end) {
+      return again(end, {.requeue = options_.requeue}) != Again::no;
+    };
+    hooks.after_end = [tell_of, starts_again = hooks.starts_again](const RunEnd& end,
+                                                                   const std::optional<Receipt>& receipt) {
+      if (starts_again(end)) return;
       TaskStanding standing;
       standing.phase = TaskPhase::ended;
       set_end(standing, end.process);

@@ -39,8 +39,12 @@ Ending noted_as(const RunEnd& end) {
 Again again(const RunEnd& end, const AgainWish& wish) {
   if (end.by == EndedBy::waiter) return wish.requeue ? Again::has_given_way : Again::no;
   const int status = shell_status(end.process);
-  const bool counts = wish.statuses.empty() || has(wish.statuses, status);
-  return end.by == EndedBy::itself && status != 0 && wish.has_tries && counts ? Again::has_failed : Again::no;
+  // Such a status says what to do, also after the time: a job may have kept its state for the next
+  // run.
+  const bool is_named = has(wish.statuses, status);
+  const bool counts =
+      end.by == EndedBy::time ? is_named : end.by == EndedBy::itself && (wish.statuses.empty() || is_named);
+  return counts && status != 0 && wish.has_tries ? Again::has_failed : Again::no;
 }
 
 }  // namespace berth

@@ -35,9 +35,11 @@ Ending noted_as(const RunEnd& end);
 
 /// The wish of a user to have a command started again.
 struct AgainWish {
-  bool requeue = false;             ///< --requeue: once it has given way
-  bool has_tries = false;           ///< --retries: once it has failed by itself
-  std::span<const int> statuses{};  ///< --retry-on: only if it failed with one of these; none: any
+  bool requeue = false;    ///< --requeue: once it has given way
+  bool has_tries = false;  ///< --retries: once it has failed by itself
+  /// --retry-on: only if it failed with one of these, also where its time was over; none: any, but not
+  /// after its time.
+  std::span<const int> statuses{};
 };
 /// Whether, and why, it is started again.
 enum class Again { no, has_given_way, has_failed };

@@ -30,7 +30,7 @@ namespace {
 constexpr std::chrono::seconds kLeavesQueue{5};
 // A process that was just started says within some 30 ms which task it has.
 constexpr std::chrono::seconds kJoinsQueue{5};
-constexpr int kJoinPeriodMs = 10;
+constexpr int kJoinPeriodMs = 30;
 
 bool is_waiting(const TaskStanding& task) {
   return task.phase == TaskPhase::waiting;
@@ -87,7 +87,7 @@ RivalJob rival_of(std::uint64_t number, const Job& job, const std::vector<TaskSt
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (standings[i].phase != TaskPhase::waiting) continue;
     // A process that has the lock and has not said so yet would take no notice of `passed`.
-    const bool has_said_so = standings[i].taker.pid != 0;
+    const bool has_said_so = runs_task(standings[i]);
     if (standings[i].in_queue && has_said_so && !rival.in_queue) {
       rival.in_queue = tasks[i];
       rival.passes_to = standings[i].passes_to;
@@ -164,6 +164,16 @@ void leave_queue(const JobSpool& spool, TaskId id) {
   }
 }
 
+// A process that had not said yet which task it has may have read the request of before.
+void let_the_outdated_leave(const JobSpool& spool, std::uint64_t number, const Job& edited) {
+  const auto standings = spool.standings(number, edited);
+  if (!standings) return;
+  const std::vector<TaskId> tasks = tasks_of(number, edited);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if ((*standings)[i].in_queue && (*standings)[i].outdated) leave_queue(spool, tasks[i]);
+  }
+}
+
 // Whether what was written came before the job began.
 bool has_effect(const EditPlan& plan, const TaskStanding& before, const TaskStanding& after) {
   if (plan.hold && after.on_hold != *plan.hold) return false;
@@ -201,21 +211,29 @@ Result<Carried> carry_out(const JobSpool& spool, const sys::Descriptor& numbers,
                 not_editable(job.number, standings).message);
   }
   if (plan.leaves_queue) leave_queue(spool, *plan.leaves_queue);
+  if (plan.new_request) let_the_outdated_leave(spool, job.number, *edited);
   if (plan.pass) spool.ring(plan.pass->in_queue);
   beside(ensure_runner(spool, as_one));
   return Carried{std::move(done), plan.awaits_process};
 }
 
-// The runner knows the new order, but may have started a process before it did.
+bool is_still(const JobSpool& spool, const NumberedJob& job) {
+  const auto now = spool.job(job.number);
+  return now && *now && **now == job.job;
+}
+
+// The runner knows the new order, but may have started a process before it did. Somebody else may
+// edit or forget the job meanwhile.
 Result<void> tell_newcomer(const JobSpool& spool, const NumberedJob& job) {
   constexpr EditWish kNothingNew{.yes = true};
   const auto until = std::chrono::steady_clock::now() + kJoinsQueue;
-  while (std::chrono::steady_clock::now() < until) {
+  while (std::chrono::steady_clock::now() < until && is_still(spool, job)) {
     BERTH_LET(const auto facts, facts_of(spool, job));
     const auto plan = plan_edit(facts, kNothingNew);
     if (!plan) return {};  // it does not wait any more
     if (!plan->awaits_process) {
       BERTH_LET(const auto numbers, spool.hold_numbers());
+      if (!is_still(spool, job)) return {};
       // An error says that it has begun meanwhile.
       [[maybe_unused]] const auto told = carry_out(spool, numbers, job, kNothingNew, std::nullopt);
       return {};
@@ -248,7 +266,9 @@ Result<EditedJob> edit_job(command::Environment& environment, const JobSpool& sp
   BERTH_LET(Carried carried, carry_out(spool, numbers, job, wish, edited));
   numbers.close();
   const bool changes_order = wish.move != EditWish::Move::same || wish.hold == false;
-  if (!changes_order || !carried.awaits_process) return std::move(carried.job);
+  // Without a runner no process comes.
+  if (!changes_order || !carried.awaits_process || !carried.job.trouble.empty())
+    return std::move(carried.job);
   // The job is edited, whatever comes of this.
   if (const auto told = tell_newcomer(spool, job); !told)
     carried.job.trouble += command::as_lines({told.error().message});

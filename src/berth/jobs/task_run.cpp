@@ -230,6 +230,9 @@ class TaskRun {
       return before_start(std::move(devices));
     };
     hooks.before_yes = [this](const std::vector<std::string>& devices) { return before_start(devices); };
+    hooks.starts_again = [this](const RunEnd& end) {
+      return again(end, {.requeue = job_.requeue}) != Again::no;
+    };
     hooks.after_end = [this](const RunEnd& end, const std::optional<Receipt>& receipt) {
       // The notice of an array is about all of its tasks.
       if (receipt && !id_.index) used_ = view::receipt_sentence(*receipt);

@@ -19,12 +19,12 @@
 #include "berth/receipts/energy_at_start.h"
 #include "berth/receipts/make_receipt.h"
 #include "berth/supervise/compliance_check.h"
+#include "berth/supervise/end_signals.h"
 #include "berth/supervise/lease_clock.h"
 #include "berth/supervise/leftovers.h"
 #include "berth/supervise/model/leased_run.h"
 #include "berth/supervise/preemption_watch.h"
 #include "berth/supervise/release_call.h"
-#include "berth/supervise/end_signals.h"
 #include "berth/sys/clock.h"
 #include "berth/view/receipt.h"
 
@@ -189,7 +189,7 @@ class LeasedCommand {
   }
   void perform(const run::LookAgain&) { looks_again_ = true; }
   void perform(const run::TellEnd&) {
-    tell_end();
+    if (!options_.hooks.starts_again || !options_.hooks.starts_again(end())) tell_end();
     lease_.end_watch();
   }
   void perform(const run::AskDriver&) {
@@ -270,6 +270,7 @@ class LeasedCommand {
   }
 
   RunEnd tell_outcome() {
+    tell_end();
     if (const std::string trouble = keeping_->trouble(); !trouble.empty()) command::print_message(trouble);
     if (!options_.quiet && !options_.shell && ::isatty(STDERR_FILENO) == 1)
       command::print_message(view::receipt_sentence(receipt_));

@@ -39,6 +39,9 @@ struct RunHooks {
   /// The command has ended, or could not be started. Processes that it left behind may still hold
   /// the lease. nullopt: it has not run, or on another host.
   std::function<void(const RunEnd&, const std::optional<Receipt>&)> after_end;
+  /// Whether it starts again once it has given way. As long as what it has left may still be ended
+  /// otherwise, that can change: `after_end` waits for it.
+  std::function<bool(const RunEnd&)> starts_again;
   /// The command has ended some time ago, and these processes that it started, in words, still hold
   /// the lease.
   std::function<void(const std::string&)> left_behind;

@@ -324,9 +324,10 @@ bool JobProcess::is_of_job(pid_t pid) const {
 }
 
 // Whether a process of the job may have sent it to its group, as `kill 0` does. A process of
-// another session is in no group of ours, and a signal that is queued goes to one process.
+// another group, as a shell with job control makes them, means us, and a signal that is queued goes
+// to one process.
 bool JobProcess::is_to_group(const siginfo_t& info) const {
-  return info.si_code == SI_USER && ::getsid(info.si_pid) == ::getsid(0) && is_of_job(info.si_pid);
+  return info.si_code == SI_USER && ::getpgid(info.si_pid) == ::getpgrp() && is_of_job(info.si_pid);
 }
 
 void JobProcess::note_call(const siginfo_t& info) {
@@ -375,7 +376,8 @@ std::optional<ProcessEnd> JobProcess::wait(Deadline until) {
     } else if (signal == SIGTERM) {
       note_call(info);
       return collect();
-    } else if (signal > 0 && signal != SIGCHLD && info.si_code != SI_KERNEL && !is_to_group(info)) {
+    } else if (signal > 0 && signal != SIGCHLD && info.si_code != SI_KERNEL && info.si_pid != pid_ &&
+               !is_to_group(info)) {
       ::kill(pid_, signal);
     }
     if (signal == SIGCHLD && info.si_pid != pid_) return collect();

@@ -76,4 +76,14 @@ TEST_CASE("one that somebody has ended, or whose time is over, has not failed by
     CHECK(again(ended(0, SIGTERM, by), {.requeue = true, .has_tries = true}) == Again::no);
 }
 
+// A job that is told that its time is over may keep its state, and say so by its status.
+TEST_CASE("a status that its user has named counts after its time too, but not after somebody ended it") {
+  const std::vector<int> statuses{85};
+  const AgainWish wish{.has_tries = true, .statuses = statuses};
+  CHECK(again(ended(85, 0, EndedBy::time), wish) == Again::has_failed);
+  CHECK(again(ended(1, 0, EndedBy::time), wish) == Again::no);
+  CHECK(again(ended(85, 0, EndedBy::time), {.statuses = statuses}) == Again::no);
+  CHECK(again(ended(85, 0, EndedBy::somebody), wish) == Again::no);
+}
+
 }  // namespace berth::run_end_test

@@ -199,6 +199,14 @@ TEST_CASE("such a signal is known by its sender also if that has ended before an
   CHECK(group.status_of(script, no_others, look_late) == 7);
 }
 
+TEST_CASE("a process of the job in another group, as job control makes them, asks to end the job") {
+  const Group group;
+  // The shell itself leaves its group alone.
+  const std::string script =
+      "bash -mc \"(kill -TERM $PPID; echo >&4; exec sleep 5 3>&- 4>&-) &\"; read x <&4; exit 7";
+  CHECK(group.status_of(script, no_others, [](JobProcess&) {}) == 7 + Group::kAsked);
+}
+
 TEST_CASE("a signal to the group from a child that was there before the command asks to end the job") {
   const Group group;
   const auto start_another = [&]() -> std::set<UniqueProcess> {
