@@ -215,7 +215,6 @@ run_part_whole() {
   compute_beside &
   local beside=$!
   tests_of_what_ships &
-  local ships=$!
   while [[ ! -e build/results/build-debug.count ]] && kill -0 "$beside" 2>/dev/null; do sleep 1; done
   # Half of what a sanitized command costs is the search for leaks at its end. Here berth-serve,
   # which lives long, and the unit tests are searched; the part debug searches every command.

@@ -172,6 +172,7 @@ def test_one_that_somebody_releases_while_it_gives_way_does_not_start_again(make
 def test_one_that_somebody_releases_once_its_command_has_given_way_does_not_start_again(make_machine):
     machine = make_machine("1xH100")
     told_of = machine.directory / "told"
+    told_of.touch()
     notify = ("--notify", f"cmd:echo $BERTH_EVENT >>{told_of}")
     stays = "(trap '' TERM; while [ ! -e go ]; do sleep 0.1; done) >&- 2>&- & trap 'exit 7' TERM; wait"
     sweep = holder(machine, "--yield=1h", "--requeue", *notify, then=f"cd {machine.directory}; {stays}")

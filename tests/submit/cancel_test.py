@@ -94,6 +94,7 @@ def test_what_ignores_sigterm_is_killed_after_the_grace_and_cancelled_is_said_th
 
 def test_what_a_job_that_has_ended_left_behind_is_told_of_and_cancelled(machine, tmp_path):
     told_of = tmp_path / "told"
+    told_of.touch()
     number = submit(
         machine, "--notify", f"cmd:echo $BERTH_EVENT $BERTH_MESSAGE >>{told_of}", "--", "sh", "-c",
         "(trap '' TERM HUP; echo on; while :; do sleep 0.05; done) & sleep 0.1; exit 3",

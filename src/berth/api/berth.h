@@ -15,9 +15,9 @@
 #include "berth/queue/standing.h"
 #include "berth/request/inherited_mask.h"
 #include "berth/request/request.h"
+#include "berth/verdict/choice.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/outcomes.h"
-#include "berth/verdict/choice.h"
 #include "berth/verdict/verdict.h"
 
 /// Berth for C++ programs. The library starts no thread, installs no signal handler and never loads

@@ -22,8 +22,8 @@
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
-#include "berth/job/task_standing.h"
 #include "berth/job/end_signals.h"
+#include "berth/job/task_standing.h"
 #include "berth/jobs/model/runner.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/old_jobs.h"

@@ -14,8 +14,8 @@
 #include "berth/lab_queue/etcd_reading.h"
 #include "berth/lab_queue/lab_connections.h"
 #include "berth/lab_queue/model/lab_agent.h"
-#include "berth/net/name_service.h"
 #include "berth/net/keep_going.h"
+#include "berth/net/name_service.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 

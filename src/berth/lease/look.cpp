@@ -12,8 +12,8 @@
 #include "berth/store/device_locks.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
-#include "berth/verdict/command_text.h"
 #include "berth/verdict/choice.h"
+#include "berth/verdict/command_text.h"
 
 namespace berth::leasing {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "berth/verdict/ledger.h"
 #include "berth/verdict/choice.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth {
 

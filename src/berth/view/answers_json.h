@@ -8,8 +8,8 @@
 
 #include "berth/base/error.h"
 #include "berth/request/job_mask.h"
-#include "berth/verdict/ledger.h"
 #include "berth/verdict/choice.h"
+#include "berth/verdict/ledger.h"
 #include "berth/view/compliance.h"
 #include "berth/view/doctor.h"
 #include "berth/view/explain.h"

@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "berth/device/device.h"
-#include "berth/job/run_end.h"
 #include "berth/job/end_signals.h"
+#include "berth/job/run_end.h"
 #include "berth/supervise/model/time_limit.h"
 
 // A command in its lease, from its start to the end of the lease, as a pure step: what has happened

@@ -203,7 +203,7 @@ TEST_CASE("a process of the job in another group, as job control makes them, ask
   const Group group;
   // The shell itself leaves its group alone.
   const std::string script =
-      "bash -mc \"(kill -TERM $PPID; echo >&4; exec sleep 5 3>&- 4>&-) &\"; read x <&4; exit 7";
+      "bash -c \"set -m; (kill -TERM $PPID; echo >&4; exec sleep 5 3>&- 4>&-) &\"; read x <&4; exit 7";
   CHECK(group.status_of(script, no_others, [](JobProcess&) {}) == 7 + Group::kAsked);
 }
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "berth/verdict/passed_over_devices.h"
 #include "berth/verdict/choice.h"
+#include "berth/verdict/passed_over_devices.h"
 #include "berth/verdict/test/machine.h"
 
 namespace berth::black_hole_test {
