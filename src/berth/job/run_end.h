@@ -37,8 +37,8 @@ Ending noted_as(const RunEnd& end);
 struct AgainWish {
   bool requeue = false;    ///< --requeue: once it has given way
   bool has_tries = false;  ///< --retries: once it has failed by itself
-  /// --retry-on: only if it failed with one of these, also where its time was over; none: any, but not
-  /// after its time.
+  /// --retry-on: only if it failed with one of these, also after its time; none: any, but not after
+  /// its time.
   std::span<const int> statuses{};
 };
 /// Whether, and why, it is started again.
