@@ -53,8 +53,7 @@ class SshHost:
         eventually(self.answers)
 
     def answers(self) -> bool:
-        # Where nobody listens yet, at a port that the kernel may give to a client, a client can reach
-        # itself.
+        # Where nobody listens yet, a client may get this port, and reach itself.
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as client:
             return client.getsockname() != client.getpeername()
         return False
