@@ -22,8 +22,6 @@ constexpr std::size_t kBrokenJobs = 3;
 // long.
 constexpr SteadyTime kFirstStrayPeriod = 20ms;
 constexpr SteadyTime kStrayPeriod = 5s;
-// Nothing tells of the end of a tenant.
-constexpr SteadyTime kTenantPeriod = 1s;
 // Old jobs are forgotten once a day; a runner that lives for long asks now and then whether it is.
 constexpr SteadyTime kForgetPeriod = 1h;
 
@@ -65,6 +63,20 @@ void drop(State& state, std::uint64_t number) {
   std::erase_if(state.jobs, [&](const KnownJob& job) { return job.number == number; });
   std::erase_if(state.processes,
                 [&](const auto& each) { return each.first.job == number && is_stray(each.second); });
+}
+
+// Of some jobs what runs as well: who else would tell that it was cut off, or run it again?
+bool has_work(const State& state) {
+  if (state.unlisted || !state.unread.empty()) return true;
+  return std::ranges::any_of(state.processes,
+                             [](const auto& each) {
+                               const auto* stray = std::get_if<Stray>(&each.second);
+                               return stray != nullptr && stray->is_to_end;
+                             }) ||
+         std::ranges::any_of(state.jobs, [&](const KnownJob& job) {
+           return state.attended.contains(job.number) || has_any(job, Task::waiting) ||
+                  has_any(job, Task::in_queue);
+         });
 }
 
 /// A rule for each event.
@@ -318,8 +330,9 @@ class RunnerRules {
   // --- what may start
 
   void on(const Settled&) {
-    if (std::holds_alternative<Rests>(state_.stage)) return act(has_work() ? Action(BeginAgain{}) : Leave{});
-    if (!has_work()) {
+    if (std::holds_alternative<Rests>(state_.stage))
+      return act(has_work(state_) ? Action(BeginAgain{}) : Leave{});
+    if (!has_work(state_)) {
       // A process that saw the lock has left its job to us: look once more without it.
       state_.stage = Rests{};
       return act(LetGo{});
@@ -337,21 +350,7 @@ class RunnerRules {
       state_.processes.insert_or_assign(id, Child{});
       act(Spawn{id});
     }
-    if (actions_.empty()) act(Sleep{next_due()});
-  }
-
-  // Of some jobs what runs as well: who else would tell that it was cut off, or run it again?
-  bool has_work() const {
-    if (state_.unlisted || !state_.unread.empty()) return true;
-    return std::ranges::any_of(state_.processes,
-                               [](const auto& each) {
-                                 const auto* stray = std::get_if<Stray>(&each.second);
-                                 return stray != nullptr && stray->is_to_end;
-                               }) ||
-           std::ranges::any_of(state_.jobs, [this](const KnownJob& job) {
-             return state_.attended.contains(job.number) || has_any(job, Task::waiting) ||
-                    has_any(job, Task::in_queue);
-           });
+    if (actions_.empty()) act(Sleep{next_due(state_, now_, wall_s_)});
   }
 
   void on(const WellKnown& known_now) {
@@ -360,31 +359,6 @@ class RunnerRules {
     if (!known_now.reproach) return (void)state_.conditions.erase(place);
     place->second.stage = Refused{*known_now.reproach};
     act(GiveUp{known_now.number, *known_now.reproach});
-  }
-
-  // nullopt: nothing is due at any time.
-  std::optional<SteadyTime> next_due() const {
-    std::optional<SteadyTime> due;
-    const auto at_latest = [&](SteadyTime at) { due = std::min(due.value_or(at), at); };
-    const auto ends = [&](const Pause& pause) {
-      if (pause.until > now_) at_latest(pause.until);
-    };
-    for (const auto& [number, pause] : state_.pauses) ends(pause);
-    // These are asked for again by what wakes the runner, also if their time came meanwhile.
-    const auto is_asked_again = [&](const Pause& pause) { at_latest(std::max(pause.until, now_)); };
-    if (state_.unlisted) is_asked_again(*state_.unlisted);
-    for (const auto& [number, pause] : state_.unread) is_asked_again(pause);
-    for (const auto& [rivals, failures] : state_.failures) ends(failures.pause);
-    for (const auto& [number, conditions] : state_.conditions) {
-      const std::int64_t left_s = conditions.not_before_s - wall_s_;
-      // The wall clock may be set meanwhile.
-      if (left_s > 0) at_latest(now_ + std::min(std::chrono::seconds(left_s), kLongestPause));
-      if (std::holds_alternative<Refused>(conditions.stage)) at_latest(now_ + kLongestPause);
-    }
-    for (const auto& [id, process] : state_.processes)
-      if (const auto* stray = std::get_if<Stray>(&process)) is_asked_again(stray->pause);
-    if (!state_.graces.empty()) at_latest(now_ + kTenantPeriod);
-    return due;
   }
 
   void act(Action action) { actions_.push_back(std::move(action)); }

@@ -1,5 +1,4 @@
 #include "berth/jobs/model/runner_holds.h"
-#include "berth/jobs/model/next_tasks.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,6 +15,8 @@ using Task = KnownJob::Task;
 // A file that can be read again was so after a few tries. One that stays unreadable holds up the
 // jobs of its user for no longer.
 constexpr SteadyTime kUnreadPatience = 2s;
+// Nothing tells of the end of a tenant.
+constexpr SteadyTime kTenantPeriod = 1s;
 
 /// The jobs of each name, for those of which one runs at a time.
 class Namesakes {
@@ -126,6 +127,30 @@ std::vector<AskWell> hold_jobs(State& state, SteadyTime now, std::int64_t wall_s
       job.hold = none;
   }
   return asked;
+}
+
+std::optional<SteadyTime> next_due(const State& state, SteadyTime now, std::int64_t wall_s) {
+  std::optional<SteadyTime> due;
+  const auto at_latest = [&](SteadyTime at) { due = std::min(due.value_or(at), at); };
+  const auto ends = [&](const Pause& pause) {
+    if (pause.until > now) at_latest(pause.until);
+  };
+  for (const auto& [number, pause] : state.pauses) ends(pause);
+  // These are asked for again by what wakes the runner, also if their time came meanwhile.
+  const auto is_asked_again = [&](const Pause& pause) { at_latest(std::max(pause.until, now)); };
+  if (state.unlisted) is_asked_again(*state.unlisted);
+  for (const auto& [number, pause] : state.unread) is_asked_again(pause);
+  for (const auto& [rivals, failures] : state.failures) ends(failures.pause);
+  for (const auto& [number, conditions] : state.conditions) {
+    const std::int64_t left_s = conditions.not_before_s - wall_s;
+    // The wall clock may be set meanwhile.
+    if (left_s > 0) at_latest(now + std::min(std::chrono::seconds(left_s), kLongestPause));
+    if (std::holds_alternative<Refused>(conditions.stage)) at_latest(now + kLongestPause);
+  }
+  for (const auto& [id, process] : state.processes)
+    if (const auto* stray = std::get_if<Stray>(&process)) is_asked_again(stray->pause);
+  if (!state.graces.empty()) at_latest(now + kTenantPeriod);
+  return due;
 }
 
 }  // namespace berth::runner

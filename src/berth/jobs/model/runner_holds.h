@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "berth/jobs/model/runner.h"
@@ -11,5 +12,9 @@ namespace berth::runner {
 /// conditions, a job of the same name, a pause, or a job that cannot be read now. Gives the
 /// questions to which conditions have come.
 std::vector<AskWell> hold_jobs(State& state, SteadyTime now, std::int64_t wall_s);
+
+/// When the next of what the runner waits for is due: a pause, a start time, a look at what nobody
+/// tells of. nullopt: nothing is.
+std::optional<SteadyTime> next_due(const State& state, SteadyTime now, std::int64_t wall_s);
 
 }  // namespace berth::runner
