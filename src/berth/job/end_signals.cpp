@@ -1,6 +1,5 @@
 #include "berth/job/end_signals.h"
-
-#include <algorithm>
+#include "berth/base/steady_time.h"
 
 namespace berth {
 namespace {
@@ -14,10 +13,6 @@ constexpr milliseconds kKillAgain = std::chrono::seconds(1);
 template <class End>
 EndStep<End> all_asked(EndMoment kill_at) {
   return {AllAsked{kill_at}, EndAction::ask_rest};
-}
-
-EndMoment earlier_of(EndMoment a, milliseconds b) {
-  return a ? std::min(*a, b) : b;
 }
 
 EndStep<EndOfCommand> of_command(const EndEvent& event, milliseconds now) {
@@ -42,7 +37,7 @@ EndMoment kill_of(const CommandAsked& asked, milliseconds now) {
 
 EndStep<EndOfCommand> of_command_asked(CommandAsked asked, const EndEvent& event, milliseconds now) {
   if (const auto* time = std::get_if<TimeWish>(&event))
-    return all_asked<EndOfCommand>(earlier_of(kill_of(asked, asked.rest_at), now + time->grace));
+    return all_asked<EndOfCommand>(earlier(kill_of(asked, asked.rest_at), now + time->grace));
   if (now >= asked.rest_at) return all_asked<EndOfCommand>(kill_of(asked, now));
   if (std::holds_alternative<ReleaseWish>(event)) return {asked, EndAction::ask_command};
   if (const auto* cancel = std::get_if<CancelWish>(&event)) asked.grace = cancel->grace;
@@ -53,9 +48,9 @@ template <class End>
 EndStep<End> of_all_asked(const AllAsked& asked, const EndEvent& event, milliseconds now) {
   if (asked.kill_at && now >= *asked.kill_at) return {AllAsked{now + kKillAgain}, EndAction::kill};
   if (const auto* cancel = std::get_if<CancelWish>(&event))
-    return all_asked<End>(earlier_of(asked.kill_at, now + cancel->grace));
+    return all_asked<End>(earlier(asked.kill_at, now + cancel->grace));
   if (const auto* time = std::get_if<TimeWish>(&event))
-    return all_asked<End>(earlier_of(asked.kill_at, now + time->grace));
+    return all_asked<End>(earlier(asked.kill_at, now + time->grace));
   if (std::holds_alternative<ReleaseWish>(event) && !asked.kill_at) return {asked, EndAction::ask_again};
   return {asked};
 }

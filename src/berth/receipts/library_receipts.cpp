@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "berth/base/record_fields.h"
+#include "berth/base/steady_time.h"
 #include "berth/lease/lease_messages.h"
 #include "berth/lease/receipts_on_disk.h"
 #include "berth/receipts/energy_at_start.h"
@@ -132,9 +133,9 @@ class LibraryReceipts {
   void wait() {
     sys::Deadline until;
     if (leases_.empty() && coming_.empty()) until = stays_until_;
-    for (const auto& lease : ended_) until = sys::earlier(until, lease->told_at_last);
+    for (const auto& lease : ended_) until = earlier(until, lease->told_at_last);
     for (const auto& lease : leases_)
-      until = sys::earlier(until, sys::earlier(lease->sampling.next(), lease->energy.next()));
+      until = earlier(until, earlier(lease->sampling.next(), lease->energy.next()));
     // After the shutdown it would be ready for ever.
     std::vector<pollfd> ready{{listens_ ? kListening : -1, POLLIN, 0}};
     for (const auto& each : coming_) ready.push_back({each.connection.get(), POLLIN, 0});

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/steady_time.h"
 #include "berth/base/units.h"
 #include "berth/command/messages.h"
 #include "berth/lease/left_behind.h"
@@ -32,7 +33,6 @@ namespace berth::supervise {
 namespace {
 
 namespace run = leased_run;
-using sys::earlier;
 
 // The wall clock can be set, and the monotonic one stands still while the machine sleeps.
 constexpr auto kRunClock = &sys::since_boot;

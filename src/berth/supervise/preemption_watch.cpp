@@ -47,7 +47,7 @@ sys::Deadline PreemptionWatch::next() const {
   const auto idle = idle_.next();
   if (bell_ == nullptr) return idle;
   const auto own = rung_ ? deaf_until_ : next_tick_;
-  return idle ? std::min(*idle, own) : own;
+  return earlier(idle, own);
 }
 
 void PreemptionWatch::look_at_idleness() {

@@ -80,11 +80,6 @@ std::chrono::nanoseconds since_boot() {
   return read_clock(CLOCK_BOOTTIME);
 }
 
-Deadline earlier(const Deadline& a, const Deadline& b) {
-  if (!a || !b) return a ? a : b;
-  return std::min(*a, *b);
-}
-
 int poll_timeout(const Deadline& until) {
   if (!until) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - std::chrono::steady_clock::now());

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "berth/base/steady_time.h"
+
 namespace berth::sys {
 
 /// Goes on steadily, even if somebody sets the wall clock. Stands still while the machine is
@@ -21,9 +23,6 @@ std::int64_t milliseconds_since_boot();
 
 /// When something is due. nullopt: never.
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
-
-/// The earlier of the two.
-Deadline earlier(const Deadline& a, const Deadline& b);
 
 /// For poll(2): the milliseconds until then, rounded up; -1 for never.
 int poll_timeout(const Deadline& until);

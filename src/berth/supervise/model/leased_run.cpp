@@ -1,4 +1,5 @@
 #include "berth/supervise/model/leased_run.h"
+#include "berth/base/steady_time.h"
 
 #include <algorithm>
 #include <utility>
@@ -23,11 +24,6 @@ constexpr Moment kLeastBetweenLooks = 1s;
 constexpr Moment kKeepsWatch = 1s;
 
 using MaybeMoment = std::optional<Moment>;
-
-MaybeMoment earlier(const MaybeMoment& a, const MaybeMoment& b) {
-  if (!a || !b) return a ? a : b;
-  return std::min(*a, *b);
-}
 
 // When SIGKILL comes. nullopt: never.
 template <class End>
