@@ -16,12 +16,12 @@ PAIRS = {
     ("hosts", "supervise"): "the far end runs its command as `berth run` does",
     ("jobs", "supervise"): "a task is run as `berth run` runs a command",
     ("jobs", "hosts"): "a job may be for any host",
-    ("tenants", "jobs"): "what a program asks for are jobs",
+    ("mcp", "jobs"): "what a program asks for are jobs",
     ("hub", "agent"): "the pages of many machines are made of those of one",
 }
 # Rooms that are not pure and no features either: any feature above them may include them. Of
 # `receipts`, those are runs (supervise), and the helper that takes leases for libraries (cli).
-SHELL = {"sys", "source", "store", "lease", "command", "receipts", "http", "net"}
+SHELL = {"sys", "source", "store", "site", "lease", "command", "receipts", "http", "net"}
 # What a pure room may include but its own kind.
 COMPUTES = set(
     """algorithm array bit bitset charconv chrono cmath compare concepts cstddef cstdint cstring deque expected functional

@@ -17,10 +17,11 @@
 #include "berth/lab_queue/etcd_access.h"
 #include "berth/lab_queue/lab_agent.h"
 #include "berth/lease/blind_spots.h"
-#include "berth/lease/site_file.h"
 #include "berth/net/http_server.h"
+#include "berth/site/site_file.h"
 #include "berth/store/lease_directory.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/environment.h"
 #include "docs_site.h"
 #include "history_services.h"
 #include "job_services.h"
@@ -60,7 +61,7 @@ void log_line(const std::string& text) {
 /// a user may have of the lab. If the site file is broken, the lab queue is first come, first
 /// served.
 void apply_site_file(lab_queue::EtcdAccess& access) {
-  const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+  const auto files = site::read_site_files();
   if (!files)
     return log_line(fmt::format("first come, first served and without limits in the queue of the lab: {}",
                                 files.error().message));
@@ -100,8 +101,7 @@ Result<std::optional<Wanted>> read_settings(std::span<char*> words) {
 Result<source::ProbeOptions> probe_options(const http::Settings& settings) {
   source::ProbeOptions options = command::probe_options();
   BERTH_LET(const auto self, command::own_path());
-  if (command::variable("BERTH_PROGRAM").empty())
-    options.program = self.substr(0, self.rfind('/')) + "/berth";
+  if (sys::variable("BERTH_PROGRAM").empty()) options.program = self.substr(0, self.rfind('/')) + "/berth";
   options.version = version();
   options.keep = true;
   options.kind = settings.source;
@@ -120,7 +120,7 @@ std::optional<std::string> history_path(const Wanted& wanted) {
   const http::Settings& settings = wanted.settings;
   if (settings.no_history || !wanted.looks_here()) return std::nullopt;
   if (!settings.history_file.empty()) return settings.history_file;
-  auto path = history::default_path(command::variable);
+  auto path = history::default_path(sys::variable);
   if (path) {
     history::make_folders_of(*path);
   } else {

@@ -7,12 +7,12 @@
 #include "berth/base/units.h"
 #include "berth/hub/agents.h"
 #include "berth/jobs/model/job_script.h"
-#include "berth/lease/site_file.h"
 #include "berth/request/expression.h"
 #include "berth/request/inherited_mask.h"
 #include "berth/request/selector.h"
 #include "berth/simulate/workload.h"
-#include "berth/slurm/slurm_options.h"
+#include "berth/site/site_file.h"
+#include "berth/slurm/sbatch_options.h"
 #include "berth/slurm/slurm_values.h"
 #include "targets.h"
 
@@ -78,9 +78,9 @@ void read_expression(std::string_view input) {
 }
 
 void read_site_file(std::string_view input) {
-  const auto site = leasing::apply_site_text({}, input, "berth.toml", false);
+  const auto site = site::apply_site_text({}, input, "berth.toml", false);
   if (!site) return;
-  const auto narrower = leasing::apply_site_text(*site, input, "berth.toml", true);
+  const auto narrower = site::apply_site_text(*site, input, "berth.toml", true);
   if (!narrower) return;
   require(narrower->hidden_tolerance_bytes <= site->hidden_tolerance_bytes, "a user's file only narrows");
   require(narrower->excluded.size() >= site->excluded.size(), "a user's file only narrows");

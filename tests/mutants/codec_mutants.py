@@ -43,7 +43,7 @@ CODECS = {
     "src/berth/device/snapshot_codec.cpp": ("device",),
     "src/berth/queue/ticket_codec.cpp": ("queue",),
     "src/berth/lease/lease_messages.cpp": ("lease",),
-    "src/berth/lease/site_keys.cpp": ("lease",),
+    "src/berth/site/site_keys.cpp": ("lease",),
     "src/berth/source/probe/protocol.cpp": ("source",),
     "src/berth/usage/receipt.cpp": ("usage",),
     "src/berth/usage/run_samples.h": ("usage",),
@@ -69,7 +69,7 @@ TABLES = {
     ),
 }
 # A table whose keys are deleted like those of JSON, and is made at run time for that.
-AT_RUN_TIME = {"src/berth/lease/site_keys.cpp": ("constexpr auto kKeys = ", "const auto kKeys = ")}
+AT_RUN_TIME = {"src/berth/site/site_keys.cpp": ("constexpr auto kKeys = ", "const auto kKeys = ")}
 BUILD = TREE / "build" / "codecs"
 # The test files that are about codecs.
 FIRST = {

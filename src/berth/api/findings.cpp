@@ -1,7 +1,7 @@
 #include "berth/api/findings.h"
 
 #include "berth/lease/answers.h"
-#include "berth/view/explain.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::api {
 

@@ -57,6 +57,12 @@ std::vector<std::string_view> parts_at(std::string_view text, char separator) {
   }
 }
 
+std::vector<std::string_view> split_at_spaces(std::string_view text) {
+  std::vector<std::string_view> words = parts_at(text, ' ');
+  std::erase(words, "");
+  return words;
+}
+
 std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with('s') ? "es" : "s");
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "berth/base/fail.h"
+#include "berth/base/text_match.h"
 
 namespace berth {
 namespace {
@@ -80,17 +81,6 @@ bool read_list_of_days(std::string_view text, WeekHours& hours) {
   }
 }
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (std::size_t from = text.find_first_not_of(' '); from != std::string_view::npos;
-       from = text.find_first_not_of(' ', from)) {
-    const std::size_t end = std::min(text.find(' ', from), text.size());
-    words.push_back(text.substr(from, end - from));
-    from = end;
-  }
-  return words;
-}
-
 bool read_words(const std::vector<std::string_view>& words, WeekHours& hours) {
   if (words.empty() || words.size() > 2) return false;
   const bool tells_hours = words.back().find(':') != std::string_view::npos;
@@ -114,7 +104,7 @@ bool WeekHours::include(WeekMinute moment) const {
 Result<WeekHours> week_hours_from_text(std::string_view text) {
   WeekHours hours;
   hours.text = text;
-  if (read_words(words_of(text), hours)) return hours;
+  if (read_words(split_at_spaces(text), hours)) return hours;
   return fail(ErrorCode::usage,
               "'{}' names no hours of the week: write \"Mon-Fri 08:00-18:00\", \"Sat,Sun\" or "
               "\"22:00-06:00\"",

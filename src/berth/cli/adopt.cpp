@@ -13,7 +13,7 @@
 #include "berth/supervise/take_lease.h"
 #include "berth/sys/process_identity.h"
 #include "berth/view/answers_json.h"
-#include "berth/view/explain.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::cli {
 namespace {

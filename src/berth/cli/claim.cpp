@@ -20,7 +20,7 @@
 #include "berth/sys/environment.h"
 #include "berth/sys/process_identity.h"
 #include "berth/view/answers_json.h"
-#include "berth/view/explain.h"
+#include "berth/view/refusal.h"
 
 namespace berth::cli {
 namespace {
@@ -68,7 +68,7 @@ class Claim : public command::Command {
     if (!json_ && ::isatty(STDOUT_FILENO) == 1) return fail(ErrorCode::usage, line_to_type(environment));
     // VS Code starts a shell to read what ~/.bashrc sets, and ends it: its windows would keep the
     // number of a GPU that is somebody else's by then.
-    if (!json_ && !command::variable("VSCODE_RESOLVING_ENVIRONMENT").empty()) return command::Output{};
+    if (!json_ && !sys::variable("VSCODE_RESOLVING_ENVIRONMENT").empty()) return command::Output{};
     if (!process_) process_ = caller_;
     const auto owner = sys::process_owner(*process_);
     if (owner && *owner != ::geteuid() && ::geteuid() != 0)
@@ -101,7 +101,7 @@ class Claim : public command::Command {
                                view::request_in_words(lease_.request.request)};
     words.kept = true;
     words.job = static_cast<std::uint32_t>(*process_);
-    if (!command::variable("BERTH_LEASE").empty()) BERTH_DO(add_own_leases(session.domain(), words));
+    if (!sys::variable("BERTH_LEASE").empty()) BERTH_DO(add_own_leases(session.domain(), words));
     auto lease = take_lease(session, lease_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());

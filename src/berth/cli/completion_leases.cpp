@@ -6,7 +6,7 @@
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/look.h"
-#include "berth/view/explain.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::cli {
 namespace {

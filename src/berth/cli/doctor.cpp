@@ -18,8 +18,9 @@
 #include "berth/lease/domain.h"
 #include "berth/lease/left_behind.h"
 #include "berth/lease/passed_over_report.h"
-#include "berth/lease/site_file.h"
+#include "berth/site/site_file.h"
 #include "berth/source/device_files.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/view/answers_json.h"
 #include "berth/view/device_findings.h"
@@ -62,7 +63,7 @@ void check_driver(const Result<Snapshot>& read, Findings& findings) {
 
 /// The library and the kernel module come apart when a driver is upgraded under a running machine.
 void check_versions(const Result<Snapshot>& read, Findings& findings) {
-  if (!read || !command::variable("BERTH_SIM").empty() || read->driver_version.empty()) return;
+  if (!read || !sys::variable("BERTH_SIM").empty() || read->driver_version.empty()) return;
   const Vendor vendor = view::vendor_of_first(*read);
   if (!vendor.one_version) return;
   const auto module = sys::read_whole(fmt::format("/sys/module/{}/version", vendor.module));
@@ -81,7 +82,7 @@ void check_versions(const Result<Snapshot>& read, Findings& findings) {
 
 /// The files that a job opens. Not of a simulated machine, which has none.
 void check_permissions(std::span<const Vendor> here, Findings& findings) {
-  if (!command::variable("BERTH_SIM").empty()) return;
+  if (!sys::variable("BERTH_SIM").empty()) return;
   const source::DeviceFiles files = source::device_files(here);
   if (!files.shut.empty()) {
     findings.push_back({Level::fail, "permissions",
@@ -147,7 +148,7 @@ class Doctor : public command::Command {
     check_driver(read, findings);
     check_versions(read, findings);
     if (read) {
-      const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+      const auto files = site::read_site_files();
       add(findings,
           view::device_findings(*read, files ? files->policy : SitePolicy(), leasing::inherited_masks()));
       add(findings, leasing::examine_passed_over(*read));

@@ -3,8 +3,8 @@
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/exclusions.h"
-#include "berth/lease/site_file.h"
 #include "berth/request/selector.h"
+#include "berth/site/site_file.h"
 
 namespace berth::cli {
 namespace {
@@ -33,7 +33,7 @@ class Exclude : public command::Command {
               command::open_session_at(leasing::machine_around(std::move(domain)), environment, options_));
     BERTH_LET(const auto world, session.look(Request{}));
     BERTH_LET(const auto uuids, uuids_named(words, world.facts.snapshot));
-    const auto excluded = leasing::exclude(leasing::standard_site_file_paths().excluded, uuids, because_);
+    const auto excluded = leasing::exclude(site::standard_site_file_paths().excluded, uuids, because_);
     if (!excluded && excluded.error().os_error != 0 && ::geteuid() != 0)
       return std::unexpected(
           context(excluded.error(), "only root takes a GPU from everybody: sudo berth exclude"));

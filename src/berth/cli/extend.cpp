@@ -5,18 +5,18 @@
 #include "berth/base/fail.h"
 #include "berth/base/units.h"
 #include "berth/command/command.h"
+#include "berth/command/field_options.h"
 #include "berth/command/messages.h"
 #include "berth/command/named_lease.h"
 #include "berth/command/open_session.h"
-#include "berth/command/request_options.h"
 #include "berth/lease/look.h"
 #include "berth/lease/session.h"
-#include "berth/lease/site_file.h"
 #include "berth/queue/extension.h"
 #include "berth/request/request.h"
+#include "berth/site/site_file.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
-#include "berth/verdict/clauses.h"
+#include "berth/verdict/device_clauses.h"
 #include "berth/verdict/limits.h"
 #include "berth/view/text.h"
 
@@ -102,7 +102,7 @@ class Extend : public command::Command {
       return fail(ErrorCode::usage, "extend which lease by how long? berth extend [ID] TIME");
     BERTH_LET(const auto more_s, seconds_from_text(words.back()));
     BERTH_DO(check_time(more_s));
-    BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+    BERTH_LET(const auto files, site::read_site_files());
     BERTH_LET(auto lease, command::find_named_lease({words.begin(), words.end() - 1}));
     if (::geteuid() != 0 && ::geteuid() != lease.ticket.uid)
       return fail(ErrorCode::failure, "the lease {} is of {}: only its owner and root may extend it",

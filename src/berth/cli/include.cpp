@@ -7,8 +7,8 @@
 #include "berth/command/messages.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/exclusions.h"
-#include "berth/lease/site_file.h"
 #include "berth/request/selector.h"
+#include "berth/site/site_file.h"
 
 namespace berth::cli {
 namespace {
@@ -41,7 +41,7 @@ class Include : public command::Command {
     };
     const bool was_passed_over = std::ranges::any_of(included.devices, is_passed_over);
     bool was_excluded = false;
-    const std::string excluded = leasing::standard_site_file_paths().excluded;
+    const std::string excluded = site::standard_site_file_paths().excluded;
     if (!excluded.empty() && ::access(excluded.c_str(), W_OK) == 0) {
       BERTH_LET(was_excluded, leasing::end_exclusion(excluded, included.devices));
     }

@@ -4,8 +4,9 @@
 
 #include "berth/base/printable.h"
 #include "berth/command/command.h"
-#include "berth/command/request_options.h"
+#include "berth/command/field_options.h"
 #include "berth/store/site_directory.h"
+#include "berth/sys/environment.h"
 
 namespace berth::cli {
 namespace {
@@ -31,7 +32,7 @@ class Init : public command::Command {
   Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     if (::geteuid() != 0)
       return fail(ErrorCode::usage, "init makes files that belong to root: sudo berth init");
-    if (root_.empty() && !command::variable("BERTH_SIM").empty())
+    if (root_.empty() && !sys::variable("BERTH_SIM").empty())
       return fail(
           ErrorCode::usage,
           "init would change this machine and not the simulated one: add --root DIR, or leave out --sim");

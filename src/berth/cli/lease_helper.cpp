@@ -28,7 +28,7 @@
 #include "berth/sys/process_identity.h"
 #include "berth/sys/socket_message.h"
 #include "berth/sys/system_error.h"
-#include "berth/view/explain.h"
+#include "berth/view/refusal.h"
 #include "berth/view/waiting.h"
 
 namespace berth::cli {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "berth/cli/peer_options.h"
-#include "berth/command/request_options.h"
+#include "berth/command/field_options.h"
 #include "berth/command/watch.h"
 #include "berth/hosts/lab_hosts.h"
 

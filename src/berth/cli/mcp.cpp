@@ -9,10 +9,10 @@
 #include "berth/base/version.h"
 #include "berth/command/command.h"
 #include "berth/command/messages.h"
-#include "berth/lease/site_file.h"
+#include "berth/mcp/mcp_tools.h"
 #include "berth/request/request.h"
+#include "berth/site/site_file.h"
 #include "berth/sys/system_error.h"
-#include "berth/tenants/tenant_tools.h"
 
 namespace berth::cli {
 namespace {
@@ -36,7 +36,7 @@ constexpr std::size_t kLongestLine = 1 << 20;
 // could wait for.
 constexpr int kLookMs = 100;
 
-std::string instructions_for(const tenants::TenantRules& rules) {
+std::string instructions_for(const mcp::TenantRules& rules) {
   return fmt::format(
       "GPUs of this machine are shared with people. Never start a program that uses a GPU in another way: "
       "run it through the tools `run` (and wait for it) or `submit` (and look later). A job gets GPUs of its "
@@ -50,7 +50,7 @@ std::string instructions_for(const tenants::TenantRules& rules) {
 
 class ClientLoop {
  public:
-  ClientLoop(tenants::TenantTools tools, std::string instructions)
+  ClientLoop(mcp::TenantTools tools, std::string instructions)
       : tools_(std::move(tools)), instructions_(std::move(instructions)) {}
 
   // Returns when the client has gone.
@@ -84,7 +84,7 @@ class ClientLoop {
       if (line_.size() > kLongestLine) {
         line_.clear();
         skips_ = true;
-        BERTH_DO(say(tenants::too_long_answer()));
+        BERTH_DO(say(mcp::too_long_answer()));
       }
       if (end == std::string_view::npos) return {};
       const std::string line = std::exchange(line_, "");
@@ -95,20 +95,19 @@ class ClientLoop {
   }
 
   Result<void> handle(const std::string& line) {
-    const auto message =
-        tenants::read_client_line(line, tenants::TenantTools::all(), {version(), instructions_});
-    if (const auto* answer = std::get_if<tenants::ClientAnswer>(&message)) return say(answer->line);
-    if (const auto* given_up = std::get_if<tenants::CallGivenUp>(&message)) {
+    const auto message = mcp::read_client_line(line, mcp::TenantTools::all(), {version(), instructions_});
+    if (const auto* answer = std::get_if<mcp::ClientAnswer>(&message)) return say(answer->line);
+    if (const auto* given_up = std::get_if<mcp::CallGivenUp>(&message)) {
       give_up(given_up->id);
       return {};
     }
-    const auto& call = std::get<tenants::ToolCall>(message);
+    const auto& call = std::get<mcp::ToolCall>(message);
     auto result = tools_.call(call);
-    if (auto* parked = std::get_if<tenants::ParkedCall>(&result)) {
+    if (auto* parked = std::get_if<mcp::ParkedCall>(&result)) {
       parked_.push_back(std::move(*parked));
       return answer_those_due();
     }
-    return say(tenants::tool_answer(call.id, std::get<tenants::ToolResult>(result)));
+    return say(mcp::tool_answer(call.id, std::get<mcp::ToolResult>(result)));
   }
 
   Result<void> answer_those_due() {
@@ -120,13 +119,13 @@ class ClientLoop {
       }
       const std::string id = parked_[i].id;
       parked_.erase(parked_.begin() + static_cast<std::ptrdiff_t>(i));
-      BERTH_DO(say(tenants::tool_answer(id, *result)));
+      BERTH_DO(say(mcp::tool_answer(id, *result)));
     }
     return {};
   }
 
   void give_up(const std::string& id) {
-    const auto found = std::ranges::find(parked_, id, &tenants::ParkedCall::id);
+    const auto found = std::ranges::find(parked_, id, &mcp::ParkedCall::id);
     if (found == parked_.end()) return;
     tools_.give_up(*found);
     parked_.erase(found);
@@ -136,11 +135,11 @@ class ClientLoop {
     return line.empty() ? Result<void>() : command::write_all(STDOUT_FILENO, line);
   }
 
-  tenants::TenantTools tools_;
+  mcp::TenantTools tools_;
   std::string instructions_;
   std::string line_;    ///< what has come of the next
   bool skips_ = false;  ///< the rest of a line that is too long
-  std::vector<tenants::ParkedCall> parked_;
+  std::vector<mcp::ParkedCall> parked_;
 };
 
 class Mcp : public command::Command {
@@ -163,12 +162,12 @@ class Mcp : public command::Command {
     if (!words.empty())
       return fail(ErrorCode::usage, "berth mcp takes no words; the program that starts it speaks to it");
     BERTH_DO(check_yield(rules_.yield_s));
-    BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+    BERTH_LET(const auto files, site::read_site_files());
     BERTH_DO(settle(files.policy));
     if (::isatty(STDIN_FILENO) == 1)
       command::print_message(
           "this waits for a program that speaks the Model Context Protocol; Ctrl-C ends it");
-    BERTH_LET(auto tools, tenants::TenantTools::move_in(rules_));
+    BERTH_LET(auto tools, mcp::TenantTools::move_in(rules_));
     BERTH_DO(ClientLoop(std::move(tools), instructions_for(rules_)).go());
     return command::Output{};
   }
@@ -186,7 +185,7 @@ class Mcp : public command::Command {
     return {};
   }
 
-  tenants::TenantRules rules_;
+  mcp::TenantRules rules_;
   std::optional<unsigned> gpus_;
   std::optional<std::int64_t> time_s_;
 };

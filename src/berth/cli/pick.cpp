@@ -15,7 +15,7 @@
 #include "berth/supervise/claim_keeper.h"
 #include "berth/supervise/lease_options.h"
 #include "berth/view/answers_json.h"
-#include "berth/view/explain.h"
+#include "berth/view/refusal.h"
 
 namespace berth::cli {
 namespace {

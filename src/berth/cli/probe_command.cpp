@@ -1,6 +1,6 @@
 #include "berth/base/version.h"
 #include "berth/command/command.h"
-#include "berth/command/request_options.h"
+#include "berth/command/field_options.h"
 #include "berth/source/probe/probe.h"
 
 namespace berth::cli {

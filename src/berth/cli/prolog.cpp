@@ -10,14 +10,15 @@
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/release.h"
-#include "berth/lease/site_file.h"
 #include "berth/request/selector.h"
-#include "berth/slurm/slurm_job.h"
+#include "berth/site/site_file.h"
+#include "berth/slurm/prolog_job.h"
 #include "berth/store/site_directory.h"
 #include "berth/supervise/claim_keeper.h"
 #include "berth/supervise/take_lease.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/other_user.h"
-#include "berth/view/explain.h"
+#include "berth/view/refusal.h"
 
 namespace berth::cli {
 namespace {
@@ -50,7 +51,7 @@ constexpr std::string_view kEpilogAbout =
 constexpr std::chrono::seconds kKeeperEndsWithin{10};
 
 Result<SlurmJob> slurm_job_here() {
-  return slurm_job_from([](std::string_view name) { return command::variable(std::string(name).c_str()); });
+  return slurm_job_from([](std::string_view name) { return sys::variable(std::string(name).c_str()); });
 }
 
 // Prolog and epilog act for the whole machine, although Slurm gives them the variables of a job.
@@ -71,8 +72,8 @@ Result<void> end_leases_of(const leasing::Domain& domain, const SlurmJob& job) {
 }
 
 // Slurm has rules of its own for who may have how much and when.
-leasing::SiteFilePaths site_alone() {
-  return {leasing::standard_site_file_paths().site, ""};
+site::SiteFilePaths site_alone() {
+  return {site::standard_site_file_paths().site, ""};
 }
 
 SitePolicy without_limits(SitePolicy policy) {
@@ -112,7 +113,7 @@ class Prolog : public command::Command {
     BERTH_LET(auto domain, machine_here());
     // If the same job was started before and had no epilog, its leases are still there.
     BERTH_DO(end_leases_of(domain, job));
-    BERTH_LET(auto files, leasing::read_site_files(site_alone()));
+    BERTH_LET(auto files, site::read_site_files(site_alone()));
     leasing::LookOptions options;
     options.policy = without_limits(std::move(files.policy));
     const leasing::Session session(std::move(domain), environment.access(lease_.request.source),

@@ -11,7 +11,7 @@
 #include "berth/jobs/runner.h"
 #include "berth/lease/release.h"
 #include "berth/supervise/release_call.h"
-#include "berth/view/explain.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::cli {
 namespace {

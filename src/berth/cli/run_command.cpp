@@ -9,8 +9,8 @@
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
 #include "berth/supervise/run_on_slurm.h"
-#include "berth/view/explain.h"
 #include "berth/view/receipt.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::cli {
 namespace {

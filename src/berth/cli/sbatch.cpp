@@ -22,7 +22,7 @@
 #include "berth/jobs/model/job_script.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/submission.h"
-#include "berth/slurm/slurm_options.h"
+#include "berth/slurm/sbatch_options.h"
 #include "berth/slurm/slurm_values.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/file.h"

@@ -5,8 +5,8 @@
 
 #include "berth/base/fail.h"
 #include "berth/cli/serve_options.h"
-#include "berth/lease/toml.h"
-#include "berth/lease/toml_words.h"
+#include "berth/site/toml.h"
+#include "berth/site/toml_words.h"
 #include "berth/sys/file.h"
 
 namespace berth::cli {
@@ -54,13 +54,13 @@ Result<void> read_serve_file(const std::string& path, const command::Syntax& syn
   };
   if (!parsed) {
     const toml::source_region& where = parsed.error().source();
-    return wrong(where, leasing::words_of_bad_line(text, where.begin.line, parsed.error().description()));
+    return wrong(where, site::words_of_bad_line(text, where.begin.line, parsed.error().description()));
   }
   for (const auto& [key, value] : parsed.table()) {
     const auto option = std::ranges::find(syntax.options, key.str(), &command::Option::name);
     if (option == syntax.options.end() || option->name == "config") {
       return wrong(value.source(),
-                   leasing::unknown_key(key.str(), "", known_keys(syntax), "`berth serve --help`"));
+                   site::unknown_key(key.str(), "", known_keys(syntax), "`berth serve --help`"));
     }
     if (auto result = set(*option, value); !result)
       return wrong(value.source(), fmt::format("{}: {}", key.str(), result.error().message));

@@ -1,7 +1,7 @@
 #include "berth/cli/serve_options.h"
 
 #include "berth/base/units.h"
-#include "berth/command/request_options.h"
+#include "berth/command/field_options.h"
 #include "berth/http/server_to_ask.h"
 
 namespace berth::cli {

@@ -8,9 +8,9 @@
 #include "berth/command/input.h"
 #include "berth/command/open_session.h"
 #include "berth/command/serve_program.h"
-#include "berth/lease/site_file.h"
 #include "berth/queue/order_table.h"
 #include "berth/simulate/workload.h"
+#include "berth/site/site_file.h"
 #include "berth/sys/clock.h"
 #include "berth/view/replay.h"
 
@@ -91,7 +91,7 @@ view::WhatIf::Under under(const QueueRules& rules, const Workload& workload) {
 }
 
 Result<QueueRules> rules_of_the_site() {
-  BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
+  BERTH_LET(const auto site, site::read_site_files());
   return site.policy.queue;
 }
 

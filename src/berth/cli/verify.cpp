@@ -1,6 +1,6 @@
 #include "berth/command/command.h"
+#include "berth/command/field_options.h"
 #include "berth/command/messages.h"
-#include "berth/command/request_options.h"
 #include "berth/lease/session.h"
 #include "berth/supervise/compliance_look.h"
 #include "berth/verdict/compliance.h"

@@ -20,7 +20,7 @@
 #include "berth/lease/answers.h"
 #include "berth/request/job_mask.h"
 #include "berth/supervise/lease_options.h"
-#include "berth/view/explain.h"
+#include "berth/view/refusal.h"
 
 namespace berth::cli {
 namespace {

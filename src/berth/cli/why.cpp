@@ -11,8 +11,8 @@
 #include "berth/jobs/runner.h"
 #include "berth/supervise/lease_options.h"
 #include "berth/view/answers_json.h"
-#include "berth/view/explain.h"
 #include "berth/view/offers.h"
+#include "berth/view/refusal.h"
 
 namespace berth::cli {
 namespace {

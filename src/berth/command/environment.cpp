@@ -16,9 +16,9 @@
 #include "berth/base/record.h"
 #include "berth/lease/probe_options.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/system_error.h"
 #include "berth/sys/tick.h"
-#include "berth/view/explain.h"
 #include "berth/view/text.h"
 
 namespace berth::command {
@@ -28,7 +28,7 @@ namespace {
 constexpr std::chrono::milliseconds kMoment{50};
 
 unsigned terminal_width(int descriptor) {
-  if (const auto columns = number_from_text<unsigned>(variable("COLUMNS")); columns && *columns > 0)
+  if (const auto columns = number_from_text<unsigned>(sys::variable("COLUMNS")); columns && *columns > 0)
     return *columns;
   winsize size{};
   if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -53,7 +53,7 @@ std::string for_reader(std::string_view lines) {
 
 source::ProbeOptions probe_options() {
   source::ProbeOptions options = leasing::probe_options();
-  if (const auto program = variable("BERTH_PROGRAM"); !program.empty()) options.program = program;
+  if (const auto program = sys::variable("BERTH_PROGRAM"); !program.empty()) options.program = program;
   return options;
 }
 
@@ -84,7 +84,7 @@ view::Style Environment::style_of(int descriptor) {
   view::Style style;
   const bool terminal = ::isatty(descriptor) == 1;
   style.width = terminal ? terminal_width(descriptor) : view::kUnlimited;
-  style.colour = terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+  style.colour = terminal && sys::variable("NO_COLOR").empty() && sys::variable("TERM") != "dumb";
   style.now_s = std::time(nullptr);
   style.utc_offset_s = sys::utc_offset_s;
   return style;

@@ -72,8 +72,6 @@ void write_error(std::string_view text);
 /// dropped. Uses SIGALRM.
 bool mention(std::string_view words);
 
-using sys::variable;
-
 /// The path of this program's file. Its other programs are in the same folder.
 Result<std::string> own_path();
 

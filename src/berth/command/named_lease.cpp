@@ -4,6 +4,7 @@
 #include "berth/command/environment.h"
 #include "berth/command/open_session.h"
 #include "berth/lease/look.h"
+#include "berth/sys/environment.h"
 
 namespace berth::command {
 namespace {
@@ -38,7 +39,8 @@ Result<NamedLease> find_ticket_named(std::string_view name) {
 
 Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
   if (words.size() > 1) return fail(ErrorCode::usage, "one lease at a time");
-  const std::string_view name = words.empty() ? variable("BERTH_LEASE") : std::string_view(words.front());
+  const std::string_view name =
+      words.empty() ? sys::variable("BERTH_LEASE") : std::string_view(words.front());
   if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list -l` has their ids");
   BERTH_LET(auto found, find_ticket_named(name));
   if (found.ticket.phase == TicketPhase::waiting)

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "berth/command/environment.h"
-#include "berth/command/request_options.h"
+#include "berth/command/field_options.h"
 #include "berth/lease/session.h"
 
 namespace berth::command {

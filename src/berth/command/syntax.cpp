@@ -11,8 +11,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/command/habits.h"
-#include "berth/slurm/slurm_options.h"
-#include "berth/view/explain.h"
+#include "berth/slurm/sbatch_options.h"
 #include "berth/view/text.h"
 
 namespace berth::command {

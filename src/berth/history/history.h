@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "berth/history/lasting_history.h"
+#include "berth/history/history_writer.h"
 #include "berth/history/model/observation.h"
 
 namespace berth::history {

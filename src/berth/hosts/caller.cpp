@@ -1,7 +1,7 @@
 // `berth run --anywhere`: in the queue on several hosts at once, through an ssh to each, until one
 // of them grants the request and asks whether to start. What is done when, and which host that is,
-// is decided in src/berth/hosts/model/caller.h. From then on this process passes streams, signals
-// and the window.
+// is decided in src/berth/hosts/model/caller_step.h. From then on this process passes streams,
+// signals and the window.
 
 #include "berth/hosts/caller.h"
 
@@ -25,17 +25,17 @@
 #include "berth/hosts/channel.h"
 #include "berth/hosts/far_command.h"
 #include "berth/hosts/host_queues_report.h"
-#include "berth/hosts/lab_entry.h"
-#include "berth/hosts/model/caller.h"
+#include "berth/hosts/lab_queue_entry.h"
+#include "berth/hosts/model/caller_step.h"
 #include "berth/hosts/own_terminal.h"
 #include "berth/hosts/passed_environment.h"
 #include "berth/lease/earlier_runs.h"
-#include "berth/lease/site_file.h"
 #include "berth/machines/lab_standing.h"
+#include "berth/site/site_file.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
 #include "berth/sys/terminal.h"
-#include "berth/view/explain.h"
+#include "berth/view/refusal.h"
 
 namespace berth::hosts {
 namespace {
@@ -47,7 +47,7 @@ constexpr std::int64_t kNotSaid = -1;
 
 // As the user came here: links in it may lead elsewhere on another host.
 Result<std::string> folder_as_called() {
-  const std::string named(command::variable("PWD"));
+  const std::string named(sys::variable("PWD"));
   struct stat by_name{};
   struct stat here{};
   if (named.starts_with('/') && ::stat(named.c_str(), &by_name) == 0 && ::stat(".", &here) == 0 &&
@@ -393,7 +393,7 @@ Result<int> run_anywhere(const AnywhereRun& asked) {
   std::vector<FarHost> hosts;
   for (const LabHost& each : meant) hosts.push_back({each});
   BERTH_LET(auto token, secret_mark());
-  BERTH_LET(const auto site, leasing::read_site_files(leasing::standard_site_file_paths()));
+  BERTH_LET(const auto site, site::read_site_files());
   LabQueueAccess lab{site.policy.store_socket,
                      lane_of(options.run.lease.request.request.count, site.policy.queue)};
   return Caller(options, std::move(hosts), std::move(token), std::move(lab)).go();

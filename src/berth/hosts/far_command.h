@@ -7,7 +7,7 @@
 #include "berth/base/error.h"
 #include "berth/hosts/channel.h"
 #include "berth/hosts/envoy_messages.h"
-#include "berth/hosts/lab_entry.h"
+#include "berth/hosts/lab_queue_entry.h"
 #include "berth/hosts/own_terminal.h"
 #include "berth/sys/job_process.h"
 

@@ -21,6 +21,7 @@
 #include <span>
 
 #include "berth/sys/descriptor.h"
+#include "berth/sys/environment.h"
 
 namespace berth::hosts {
 namespace {
@@ -122,9 +123,9 @@ std::optional<KeptConnection> kept_connection(std::string_view settings, const s
 }
 
 std::string folder_of_kept() {
-  const std::string runtime(command::variable("XDG_RUNTIME_DIR"));
+  const std::string runtime(sys::variable("XDG_RUNTIME_DIR"));
   if (!runtime.empty()) return runtime.starts_with('/') ? folder_below(runtime, "berth") : "";
-  const std::string home(command::variable("HOME"));
+  const std::string home(sys::variable("HOME"));
   if (!home.starts_with('/')) return "";
   std::string above = home;
   // Others may read on the way, and may not write.

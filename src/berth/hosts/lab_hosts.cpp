@@ -11,7 +11,8 @@
 #include "berth/hosts/bare_hosts.h"
 #include "berth/hosts/hub_hosts.h"
 #include "berth/hosts/kept_connection.h"
-#include "berth/lease/site_file.h"
+#include "berth/site/site_file.h"
+#include "berth/sys/environment.h"
 #include "berth/view/hosts_json.h"
 #include "berth/view/hosts_reader.h"
 
@@ -43,7 +44,7 @@ Host host_of(const LabHost& asked, const Result<EnvoyMessage>& answer, std::int6
 
 Result<std::vector<LabHost>> hosts_meant(const command::AnywhereOptions& options) {
   std::vector<LabHost> hosts;
-  BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+  BERTH_LET(auto files, site::read_site_files());
   if (is_hub_url(options.hosts) || (options.hosts.empty() && !files.policy.hub.url.empty())) {
     HubAccess hub{.url = options.hosts};
     // The site file knows how to ask this hub.
@@ -68,13 +69,13 @@ Result<std::vector<LabHost>> hosts_meant(const command::AnywhereOptions& options
 }
 
 Result<std::string> lab_store_socket() {
-  BERTH_LET(auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+  BERTH_LET(auto files, site::read_site_files());
   return std::move(files.policy.store_socket);
 }
 
 SshProgram ssh_of_environment() {
-  SshProgram ssh = ssh_program(command::variable("BERTH_SSH"));
-  const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+  SshProgram ssh = ssh_program(sys::variable("BERTH_SSH"));
+  const auto files = site::read_site_files();
   // Another program may have no such settings, and do something else when it is asked for them.
   if (files && files->policy.connection == Connection::kept && ssh.words.front() == "ssh")
     ssh.kept_folder = folder_of_kept();

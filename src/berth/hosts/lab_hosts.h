@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "berth/command/far_options.h"
-#include "berth/command/request_options.h"
+#include "berth/command/field_options.h"
 #include "berth/hosts/ssh.h"
 #include "berth/lease/lease_messages.h"
 #include "berth/machines/host.h"
+#include "berth/machines/host_ranking.h"
 #include "berth/machines/lab_standing.h"
-#include "berth/machines/offer.h"
 #include "berth/request/lab_host.h"
 #include "berth/view/layout.h"
 

@@ -4,8 +4,8 @@
 
 #include "berth/base/fail.h"
 #include "berth/hub/agents.h"
-#include "berth/lease/toml.h"
-#include "berth/lease/toml_words.h"
+#include "berth/site/toml.h"
+#include "berth/site/toml_words.h"
 
 namespace berth::hub {
 namespace {
@@ -64,8 +64,7 @@ Result<void> read_key(const AgentTable& table, std::string_view key, const toml:
                        fmt::format("AGENTS is of nvgpu; make the file of a hub from it: python "
                                    "-m nvgpu.agents {} > agents.toml",
                                    table.path));
-  return wrong_value(table, node,
-                     leasing::unknown_key(key, table.is_head ? "" : "[[agent]]", known_in(table)));
+  return wrong_value(table, node, site::unknown_key(key, table.is_head ? "" : "[[agent]]", known_in(table)));
 }
 
 Result<AgentEntry> read_agent(std::string_view path, const toml::node& node,
@@ -90,7 +89,7 @@ Result<std::vector<AgentEntry>> agents_from_toml(std::string_view path, std::str
   if (!parsed) {
     const std::size_t line = parsed.error().source().begin.line;
     return fail(ErrorCode::failure, "{}:{}: {}", path, line,
-                leasing::words_of_bad_line(text, line, parsed.error().description()));
+                site::words_of_bad_line(text, line, parsed.error().description()));
   }
   AgentEntry head{"", "", "", access};
   head.access.insecure = false;

@@ -1,5 +1,5 @@
-// The deeds of the pure step (src/berth/hub/model/poller.h). As in http_server.cpp, what is handed
-// to a coroutine is a variable, never a temporary.
+// The deeds of the pure step (src/berth/hub/model/poller_step.h). As in http_server.cpp, what is
+// handed to a coroutine is a variable, never a temporary.
 #include "berth/hub/hub.h"
 
 #include <fmt/format.h>

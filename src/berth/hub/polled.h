@@ -7,7 +7,7 @@
 
 #include "berth/agent/hosts_pages.h"
 #include "berth/hub/agents.h"
-#include "berth/hub/model/poller.h"
+#include "berth/hub/model/poller_step.h"
 #include "berth/net/client.h"
 
 namespace berth::hub {

@@ -61,10 +61,10 @@ Result<JobSpool> make_spool() {
 
 std::vector<std::string> environment_of_job(const Job& job) {
   std::set<std::string_view> left_out;
-  if (!command::variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
+  if (!sys::variable("BERTH_LEASE").empty()) left_out = names_of_a_lease();
   for (const char* name : {"BERTH_JOB", "BERTH_JOB_NAME", "BERTH_ARRAY_INDEX"}) left_out.insert(name);
   // Of a job that submits others; outside of one they may be Slurm's own.
-  if (job.slurm || !command::variable("BERTH_JOB").empty()) {
+  if (job.slurm || !sys::variable("BERTH_JOB").empty()) {
     for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NAME", "SLURM_ARRAY_JOB_ID",
                              "SLURM_ARRAY_TASK_ID", "SLURM_SUBMIT_DIR", "SLURM_CPUS_PER_TASK",
                              "SLURM_JOB_NODELIST", "SLURM_GPUS_ON_NODE", "SLURM_NTASKS", "SLURM_PROCID"})

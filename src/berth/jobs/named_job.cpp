@@ -12,7 +12,7 @@
 #include "berth/jobs/edit_job.h"
 #include "berth/jobs/runner.h"
 #include "berth/lease/release.h"
-#include "berth/lease/site_file.h"
+#include "berth/site/site_file.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
 #include "berth/view/jobs.h"
@@ -193,7 +193,7 @@ Result<void> forget_jobs(JobSpool& spool, const std::vector<NumberedJob>& jobs) 
 }
 
 std::chrono::seconds time_grace_here() {
-  const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+  const auto files = site::read_site_files();
   return std::chrono::seconds(files ? files->policy.time_grace_s : SitePolicy().time_grace_s);
 }
 

@@ -1,7 +1,8 @@
 // The runner lives only while there is work, and holds nothing that is lost with it: what it knows
 // it reads anew from the spool, and what it starts goes on without it. It leases nothing. For all
 // jobs that ask for the same it has one `berth run` in the line of the machine; when that one
-// starts its command, it sends the next. What it does when is in src/berth/jobs/model/runner.h.
+// starts its command, it sends the next. What it does when is in
+// src/berth/jobs/model/runner_step.h.
 
 #include "berth/jobs/runner.h"
 
@@ -24,11 +25,11 @@
 #include "berth/command/command.h"
 #include "berth/job/end_signals.h"
 #include "berth/job/task_standing.h"
-#include "berth/jobs/model/runner.h"
+#include "berth/jobs/model/runner_step.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/old_jobs.h"
 #include "berth/jobs/send_notice.h"
-#include "berth/lease/site_file.h"
+#include "berth/site/site_file.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
@@ -222,7 +223,7 @@ class JobRunner {
   }
 
   void perform(runner::ForgetOld&&) {
-    const auto files = leasing::read_site_files(leasing::standard_site_file_paths());
+    const auto files = site::read_site_files();
     if (files && files->policy.keep_jobs_s)
       forget_old_jobs(spool_, std::chrono::seconds(*files->policy.keep_jobs_s));
   }

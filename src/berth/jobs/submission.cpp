@@ -21,6 +21,7 @@
 #include "berth/lease/answers.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::jobs {
@@ -124,7 +125,7 @@ bool may_recover(const leasing::Refusal& refusal) {
 Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& environment,
                                                          const command::RequestOptions& options) {
   BERTH_LET(auto domain, leasing::find_domain({}));
-  if (!command::variable("BERTH_LEASE").empty()) {
+  if (!sys::variable("BERTH_LEASE").empty()) {
     domain = leasing::machine_around(std::move(domain));
     domain.masks.clear();
   }

@@ -1,5 +1,5 @@
-// Runs a task once, as the step says (src/berth/jobs/model/task_run.h), which holds the order that
-// counts.
+// Runs a task once, as the step says (src/berth/jobs/model/task_run_step.h), which holds the order
+// that counts.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,12 +19,12 @@
 #include "berth/jobs/job_request.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/job_terminal.h"
-#include "berth/jobs/model/task_run.h"
+#include "berth/jobs/model/task_run_step.h"
 #include "berth/jobs/output_bound.h"
 #include "berth/jobs/runner.h"
 #include "berth/jobs/send_notice.h"
 #include "berth/jobs/task_command.h"
-#include "berth/lease/site_file.h"
+#include "berth/site/site_file.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
 #include "berth/sys/environment.h"
@@ -204,7 +204,7 @@ class TaskRun {
   }
 
   Result<void> bound_output() {
-    BERTH_LET(const auto files, leasing::read_site_files(leasing::standard_site_file_paths()));
+    BERTH_LET(const auto files, site::read_site_files());
     const std::uint64_t most = files.policy.job_output_bytes;
     BERTH_LET(bound_,
               OutputBound::open(spool_.output_path(id_), std::min(job_.output_limit.value_or(most), most)));
@@ -217,7 +217,7 @@ class TaskRun {
     hooks.terminal = terminal_->of_command();
     // A job that was submitted by a program may have none, and then no program would paint a
     // screen.
-    if (command::variable("TERM").empty()) hooks.environment.emplace_back("TERM", "xterm");
+    if (sys::variable("TERM").empty()) hooks.environment.emplace_back("TERM", "xterm");
     return {};
   }
 

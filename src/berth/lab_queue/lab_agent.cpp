@@ -1,6 +1,6 @@
-// The shell of the agent's step (model/lab_agent.h): a single coroutine asks the store what the
-// step wants, one question after another. As in http_server.cpp, a coroutine is given variables,
-// never temporaries.
+// The shell of the agent's step (model/lab_agent_step.h): a single coroutine asks the store what
+// the step wants, one question after another. As in http_server.cpp, a coroutine is given
+// variables, never temporaries.
 #include "berth/lab_queue/lab_agent.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "berth/lab_queue/etcd_heartbeat.h"
 #include "berth/lab_queue/etcd_reading.h"
 #include "berth/lab_queue/lab_connections.h"
-#include "berth/lab_queue/model/lab_agent.h"
+#include "berth/lab_queue/model/lab_agent_step.h"
 #include "berth/net/keep_going.h"
 #include "berth/net/name_service.h"
 #include "berth/sys/clock.h"

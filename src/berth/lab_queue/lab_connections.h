@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
-#include "berth/lab_queue/model/lab_agent.h"
+#include "berth/lab_queue/model/lab_agent_step.h"
 #include "berth/net/listener.h"
 
 namespace berth::lab_queue {

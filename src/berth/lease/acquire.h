@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "berth/lease/foreign_locks.h"
 #include "berth/lease/look.h"
+#include "berth/lease/original_locks.h"
 #include "berth/lease/safe_gpu_lock.h"
 #include "berth/queue/acquisition.h"
 #include "berth/queue/expected_run_time.h"
@@ -34,7 +34,7 @@ struct TicketWords {
 };
 
 /// The locks of original programs that a lease has, by how long it has them
-/// (src/berth/verdict/foreign_locks.h).
+/// (src/berth/verdict/original_locks.h).
 struct LocksBeside {
   LocksOfOriginals for_lease;
   SafeGpuLock until_used;

@@ -8,7 +8,8 @@
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/sys/clock.h"
-#include "berth/view/explain.h"
+#include "berth/view/refusal.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::leasing {
 

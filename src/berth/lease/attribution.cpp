@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "berth/slurm/slurm_job.h"
+#include "berth/slurm/prolog_job.h"
 
 namespace berth::leasing {
 namespace {

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "berth/lease/foreign_locks.h"
-#include "berth/lease/site_file.h"
-#include "berth/lease/site_keys.h"
+#include "berth/lease/original_locks.h"
 #include "berth/request/selector.h"
+#include "berth/site/site_file.h"
+#include "berth/site/site_keys.h"
 
 namespace berth::leasing {
 namespace {
@@ -71,7 +71,7 @@ void check_original_locks(const SitePolicy& policy, const Snapshot& snapshot, Fi
 
 std::vector<Finding> examine_site_files(const Snapshot* snapshot) {
   Findings findings;
-  const auto files = read_site_files(standard_site_file_paths());
+  const auto files = site::read_site_files();
   if (!files) {
     findings.push_back(
         {view::Level::fail, "site file", files.error().message, "nothing is granted until it is corrected"});

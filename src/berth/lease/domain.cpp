@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/slurm/slurm_job.h"
+#include "berth/slurm/prolog_job.h"
 #include "berth/store/directory_store.h"
 #include "berth/sys/environment.h"
 

@@ -37,9 +37,9 @@ std::string as_text(const std::vector<ExcludedDevice>& excluded) {
 }
 
 Result<std::vector<ExcludedDevice>> excluded_in(const std::string& path) {
-  SiteFilePaths alone;
+  site::SiteFilePaths alone;
   alone.excluded = path;
-  BERTH_LET(auto files, read_site_files(alone));
+  BERTH_LET(auto files, site::read_site_files(alone));
   return std::move(files.policy.excluded);
 }
 
@@ -93,7 +93,7 @@ std::optional<std::vector<ExcludedDevice>> ExclusionNews::next(bool holds_some) 
     seen_ = now;
     return std::nullopt;
   }
-  auto files = read_site_files(paths_);
+  auto files = site::read_site_files(paths_);
   if (!files) return std::nullopt;
   seen_ = now;
   return std::move(files->policy.excluded);

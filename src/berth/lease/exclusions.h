@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/lease/site_file.h"
+#include "berth/site/site_file.h"
 #include "berth/verdict/site_policy.h"
 
 namespace berth::leasing {
@@ -27,7 +27,7 @@ Result<bool> end_exclusion(const std::string& path, const std::vector<std::strin
 /// For a request that waits: what `berth exclude` and `include` have written meanwhile.
 class ExclusionNews {
  public:
-  explicit ExclusionNews(SiteFilePaths paths) : paths_(std::move(paths)) {}
+  explicit ExclusionNews(site::SiteFilePaths paths) : paths_(std::move(paths)) {}
 
   /// All that is excluded by the site and by the user. `holds_some`: something is, as the caller
   /// knows. nullopt: the file is as at the last call, or there was none and is none; or a site file
@@ -35,7 +35,7 @@ class ExclusionNews {
   std::optional<std::vector<ExcludedDevice>> next(bool holds_some);
 
  private:
-  SiteFilePaths paths_;
+  site::SiteFilePaths paths_;
   using Version = std::array<std::int64_t, 3>;  ///< the file, and when it was written; zeros: none
   std::optional<Version> seen_{};               ///< nullopt: it was not looked for
 };

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "berth/lease/attribution.h"
-#include "berth/lease/foreign_locks.h"
+#include "berth/lease/original_locks.h"
 #include "berth/lease/passed_over_report.h"
 #include "berth/queue/backfill_gap.h"
 #include "berth/store/device_locks.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "berth/lease/processes.h"
-#include "berth/lease/site_file.h"
+#include "berth/site/site_file.h"
 #include "berth/source/source.h"
 #include "berth/store/lease_store.h"
 #include "berth/verdict/verdict.h"
@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kThisProcess = 0;
 struct LookOptions {
   SitePolicy policy;
   /// Where a request that waits finds what is excluded meanwhile; empty: nowhere.
-  SiteFilePaths site_files{};
+  site::SiteFilePaths site_files{};
   MaskVariables masks;         ///< empty: none, or not to be obeyed
   std::optional<Asker> asker;  ///< the user to whom the limits of the policy apply; nullopt: no limits apply
   std::optional<std::vector<std::string>>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/lease/foreign_locks.h"
+#include "berth/lease/original_locks.h"
 
 // The original safe_gpu knows no lease directory. Its copies keep a record lock on one file for all
 // users, from the moment when they look at the GPUs until CUDA has started on those that they

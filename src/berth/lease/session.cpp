@@ -8,11 +8,11 @@
 
 #include "berth/base/fail.h"
 #include "berth/base/units.h"
-#include "berth/lease/site_file.h"
 #include "berth/queue/backfill_gap.h"
+#include "berth/site/site_file.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/newer_calls.h"
-#include "berth/verdict/loosen.h"
+#include "berth/verdict/suggestions.h"
 
 namespace berth::leasing {
 namespace {
@@ -203,8 +203,8 @@ Result<Session> Session::open(SourceAccess source, MaskUse mask, const store::Wa
 
 Result<Session> Session::open_at(Domain domain, SourceAccess source, MaskUse mask) {
   LookOptions options;
-  options.site_files = standard_site_file_paths();
-  BERTH_LET(auto files, read_site_files(options.site_files));
+  options.site_files = site::standard_site_file_paths();
+  BERTH_LET(auto files, site::read_site_files(options.site_files));
   options.policy = std::move(files.policy);
   if (mask == MaskUse::inherit) options.masks = domain.masks;
   options.requester = kThisProcess;

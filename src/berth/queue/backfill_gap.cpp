@@ -8,7 +8,7 @@
 
 #include "berth/queue/expected_run_time.h"
 #include "berth/queue/queue_order.h"
-#include "berth/verdict/clauses.h"
+#include "berth/verdict/device_clauses.h"
 
 namespace berth {
 

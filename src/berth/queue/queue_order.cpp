@@ -4,23 +4,10 @@
 #include <functional>
 
 #include "berth/queue/host_queue.h"
+#include "berth/queue/response_ratio.h"
 
 namespace berth {
 namespace {
-
-constexpr Moment kLongestAge = 10LL * 365 * 86'400 * kSecond;
-// The product of an age and a run time needs more than 64 bits.
-__extension__ using Wide = unsigned __int128;
-
-Moment waited(const Wish& wish, Moment now) {
-  return std::clamp<Moment>(now - wish.since, 0, kLongestAge);
-}
-
-/// REQUIRES: both have a time.
-bool has_larger_ratio(const Wish& a, const Wish& b, Moment now) {
-  return static_cast<Wide>(waited(a, now)) * static_cast<Wide>(*b.expected) >
-         static_cast<Wide>(waited(b, now)) * static_cast<Wide>(*a.expected);
-}
 
 bool keeps_order_of_coming(const Wish& wish) {
   return !wish.number && !wish.expected;
@@ -40,9 +27,7 @@ std::size_t length_of_run(std::span<const Wish*> wishes) {
 
 void sort_run(const OrderedRun& run) {
   const Wish& any = *run.wishes.front();
-  if (any.expected)
-    std::ranges::stable_sort(run.wishes,
-                             [&](const Wish* a, const Wish* b) { return has_larger_ratio(*a, *b, run.now); });
+  if (any.expected) sort_by_response_ratio(run.wishes, run.now);
   if (const OrderRow& row = row_of(order_of(any.number)); row.sort != nullptr) row.sort(run);
 }
 
@@ -51,7 +36,7 @@ void sort_run(const OrderedRun& run) {
 void sort_kind(std::span<const Wish*> wishes, std::map<std::uint32_t, std::uint64_t> has, Moment now) {
   const auto oldest = std::ranges::find_if_not(wishes, &Wish::skipped);
   const Wish* comes_first = nullptr;
-  if (oldest != wishes.end() && (*oldest)->expected && waited(**oldest, now) >= (*oldest)->longest_wait)
+  if (oldest != wishes.end() && (*oldest)->expected && has_waited_longest(**oldest, now))
     comes_first = *oldest;
   while (!wishes.empty()) {
     const auto run = wishes.first(length_of_run(wishes));
@@ -80,11 +65,6 @@ std::vector<const Ticket*> in_order(std::vector<const Ticket*> waiting, const st
 
 bool goes_by_ratio_alone(const Ticket& ticket) {
   return ticket.expected_s && !ticket.number;
-}
-
-bool has_waited_longest(const Ticket& ticket, Moment now) {
-  const Wish wish = wish_of(ticket, false);
-  return now - wish.since >= wish.longest_wait;
 }
 
 }  // namespace
@@ -146,7 +126,9 @@ std::set<TicketId> those_that_matter(const Ticket& mine, const std::vector<const
   all.erase(mine.id);
   // Of those that have waited for their longest wait, only the first of all has its turn by that.
   // So one that leaves makes it the turn of another.
-  const auto may_come_first = [&](const Ticket* ticket) { return has_waited_longest(*ticket, now); };
+  const auto may_come_first = [&](const Ticket* ticket) {
+    return has_waited_longest(wish_of(*ticket, false), now);
+  };
   if (!goes_by_ratio_alone(mine) || mine.yield_s || may_come_first(&mine) ||
       std::ranges::any_of(waiting, may_come_first))
     return all;

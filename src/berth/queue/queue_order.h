@@ -11,10 +11,8 @@
 #include "berth/queue/order_table.h"
 
 // The order of turns, by the orders of order_table.h; and, of requests with an expected run time,
-// the order by response ratio (highest response ratio next, Brinch Hansen, 1971), in which the one
-// comes first that has waited longest in relation to how long it is expected to last. The order is
-// a function of the tickets and of the boot clock: nothing in it is of the site file, which
-// somebody may change while they wait.
+// the order by response ratio (response_ratio.h). The order is a function of the tickets and of the
+// boot clock: nothing in it is of the site file, which somebody may change while they wait.
 namespace berth {
 
 /// How many GPUs each user has, by uid.

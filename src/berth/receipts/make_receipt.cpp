@@ -14,6 +14,7 @@
 #include "berth/source/probe_source.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/system_error.h"
 #include "berth/view/receipt.h"
 
@@ -161,7 +162,7 @@ Receipt receipt_of(const Ticket& ticket, const std::vector<const Device*>& devic
 }
 
 std::string named_receipt_file() {
-  return std::string(command::variable("BERTH_RECEIPT"));
+  return std::string(sys::variable("BERTH_RECEIPT"));
 }
 
 ReceiptKeeping::ReceiptKeeping(const Receipt& receipt, const std::string& file)

@@ -20,7 +20,7 @@
 
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
-#include "berth/command/request_options.h"
+#include "berth/command/field_options.h"
 #include "berth/device/snapshot_codec.h"
 #include "berth/lease/attribution.h"
 #include "berth/lease/lease_messages.h"

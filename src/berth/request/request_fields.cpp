@@ -25,7 +25,7 @@ constexpr RequestFace but_not(std::string_view why) {
 
 constexpr RequestFace kInWhere = but_not("it is one of the conditions");
 constexpr RequestFace kNoToolNeeds = but_not("write it in where: more arguments would distract a model");
-constexpr RequestFace kByARule = but_not("verdict/loosen.cpp lowers it by a rule of its own");
+constexpr RequestFace kByARule = but_not("verdict/suggestions.cpp lowers it by a rule of its own");
 constexpr RequestFace kChoiceOnly = but_not("it only chooses among the GPUs that meet the request");
 constexpr RequestFace kNotOfTheDevices = but_not("it does not say which GPUs meet the request");
 

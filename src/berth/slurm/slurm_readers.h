@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/slurm/slurm_options.h"
+#include "berth/slurm/sbatch_options.h"
 
 // How the values of Slurm's options are read. The table in slurm_options.cpp says which option is
 // read by which of these.

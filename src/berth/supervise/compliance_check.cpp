@@ -18,8 +18,9 @@
 
 #include "berth/base/delay.h"
 #include "berth/command/command.h"
-#include "berth/command/request_options.h"
+#include "berth/command/field_options.h"
 #include "berth/supervise/compliance_look.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/process_identity.h"
 #include "berth/verdict/compliance.h"
 #include "berth/view/compliance.h"
@@ -85,7 +86,7 @@ void stop(const sys::Child& look) {
 }  // namespace
 
 Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless) {
-  const std::string_view set = command::variable("BERTH_VERIFY");
+  const std::string_view set = sys::variable("BERTH_VERIFY");
   if (set.empty()) return kFirst;
   if (set == "never") return std::nullopt;
   const auto seconds = delay_from_text(set, unitless);

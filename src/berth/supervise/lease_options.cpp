@@ -2,6 +2,7 @@
 
 #include "berth/base/delay.h"
 #include "berth/command/environment.h"
+#include "berth/sys/environment.h"
 
 namespace berth::supervise {
 
@@ -10,7 +11,7 @@ Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& option
   if (options.in_background) return std::nullopt;
   if (options.no_wait) return 0;
   if (options.wait_s) return options.wait_s;
-  const std::string_view set = command::variable("BERTH_WAIT");
+  const std::string_view set = sys::variable("BERTH_WAIT");
   if (set.empty()) return otherwise;
   if (set == "forever") return std::nullopt;
   const auto seconds = delay_from_text(set);

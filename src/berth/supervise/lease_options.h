@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "berth/command/request_options.h"
+#include "berth/command/field_options.h"
 #include "berth/lease/session.h"
 
 namespace berth::supervise {

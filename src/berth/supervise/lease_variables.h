@@ -1,6 +1,6 @@
 #pragma once
 
-#include "berth/command/request_options.h"
+#include "berth/command/field_options.h"
 #include "berth/lease/session.h"
 #include "berth/request/job_mask.h"
 

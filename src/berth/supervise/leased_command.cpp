@@ -1,5 +1,5 @@
-// The shell of model/leased_run.h. The parent stays so that it knows all that the command leaves
-// behind.
+// The shell of model/leased_run_step.h. The parent stays so that it knows all that the command
+// leaves behind.
 
 #include "berth/supervise/leased_command.h"
 
@@ -20,12 +20,12 @@
 #include "berth/receipts/energy_at_start.h"
 #include "berth/receipts/make_receipt.h"
 #include "berth/supervise/compliance_check.h"
-#include "berth/supervise/end_signals.h"
 #include "berth/supervise/lease_clock.h"
 #include "berth/supervise/leftovers.h"
-#include "berth/supervise/model/leased_run.h"
+#include "berth/supervise/model/leased_run_step.h"
 #include "berth/supervise/preemption_watch.h"
 #include "berth/supervise/release_call.h"
+#include "berth/supervise/termination_signals.h"
 #include "berth/sys/clock.h"
 #include "berth/view/receipt.h"
 

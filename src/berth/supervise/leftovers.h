@@ -8,7 +8,7 @@
 
 #include "berth/command/environment.h"
 #include "berth/source/source.h"
-#include "berth/supervise/model/leased_run.h"
+#include "berth/supervise/model/leased_run_step.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::supervise {

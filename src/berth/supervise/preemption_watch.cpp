@@ -7,7 +7,7 @@
 
 #include "berth/command/messages.h"
 #include "berth/queue/preemption.h"
-#include "berth/verdict/clauses.h"
+#include "berth/verdict/device_clauses.h"
 
 namespace berth::supervise {
 namespace {

@@ -21,8 +21,9 @@
 #include "berth/supervise/lease_variables.h"
 #include "berth/supervise/leased_command.h"
 #include "berth/supervise/take_lease.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
-#include "berth/view/explain.h"
+#include "berth/view/refusal.h"
 
 namespace berth::supervise {
 namespace {
@@ -165,7 +166,7 @@ class Run {
 }  // namespace
 
 std::string users_shell() {
-  if (const std::string_view named = command::variable("SHELL"); !named.empty()) return std::string(named);
+  if (const std::string_view named = sys::variable("SHELL"); !named.empty()) return std::string(named);
   const passwd* user = ::getpwuid(::getuid());
   return user != nullptr && *user->pw_shell != '\0' ? user->pw_shell : "/bin/sh";
 }

@@ -9,8 +9,8 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/view/explain.h"
 #include "berth/view/text.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::timeline {
 namespace {

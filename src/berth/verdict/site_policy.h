@@ -8,8 +8,8 @@
 #include "berth/base/words.h"
 #include "berth/device/host_facts.h"
 #include "berth/request/lab_host.h"
-#include "berth/verdict/foreign_locks.h"
 #include "berth/verdict/limits.h"
+#include "berth/verdict/original_locks.h"
 #include "berth/verdict/queue_rules.h"
 
 namespace berth {

@@ -6,7 +6,7 @@
 #include "berth/base/fail.h"
 #include "berth/base/text_match.h"
 #include "berth/request/selector.h"
-#include "berth/verdict/clauses.h"
+#include "berth/verdict/device_clauses.h"
 #include "berth/verdict/device_memory.h"
 
 namespace berth {

@@ -5,6 +5,7 @@
 
 #include "berth/base/text_match.h"
 #include "berth/view/json_parts.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::view {
 

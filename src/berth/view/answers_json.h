@@ -12,7 +12,7 @@
 #include "berth/verdict/ledger.h"
 #include "berth/view/compliance.h"
 #include "berth/view/doctor.h"
-#include "berth/view/explain.h"
+#include "berth/view/refusal.h"
 
 // What commands and the agent answer with --json, but for listings. A whole document each.
 namespace berth::view {

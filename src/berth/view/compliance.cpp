@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "berth/base/units.h"
-#include "berth/view/explain.h"
 #include "berth/view/text.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::view {
 namespace {

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "berth/base/text_match.h"
-#include "berth/view/explain.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

@@ -7,7 +7,6 @@
 
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/view/explain.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"
 

@@ -9,12 +9,12 @@
 
 #include "berth/base/units.h"
 #include "berth/job/job_array.h"
-#include "berth/view/explain.h"
 #include "berth/view/json_parts.h"
 #include "berth/view/json_reader.h"
 #include "berth/view/json_value.h"
 #include "berth/view/receipt.h"
 #include "berth/view/text.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::view {
 namespace {

@@ -13,8 +13,8 @@
 #include "berth/device/health.h"
 #include "berth/device/xid.h"
 #include "berth/verdict/outsiders.h"
-#include "berth/view/explain.h"
 #include "berth/view/text.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::view {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "berth/base/text_match.h"
-#include "berth/view/explain.h"
 #include "berth/view/json_parts.h"
 #include "berth/view/text.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/machines/offer.h"
+#include "berth/machines/host_ranking.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

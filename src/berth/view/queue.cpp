@@ -7,9 +7,9 @@
 
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
-#include "berth/view/explain.h"
 #include "berth/view/listing.h"
 #include "berth/view/text.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::view {
 namespace {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
+#include "berth/usage/device_history.h"
 #include "berth/usage/usage.h"
 #include "berth/view/layout.h"
 #include "berth/view/text.h"

@@ -7,7 +7,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/queue/expected_run_time.h"
-#include "berth/view/explain.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::view {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "berth/base/text_match.h"
 #include "berth/cli/invocation.h"
+#include "berth/mcp/mcp_tools.h"
 #include "berth/request/test/said.h"
-#include "berth/slurm/slurm_options.h"
-#include "berth/tenants/tenant_tools.h"
+#include "berth/slurm/sbatch_options.h"
 
 namespace berth::cli::faces_test {
 namespace {
@@ -112,14 +112,14 @@ TEST_CASE("each option of Slurm's that becomes one of ours becomes one of submit
 }
 
 TEST_CASE("the tools for programs have each row of the table that it gives them, and no other") {
-  for (const tenants::Tool& tool : tenants::TenantTools::all()) {
+  for (const mcp::Tool& tool : mcp::TenantTools::all()) {
     const bool asks = tool.name == "run" || tool.name == "submit" || tool.name == "edit";
     if (!asks && tool.name != "why") continue;
     CAPTURE(tool.name);
     for (const RequestField& field : request_fields()) {
       CAPTURE(field.name);
       const std::string_view name = name_in(&RequestField::job, field);
-      const auto argument = std::ranges::find(tool.arguments, name, &tenants::ToolArgument::name);
+      const auto argument = std::ranges::find(tool.arguments, name, &mcp::ToolArgument::name);
       const bool is_meant = field.mcp.exists() && (asks || is_of_devices(field));
       REQUIRE((argument != tool.arguments.end()) == is_meant);
       if (is_meant) CHECK(argument->about == field.mcp.text);

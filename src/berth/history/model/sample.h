@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/usage/usage.h"
+#include "berth/usage/device_history.h"
 
 namespace berth::history {
 

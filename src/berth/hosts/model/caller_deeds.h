@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "berth/hosts/model/caller.h"
+#include "berth/hosts/model/caller_step.h"
 
 namespace berth::caller {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/machines/offer.h"
+#include "berth/machines/host_ranking.h"
 #include "berth/request/request.h"
 
 // On which host a command starts, as a pure step: what a host has said goes in, and what to tell

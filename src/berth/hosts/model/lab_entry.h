@@ -10,7 +10,7 @@
 #include "berth/base/error.h"
 #include "berth/base/steady_time.h"
 
-// The entry of a request in the lab queue, as its caller (caller.h) knows it.
+// The entry of a request in the lab queue, as its caller (caller_step.h) knows it.
 namespace berth::caller {
 
 // Why the agent does not tell the position.

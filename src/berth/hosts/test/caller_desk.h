@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "berth/base/version.h"
-#include "berth/hosts/model/caller.h"
+#include "berth/hosts/model/caller_step.h"
 #include "berth/hosts/model/host_patience.h"
 
 // A request at a desk and its hosts, without a process.

@@ -1,4 +1,4 @@
-#include "berth/hosts/model/caller.h"
+#include "berth/hosts/model/caller_step.h"
 
 #include <doctest/doctest.h>
 

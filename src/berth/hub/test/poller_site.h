@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "berth/hub/model/poller.h"
+#include "berth/hub/model/poller_step.h"
 
 // A hub and its hosts, without a network.
 namespace berth::poller_test {

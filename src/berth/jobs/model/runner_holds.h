@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "berth/jobs/model/runner.h"
+#include "berth/jobs/model/runner_step.h"
 
 namespace berth::runner {
 

@@ -13,7 +13,7 @@
 
 #include "berth/job/job_array.h"
 #include "berth/job/task_standing.h"
-#include "berth/jobs/model/runner.h"
+#include "berth/jobs/model/runner_step.h"
 
 // A spool and its runner, without a process.
 namespace berth::runner_test {

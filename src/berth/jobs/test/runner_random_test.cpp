@@ -1,4 +1,4 @@
-#include "berth/jobs/model/runner.h"
+#include "berth/jobs/model/runner_step.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "berth/lab_queue/model/lab_agent.h"
+#include "berth/lab_queue/model/lab_agent_step.h"
 #include "berth/machines/lab_standing.h"
 
 // What any rule of the agent's step does with its clients.

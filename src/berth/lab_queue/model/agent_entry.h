@@ -14,7 +14,8 @@
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/verdict/limits.h"
 
-// The entry of one request in the lab queue, as the agent of its machine (lab_agent.h) knows it.
+// The entry of one request in the lab queue, as the agent of its machine (lab_agent_step.h) knows
+// it.
 namespace berth::lab_agent {
 
 // How far the request has come on a host that it has named.

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "berth/lab_queue/model/agent_deeds.h"
-#include "berth/lab_queue/model/lab_agent.h"
+#include "berth/lab_queue/model/lab_agent_step.h"
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/lab_queue/model/lab_keys.h"
 #include "berth/machines/lab_standing.h"

@@ -1,4 +1,4 @@
-#include "berth/lab_queue/model/lab_agent.h"
+#include "berth/lab_queue/model/lab_agent_step.h"
 
 #include <doctest/doctest.h>
 

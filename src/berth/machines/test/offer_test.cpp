@@ -1,4 +1,5 @@
 #include "berth/machines/offer.h"
+#include "berth/machines/host_ranking.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

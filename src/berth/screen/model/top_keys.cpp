@@ -6,7 +6,7 @@
 #include "berth/screen/model/top.h"
 #include "berth/screen/model/top_edit.h"
 #include "berth/screen/model/top_graph.h"
-#include "berth/view/explain.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::view {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "berth/base/text_match.h"
-#include "berth/view/explain.h"
 #include "berth/view/queue.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::view {
 namespace {

@@ -1,6 +1,6 @@
 #include "berth/slurm/slurm_values.h"
 
-#include "berth/slurm/slurm_options.h"
+#include "berth/slurm/sbatch_options.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "berth/request/test/said.h"
-#include "berth/view/explain.h"
 #include "berth/view/json_parts.h"
 #include "berth/view/json_value.h"
+#include "berth/view/refusal.h"
 #include "berth/view/test/written.h"
 
 namespace berth::view::request_document_test {
@@ -148,7 +148,7 @@ std::string document() {
       "these "
       "rows. All faces of Berth walk this table. If one of them does not have an option, its cell says "
       "why. `berth sbatch` takes the options of Slurm instead: their table is "
-      "`src/berth/slurm/slurm_options.cpp`.\n\n"
+      "`src/berth/slurm/sbatch_options.cpp`.\n\n"
       "| option | what | in JSON | `berth.pick`, `why`, `lease` | `berth.submit` | MCP | `--on slurm` |\n"
       "|--|--|--|--|--|--|--|\n";
   for (const RequestField& field : request_fields()) {

@@ -1,0 +1,160 @@
+#include "berth/history/model/usage_recorder.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace berth::history {
+namespace {
+
+constexpr std::int64_t kHour = 3600;
+constexpr double kStepOfClock =
+    2;  // seconds that the clocks may differ by in an interval: rounding, and slewing
+
+// As a receipt has it: a look may be late, and one may be missing.
+constexpr std::int64_t kMissedLooks = 3;
+
+double seconds_of(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+void Recorder::see(const Observation& observation) {
+  const Interval interval = interval_until(observation.at, observation.every_s);
+  for (const DeviceSeen& device : observation.devices) {
+    const DeviceName name{device.label, device.name};
+    const auto [known, is_new] = names_.try_emplace(device.uuid, name);
+    if (is_new || known->second != name) pending_.devices[device.uuid] = known->second = name;
+  }
+  sample(observation);
+  count(observation, interval);
+  watch(interval, observation.at.wall_s);
+  last_ = observation.at;
+  keep_within_bounds();
+}
+
+Recorder::Interval Recorder::interval_until(const TimeOfLook& at, std::int64_t every_s) const {
+  if (!last_) return {.first = true};
+  const double seconds = std::max(0.0, history::seconds_of(at.boot - last_->boot));
+  return {.watched = seconds <= static_cast<double>(2 * every_s + 30), .seconds = seconds};
+}
+
+void Recorder::sample(const Observation& observation) {
+  const std::int64_t step_s = step_of(observation.at.wall_s, kTiers[0].step_s);
+  if (step_s != step_s_) {
+    for (const auto& [uuid, merger] : step_) pending_.samples.push_back({step_s_, uuid, merger.merged()});
+    step_.clear();
+    step_s_ = step_s;
+  }
+  for (const DeviceSeen& device : observation.devices) step_[device.uuid].add(device.sample);
+}
+
+void Recorder::count(const Observation& observation, const Interval& interval) {
+  std::map<LeaseKey, std::string> live;
+  for (const LeaseSeen& lease : observation.leases) {
+    for (const LeasedSeen& device : lease.devices) {
+      const LeaseKey key{lease.since_s, lease.id, device.uuid};
+      live.emplace(key, lease.user);
+      const double seconds = seconds_of(key, observation.at, interval);
+      const bool used = device.used.value_or(false) && interval.watched;
+      const Counted a_second{device.share, used ? device.share : 0};
+      LeaseChange& change = pending_.leases[key];
+      change.user = lease.user;
+      change.job = lease.job;
+      change.wish = lease.wish;
+      change.ended_s.reset();
+      change.more.add({seconds * a_second.leased_s, seconds * a_second.used_s});
+      add_hours(lease, device.uuid, observation.at.wall_s, seconds, a_second);
+      if (lease.wish && lease.wish->whole) tally(key, device, observation, interval, seconds);
+    }
+  }
+  end_missing(live, interval, observation.at.wall_s);
+  live_ = std::move(live);
+}
+
+void Recorder::tally(const LeaseKey& key, const LeasedSeen& lease, const Observation& observation,
+                     const Interval& interval, double seconds) {
+  const auto device = std::ranges::find(observation.devices, lease.uuid, &DeviceSeen::uuid);
+  if (interval.first || device == observation.devices.end()) return;
+  const bool is_new = !live_.contains(key);
+  const auto found = is_new ? tallies_.try_emplace(key).first : tallies_.find(key);
+  if (found == tallies_.end()) return;
+  const bool is_missed = seconds > static_cast<double>(kMissedLooks * observation.every_s);
+  found->second.see(*device, lease, seconds, is_missed);
+}
+
+/// How much of its time was not counted yet.
+double Recorder::seconds_of(const LeaseKey& key, const TimeOfLook& at, const Interval& interval) const {
+  if (live_.contains(key)) return interval.seconds;
+  const double since_grant = static_cast<double>(at.wall_s - key.begun_s);
+  // A lease older than the last look would have been seen there.
+  if (!interval.first) return std::clamp(since_grant, 0.0, interval.seconds);
+  const bool known = known_.open.contains(key);
+  const double since_known = static_cast<double>(at.wall_s - known_.watched_until_s);
+  // Whatever the wall clock says, it is not older than its ticket.
+  const double age = std::max(0.0, history::seconds_of(at.boot) - static_cast<double>(key.id.value) / 1e9);
+  return std::clamp(known ? std::min(since_grant, since_known) : since_grant, 0.0, age);
+}
+
+void Recorder::add_hours(const LeaseSeen& lease, const std::string& uuid, std::int64_t until_s,
+                         double seconds, const Counted& a_second) {
+  auto end = static_cast<double>(until_s);
+  do {  // once also for no time at all: the lease was there
+    // The end itself belongs to the hour before it.
+    const std::int64_t hour_s = step_of(static_cast<std::int64_t>(std::ceil(end)) - 1, kHour);
+    const double part = std::min(seconds, end - static_cast<double>(hour_s));
+    const Counted counted{part * a_second.leased_s, part * a_second.used_s};
+    pending_.hours[{hour_s, lease.user, uuid}].add(counted);
+    if (lease.job) pending_.job_hours[{hour_s, lease.user, *lease.job}].add(counted);
+    seconds -= part;
+    end -= part;
+  } while (seconds > 0);
+}
+
+void Recorder::end_missing(const std::map<LeaseKey, std::string>& live, const Interval& interval,
+                           std::int64_t wall_s) {
+  const std::int64_t unseen_s = interval.first ? known_.watched_until_s : last_->wall_s;
+  for (const auto& [key, user] : interval.first ? known_.open : live_) {
+    if (live.contains(key)) continue;
+    LeaseChange& change = pending_.leases[key];
+    change.user = user;
+    change.ended_s = std::max(key.begun_s, interval.watched ? wall_s : unseen_s);
+    change.end_seen = interval.watched;
+    if (const auto tally = tallies_.find(key); tally != tallies_.end() && interval.watched)
+      change.figures = tally->second.figures();
+  }
+  std::erase_if(tallies_, [&](const auto& each) { return !live.contains(each.first); });
+}
+
+void Recorder::watch(const Interval& interval, std::int64_t wall_s) {
+  const bool goes_on =
+      interval.watched && span_ &&
+      std::abs(static_cast<double>(wall_s - last_->wall_s) - interval.seconds) <= kStepOfClock;
+  if (goes_on) {
+    span_->to_s = std::max(span_->to_s, wall_s);
+  } else {
+    span_ = {wall_s, wall_s};
+  }
+  pending_.watched[span_->from_s] = span_->to_s;
+}
+
+void Recorder::keep_within_bounds() {
+  if (pending_.samples.size() > kMostPendingRows) {
+    const auto gone = kMostPendingRows / 4;
+    pending_.samples.erase(pending_.samples.begin(), pending_.samples.begin() + gone);
+    lost_ += gone;
+  }
+  while (pending_.leases.size() + pending_.hours.size() + pending_.job_hours.size() > kMostPendingRows) {
+    ++lost_;
+    if (pending_.job_hours.size() > std::max(pending_.leases.size(), pending_.hours.size())) {
+      pending_.job_hours.erase(pending_.job_hours.begin());
+    } else if (pending_.leases.size() > pending_.hours.size()) {
+      pending_.leases.erase(pending_.leases.begin());
+    } else {
+      pending_.hours.erase(pending_.hours.begin());
+    }
+  }
+  while (pending_.watched.size() > kMostPendingRows) pending_.watched.erase(pending_.watched.begin());
+}
+
+}  // namespace berth::history

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "berth/device/snapshot.h"
+#include "berth/sys/descriptor.h"
+#include "berth/verdict/ledger.h"
+#include "berth/verdict/original_locks.h"
+
+// A file of somebody else's lock is opened as the lease protocol says (sys::open_prepared), so
+// nothing is waited for. It counts if it belongs to root, to the asking user, or to the user whom
+// the site has named for it, and has no other name: so nobody can keep others from a GPU by a file
+// that he has put there.
+//
+// Our own locks are shared: an original cannot lock the file, but several leases of one GPU can.
+// They belong to the open file, so the job inherits them; a classic record lock would end with any
+// close.
+//
+// Copies of the original gpu_scheduler remove the file after unlocking it. So a lock counts only
+// while the name still leads to the locked file.
+namespace berth::leasing {
+
+/// The files of these rows that are held until the lease is used, with the home of this user for
+/// "~".
+std::vector<std::string> files_until_used(const std::vector<OriginalLock>& rows);
+
+/// What the names of the files of these rows are made of, beside what each snapshot has.
+ReadingSet readings_to_find_locks(const std::vector<OriginalLock>& rows);
+
+/// By the UUIDs of GPUs and their MIG instances: the program or the file of the lock by which
+/// others have them. Not what only we have locked, nor leased GPUs: these are taken with and
+/// without such a lock, which our drop-ins have, too. A lock that is a file counts also beside a
+/// lease.
+std::map<std::string, std::string> locked_by_originals(const std::vector<OriginalLock>& rows,
+                                                       const Snapshot& snapshot, const Ledger& ledger);
+
+/// What is wrong with a file of these rows, so that it keeps nobody away: a sentence, and what
+/// helps.
+struct OddLockFile {
+  std::string what;
+  std::string remedy;
+};
+std::vector<OddLockFile> odd_lock_files(const std::vector<OriginalLock>& rows, const Snapshot& snapshot);
+
+/// Our locks on files of originals.
+class OriginalLockFiles {
+ public:
+  /// Some file is locked.
+  explicit operator bool() const { return !files_.empty(); }
+  /// What could not be locked, and why, one sentence each. There the original is not kept away.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  std::vector<int> descriptors() const;
+  /// Ends the locks for all processes that share them.
+  void release();
+
+ protected:
+  void add(sys::Descriptor file) { files_.push_back(std::move(file)); }
+  void note(std::string words) { notes_.push_back(std::move(words)); }
+
+ private:
+  std::vector<sys::Descriptor> files_;
+  std::vector<std::string> notes_;
+};
+
+/// Those for the time of a lease.
+class LocksOfOriginals : public OriginalLockFiles {
+ public:
+  /// Locks the files of all these devices, or of none; then it returns the UUID of a device that
+  /// others have locked. `own`: our ticket; the other leases of the ledger share its locks. Files
+  /// that are missing or do not count are left alone. For a row whose file comes and goes it takes
+  /// some milliseconds, in which a copy that has just unlocked a file may remove it.
+  std::optional<std::string> take(const std::vector<OriginalLock>& rows,
+                                  const std::vector<std::string>& uuids, const Snapshot& snapshot,
+                                  const Ledger& ledger, TicketId own);
+};
+
+}  // namespace berth::leasing

@@ -1,0 +1,118 @@
+#include "berth/site/site_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "berth/base/fail.h"
+#include "berth/site/site_keys.h"
+#include "berth/site/toml.h"
+#include "berth/site/toml_words.h"
+#include "berth/sys/descriptor.h"
+#include "berth/sys/environment.h"
+#include "berth/sys/file.h"
+#include "berth/sys/system_error.h"
+
+namespace berth::site {
+namespace {
+
+constexpr std::size_t kLongestFile = 1U << 20U;
+constexpr std::size_t kUsualFile = 1U << 12U;
+
+/// Of one that gives too much, or cannot be read from its start, as a FIFO. /dev/null is empty.
+Result<void> check_kind(int file, const std::string& path) {
+  struct stat status{};
+  if (::fstat(file, &status) != 0) return sys::fail_errno(fmt::format("reading the site file {}", path));
+  if (S_ISREG(status.st_mode)) return {};
+  return fail(ErrorCode::failure, "the site file {} is not a regular file", path);
+}
+
+/// nullopt: there is no such file.
+Result<std::optional<std::string>> read_file(const std::string& path) {
+  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    return sys::fail_errno(fmt::format("reading the site file {}", path));
+  }
+  auto text = sys::read_start(file.get(), kUsualFile);
+  if (text && text->size() >= kUsualFile) text = sys::read_start(file.get(), kLongestFile);
+  if (!text || text->size() > kLongestFile) BERTH_DO(check_kind(file.get(), path));
+  if (text && text->size() > kLongestFile)
+    return fail(ErrorCode::failure, "the site file {} is longer than 1 MiB", path);
+  if (!text) return std::unexpected(context(text.error(), fmt::format("reading the site file {}", path)));
+  return *std::move(text);
+}
+
+/// False: there is no such file.
+Result<bool> read_into(SiteFiles& files, const std::string& path, bool only_narrow) {
+  if (path.empty()) return false;
+  BERTH_LET(const auto text, read_file(path));
+  if (!text) return false;
+  BERTH_LET(auto policy, apply_site_text(files.policy, *text, path, only_narrow));
+  files.policy = std::move(policy);
+  files.read.push_back(path);
+  return true;
+}
+
+}  // namespace
+
+SiteFilePaths standard_site_file_paths() {
+  SiteFilePaths paths;
+  paths.site = sys::variable("BERTH_SITE_FILE");
+  paths.site_is_named = !paths.site.empty();
+  if (!paths.site_is_named) paths.site = "/etc/berth.toml";
+  constexpr std::string_view kToml = ".toml";
+  if (paths.site.ends_with(kToml))
+    paths.excluded = paths.site.substr(0, paths.site.size() - kToml.size()) + ".excluded.toml";
+  const std::string configuration(sys::variable("XDG_CONFIG_HOME"));
+  const std::string home(sys::variable("HOME"));
+  if (configuration.starts_with('/')) {
+    paths.user = configuration + "/berth.toml";
+  } else if (home.starts_with('/')) {
+    paths.user = home + "/.config/berth.toml";
+  }
+  return paths;
+}
+
+Result<SiteFiles> read_site_files(const SiteFilePaths& paths) {
+  SiteFiles files;
+  BERTH_LET(const bool is_there, read_into(files, paths.site, false));
+  BERTH_DO(read_into(files, paths.excluded, false));
+  BERTH_DO(read_into(files, paths.user, true));
+  // A misspelled path must not put all rules out of force without a word.
+  if (paths.site_is_named && !is_there)
+    files.policy.not_understood.push_back(
+        fmt::format("BERTH_SITE_FILE={} names a file that is not there: correct the path, or unset "
+                    "BERTH_SITE_FILE; /dev/null is a file without rules",
+                    paths.site));
+  return files;
+}
+
+Result<SitePolicy> apply_site_text(SitePolicy policy, std::string_view text, std::string_view path,
+                                   bool only_narrow) {
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    const std::size_t line = parsed.error().source().begin.line;
+    return fail(ErrorCode::failure, "{}:{}: {}", path, line,
+                words_of_bad_line(text, line, parsed.error().description()));
+  }
+  Page page{path, only_narrow, policy};
+  const auto hub = parsed.table()["hub"];
+  if (hub && parsed.table()["hosts"])
+    return wrong(page, *hub.node(), "hosts and hub exclude each other: a hub knows the hosts");
+  for (const auto& [key, value] : parsed.table()) {
+    const auto found = std::ranges::find(keys(), key.str(), &Key::name);
+    if (found == keys().end()) {
+      std::vector<std::string_view> known;
+      for (const Key& each : keys()) known.push_back(each.name);
+      policy.not_understood.push_back(wrong(page, value, unknown_key(key.str(), "", known)).error().message);
+      continue;
+    }
+    BERTH_DO(found->read(page, key.str(), value));
+  }
+  return policy;
+}
+
+}  // namespace berth::site

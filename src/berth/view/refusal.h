@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/queue/standing.h"
+#include "berth/request/request.h"
+#include "berth/verdict/verdict.h"
+#include "berth/view/text.h"
+
+namespace berth::view {
+
+/// The request in words: "2 whole GPUs, name~A100".
+std::string request_in_words(const Request& request);
+
+/// What there is to say about a request on this machine at this moment.
+struct Why {
+  const Request& request;
+  const Snapshot& snapshot;
+  const std::vector<Verdict>& verdicts;
+  std::size_t possible = 0;            ///< how many devices could ever serve it
+  std::vector<std::string> looser;     ///< requests that would succeed now, in words
+  const Standing* standing = nullptr;  ///< its present or future place behind another request
+  /// About when it would start if it were made now; nullopt: at once, or that is not known.
+  std::optional<std::int64_t> starts_at_s{};
+};
+
+/// The answer of `why`: a line for each device, then the result.
+std::string explanation(const Why& why, const Style& style);
+
+/// What to print on the error stream of `pick` and `run` if too few devices are free: what happened
+/// and what to do next.
+std::string refusal(const Why& why, const Style& style);
+
+}  // namespace berth::view
