@@ -10,8 +10,8 @@ namespace berth::store {
 /// The files of queue/ or leases/ that may be alive, and at most `others` of the rest. In a small
 /// directory these are all files. In a crowded one, for example with 100,000 dead tickets, this
 /// asks the kernel once which files are locked, instead of asking each file. REQUIRES: `entries`
-/// were listed before the call. A ticket is locked before it has a name, so no live ticket is taken
-/// for dead.
+/// were listed before the call. A ticket is locked before it has a name, so a live one is locked
+/// (docs/lease-protocol.md, *Dead tickets*).
 std::vector<sys::DirectoryEntry> worth_reading(int directory, std::vector<sys::DirectoryEntry> entries,
                                                std::size_t others);
 

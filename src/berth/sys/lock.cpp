@@ -102,25 +102,25 @@ void for_each_lock(std::string_view proc_locks, const OnLock& on_lock) {
   }
 }
 
-struct LocksText {
-  std::string text;
-  bool whole = false;
-};
-
-LocksText read_proc_locks() {
-  LocksText read;
+LocksReading read_locks_once(std::chrono::steady_clock::time_point until) {
+  LocksReading read;
   const Descriptor file(::open("/proc/locks", O_RDONLY | O_CLOEXEC));
   std::array<char, 1 << 16> buffer;
-  const auto until = std::chrono::steady_clock::now() + kLongestLookAtLocks;
   while (file && std::chrono::steady_clock::now() < until && read.text.size() < kMostOfLocks) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     read.whole = got == 0;
     if (got <= 0) break;
+    read.in_pieces = !read.text.empty();
     read.text.append(buffer.data(), static_cast<std::size_t>(got));
   }
   // A line that is cut off in the middle would name another file.
   read.text.erase(read.text.rfind('\n') + 1);
   return read;
+}
+
+LocksReading read_proc_locks() {
+  const auto until = std::chrono::steady_clock::now() + kLongestLookAtLocks;
+  return merged_locks([until] { return read_locks_once(until); });
 }
 
 }  // namespace
@@ -202,6 +202,30 @@ Result<bool> wait_byte_unlocked(int file, off_t byte) {
   return fail_errno("waiting for a lock");
 }
 
+LocksReading merged_locks(const std::function<LocksReading()>& read) {
+  constexpr int kMostReadings = 3;
+  LocksReading merged = read();
+  if (!merged.in_pieces) return merged;
+  std::unordered_set<std::string> known;
+  const auto add_new = [&](std::string_view text) {
+    std::string added;
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, std::min(text.find('\n') + 1, text.size()));
+      text.remove_prefix(line.size());
+      // Without its number, which changes.
+      if (known.emplace(line.substr(std::min(line.find(':'), line.size()))).second) added += line;
+    }
+    return added;
+  };
+  add_new(merged.text);
+  for (int readings = 1; readings < kMostReadings; ++readings) {
+    const std::string added = add_new(read().text);
+    if (added.empty()) break;
+    merged.text += added;
+  }
+  return merged;
+}
+
 std::vector<HeldFlock> parse_flocks(std::string_view proc_locks) {
   std::vector<HeldFlock> held;
   for_each_lock(proc_locks, [&](const LockLine& line) {
@@ -226,7 +250,7 @@ std::optional<std::unordered_set<std::uint64_t>> inodes_with_write_locks() {
   struct stat status{};
   if (!own || ::fstat(own.get(), &status) != 0 || !try_lock_bytes(own.get(), 0, 1).value_or(false))
     return std::nullopt;
-  const LocksText read = read_proc_locks();
+  const LocksReading read = read_proc_locks();
   if (!read.whole) return std::nullopt;
   auto inodes = parse_write_locks(read.text);
   if (!inodes.contains(status.st_ino)) return std::nullopt;
@@ -249,7 +273,7 @@ HeldFlocks held_flocks_on(int directory) {
   // On btrfs, a file of another subvolume may have the same number as one of our files. Nothing
   // tells them apart.
   const dev_t device = device_in_locks(directory).value_or(status.st_dev);
-  const LocksText read = read_proc_locks();
+  const LocksReading read = read_proc_locks();
   HeldFlocks held{parse_flocks(read.text), read.whole || read.text.empty()};
   std::erase_if(held.locks, [&](const HeldFlock& lock) { return lock.file.device != device; });
   return held;

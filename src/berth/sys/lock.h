@@ -60,6 +60,17 @@ Result<std::optional<ByteRange>> write_lock_from(int file, off_t byte);
 /// the descriptor is not shared with anybody who locks the byte.
 Result<bool> wait_byte_unlocked(int file, off_t byte);
 
+/// What /proc/locks had when it was read.
+struct LocksReading {
+  std::string text;
+  bool whole = false;      ///< to its end
+  bool in_pieces = false;  ///< others may have locked and unlocked in between
+};
+/// The lines of several readings, each once. The kernel counts its way to where a piece ended. If a
+/// lock before that place is gone by then, it leaves out one that is held. So what comes in pieces
+/// is read until a reading has no new line, three times at most. Pure, but for `read`.
+LocksReading merged_locks(const std::function<LocksReading()>& read);
+
 /// A flock, from one line of /proc/locks.
 struct HeldFlock {
   FileIdentity file;

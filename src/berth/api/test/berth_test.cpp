@@ -410,24 +410,27 @@ TEST_CASE("a lease that comes when the process is about to end has its receipt")
   CHECK(second->receipt().has_value());
 }
 
-/// The name of its socket, as the kernel shows it: without the byte before it.
-std::string name_of_receipt_keeper() {
-  struct stat directory{};
-  REQUIRE(::stat(std::getenv("BERTH_DIR"), &directory) == 0);
-  const std::string begin =
-      fmt::format("berth-receipts {} {}:{} ", ::geteuid(), directory.st_dev, directory.st_ino);
+/// The name of the socket at which it listens, as the kernel shows it: without the byte before it.
+/// By the socket, because one of an earlier machine, whose directory had the same inode, may not
+/// have ended yet.
+std::string name_of_receipt_keeper(int keeper) {
+  const std::string link = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/0", keeper));
+  // "socket:[12345]"; a line has the number before its name.
+  const std::string before_name = fmt::format(" {} @", link.substr(8, link.size() - 9));
   std::ifstream sockets("/proc/net/unix");
   for (std::string line; std::getline(sockets, line);) {
-    if (const auto at = line.find('@' + begin); at != std::string::npos) return line.substr(at + 1);
+    if (const auto at = line.find(before_name); at != std::string::npos)
+      return line.substr(at + before_name.size());
   }
   return {};
 }
 
 /// Ends the process that keeps receipts, and takes its name.
 sys::Descriptor in_place_of_receipt_keeper(const SimulatedMachine& machine) {
-  const std::string name = name_of_receipt_keeper();
+  const int keeper = receipt_keeper(machine);
+  const std::string name = name_of_receipt_keeper(keeper);
   REQUIRE_FALSE(name.empty());
-  ::kill(receipt_keeper(machine), SIGKILL);
+  ::kill(keeper, SIGKILL);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::ranges::copy(name, address.sun_path + 1);

@@ -8,7 +8,7 @@
 
 #include "property.h"
 
-namespace berth::history::recorder_test {
+namespace berth::history::usage_recorder_test {
 namespace {
 
 using std::chrono::seconds;
@@ -300,4 +300,4 @@ TEST_CASE("nothing is told of what a share used, nor of a lease whose begin or e
 }
 
 }  // namespace
-}  // namespace berth::history::recorder_test
+}  // namespace berth::history::usage_recorder_test

@@ -4,7 +4,7 @@
 
 #include "berth/hosts/test/caller_desk.h"
 
-namespace berth::caller_test::caller_test {
+namespace berth::caller_test::caller_step_test {
 
 // --- without a lab queue
 
@@ -160,4 +160,4 @@ TEST_CASE("what a host says before it greets, again, or after it was left, moves
   CHECK(desk.is(Begins{0}).empty());
 }
 
-}  // namespace berth::caller_test::caller_test
+}  // namespace berth::caller_test::caller_step_test

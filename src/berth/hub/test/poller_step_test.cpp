@@ -4,7 +4,7 @@
 
 #include "berth/hub/test/poller_site.h"
 
-namespace berth::poller_test::poller_test {
+namespace berth::poller_test::poller_step_test {
 
 // --- who is asked, and when
 
@@ -172,4 +172,4 @@ TEST_CASE("what the machine of the hub published before it was named is read whe
   CHECK(site.names({"self"}) == Words{"shows self", "reads its own", "makes a page at once", "publishes it"});
 }
 
-}  // namespace berth::poller_test::poller_test
+}  // namespace berth::poller_test::poller_step_test

@@ -6,7 +6,7 @@
 #include "berth/job/task_standing.h"
 #include "berth/jobs/test/runner_office.h"
 
-namespace berth::runner_test::runner_test {
+namespace berth::runner_test::runner_step_test {
 
 TEST_CASE("of jobs that ask for the same one is in the queue, and the next when its command begins") {
   Office office;
@@ -586,4 +586,4 @@ TEST_CASE("of the singletons of a name one is at work at a time, in the order of
   CHECK(office.ends(task(1)).wakes().lately() == "tells the end of 1; starts 2");
 }
 
-}  // namespace berth::runner_test::runner_test
+}  // namespace berth::runner_test::runner_step_test

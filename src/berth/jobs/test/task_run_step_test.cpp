@@ -14,7 +14,7 @@
 
 #include "property.h"
 
-namespace berth::task_run_test {
+namespace berth::task_run_step_test {
 namespace {
 
 using namespace task_run;
@@ -514,4 +514,4 @@ TEST_CASE("whatever is killed, refused or cancelled at any point, no task starts
   holds_for_any("any history", [] { History().go(); });
 }
 
-}  // namespace berth::task_run_test
+}  // namespace berth::task_run_step_test

@@ -4,7 +4,7 @@
 
 #include "berth/lab_queue/test/agent_desk.h"
 
-namespace berth::lab_agent_test::lab_agent_test {
+namespace berth::lab_agent_test::lab_agent_step_test {
 
 // --- an entry, a start, an end
 
@@ -422,4 +422,4 @@ TEST_CASE("one whose command runs comes back with its start, and gets no place")
   CHECK(etcd.starts() == 0);
 }
 
-}  // namespace berth::lab_agent_test::lab_agent_test
+}  // namespace berth::lab_agent_test::lab_agent_step_test

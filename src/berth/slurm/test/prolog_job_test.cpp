@@ -4,7 +4,7 @@
 
 #include <map>
 
-namespace berth::slurm_job_test {
+namespace berth::prolog_job_test {
 namespace {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
@@ -55,4 +55,4 @@ TEST_CASE("the numbers of Slurm are places in its gres.conf") {
 }
 
 }  // namespace
-}  // namespace berth::slurm_job_test
+}  // namespace berth::prolog_job_test

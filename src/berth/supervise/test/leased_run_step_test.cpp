@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace berth::leased_run_test {
+namespace berth::leased_run_step_test {
 namespace {
 
 using namespace leased_run;
@@ -345,4 +345,4 @@ TEST_CASE("a terminal that closes leaves the lease to what was left behind, but 
   CHECK(life.all_end_at(130s).did.back() == "130 s: gives the lease back");
 }
 
-}  // namespace berth::leased_run_test
+}  // namespace berth::leased_run_step_test

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-namespace berth::supervise::end_signals_test {
+namespace berth::supervise::termination_signals_test {
 namespace {
 
 // The signal by which a shell ends that is hung up, and then told to end.
@@ -42,4 +42,4 @@ TEST_CASE("a shell that has ended is not hung up, since another process may have
 }
 
 }  // namespace
-}  // namespace berth::supervise::end_signals_test
+}  // namespace berth::supervise::termination_signals_test

@@ -60,6 +60,23 @@ TEST_CASE("which files have bytes locked to write is read from /proc/locks") {
                           "5: OFDLCK ADVISORY  WRITE\n") == std::unordered_set<std::uint64_t>{17, 20});
 }
 
+TEST_CASE("a lock that one reading leaves out is found by the next") {
+  const std::string first = "1: OFDLCK ADVISORY  WRITE -1 00:2f:17 0 0\n";
+  const std::string second = "2: OFDLCK ADVISORY  WRITE -1 00:2f:18 0 0\n";
+  const std::string renumbered = "1: OFDLCK ADVISORY  WRITE -1 00:2f:18 0 0\n";
+  const auto read = [](std::vector<LocksReading> readings) {
+    std::size_t done = 0;
+    const LocksReading merged = merged_locks([&] { return readings.at(done++); });
+    return std::pair(parse_write_locks(merged.text).size(), done);
+  };
+  using Found = std::pair<std::size_t, std::size_t>;
+  CHECK(read({{first, true, false}}) == Found{1, 1});
+  CHECK(read({{first, true, true}, {second, true, true}, {first + second, true, true}}) == Found{2, 3});
+  CHECK(read({{first + second, true, true}, {renumbered, true, true}}) == Found{2, 2});
+  CHECK(merged_locks([&] { return LocksReading{first + second, true, true}; }).text == first + second);
+  CHECK_FALSE(merged_locks([&] { return LocksReading{first, false, true}; }).whole);
+}
+
 TEST_CASE("a byte that this process has locked is among those that the kernel shows") {
   const Descriptor file(static_cast<int>(::syscall(SYS_memfd_create, "test", MFD_CLOEXEC)));
   struct stat status{};
