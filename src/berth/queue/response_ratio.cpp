@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "berth/queue/host_queue.h"
+
 namespace berth {
 namespace {
 
