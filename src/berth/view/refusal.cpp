@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "berth/base/record.h"
+#include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/device/vendor.h"
 #include "berth/request/request_fields.h"

@@ -103,7 +103,12 @@ class Month {
   std::set<std::pair<std::string, Moment>> found_;
 };
 
+// The sanitizers take their time: the build that ships goes through all of it.
+#ifdef NDEBUG
 constexpr int kRuns = 100'000;
+#else
+constexpr int kRuns = 20'000;
+#endif
 
 TEST_CASE("of 100,000 runs in arrays of 40, scripts that crash everywhere blame no device") {
   Month month(1);
@@ -118,7 +123,7 @@ TEST_CASE("of 100,000 runs in arrays of 40, scripts that crash everywhere blame 
     }
     return {usual * month.uniform(0.6, 1.4), is_broken ? kBadly : kWell};
   });
-  CHECK(passings <= 2);
+  CHECK(passings <= kRuns / 50'000);
 }
 
 TEST_CASE("of 100,000 runs that each crash by chance, few are followed by a device that is passed over") {
