@@ -41,7 +41,7 @@ cmd_lint() {
   setup_to_test
   begin_report
   if [[ ${1-} == --each ]]; then
-    check lint-each lint_each || true
+    run_part_each
   else
     run_part_lint "$@"
   fi

@@ -161,6 +161,9 @@ run_part_lint() {
   check lint-tidy lint_tidy "$@" || true
 }
 
+# Not a part of the whole: it is a build of its own, of ten minutes.
+run_part_each() { check lint-each lint_each || true; }
+
 run_part_package() {
   make_site
   check package make_packages release || return 0
@@ -208,8 +211,8 @@ run_part_wheels() {
 # is built and looked at, at a lower priority. Tests wait for the build that they ask for, and for
 # nothing else. Each test of the program runs once: under the sanitizers, or, where it is marked so,
 # as the build that ships. Unit tests run under the sanitizers alone. `./dev test --all` runs all of
-# them as the build that ships, too, a host with threads under TSan, and clang-tidy, which reads as
-# long as half a build takes.
+# them as the build that ships, too, a host with threads under TSan, clang-tidy, which reads as long
+# as half a build takes, and each source by itself.
 run_part_whole() {
   check build-release build release || return 0
   compute_beside &
@@ -245,7 +248,7 @@ compute_beside() {
 
 cmd_test() {
   local parts=("$@") part
-  if [[ ${1-} == --all ]]; then parts=(whole release model tsan lint); fi
+  if [[ ${1-} == --all ]]; then parts=(whole release model tsan lint each); fi
   for part in "${parts[@]}"; do
     declare -F "run_part_$part" >/dev/null || die "no such part: $part"
   done

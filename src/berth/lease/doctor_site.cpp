@@ -10,6 +10,7 @@
 #include "berth/request/selector.h"
 #include "berth/site/site_file.h"
 #include "berth/site/site_keys.h"
+#include "berth/sys/file.h"
 
 namespace berth::leasing {
 namespace {

@@ -7,6 +7,7 @@
 #include "berth/queue/standing.h"
 #include "berth/view/json_parts.h"
 #include "berth/view/json_value.h"
+#include "berth/view/verdict_text.h"
 #include "berth/view/version_text.h"
 
 namespace berth::view {

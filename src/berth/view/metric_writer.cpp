@@ -1,4 +1,5 @@
 #include "berth/view/metric_writer.h"
+#include "berth/base/printable.h"
 
 #include <fmt/format.h>
 
