@@ -73,13 +73,13 @@ on_tests() { without_aslr env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pyt
 
 # program_tests NAME PRESET [PYTEST ARGUMENT…]: the black box. What a sanitized build cannot do (be
 # loaded by a foreign program, be counted) is marked release_only. Its tests wait most of the time,
-# so two go on a processor. `suite`: where they are.
+# so several go on a processor. `suite`: where they are.
 program_tests() {
   local name=$1 preset=$2
   shift 2
   # shellcheck disable=SC2086 # several paths
   BERTH_BUILD=$PWD/build/$preset step "$name" while_heard "${longest_s:-900}" "build/log/$name.log" \
-    on_tests ${suite:-tests} -q -rs -n "$((2 * $(nproc)))" --dist loadfile --no-loadscope-reorder \
+    on_tests ${suite:-tests} -q -rs -n "$((${per_processor:-2} * $(nproc)))" --dist loadfile --no-loadscope-reorder \
     --junitxml="build/results/$name.xml" "$@" || true
   [[ -f build/results/$name.xml ]] || printf 'failed 1\n' >"build/results/$name.count"
 }
@@ -105,8 +105,9 @@ run_part_release() {
 # Most of it goes to random histories: fewer and shorter ones here. The release build goes through
 # all of them.
 unit_tests_debug() { RC_PARAMS="max_size=50 max_success=50" unit_tests debug; }
+# At its end nothing else computes.
 program_tests_debug() {
-  program_tests program-debug debug -m "not package and not python and not release_only and not lasting"
+  per_processor=3 program_tests program-debug debug -m "not package and not python and not release_only and not lasting"
 }
 
 run_part_debug() {
