@@ -1,5 +1,7 @@
 #include "berth/command/field_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
