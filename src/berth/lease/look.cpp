@@ -21,7 +21,7 @@ namespace {
 // The parts of a GPU are locked by the leases of its instances, so a lock in part says nothing
 // about it.
 bool is_foreign(const store::ForeignLock& lock, const Device& device) {
-  return lock.uuid == store::device_file_name(device.uuid) &&
+  return lock.device_file == store::device_file_name(device.uuid) &&
          (lock.whole || !device.mig_enabled.value_or(false));
 }
 

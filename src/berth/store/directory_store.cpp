@@ -65,7 +65,7 @@ std::vector<ForeignLock> foreign_among(std::vector<ForeignLock> held, const Ledg
   if (held.empty()) return {};
   const auto takers = takers_by_file(ledger);
   const auto takes = [&](const ForeignLock& lock) {
-    const auto [first, last] = takers.equal_range(lock.uuid);
+    const auto [first, last] = takers.equal_range(lock.device_file);
     return std::any_of(first, last, [&](const auto& taker) { return taker.second == lock.pid; });
   };
   // Each lease explains one lock. The locks of a lease's own processes come first, so that a lock
@@ -74,7 +74,7 @@ std::vector<ForeignLock> foreign_among(std::vector<ForeignLock> held, const Ledg
   std::map<std::string, std::size_t> unexplained;
   for (const auto& [file, pid] : takers) ++unexplained[file];
   std::erase_if(held, [&](const ForeignLock& lock) {
-    const auto lease = unexplained.find(lock.uuid);
+    const auto lease = unexplained.find(lock.device_file);
     if (lease == unexplained.end() || lease->second == 0) return false;
     --lease->second;
     return true;
@@ -86,7 +86,7 @@ std::vector<ForeignLock> foreign_among(std::vector<ForeignLock> held, const Ledg
 bool may_have_ended(const std::vector<ForeignLock>& locks, const Ledger& ledger) {
   return std::ranges::any_of(ledger.ended, [&](const Ticket& ended) {
     return std::ranges::any_of(ended.devices, [&](const std::string& uuid) {
-      return std::ranges::find(locks, device_file_name(uuid), &ForeignLock::uuid) != locks.end();
+      return std::ranges::find(locks, device_file_name(uuid), &ForeignLock::device_file) != locks.end();
     });
   });
 }

@@ -119,7 +119,7 @@ struct Joined {
 
 /// A device that a process without a ticket has locked, as far as the kernel tells.
 struct ForeignLock {
-  std::string uuid;
+  std::string device_file;  ///< as device_file_name gives it (device_locks.h)
   bool whole = true;
   std::uint32_t pid = 0;  ///< the process that took it; may have ended while a child still holds it
 
