@@ -253,6 +253,13 @@ TEST_CASE("a driver that fails at one card drops none of those behind it without
   }
 }
 
+TEST_CASE("an nvidia-smi that prints without end is stopped, and that is said") {
+  const Smi smi("exec cat /dev/zero\n");
+  const auto printed = run({}, smi.listener());
+  REQUIRE_FALSE(printed.has_value());
+  CHECK(printed.error().message.contains("prints more than 64 MiB"));
+}
+
 TEST_CASE("a failed run is told as the driver's own error") {
   CHECK(error_of({"Failed to initialize NVML: Driver/library version mismatch\n", 255})
             .message.contains("Reboot"));
