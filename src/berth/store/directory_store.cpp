@@ -103,6 +103,8 @@ Result<void> DirectoryStore::refresh() {
   if (directory_ && directory_->is_current()) return {};
   BERTH_LET(auto opened, LeaseDirectory::open(choice_));
   directory_ = opened ? std::make_shared<const LeaseDirectory>(std::move(*opened)) : nullptr;
+  // A ticket of the new directory may have an id that was found dead in the old one.
+  remains_.clear();
   return {};
 }
 
@@ -141,7 +143,9 @@ Result<Books> DirectoryStore::look(Extent extent, const std::optional<LocksSeen>
   const auto& foreign = books.foreign_locks;
   if (foreign.empty()) return books;
   if (lease_changes() == locks->lease_changes && !may_have_ended(foreign, books.ledger)) return books;
-  return read(see_locks());
+  const LocksSeen anew = see_locks();
+  // Somebody may have removed the directory since.
+  return directory_ ? read(anew) : Books{};
 }
 
 Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, const Entry& entry) {

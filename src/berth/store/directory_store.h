@@ -53,7 +53,7 @@ class DirectoryStore : public LeaseStore {
   DirectoryChoice choice_;
   Warn warn_;
   std::shared_ptr<const LeaseDirectory> directory_;  ///< shared with the tickets made in it
-  std::vector<Remains> remains_;                     ///< as the last look found them
+  std::vector<Remains> remains_;                     ///< in it, as the last look found them
 };
 
 }  // namespace berth::store
