@@ -244,8 +244,8 @@ bool DirectoryStore::is_held_back(TicketId waiting) {
   return directory_ && wait_of(directory_->queue.get(), waiting).held_back;
 }
 
-void DirectoryStore::ring(TicketId waiting) {
-  if (directory_) sys::ring(bell_name(*directory_, waiting));
+void DirectoryStore::ring(TicketId ticket) {
+  if (directory_) sys::ring(bell_name(*directory_, ticket));
 }
 
 std::vector<UserRuns> DirectoryStore::outcomes() {

@@ -32,7 +32,7 @@ class DirectoryStore : public LeaseStore {
   Result<void> set_words(TicketId lease, const std::string& command, const std::string& note) override;
   bool is_held_back(TicketId waiting) override;
   Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) override;
-  void ring(TicketId waiting) override;
+  void ring(TicketId ticket) override;
   std::vector<UserRuns> outcomes() override;
   bool note_outcome(const PastRun& run) override;
   void sweep(const std::vector<TicketId>& keep) override;
