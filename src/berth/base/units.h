@@ -35,8 +35,7 @@ Result<Number> number_at_least(std::string_view text, std::type_identity_t<Numbe
 enum class Unitless { refused, is_base };
 
 /// "20G", "512MiB", "1.5 GB", "0": bytes. K, M, G, T alone and with iB are powers of 1024, with B
-/// powers of
-/// 1000. Error: `usage`, with what is allowed.
+/// powers of 1000. Error: `usage`, with what is allowed.
 Result<std::uint64_t> bytes_from_text(std::string_view text, Unitless unitless = Unitless::refused);
 
 /// "30s", "10m", "4h", "2d", "1h30m", "2:30:00", "1-12:00:00", "0": seconds. Error: `usage`; also

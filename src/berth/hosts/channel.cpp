@@ -15,6 +15,7 @@
 #include "berth/base/printable.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/sys/process_identity.h"
 #include "berth/sys/pseudo_terminal.h"
 #include "berth/sys/quiet_write.h"
 #include "berth/sys/system_error.h"
@@ -129,6 +130,8 @@ Result<void> Channel::start() {
   BERTH_LET(auto child, sys::Child::spawn(command));
   ssh_.emplace(std::move(child));
   ending_.reset();
+  end_by_.reset();
+  exit_.close();
   to_ = std::move(in.write);
   from_ = std::move(out.read);
   errors_from_ = std::move(errors.read);
@@ -174,31 +177,42 @@ std::optional<Result<EnvoyMessage>> Channel::next_message() {
   return message;
 }
 
-const ProcessEnd& Channel::await_end() {
-  if (ending_) return *ending_;
-  constexpr auto kPatience = std::chrono::duration_cast<std::chrono::milliseconds>(kPatienceForEnd);
-  ending_ = ssh_->wait(kPatience);
-  if (!ending_) {
-    ssh_->kill(SIGTERM);
-    ending_ = ssh_->wait(kPatience).value_or(ProcessEnd{});
-  }
-  // A process that shares the connection may keep this end open, so its end is not waited for.
-  read_into(errors_from_, errors_);
-  return *ending_;
+// ssh closes its output a moment before it ends. A program that BERTH_SSH names may do so and live
+// on. Other hosts do not wait for that.
+void Channel::await_end() {
+  to_.close();
+  if (asks_settings_) return let_go_ ? void() : take_settings();
+  exit_ = sys::process_exit(ssh_->pid());
+  end_by_ = std::chrono::steady_clock::now() + kPatienceForEnd;
+  told_to_end_ = false;
+  look_for_end();
 }
 
-// The streams of ssh have ended. If the envoy has not greeted yet, nothing has begun at the other
-// end.
-void Channel::take_end() {
-  to_.close();
+void Channel::look_for_end() {
+  ending_ = ssh_->wait(0ms);
+  const auto now = std::chrono::steady_clock::now();
+  if (!ending_ && now >= *end_by_) {
+    if (told_to_end_) ending_ = ProcessEnd{};
+    ssh_->kill(SIGTERM);
+    end_by_ = now + kPatienceForEnd;
+    told_to_end_ = true;
+  }
+  if (!ending_) return;
+  end_by_.reset();
+  exit_.close();
+  // A process that shares the connection may keep this end open, so its end is not waited for.
+  read_into(errors_from_, errors_);
+  start_again_if_it_helps();
+}
+
+// If the envoy has not greeted yet, nothing has begun at the other end.
+void Channel::start_again_if_it_helps() {
   if (greeted_ || let_go_) return;
-  if (asks_settings_) return take_settings();
-  const ProcessEnd& ending = await_end();
-  if (shared_ && may_do_better_alone(ending, errors_)) {
+  if (shared_ && may_do_better_alone(*ending_, errors_)) {
     if (const auto started = connect_alone(); !started) errors_ = started.error().message;
     return;
   }
-  if (tries_ > kTriesAgain || !is_turned_away(ending, errors_)) return;
+  if (tries_ > kTriesAgain || !is_turned_away(*ending_, errors_)) return;
   // std::random_device asks for glibc 2.36. Nothing secret hangs on it, only that not all try at
   // one moment.
   std::minstd_rand random(static_cast<std::minstd_rand::result_type>(
@@ -207,14 +221,16 @@ void Channel::take_end() {
                                                      kSoonest.count(), kLatest.count())(random));
 }
 
-sys::Deadline Channel::next_try() const {
+sys::Deadline Channel::next_deadline() const {
+  if (end_by_) return end_by_;
   if (was_kept_ && shared_ && !greeted_ && from_) return opened_at_ + kPatienceForKept;
   return next_try_;
 }
 
-void Channel::try_again() {
-  const sys::Deadline at = next_try();
+void Channel::keep_time() {
+  const sys::Deadline at = next_deadline();
   if (!at || std::chrono::steady_clock::now() < *at) return;
+  if (end_by_) return look_for_end();
   if (!next_try_) {
     if (const auto started = connect_alone(); !started) errors_ = started.error().message;
     return;
@@ -226,8 +242,13 @@ void Channel::try_again() {
 }
 
 Error Channel::why_ended() {
-  to_.close();
-  const ProcessEnd& ending = await_end();
+  if (end_by_) end_by_ = std::chrono::steady_clock::now() + kPatienceForEnd;
+  while (end_by_) {
+    pollfd exit{exit_.get(), POLLIN, 0};
+    ::poll(&exit, 1, sys::poll_timeout(end_by_));
+    look_for_end();
+  }
+  const ProcessEnd ending = ending_.value_or(ProcessEnd{});
   if (!greeted_) return why_no_envoy(host_, ending, errors_, output_);
   // An envoy ends like this when its input ends, and ours has not ended.
   if (!answered_ && !let_go_ && ending == ProcessEnd{}) return why_no_input(host_);
@@ -248,6 +269,7 @@ void Channel::add_to(std::vector<pollfd>& polled, bool wants_output) const {
   const auto both = static_cast<short>((wants_output ? POLLIN : 0) | (terminal_ && writes ? POLLOUT : 0));
   if (from_ && (both != 0)) polled.push_back({from_.get(), both, 0});
   if (to_ && writes) polled.push_back({to_.get(), POLLOUT, 0});
+  if (exit_) polled.push_back({exit_.get(), POLLIN, 0});
   if (errors_from_ && errors_.size() < kMostErrors) polled.push_back({errors_from_.get(), POLLIN, 0});
 }
 
@@ -260,8 +282,10 @@ void Channel::attend(std::span<const pollfd> polled) {
       if ((each.revents & POLLOUT) != 0) write_some();
       if ((each.revents & ~POLLOUT) != 0 && !read_into(from_, output_)) {
         from_.close();
-        take_end();
+        await_end();
       }
+    } else if (each.fd == exit_.get()) {
+      look_for_end();
     } else if (each.fd == to_.get()) {
       write_some();
     }
@@ -304,7 +328,7 @@ void wait_on(const std::vector<Channel*>& channels, std::vector<pollfd>& others,
   std::vector<std::size_t> ends;  // where in `polled` those of each channel end
   for (const Channel* channel : channels) {
     channel->add_to(polled, true);
-    if (const sys::Deadline next = channel->next_try()) until = std::min(until.value_or(*next), *next);
+    if (const sys::Deadline next = channel->next_deadline()) until = std::min(until.value_or(*next), *next);
     ends.push_back(polled.size());
   }
   poll_until(polled, until);
@@ -312,7 +336,7 @@ void wait_on(const std::vector<Channel*>& channels, std::vector<pollfd>& others,
   std::copy_n(polled.begin(), begin, others.begin());
   for (std::size_t i = 0; i < channels.size(); begin = ends[i++])
     channels[i]->attend(std::span(polled).subspan(begin, ends[i] - begin));
-  for (Channel* channel : channels) channel->try_again();
+  for (Channel* channel : channels) channel->keep_time();
 }
 
 void wait_on(Channel& channel, std::vector<pollfd>& others, sys::Deadline until, bool wants_output) {

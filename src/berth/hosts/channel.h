@@ -20,7 +20,8 @@
 
 namespace berth::hosts {
 
-/// One ssh to one host, with an envoy at its other end. Nothing here blocks. Move-only.
+/// One ssh to one host, with an envoy at its other end. Nothing here blocks, except why_ended if it
+/// is asked too soon. Move-only.
 ///
 /// It may share a kept connection (kept_connection.h). What is wrong with that, before the envoy
 /// speaks, costs a connection of its own and nothing else. Later the connection may end with
@@ -61,15 +62,18 @@ class Channel {
   /// What has come on the streams after the messages.
   std::string take_output() { return std::exchange(output_, ""); }
   std::string take_errors() { return std::exchange(errors_, ""); }
-  /// ssh has ended, or is about to, and is not started again.
-  bool has_ended() const { return !from_ && !next_try_; }
-  /// When it is to be started again, as far as is known.
-  sys::Deadline next_try() const;
-  /// Starts it again if it is time.
-  void try_again();
+  /// Nothing more comes on its standard output. What BERTH_SSH names may still live.
+  bool output_has_ended() const { return !from_ && !next_try_; }
+  /// ssh has ended, or did not end when it was told to, and is not started again.
+  bool has_ended() const { return output_has_ended() && !end_by_; }
+  /// When `keep_time` has something to do, as far as is known.
+  sys::Deadline next_deadline() const;
+  /// Starts ssh again, or tells it to end, if it is time.
+  void keep_time();
   bool errors_have_ended() const { return !errors_from_; }
   bool has_greeted() const { return greeted_; }
-  /// Why ssh has ended. REQUIRES: has_ended(). Takes a moment if ssh does not end by itself.
+  /// Why ssh has ended. REQUIRES: output_has_ended(). Before has_ended() it waits for the end, some
+  /// seconds at most.
   Error why_ended();
 
   /// Sets the window size of the command's terminal.
@@ -86,8 +90,9 @@ class Channel {
   Result<void> ask_settings();
   void take_settings();
   Result<void> start();
-  const ProcessEnd& await_end();
-  void take_end();
+  void await_end();
+  void look_for_end();
+  void start_again_if_it_helps();
   void write_some();
   static bool read_into(sys::Descriptor& from, std::string& text);
 
@@ -96,8 +101,11 @@ class Channel {
   bool terminal_;
   std::optional<sys::Child> ssh_;
   std::optional<ProcessEnd> ending_;
-  sys::Descriptor to_;    ///< ssh's standard input; of a terminal, none: from_ is both
-  sys::Descriptor from_;  ///< its standard output, or our side of its terminal
+  sys::Deadline end_by_;      ///< its streams have ended, and it is to end by then
+  sys::Descriptor exit_;      ///< is readable at that end
+  bool told_to_end_ = false;  ///< by a signal
+  sys::Descriptor to_;        ///< ssh's standard input; of a terminal, none: from_ is both
+  sys::Descriptor from_;      ///< its standard output, or our side of its terminal
   sys::Descriptor errors_from_;
   bool asks_settings_ = false;  ///< ssh_ tells what it would do, and connects to nothing
   std::optional<KeptConnection> shared_{};

@@ -78,8 +78,8 @@ Result<ProcessEnd> FarCommand::serve() {
 
 bool FarCommand::has_all_come() const {
   const bool silent = std::chrono::steady_clock::now() >= heard_at_ + kSilence;
-  if (finder_.end()) return channel_.has_ended() || terminal_ || silent;
-  return channel_.has_ended() && (terminal_ || channel_.errors_have_ended() || silent);
+  if (finder_.end()) return channel_.output_has_ended() || terminal_ || silent;
+  return channel_.output_has_ended() && (terminal_ || channel_.errors_have_ended() || silent);
 }
 
 void FarCommand::wait() {
@@ -95,7 +95,7 @@ void FarCommand::wait() {
   const auto at_latest = [&](std::chrono::steady_clock::time_point at) {
     until = std::min(until.value_or(at), at);
   };
-  if (finder_.end() || channel_.has_ended()) at_latest(heard_at_ + kSilence);
+  if (finder_.end() || channel_.output_has_ended()) at_latest(heard_at_ + kSilence);
   if (look_) at_latest(look_());
   if (!has_input_) at_latest(std::chrono::steady_clock::now() + kLookForForeground);
   if (entry_ != nullptr)

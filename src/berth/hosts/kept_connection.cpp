@@ -20,6 +20,7 @@
 #include <memory>
 #include <span>
 
+#include "berth/store/own_folder.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/environment.h"
 
@@ -125,16 +126,14 @@ std::optional<KeptConnection> kept_connection(std::string_view settings, const s
 std::string folder_of_kept() {
   const std::string runtime(sys::variable("XDG_RUNTIME_DIR"));
   if (!runtime.empty()) return runtime.starts_with('/') ? folder_below(runtime, "berth") : "";
-  const std::string home(sys::variable("HOME"));
-  if (!home.starts_with('/')) return "";
-  std::string above = home;
+  const auto state = store::state_folder();
+  if (!state) return "";
+  const std::string above = fmt::format("{}/berth/", *state);
+  for (auto slash = above.find('/', 1); slash != std::string::npos; slash = above.find('/', slash + 1))
+    ::mkdir(above.substr(0, slash).c_str(), 0700);  // whether it is there shows next
   // Others may read on the way, and may not write.
-  for (const char* name : {".local", "state", "berth"}) {
-    if (!is_written_by_user_alone(above)) return "";
-    above = fmt::format("{}/{}", above, name);
-    if (::mkdir(above.c_str(), 0700) != 0 && errno != EEXIST) return "";
-  }
-  return folder_below(above, "ssh");
+  if (!store::is_safe_from_others(above).value_or(false)) return "";
+  return folder_below(fmt::format("{}/berth", *state), "ssh");
 }
 
 bool is_there(const KeptConnection& kept) {

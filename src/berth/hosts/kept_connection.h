@@ -23,9 +23,9 @@ struct KeptConnection {
 std::optional<KeptConnection> kept_connection(std::string_view settings, const std::string& folder,
                                               std::string_view machine);
 
-/// The folder for the sockets: $XDG_RUNTIME_DIR/berth, or without that variable
-/// ~/.local/state/berth/ssh. It is made where it is missing. "": there is none that this user alone
-/// can open.
+/// The folder for the sockets: $XDG_RUNTIME_DIR/berth, or without that variable berth/ssh in the
+/// state folder of the user (store/own_folder.h). It is made where it is missing. "": there is none
+/// that this user alone can open.
 std::string folder_of_kept();
 
 /// Whether an ssh keeps it now.

@@ -206,13 +206,11 @@ class Acquirer {
   }
 
   Done perform(const Ring& wanted) {
-    const Ledger& queue = std::get<Ringing>(state_.doing).queue;
     Rang rang;
-    for (const TicketId id : wanted.tickets) {
-      const Ticket* ticket = find_ticket(queue, id);
-      if (ticket != nullptr && is_stopped(*ticket, *options_.processes)) rang.stopped.insert(id);
+    for (const Ticket& ticket : wanted.tickets) {
+      if (is_stopped(ticket, *options_.processes)) rang.stopped.insert(ticket.id);
       // A stopped request notices it when it goes on; nobody else would tell it.
-      store_.ring(id);
+      store_.ring(ticket.id);
     }
     return rang;
   }

@@ -144,8 +144,9 @@ struct OnWait {
 };
 
 /// Takes a lease for this process, in its turn. Asks the driver before it enters the gate, never
-/// while it keeps others from deciding; in the queue, only the first waiter asks the driver. Error:
-/// `usage`; as `look`. Uses SIGALRM while it waits.
+/// while it keeps others from deciding. In the queue, a waiter asks the driver if it is the first,
+/// if it watches devices that no rival before it watches, if it was rung, and once more before it
+/// gives up. Error: `usage`; as `look`. Uses SIGALRM while it waits.
 Result<Acquired> acquire_by_queue(const SourceAccess& source, store::LeaseStore& store,
                                   const Request& request, const LookOptions& options,
                                   const TicketWords& words, const Patience& patience, const OnWait& on_wait);

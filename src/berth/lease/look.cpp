@@ -14,6 +14,7 @@
 #include "berth/sys/file.h"
 #include "berth/verdict/choice.h"
 #include "berth/verdict/command_text.h"
+#include "berth/verdict/device_memory.h"
 
 namespace berth::leasing {
 namespace {
@@ -21,12 +22,13 @@ namespace {
 // The parts of a GPU are locked by the leases of its instances, so a lock in part says nothing
 // about it.
 bool is_foreign(const store::ForeignLock& lock, const Device& device) {
-  return lock.uuid == store::device_file_name(device.uuid) &&
+  return lock.device_file == store::device_file_name(device.uuid) &&
          (lock.whole || !device.mig_enabled.value_or(false));
 }
 
-std::uint64_t unexplained_bytes(const Device& device, Processes& processes) {
-  std::uint64_t bytes = device.memory.used_bytes.value_or(0);
+// A process that has ended explains nothing: its memory is still to come back.
+std::uint64_t unexplained_by_the_living(const Device& device, Processes& processes) {
+  std::uint64_t bytes = memory_in_use(device.memory).value_or(0);
   if (!device.processes) return bytes;
   for (const Process& process : *device.processes) {
     const auto stat = processes.stat(process.pid);
@@ -35,10 +37,19 @@ std::uint64_t unexplained_bytes(const Device& device, Processes& processes) {
   return bytes;
 }
 
-bool drains(const std::string& uuid, const Facts& facts, Processes& processes) {
+// `uuid`: of a device whose last lease has ended.
+bool drains(const std::string& uuid, const Ledger& ledger, const Facts& facts, Processes& processes) {
   const Device* device = find_device(facts.snapshot, uuid);
-  return device != nullptr && device->memory.kind == MemoryKind::dedicated &&
-         unexplained_bytes(*device, processes) > facts.policy.hidden_tolerance_bytes;
+  return device != nullptr && leases_on(ledger, uuid).empty() &&
+         unexplained_by_the_living(*device, processes) > facts.policy.hidden_tolerance_bytes;
+}
+
+std::vector<std::string> draining_devices(const Facts& facts, const Ledger& ledger, Processes& processes) {
+  std::set<std::string> ended;
+  for (const Ticket& ticket : ledger.ended) ended.insert(ticket.devices.begin(), ticket.devices.end());
+  std::vector<std::string> draining(ended.begin(), ended.end());
+  std::erase_if(draining, [&](const std::string& uuid) { return !drains(uuid, ledger, facts, processes); });
+  return draining;
 }
 
 void set_aside(const std::set<std::uint32_t>& adopted, Snapshot& snapshot) {
@@ -46,8 +57,9 @@ void set_aside(const std::set<std::uint32_t>& adopted, Snapshot& snapshot) {
     if (adopted.empty() || !device.processes) continue;
     std::erase_if(*device.processes, [&](const Process& process) {
       if (!adopted.contains(process.pid)) return false;
-      const std::uint64_t bytes =
-          std::min(process.used_bytes.value_or(0), device.memory.used_bytes.value_or(0));
+      const Reading<std::uint64_t> used =
+          device.memory.used_bytes ? device.memory.used_bytes : memory_in_use(device.memory);
+      const std::uint64_t bytes = std::min(process.used_bytes.value_or(0), used.value_or(0));
       if (device.memory.used_bytes) *device.memory.used_bytes -= bytes;
       if (device.memory.free_bytes) *device.memory.free_bytes += bytes;
       return true;
@@ -169,9 +181,8 @@ Result<std::vector<Verdict>> judge_each_in_queue(const World& world) {
 std::vector<TicketId> draining_leases(const Facts& facts, const Ledger& ledger, Processes& processes) {
   std::vector<TicketId> found;
   for (const Ticket& ended : ledger.ended) {
-    const bool one_drains = std::ranges::any_of(ended.devices, [&](const std::string& uuid) {
-      return leases_on(ledger, uuid).empty() && drains(uuid, facts, processes);
-    });
+    const bool one_drains = std::ranges::any_of(
+        ended.devices, [&](const std::string& uuid) { return drains(uuid, ledger, facts, processes); });
     if (one_drains) found.push_back(ended.id);
   }
   return found;
@@ -213,12 +224,8 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   for (const Device& device : facts.snapshot.devices) {
     if (std::ranges::any_of(world.foreign_locks, [&](const auto& lock) { return is_foreign(lock, device); }))
       facts.foreign_locks.push_back(device.uuid);
-    if (std::ranges::any_of(world.ledger.ended, [&](const Ticket& ended) {
-          return std::ranges::find(ended.devices, device.uuid) != ended.devices.end() &&
-                 leases_on(world.ledger, device.uuid).empty() && drains(device.uuid, facts, processes);
-        }))
-      facts.draining.push_back(device.uuid);
   }
+  facts.draining = draining_devices(facts, world.ledger, processes);
   // Of a lease inside of another the outer one has these locks.
   if (!options.within)
     facts.locked_by_originals =

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <set>
 #include <string_view>
 #include <thread>
 
 #include "berth/base/fail.h"
 #include "berth/device/vendor.h"
+#include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/sys/lock.h"
 #include "berth/sys/system_error.h"
@@ -43,10 +43,24 @@ std::vector<const Device*> counted(const Snapshot& snapshot) {
   return devices;
 }
 
+/// The home of this user, without a slash at its end: "" is the root. nullopt: it has none.
+std::optional<std::string> home_folder() {
+  std::string home(sys::variable("HOME"));
+  if (!home.starts_with('/')) return std::nullopt;
+  home.erase(home.find_last_not_of('/') + 1);
+  return home;
+}
+
 std::string in_home(const std::string& path) {
-  const char* home = std::getenv("HOME");
   if (!path.starts_with("~/")) return path;
-  return home != nullptr && *home == '/' ? home + path.substr(1) : "";
+  const auto home = home_folder();
+  return home ? *home + path.substr(1) : "";
+}
+
+// The root is nobody's own, though some users have no other home.
+bool is_in_home(const std::string& folder) {
+  const auto home = home_folder();
+  return home && !home->empty() && (folder + "/").starts_with(*home + "/");
 }
 
 /// The file of one row for one GPU.
@@ -122,12 +136,11 @@ Result<bool> is_held(const OriginalLock& row, const std::string& path) {
   return !is_ours;
 }
 
-// For all users. Not sticky: in a sticky one the kernel keeps the originals of other users from
-// opening what is there already.
+// For all users, except in a home. Not sticky: in a sticky one the kernel keeps the originals of
+// other users from opening what is there already.
 void make_folder(const std::string& folder) {
   constexpr mode_t kForAll = 0777;
-  const char* home = std::getenv("HOME");
-  const bool is_private = home != nullptr && folder.starts_with(home);
+  const bool is_private = is_in_home(folder);
   if (::mkdir(folder.c_str(), is_private ? 0700 : kForAll) == 0 && !is_private)
     ::chmod(folder.c_str(), kForAll);
 }

@@ -317,8 +317,10 @@ Action ring(State& state, milliseconds now, Ringing ringing) {
   std::erase_if(others, [&](TicketId id) { return ringing.rung.contains(id); });
   if (others.empty()) return sleep(state, now);
   ringing.rung.insert(others.begin(), others.end());
+  Ring these;
+  for (const TicketId id : others) these.tickets.push_back(*find_ticket(ringing.queue, id));
   state.doing = std::move(ringing);
-  return Ring{std::move(others)};
+  return these;
 }
 
 Action on(State& state, milliseconds now, ReadingQueue, QueueRead read) {

@@ -131,7 +131,7 @@ struct ReadQueue {
 };
 /// Ring these tickets, whose turn it may be. The answer is Rang.
 struct Ring {
-  std::vector<TicketId> tickets;
+  std::vector<Ticket> tickets;  ///< as they were when the queue was read
 
   bool operator==(const Ring&) const = default;
 };

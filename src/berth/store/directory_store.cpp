@@ -65,7 +65,7 @@ std::vector<ForeignLock> foreign_among(std::vector<ForeignLock> held, const Ledg
   if (held.empty()) return {};
   const auto takers = takers_by_file(ledger);
   const auto takes = [&](const ForeignLock& lock) {
-    const auto [first, last] = takers.equal_range(lock.uuid);
+    const auto [first, last] = takers.equal_range(lock.device_file);
     return std::any_of(first, last, [&](const auto& taker) { return taker.second == lock.pid; });
   };
   // Each lease explains one lock. The locks of a lease's own processes come first, so that a lock
@@ -74,7 +74,7 @@ std::vector<ForeignLock> foreign_among(std::vector<ForeignLock> held, const Ledg
   std::map<std::string, std::size_t> unexplained;
   for (const auto& [file, pid] : takers) ++unexplained[file];
   std::erase_if(held, [&](const ForeignLock& lock) {
-    const auto lease = unexplained.find(lock.uuid);
+    const auto lease = unexplained.find(lock.device_file);
     if (lease == unexplained.end() || lease->second == 0) return false;
     --lease->second;
     return true;
@@ -86,7 +86,7 @@ std::vector<ForeignLock> foreign_among(std::vector<ForeignLock> held, const Ledg
 bool may_have_ended(const std::vector<ForeignLock>& locks, const Ledger& ledger) {
   return std::ranges::any_of(ledger.ended, [&](const Ticket& ended) {
     return std::ranges::any_of(ended.devices, [&](const std::string& uuid) {
-      return std::ranges::find(locks, device_file_name(uuid), &ForeignLock::uuid) != locks.end();
+      return std::ranges::find(locks, device_file_name(uuid), &ForeignLock::device_file) != locks.end();
     });
   });
 }
@@ -103,6 +103,8 @@ Result<void> DirectoryStore::refresh() {
   if (directory_ && directory_->is_current()) return {};
   BERTH_LET(auto opened, LeaseDirectory::open(choice_));
   directory_ = opened ? std::make_shared<const LeaseDirectory>(std::move(*opened)) : nullptr;
+  // A ticket of the new directory may have an id that was found dead in the old one.
+  remains_.clear();
   return {};
 }
 
@@ -141,7 +143,9 @@ Result<Books> DirectoryStore::look(Extent extent, const std::optional<LocksSeen>
   const auto& foreign = books.foreign_locks;
   if (foreign.empty()) return books;
   if (lease_changes() == locks->lease_changes && !may_have_ended(foreign, books.ledger)) return books;
-  return read(see_locks());
+  const LocksSeen anew = see_locks();
+  // Somebody may have removed the directory since.
+  return directory_ ? read(anew) : Books{};
 }
 
 Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, const Entry& entry) {
@@ -240,8 +244,8 @@ bool DirectoryStore::is_held_back(TicketId waiting) {
   return directory_ && wait_of(directory_->queue.get(), waiting).held_back;
 }
 
-void DirectoryStore::ring(TicketId waiting) {
-  if (directory_) sys::ring(bell_name(*directory_, waiting));
+void DirectoryStore::ring(TicketId ticket) {
+  if (directory_) sys::ring(bell_name(*directory_, ticket));
 }
 
 std::vector<UserRuns> DirectoryStore::outcomes() {

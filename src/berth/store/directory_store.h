@@ -32,7 +32,7 @@ class DirectoryStore : public LeaseStore {
   Result<void> set_words(TicketId lease, const std::string& command, const std::string& note) override;
   bool is_held_back(TicketId waiting) override;
   Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) override;
-  void ring(TicketId waiting) override;
+  void ring(TicketId ticket) override;
   std::vector<UserRuns> outcomes() override;
   bool note_outcome(const PastRun& run) override;
   void sweep(const std::vector<TicketId>& keep) override;
@@ -53,7 +53,7 @@ class DirectoryStore : public LeaseStore {
   DirectoryChoice choice_;
   Warn warn_;
   std::shared_ptr<const LeaseDirectory> directory_;  ///< shared with the tickets made in it
-  std::vector<Remains> remains_;                     ///< as the last look found them
+  std::vector<Remains> remains_;                     ///< in it, as the last look found them
 };
 
 }  // namespace berth::store

@@ -67,7 +67,8 @@ class EarlierRivals {
   /// The tickets that have not been read, in order.
   const std::vector<TicketId>& unread() const { return unread_; }
 
-  /// Whether a ticket is still in the queue that has a dozen others between itself and `mine`.
+  /// Whether the eighth of the noted tickets before `mine` is still in the queue. Where no later
+  /// ticket can come first, those that have been read do not count.
   bool has_far_one(TicketId mine) const;
 
   void forget();

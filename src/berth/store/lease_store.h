@@ -119,7 +119,7 @@ struct Joined {
 
 /// A device that a process without a ticket has locked, as far as the kernel tells.
 struct ForeignLock {
-  std::string uuid;
+  std::string device_file;  ///< as device_file_name gives it (device_locks.h)
   bool whole = true;
   std::uint32_t pid = 0;  ///< the process that took it; may have ended while a child still holds it
 
@@ -168,7 +168,7 @@ class LeaseStore {
   Result<Joined> join(const Ticket& draft, const Decide& decide) { return join(draft, decide, {}); }
 
   /// A number that changes when a ticket becomes a lease, and when the name of a lease is removed.
-  /// 0: there has never been a lease.
+  /// 0: the store is not there.
   virtual std::int64_t lease_changes() = 0;
 
   /// Whether this lease, which was live, has ended, also if nobody has removed its name. Cheap.
@@ -203,12 +203,12 @@ class LeaseStore {
   /// Remembers what became of a run of this user. A hint: false if it cannot be written.
   virtual bool note_outcome(const PastRun&) { return false; }
 
-  /// Removes the files of this user's dead tickets that the last `look` has found, except those in
-  /// `keep`.
+  /// Removes the files of the dead tickets that the last `look` has found and this user may remove
+  /// (root those of all users), except those in `keep`.
   virtual void sweep(const std::vector<TicketId>& keep) = 0;
 
-  /// The file of a live lease, to find the processes that have it open. nullopt: there is none, or
-  /// the store has no files.
+  /// The file of a lease or of a waiting ticket, to find the processes that have it open. nullopt:
+  /// there is none, or the store has no files.
   virtual std::optional<sys::FileIdentity> file_of(TicketId ticket) = 0;
 
   /// The store for requests made inside this lease. Each lease has its own, and only the lease's

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "berth/store/contradiction.h"
+#include "berth/store/device_locks.h"
 
 namespace berth::store {
 namespace {
@@ -109,7 +110,8 @@ class MemoryTicket : public OwnTicket {
 
 LocksSeen MemoryStore::see_locks() {
   LocksSeen seen{{}, true, books_->lease_changes};
-  for (const auto& [uuid, whole] : books_->foreign_locks) seen.held.push_back({uuid, whole, 0});
+  for (const auto& [uuid, whole] : books_->foreign_locks)
+    seen.held.push_back({device_file_name(uuid), whole, 0});
   return seen;
 }
 

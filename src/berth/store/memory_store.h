@@ -20,8 +20,9 @@ struct MemoryBooks {
   std::int64_t lease_changes = 1;
 };
 
-/// The same contract as that of the directory, in memory, for tests of the code that uses a store.
-/// It never sleeps: a sleep that nothing has ended yet returns as after a tick.
+/// The same contract as that of the directory, in memory: for tests of the code that uses a store,
+/// and for questions about leases that are in no directory here (receipts/sampler.cpp). It never
+/// sleeps: a sleep that nothing has ended yet returns as after a tick.
 class MemoryStore : public LeaseStore {
  public:
   explicit MemoryStore(std::shared_ptr<MemoryBooks> books) : books_(std::move(books)) {}

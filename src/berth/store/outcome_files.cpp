@@ -14,12 +14,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "berth/base/record.h"
 #include "berth/sys/file.h"
 #include "berth/sys/random_word.h"
+#include "berth/sys/system_error.h"
 #include "berth/verdict/outcome_codec.h"
 #include "berth/verdict/passed_over_devices.h"
 
@@ -132,16 +134,17 @@ Result<void> replace(const sys::Descriptor& folder, const std::string& name, con
   BERTH_LET(const auto file, unnamed(folder, text));
   BERTH_LET(const auto beside, unknown_name());
   BERTH_DO(sys::give_name(file.get(), folder.get(), beside));
-  if (::renameat(folder.get(), beside.c_str(), folder.get(), name.c_str()) != 0)
-    ::unlinkat(folder.get(), beside.c_str(), 0);
-  return {};
+  if (::renameat(folder.get(), beside.c_str(), folder.get(), name.c_str()) == 0) return {};
+  auto failed = sys::fail_errno("replacing " + name);
+  ::unlinkat(folder.get(), beside.c_str(), 0);
+  return failed;
 }
 
 // False: the name leads to another file by now. nullopt: it cannot be written.
 std::optional<bool> add_line(const sys::Descriptor& folder, const OutcomeFile& own, const std::string& line) {
   const auto done = ::write(own.file.get(), line.data(), line.size());
   struct stat status{};
-  if (done < 0 || ::fstat(own.file.get(), &status) != 0) return std::nullopt;
+  if (!std::cmp_equal(done, line.size()) || ::fstat(own.file.get(), &status) != 0) return std::nullopt;
   return sys::identity_of(folder.get(), own.name) == sys::identity_of(status);
 }
 
@@ -170,7 +173,9 @@ bool note_outcome(const LeaseDirectory& directory, const PastRun& run) {
     const auto own = open_own(folder, O_RDWR | O_APPEND);
     const auto text = own ? sys::read_start(own->file.get(), kMostOutcomeBytes) : std::string();
     if (!text) return false;
-    if (own && is_of_boot(*text, boot()) && text->size() + line.size() <= kMostOutcomeBytes) {
+    // Behind a line that a full disk has cut off, another line would be lost.
+    const bool is_whole = text->ends_with('\n');
+    if (own && is_whole && is_of_boot(*text, boot()) && text->size() + line.size() <= kMostOutcomeBytes) {
       const auto added = add_line(folder, *own, line);
       if (!added || *added) return added.has_value();
       continue;

@@ -29,8 +29,9 @@ ReadingSet readings_to_choose(const Request& request, const std::vector<Verdict>
 /// free. Never fails: if an order needs a reading that a device does not have, this device comes
 /// last. Ties go to the lower index. If the request is for one device by Order::automatic, a free
 /// whole GPU comes before a MIG instance. A device with a blemish (device/health.h) comes after the
-/// others, except by Order::listed. A share by Order::automatic goes where the least is free, an
-/// empty device last.
+/// others, and of those alike in this the one with more bad runs (Verdict::bad_runs) comes later,
+/// except by Order::listed. A share by Order::automatic goes where the least is free, an empty
+/// device last.
 Choice choose(const Request& request, const std::vector<Verdict>& verdicts, const Snapshot& snapshot);
 
 }  // namespace berth

@@ -271,6 +271,36 @@ Objection thresholds(const Case& subject) {
   return because(room(*subject.free_bytes, subject.request.promise_bytes));
 }
 
+struct ClauseQuestion {
+  Clause clause;
+  Objection (*ask)(const Case&);
+};
+constexpr auto kQuestions = std::to_array<ClauseQuestion>({
+    {Clause::healthy, healthy},
+    {Clause::not_excluded, not_excluded},
+    {Clause::in_lease, in_lease},
+    {Clause::in_mask, in_mask},
+    {Clause::static_filters, static_filters},
+    {Clause::not_leased, not_leased},
+    {Clause::not_draining, not_draining},
+    {Clause::no_outsider, no_outsider},
+    {Clause::no_hidden_holder, no_hidden_holder},
+    {Clause::compute_mode, compute_mode},
+    {Clause::not_passed_over, not_passed_over},
+    {Clause::thresholds, thresholds},
+});
+
+// In this order a verdict names the first that fails, and no clause before the last one is left
+// out.
+consteval bool is_each_clause_asked_in_its_order() {
+  for (std::size_t at = 0; at < kQuestions.size(); ++at) {
+    if (kQuestions[at].clause != static_cast<Clause>(at)) return false;
+  }
+  return true;
+}
+static_assert(is_each_clause_asked_in_its_order());
+static_assert(kQuestions.back().clause == Clause::thresholds);
+
 }  // namespace
 
 Culprit culprit_of(const Ticket& ticket) {
@@ -305,13 +335,9 @@ bool read_value(std::string_view text, Clause& clause) {
 }
 
 std::optional<std::pair<Clause, Failure>> first_failure(const Case& subject, Clause last) {
-  using Question = Objection (*)(const Case&);
-  constexpr std::array<Question, 12> kQuestions{healthy,          not_excluded, in_lease,        in_mask,
-                                                static_filters,   not_leased,   not_draining,    no_outsider,
-                                                no_hidden_holder, compute_mode, not_passed_over, thresholds};
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i) {
-    if (Objection failure = kQuestions[i](subject))
-      return std::pair(static_cast<Clause>(i), *std::move(failure));
+  for (const auto& [clause, ask] : kQuestions) {
+    if (clause > last) break;
+    if (Objection failure = ask(subject)) return std::pair(clause, *std::move(failure));
   }
   return std::nullopt;
 }

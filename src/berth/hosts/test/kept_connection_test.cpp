@@ -3,8 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
 
 #include "berth/hosts/ssh.h"
+#include "berth/store/test/scratch_directory.h"
+#include "berth/sys/environment.h"
 
 namespace berth::hosts::kept_connection_test {
 namespace {
@@ -20,6 +26,31 @@ std::string with(std::string_view line, std::string_view instead) {
 
 const auto kept = [](const std::string& settings, const std::string& folder = "/run/user/1000/berth") {
   return kept_connection(settings, folder, "desk");
+};
+
+/// Variables of this process, until it ends. "": not set.
+class Variables {
+ public:
+  explicit Variables(const std::map<std::string, std::string>& all) {
+    for (const auto& [name, value] : all) {
+      usual_.emplace(name, sys::variable(name.c_str()));
+      set(name, value);
+    }
+  }
+  ~Variables() {
+    for (const auto& [name, value] : usual_) set(name, value);
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+ private:
+  static void set(const std::string& name, const std::string& value) {
+    if (value.empty())
+      ::unsetenv(name.c_str());
+    else
+      ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  std::map<std::string, std::string> usual_;
 };
 
 }  // namespace
@@ -66,6 +97,24 @@ TEST_CASE("no connection is kept where ssh tells no settings, or could not use t
   // With the name, and with what ssh adds to it, this is as long as the path of a socket may be.
   CHECK(kept(kSettings, std::string(73, 'x')));
   CHECK_FALSE(kept(kSettings, std::string(74, 'x')));
+}
+
+TEST_CASE("without a runtime folder the sockets are in the state folder, if others cannot change it") {
+  const ScratchDirectory scratch;
+  const auto folder = [](const char* home, const std::string& state) {
+    const Variables variables({{"XDG_RUNTIME_DIR", ""}, {"HOME", home}, {"XDG_STATE_HOME", state}});
+    return folder_of_kept();
+  };
+  const std::string state = scratch.path("state");
+  CHECK(folder("/nowhere", state) == state + "/berth/ssh");
+  for (const char* name : {"", "/berth", "/berth/ssh"})
+    CHECK(std::filesystem::status(state + name).permissions() == std::filesystem::perms::owner_all);
+  std::filesystem::permissions(state, std::filesystem::perms::all);
+  CHECK(folder("/nowhere", state).empty());
+  const std::string home = scratch.path("home");
+  std::filesystem::create_directory(home);
+  CHECK(folder(home.c_str(), "") == home + "/.local/state/berth/ssh");
+  CHECK(folder(home.c_str(), "relative") == home + "/.local/state/berth/ssh");
 }
 
 TEST_CASE("ssh is asked for its settings as it is called, and connects to nothing") {

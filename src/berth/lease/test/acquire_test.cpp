@@ -124,13 +124,36 @@ TEST_CASE("a device whose lease has ended is draining while memory is in use tha
   ended.phase = TicketPhase::granted;
   ended.devices = {"GPU-a"};
   scene.books->ended[ended.id] = ended;
-  scene.source.machine.devices[0].memory.used_bytes = 2 * kGiB;
+  Memory& memory = scene.source.machine.devices[0].memory;
+  SUBCASE("the driver tells what is in use") {
+    memory.used_bytes = 2 * kGiB;
+  }
+  SUBCASE("the driver tells only what is free") {
+    memory.used_bytes.reset();
+    memory.free_bytes = 78 * kGiB;
+  }
   const Refused refusal = scene.refused();
   CHECK(refusal.standing.verdicts[0].failed == Clause::not_draining);
   CHECK(scene.books->ended.size() == 1);
-  scene.source.machine.devices[0].memory.used_bytes = 0;
+  memory.used_bytes = 0;
   CHECK(scene.held().ticket().devices.size() == 1);
   CHECK(scene.books->ended.empty());
+}
+
+TEST_CASE(
+    "what an adopted process has is free for its lease, also where the driver tells only what is free") {
+  Scene scene(1);
+  Device& device = scene.source.machine.devices[0];
+  device.memory.used_bytes.reset();
+  device.memory.free_bytes = 78 * kGiB;
+  Process process;
+  process.pid = 4711;
+  process.used_bytes = 2 * kGiB;
+  device.processes = {process};
+  scene.options.adopted = {4711};
+  const auto world = look(scene.source, scene.store, scene.request, scene.options);
+  REQUIRE(world.has_value());
+  CHECK(world->facts.snapshot.devices[0].memory.free_bytes == 80 * kGiB);
 }
 
 TEST_CASE("an earlier waiter that goes on while the driver is asked is not overtaken") {

@@ -132,7 +132,7 @@ TEST_CASE("whoever is first and cannot use what is free rings who can") {
   First first;
   CHECK(first.asker.goes_on() == Action(ReadQueue{}));
   const Ledger queue = first.queue({wanting(11, 2), wanting(12, 1), wanting(13, 1)});
-  CHECK(first.asker.tell(QueueRead{queue}) == Action(Ring{ids({12})}));
+  CHECK(first.asker.tell(QueueRead{queue}) == Action(Ring{{wanting(12, 1)}}));
   CHECK(is<SleepUntilReleased>(first.asker.tell(Rang{})));
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("who does not hear it because he is stopped is skipped") {
   First first;
   first.asker.goes_on();
   first.asker.tell(QueueRead{first.queue({wanting(12, 1), wanting(13, 1), wanting(14, 1)})});
-  CHECK(first.asker.tell(Rang{{TicketId{12}}}) == Action(Ring{ids({13})}));
+  CHECK(first.asker.tell(Rang{{TicketId{12}}}) == Action(Ring{{wanting(13, 1)}}));
   CHECK(is<SleepUntilReleased>(first.asker.tell(Rang{})));
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("conditions of its own keep nothing from anybody") {
   CHECK(asker.goes_on() == Action(ReadQueue{}));
   Ledger queue = asker.ledger();
   queue.tickets.push_back(wanting(12, 1));
-  CHECK(asker.tell(QueueRead{queue}) == Action(Ring{ids({12})}));
+  CHECK(asker.tell(QueueRead{queue}) == Action(Ring{{wanting(12, 1)}}));
 }
 
 TEST_CASE("where all is leased nobody reads the line") {

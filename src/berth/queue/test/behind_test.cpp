@@ -62,7 +62,7 @@ TEST_CASE("in the fair order whoever came first rings whose turn it is now that 
   CHECK(is<Look>(asker.tell(Ticked{})));
   CHECK(asker.goes_on() == Action(ReadQueue{true}));
   read.ledger = asker.ledger();
-  CHECK(asker.tell(read) == Action(Ring{{next.id}}));
+  CHECK(asker.tell(read) == Action(Ring{{next}}));
 }
 
 // All is leased.

@@ -319,9 +319,9 @@ class World {
   void does(const Ring& ring) {
     RC_ASSERT(!ring.tickets.empty());
     Rang rang;
-    for (const TicketId id : ring.tickets) {
-      RC_ASSERT(id != TicketId{kMe});
-      if (one_in(2)) rang.stopped.insert(id);
+    for (const Ticket& ticket : ring.tickets) {
+      RC_ASSERT(ticket.id != TicketId{kMe});
+      if (one_in(2)) rang.stopped.insert(ticket.id);
     }
     says(std::move(rang));
   }

@@ -299,7 +299,7 @@ TEST_CASE("at its tick whoever came first rings whose turn has come by time alon
     CHECK(asker.goes_on() == acquisition::Action(acquisition::ReadQueue{true}));
     acquisition::QueueRead read{asker.ledger(), asker.boot};
     std::erase_if(read.ledger.tickets, [&](const Ticket& ticket) { return ticket.id == large.id; });
-    CHECK(asker.tell(read) == acquisition::Action(acquisition::Ring{{quick.id}}));
+    CHECK(asker.tell(read) == acquisition::Action(acquisition::Ring{{quick}}));
   }
 }
 

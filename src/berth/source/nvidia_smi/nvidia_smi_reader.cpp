@@ -144,7 +144,8 @@ Result<std::vector<Device>> NvidiaSmiReader::read_one_by_one(ReadingSet readings
       devices.push_back(refused_device(index, printed.text));
       continue;
     }
-    if (printed.status != 0) break;
+    if (finds_none(printed.text)) break;
+    if (printed.status != 0) return std::unexpected(error_of(printed));
     auto found = query.devices(printed.text, driver_version);
     std::ranges::move(found, std::back_inserter(devices));
   }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "berth/base/fail.h"
 #include "berth/source/nvml/outcome.h"
 #include "berth/sys/child.h"
 #include "berth/sys/descriptor.h"
@@ -64,14 +65,25 @@ Result<Printed> run(const std::vector<std::string>& arguments, int listener) {
 
   Printed printed;
   for (;;) {
-    if (!wait_for_output(output.get(), listener) || printed.text.size() > kLongestReport) {
+    if (!wait_for_output(output.get(), listener)) {
       child->kill(SIGKILL);
       return fail(ErrorCode::failure, "nvidia-smi was stopped: nobody waits for it any more");
     }
     char piece[16 << 10];
     const ssize_t length = read(output.get(), piece, sizeof piece);
-    if (length <= 0) break;
+    if (length == 0) break;
+    if (length < 0 && errno == EINTR) continue;
+    if (length < 0) {
+      auto failed = sys::fail_errno("reading what nvidia-smi prints");
+      child->kill(SIGKILL);
+      return failed;
+    }
     printed.text.append(piece, static_cast<std::size_t>(length));
+    if (printed.text.size() > kLongestReport) {
+      child->kill(SIGKILL);
+      return fail(ErrorCode::failure, "nvidia-smi was stopped: it prints more than {} MiB",
+                  kLongestReport >> 20U);
+    }
   }
   const auto ending = child->wait(std::chrono::seconds(10));
   if (!ending || ending->signal != 0) {

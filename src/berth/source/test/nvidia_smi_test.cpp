@@ -1,8 +1,15 @@
 #include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
 #include "berth/source/nvidia_smi/program.h"
 #include "berth/source/nvidia_smi/query_csv.h"
+#include "berth/source/test/collected.h"
+#include "berth/sys/descriptor.h"
 
 namespace berth::nvidia_smi::nvidia_smi_test {
 namespace {
@@ -184,6 +191,73 @@ TEST_CASE("what is refused is a row with its reason") {
   CHECK(lost.state == DeviceState::lost);
   CHECK(refused_device(0, "…: Insufficient Permissions\n").state == DeviceState::not_permitted);
   CHECK(refused_device(0, "…: Unknown Error\n").state == DeviceState::failed);
+}
+
+/// A program of the name nvidia-smi, which is found first, and a listener that stays.
+class Smi {
+ public:
+  explicit Smi(const std::string& script) {
+    REQUIRE(::mkdtemp(folder_.data()) != nullptr);
+    const std::string path = folder_ + "/nvidia-smi";
+    std::ofstream(path) << "#!/bin/sh\n" << script;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    ::setenv("PATH", (folder_ + ":" + usual_path_).c_str(), 1);
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    listener_ = sys::Descriptor(ends[0]);
+    writer_ = sys::Descriptor(ends[1]);
+  }
+  ~Smi() {
+    ::setenv("PATH", usual_path_.c_str(), 1);
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Smi(const Smi&) = delete;
+  Smi& operator=(const Smi&) = delete;
+
+  int listener() const { return writer_.get(); }
+
+ private:
+  std::string usual_path_ = std::getenv("PATH");
+  std::string folder_ = "/tmp/berth-smi-XXXXXX";
+  sys::Descriptor listener_, writer_;
+};
+
+/// The first card is refused, the second works, and of the third `third` is said.
+std::string script_of_cards(const std::string& third) {
+  return "case \"$*\" in\n"
+         "*--id=1*) echo '1, GPU-1, 00000000:02:00.0, Disabled, N' ;;\n"
+         "*--id=2*) " +
+         third +
+         " ;;\n"
+         "*--id=3*) echo 'No devices were found'; exit 6 ;;\n"
+         "*) echo 'Unable to determine the device handle for GPU0: GPU is lost'; exit 15 ;;\n"
+         "esac\n";
+}
+
+TEST_CASE("a driver that fails at one card drops none of those behind it without a word") {
+  source::Collected sink;
+  SUBCASE("all answer") {
+    const Smi smi(script_of_cards("echo '2, GPU-2, 00000000:03:00.0, Disabled, N'"));
+    REQUIRE(NvidiaSmiReader(smi.listener()).read({}, sink).has_value());
+    REQUIRE(sink.snapshot.devices.size() == 3);
+    CHECK(sink.snapshot.devices[0].state == DeviceState::lost);
+    CHECK(sink.snapshot.devices[2].uuid == "GPU-2");
+  }
+  SUBCASE("the driver fails at the third") {
+    const Smi smi(script_of_cards("echo 'Failed to initialize NVML: Unknown Error'; exit 255"));
+    const auto read = NvidiaSmiReader(smi.listener()).read({}, sink);
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error().code == ErrorCode::no_driver);
+    CHECK(sink.heads == 0);
+  }
+}
+
+TEST_CASE("an nvidia-smi that prints without end is stopped, and that is said") {
+  const Smi smi("exec cat /dev/zero\n");
+  const auto printed = run({}, smi.listener());
+  REQUIRE_FALSE(printed.has_value());
+  CHECK(printed.error().message.contains("prints more than 64 MiB"));
 }
 
 TEST_CASE("a failed run is told as the driver's own error") {

@@ -1,14 +1,17 @@
 // One suite for every store. A row of the table says how to make a store, a second client of it,
-// and how to kill.
+// and the lock of a stranger.
 
 #include "berth/store/lease_store.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <rapidcheck.h>
+#include <sys/file.h>
 
 #include <algorithm>
 
+#include "berth/store/device_locks.h"
 #include "berth/store/directory_store.h"
 #include "berth/store/memory_store.h"
 #include "berth/store/test/scratch_directory.h"
@@ -24,11 +27,14 @@ class Bench {
  public:
   virtual ~Bench() = default;
   virtual std::unique_ptr<LeaseStore> client() = 0;
+  /// Locks a device that had a lease, and has no ticket.
+  virtual void lock_as_a_stranger(const std::string& uuid) = 0;
 };
 
 class MemoryBench : public Bench {
  public:
   std::unique_ptr<LeaseStore> client() override { return std::make_unique<MemoryStore>(books_); }
+  void lock_as_a_stranger(const std::string& uuid) override { books_->foreign_locks[uuid] = true; }
 
  private:
   std::shared_ptr<MemoryBooks> books_ = std::make_shared<MemoryBooks>();
@@ -41,9 +47,15 @@ class DirectoryBench : public Bench {
     REQUIRE(opened.has_value());
     return std::move(*opened);
   }
+  void lock_as_a_stranger(const std::string& uuid) override {
+    stranger_ = sys::Descriptor(
+        ::open(scratch_.path("leases/devices/" + device_file_name(uuid)).c_str(), O_RDONLY | O_CLOEXEC));
+    REQUIRE(::flock(stranger_.get(), LOCK_EX) == 0);
+  }
 
  private:
   ScratchDirectory scratch_;
+  sys::Descriptor stranger_;
 };
 
 using MakeBench = std::unique_ptr<Bench> (*)();
@@ -167,6 +179,19 @@ TEST_CASE("a lease that becomes a waiting ticket again gives its devices to othe
     CHECK(own->ticket().devices == std::vector<std::string>{"GPU-b"});
     own->release();
     CHECK(ledger_of(*store).tickets.size() == 2);
+  });
+}
+
+TEST_CASE("a lock without a ticket is told by the name of the device's file, whatever the store") {
+  for_each_store([](Bench& bench) {
+    const std::string mig = "MIG-GPU-a/1/0";
+    const auto store = bench.client();
+    granted(*store, {mig})->release();
+    bench.lock_as_a_stranger(mig);
+    const auto locks = store->look(Extent::leases, store->see_locks())->foreign_locks;
+    REQUIRE(locks.size() == 1);
+    CHECK(locks[0].device_file == "MIG-GPU-a_1_0");
+    CHECK(locks[0].whole);
   });
 }
 

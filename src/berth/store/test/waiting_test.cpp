@@ -206,7 +206,7 @@ TEST_CASE("who comes later with an earlier id does not overtake") {
   ::close(file);
 }
 
-TEST_CASE("far back is who has more than a dozen before it, for as long as they are there") {
+TEST_CASE("far back is who has many before it, for as long as they are there") {
   const Queue queue;
   std::vector<std::unique_ptr<OwnTicket>> before;
   for (int count = 0; count < 20; ++count) before.push_back(queue.join(stay));

@@ -1,0 +1,56 @@
+#include "berth/hosts/channel.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "berth/hosts/envoy_messages.h"
+#include "berth/store/test/forked.h"
+#include "berth/store/test/scratch_directory.h"
+
+namespace berth::hosts::channel_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Channel open(const std::string& host, const SshProgram& ssh) {
+  auto channel = Channel::open({host}, ssh, false);
+  REQUIRE(channel.has_value());
+  return *std::move(channel);
+}
+
+}  // namespace
+
+TEST_CASE("an ssh that closes its output and does not end keeps no other host waiting") {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch.path("hello")) << encode(EnvoyHello{.version = "1.0"});
+  std::ofstream(scratch.path("ssh")) << "#!/bin/sh\ncd " << scratch.path("") << "\n"
+                                     << "case \"$*\" in\n"
+                                        "*lingers*) exec >&-; : >closed; exec sleep 1000 ;;\n"
+                                        "*) cat hello; : >said; exec cat ;;\n"
+                                        "esac\n";
+  std::filesystem::permissions(scratch.path("ssh"), std::filesystem::perms::owner_all);
+  const SshProgram ssh = ssh_program(scratch.path("ssh"));
+  Channel lingers = open("lingers", ssh);
+  Channel speaks = open("speaks", ssh);
+  for (const char* sign : {"closed", "said"})
+    REQUIRE(eventually([&] { return std::filesystem::exists(scratch.path(sign)); }));
+  std::vector<pollfd> nothing_else;
+  wait_on({&lingers, &speaks}, nothing_else, std::chrono::steady_clock::now() + 1min);
+  CHECK(lingers.output_has_ended());
+  CHECK_FALSE(lingers.has_ended());
+  const auto hello = speaks.next_message();
+  REQUIRE(hello.has_value());
+  CHECK((*hello && std::holds_alternative<EnvoyHello>(**hello)));
+  // Its end is an event as any other.
+  lingers.let_go();
+  while (!lingers.has_ended())
+    wait_on({&lingers, &speaks}, nothing_else, std::chrono::steady_clock::now() + 1min);
+}
+
+}  // namespace berth::hosts::channel_test
