@@ -9,6 +9,7 @@
 #include "berth/base/printable.h"
 #include "berth/hosts/model/caller_deeds.h"
 #include "berth/hosts/model/host_patience.h"
+#include "berth/hosts/model/version_check.h"
 
 namespace berth::caller {
 namespace {
@@ -53,7 +54,7 @@ class CallerRules : CallerDeeds {
   void on(const Hello& hello) {
     Link* link = link_of(hello.host);
     if (link == nullptr || !std::holds_alternative<Connecting>(*link)) return;
-    if (const auto known = check_version(hello.version); !known) return leave(hello.host, known.error());
+    if (const auto known = check_host_version(hello.version); !known) return leave(hello.host, known.error());
     *link = Asked{};
     if (is(hello.host, HostState::asked))
       act(AskForOffer{hello.host});
