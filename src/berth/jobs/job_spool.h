@@ -154,8 +154,6 @@ class JobSpool {
   sys::Descriptor folder_;
 };
 
-/// The id of this boot of the machine.
-std::string boot_id();
 /// Whether the process that took the task has not ended yet.
 bool runs_task(const TaskStanding& standing);
 
