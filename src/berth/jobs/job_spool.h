@@ -12,12 +12,6 @@
 
 namespace berth::jobs {
 
-/// A job and how its tasks stand.
-struct SpooledTask {
-  TaskId id;
-  TaskStanding standing;
-};
-
 /// A program that asks for GPUs, as long as it lives: its lock ends with its process.
 struct Tenant {
   std::uint64_t number = 0;  ///< no job and no other tenant has it
