@@ -24,7 +24,7 @@ constexpr SteadyTime kPatienceForOffers = 3s;
 constexpr SteadyTime kPatienceForPosition = 5s;
 // An agent that is started again is there by then. Without an agent a request has no position, so
 // it does not wait for ever.
-constexpr SteadyTime kPatienceForAgent = 30s;
+constexpr std::chrono::seconds kPatienceForAgent = 30s;
 
 host_selection::Joining joining_of(const Setup& setup) {
   using enum host_selection::Joining;
@@ -115,8 +115,8 @@ class CallerRules : CallerDeeds {
 
   void on(const AgentIsMissing& missing) {
     if (!has_obstacle(AgentMissing{missing.why, now_ + kPatienceForAgent}) || state_.wait == 0ms) return;
-    tell(fmt::format("this request waits for the agent of this machine, 30 s at most: {}",
-                     missing.why.message));
+    tell(fmt::format("this request waits for the agent of this machine, {} s at most: {}",
+                     kPatienceForAgent.count(), missing.why.message));
   }
   void on(const AgentIsThere&) {
     if (has_obstacle(Nothing{}) && state_.wait != 0ms) tell("the agent is there now");
