@@ -212,7 +212,7 @@ class Program {
     watcher_->look();
     for (const std::string& spot : leasing::blind_spots(store::choose_lease_directory()))
       command::write_error(fmt::format("berth: {}\n", spot));
-    watcher_->go_on(wanted.every());
+    watcher_->go_on();
     return {};
   }
 

@@ -39,7 +39,7 @@ request's from then on, however long it waits.
 
 from __future__ import annotations
 
-from . import _berth, _other_berth, _request
+from . import _berth, _name_clash, _request
 from ._berth import (
     Choice,
     Culprit,
@@ -85,7 +85,7 @@ __all__ = [
 ]
 
 __version__: str = _berth.version
-_other_berth.warn(__path__[0])
+_name_clash.warn(__path__[0])
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -73,6 +73,7 @@ Result<leasing::World> Watcher::look_at_machine() {
 }
 
 void Watcher::look() {
+  next_look_ = every_;
   warnings_ = leasing::blind_spots(store::choose_lease_directory());
   samplers_.hear(store::choose_lease_directory().path);
   const auto world = look_at_machine();
@@ -80,7 +81,7 @@ void Watcher::look() {
   PublishContext context;
   context.hostname = hostname_;
   context.now_s = std::time(nullptr);
-  context.every_s = every_.load().count();
+  context.every_s = next_look_.count();
   context.utc_offset_s = sys::utc_offset_s;
   if (world) {
     counter_.see(world->ledger);
@@ -89,16 +90,15 @@ void Watcher::look() {
   context.idle = idle_;
   context.counts = counter_.counts();
   context.warnings = warnings_;
-  Remembered remembered = remember_(world, every_.load());
+  Remembered remembered = remember_(world, next_look_);
   context.history = std::move(remembered.health);
   context.past = std::move(remembered.past);
   publish_(std::make_shared<const http::Published>(publish(world, context, number_ += 2)));
   // While it is open, no GPU can be reset, and MIG mode not be changed.
-  if (every_.load() >= kLetsGo) probe_.reset();
+  if (next_look_ >= kLetsGo) probe_.reset();
 }
 
-void Watcher::go_on(std::chrono::seconds every) {
-  every_ = every;
+void Watcher::go_on() {
   sys::begin_detached([this] { keep_looking(); });
 }
 
@@ -110,7 +110,7 @@ void Watcher::keep_looking() {
   auto next = sys::monotonic_now();
   while (true) {
     // Looks that took too long are left out, not made up for.
-    next = std::max(next + every_.load(), sys::monotonic_now());
+    next = std::max(next + next_look_, sys::monotonic_now());
     sleep_until(next);
     look();
   }

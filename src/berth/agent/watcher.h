@@ -36,8 +36,8 @@ class Watcher {
   /// One look, in this thread. If the next one is not soon, the driver is closed until then.
   void look();
   /// Goes on looking until the process ends, because a look that hangs could not be ended. To be
-  /// called once.
-  void go_on(std::chrono::seconds every);
+  /// called once, after the first look.
+  void go_on();
   /// May be called in any thread. Counts from the next look on.
   void set_interval(std::chrono::seconds every);
 
@@ -59,6 +59,7 @@ class Watcher {
   std::chrono::nanoseconds next_energy_{};  ///< by the boot clock
   std::uint64_t number_;                    ///< of the look; begins above the numbers of earlier agents
   std::atomic<std::chrono::seconds> every_{std::chrono::seconds(1)};
+  std::chrono::seconds next_look_{1};  ///< after the last one, as that look has told the history
 };
 
 }  // namespace berth::agent

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "berth/base/text_match.h"
+
 namespace berth {
 namespace {
 
@@ -107,6 +109,12 @@ std::string printable(std::string_view text, std::span<const std::string_view> o
     at += length;
   }
   return clean;
+}
+
+std::string in_shell_quotes(std::string_view text) {
+  std::string quoted(text);
+  replace_all(quoted, "'", R"('\'')");
+  return "'" + quoted + "'";
 }
 
 std::string in_quotes(std::string_view text) {

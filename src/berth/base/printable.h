@@ -29,7 +29,10 @@ std::string printable(std::string_view text, std::span<const std::string_view> o
 /// The same between quotes, which no quote of the text can end.
 std::string in_quotes(std::string_view text);
 
-/// The same for a text of several lines.
+/// The text as one word of a POSIX shell, in single quotes. Nothing of it is changed.
+std::string in_shell_quotes(std::string_view text);
+
+/// The same as `printable` for a text of several lines.
 std::string printable_lines(std::string_view text);
 
 /// The text without its end, if it is longer than `most` bytes; never cut inside a UTF-8 character.

@@ -57,8 +57,8 @@ std::vector<std::string_view> parts_at(std::string_view text, char separator) {
   }
 }
 
-std::vector<std::string_view> split_at_spaces(std::string_view text) {
-  std::vector<std::string_view> words = parts_at(text, ' ');
+std::vector<std::string_view> words_at(std::string_view text, char separator) {
+  std::vector<std::string_view> words = parts_at(text, separator);
   std::erase(words, "");
   return words;
 }

@@ -21,8 +21,8 @@ std::string_view trimmed(std::string_view text);
 
 /// What stands between the separators, one part more than there are separators.
 std::vector<std::string_view> parts_at(std::string_view text, char separator);
-/// What stands between spaces; nothing is empty.
-std::vector<std::string_view> split_at_spaces(std::string_view text);
+/// The same without the parts that are empty.
+std::vector<std::string_view> words_at(std::string_view text, char separator = ' ');
 
 /// "1 GPU", "3 GPUs", "2 processes".
 std::string counted(std::size_t count, std::string_view noun);

@@ -80,8 +80,7 @@ std::size_t end_of_first_part(std::string_view text) {
 using LikelyUnits = std::pair<std::string_view, std::string_view>;
 
 std::unexpected<Error> unit_is_missing(std::string_view number, LikelyUnits units) {
-  return fail(ErrorCode::usage, "{0} of what? write {0}{1} or {0}{2}", printable(number), units.first,
-              units.second);
+  return of_what(number, fmt::format("{}{}", number, units.first), fmt::format("{}{}", number, units.second));
 }
 
 LikelyUnits size_units_for(double number) {
@@ -127,7 +126,8 @@ Result<std::int64_t> seconds_of_clock(std::string_view text) {
       last == std::string_view::npos ? std::nullopt : clock_number(clock.substr(last + 1), 2, 2);
   if (!days || !hours || !seconds || *seconds > 59 || (has_days && *hours >= kDayHours)) return no_time(text);
   if (first == last && !has_days)
-    return fail(ErrorCode::usage, "{0}:{1:02} of what? write {0}h{1}m or {0}m{1}s", *hours, *seconds);
+    return of_what(fmt::format("{}:{:02}", *hours, *seconds), fmt::format("{}h{}m", *hours, *seconds),
+                   fmt::format("{}m{}s", *hours, *seconds));
   const auto minutes =
       first == last ? std::nullopt : clock_number(clock.substr(first + 1, last - first - 1), 2, 2);
   if (!minutes || *minutes > 59) return no_time(text);
@@ -135,6 +135,11 @@ Result<std::int64_t> seconds_of_clock(std::string_view text) {
 }
 
 }  // namespace
+
+std::unexpected<Error> of_what(std::string_view number, std::string_view either, std::string_view other) {
+  return fail(ErrorCode::usage, "{} of what? write {} or {}", printable(number), printable(either),
+              printable(other));
+}
 
 std::optional<Quantity> quantity_from_text(std::string_view text) {
   text = trimmed(text);

@@ -34,6 +34,9 @@ Result<Number> number_at_least(std::string_view text, std::type_identity_t<Numbe
 /// earlier Berth did, in what it stored.
 enum class Unitless { refused, is_base };
 
+/// The answer to a number that could mean two things: "2 of what? write 2h or 2m". Error: `usage`.
+std::unexpected<Error> of_what(std::string_view number, std::string_view either, std::string_view other);
+
 /// "20G", "512MiB", "1.5 GB", "0": bytes. K, M, G, T alone and with iB are powers of 1024, with B
 /// powers of 1000. Error: `usage`, with what is allowed.
 Result<std::uint64_t> bytes_from_text(std::string_view text, Unitless unitless = Unitless::refused);

@@ -104,7 +104,7 @@ bool WeekHours::include(WeekMinute moment) const {
 Result<WeekHours> week_hours_from_text(std::string_view text) {
   WeekHours hours;
   hours.text = text;
-  if (read_words(split_at_spaces(text), hours)) return hours;
+  if (read_words(words_at(text), hours)) return hours;
   return fail(ErrorCode::usage,
               "'{}' names no hours of the week: write \"Mon-Fri 08:00-18:00\", \"Sat,Sun\" or "
               "\"22:00-06:00\"",

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "berth/base/printable.h"
 #include "berth/cli/commands.h"
 #include "berth/cli/invocation.h"
 
@@ -26,19 +27,6 @@ std::vector<Entry> entries() {
     all.push_back(std::move(entry));
   }
   return all;
-}
-
-/// Text inside single quotes of a shell.
-std::string quoted(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
 }
 
 std::string joined(const std::vector<std::string_view>& words) {
@@ -69,14 +57,15 @@ std::string bash_script() {
             : fmt::format("; words+=\" $(\"${{COMP_WORDS[0]}}\" {} 2>/dev/null | cut -f 1)\"",
                           entry.syntax.words_command);
     flags += fmt::format("    {}) words={}{} ;;\n", pattern,
-                         quoted(flags_of(entry.syntax) + (words.empty() ? "" : " " + words)), asked);
+                         in_shell_quotes(flags_of(entry.syntax) + (words.empty() ? "" : " " + words)), asked);
     for (const command::Option& each : entry.syntax.options) {
       if (each.choices.empty()) continue;
-      values +=
-          fmt::format("    {}:--{}) words={} ;;\n", entry.row.name, each.name, quoted(joined(each.choices)));
+      values += fmt::format("    {}:--{}) words={} ;;\n", entry.row.name, each.name,
+                            in_shell_quotes(joined(each.choices)));
     }
   }
-  return fmt::format(R"(# bash completion for berth: source it, or put it into
+  return fmt::format(
+      R"(# bash completion for berth: source it, or put it into
 # ~/.local/share/bash-completion/completions/berth
 _berth() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" command= words= at
@@ -110,9 +99,8 @@ _berth() {{
 }}
 complete -F _berth berth
 )",
-                     fmt::arg("names", quoted(names + "--sim --version --help")), fmt::arg("flags", flags),
-                     fmt::arg("with_command", fmt::format("{}", fmt::join(with_command, "|"))),
-                     fmt::arg("values", values));
+      fmt::arg("names", in_shell_quotes(names + "--sim --version --help")), fmt::arg("flags", flags),
+      fmt::arg("with_command", fmt::format("{}", fmt::join(with_command, "|"))), fmt::arg("values", values));
 }
 
 /// Text inside the [ ] of an _arguments specification.
@@ -133,18 +121,19 @@ std::string zsh_option(const command::Option& each) {
                                        : optional         ? "=-"
                                                           : "=",
                                        zsh_help(each.help));
-  if (each.value.empty()) return quoted(spec);
+  if (each.value.empty()) return in_shell_quotes(spec);
   const std::string action = each.name == "sim"     ? "_files"
                              : each.choices.empty() ? " "
                                                     : fmt::format("({})", joined(each.choices));
-  return quoted(fmt::format("{}{}{}:{}", spec, optional ? "::" : ":", zsh_help(each.value), action));
+  return in_shell_quotes(fmt::format("{}{}{}:{}", spec, optional ? "::" : ":", zsh_help(each.value), action));
 }
 
 std::string zsh_script() {
   std::string names;
   std::string cases;
   for (const Entry& entry : entries()) {
-    names += fmt::format("    {}\n", quoted(fmt::format("{}:{}", entry.row.name, entry.row.summary)));
+    names +=
+        fmt::format("    {}\n", in_shell_quotes(fmt::format("{}:{}", entry.row.name, entry.row.summary)));
     std::string arguments;
     for (const command::Option& each : entry.syntax.options)
       arguments += fmt::format(" \\\n      {}", zsh_option(each));
@@ -194,7 +183,7 @@ std::string fish_script() {
       "complete -c berth -s h -l help -d 'explain'\n";
   for (const Entry& entry : entries()) {
     text += fmt::format("complete -c berth -n __fish_use_subcommand -a {} -d {}\n", entry.row.name,
-                        quoted(entry.row.summary));
+                        in_shell_quotes(entry.row.summary));
     const std::string when =
         fmt::format("'__fish_seen_subcommand_from {} {}'", entry.row.name, entry.row.alias);
     for (const command::Option& each : entry.syntax.options) {
@@ -202,11 +191,12 @@ std::string fish_script() {
           "complete -c berth -n {}{} -l {}{}{} -d {}\n", when,
           each.letter == 0 ? std::string() : fmt::format(" -s {}", each.letter), each.name,
           each.value.empty() || each.has_optional_value() ? "" : " -r",
-          each.choices.empty() ? std::string() : fmt::format(" -a {}", quoted(joined(each.choices))),
-          quoted(each.help));
+          each.choices.empty() ? std::string() : fmt::format(" -a {}", in_shell_quotes(joined(each.choices))),
+          in_shell_quotes(each.help));
     }
     if (!entry.syntax.words.empty()) {
-      text += fmt::format("complete -c berth -n {} -a {}\n", when, quoted(joined(entry.syntax.words)));
+      text +=
+          fmt::format("complete -c berth -n {} -a {}\n", when, in_shell_quotes(joined(entry.syntax.words)));
     }
     if (!entry.syntax.words_command.empty()) {
       text += fmt::format("complete -c berth -n {} -a '(berth {} 2>/dev/null)'\n", when,

@@ -23,6 +23,7 @@
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/submission.h"
 #include "berth/slurm/sbatch_options.h"
+#include "berth/slurm/script_with_srun.h"
 #include "berth/slurm/slurm_values.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/file.h"

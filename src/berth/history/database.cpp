@@ -157,8 +157,4 @@ Done<std::string> Database::text(const std::string& sql) {
   return row ? statement.text(0) : std::string();
 }
 
-std::int64_t Database::last_row_id() const {
-  return sqlite3_last_insert_rowid(handle_.get());
-}
-
 }  // namespace berth::history

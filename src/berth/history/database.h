@@ -77,7 +77,6 @@ class Database {
   Done<void> execute(const std::string& sql);
   Done<std::int64_t> number(const std::string& sql);
   Done<std::string> text(const std::string& sql);
-  std::int64_t last_row_id() const;
 
  private:
   struct Close {

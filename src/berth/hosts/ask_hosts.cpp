@@ -6,6 +6,7 @@
 
 #include "berth/hosts/channel.h"
 #include "berth/hosts/model/host_patience.h"
+#include "berth/hosts/model/version_check.h"
 
 namespace berth::hosts {
 namespace {
@@ -71,7 +72,7 @@ class Round {
     const auto* hello = message ? std::get_if<EnvoyHello>(&*message) : nullptr;
     if (hello == nullptr) return as_answer(std::move(message));
     // The report of a machine is checked when it is read, whatever version wrote it.
-    if (const auto known = check_version(hello->version); !known && !is_look_)
+    if (const auto known = check_host_version(hello->version); !known && !is_look_)
       return std::unexpected(known.error());
     channel.send(question_);
     return std::nullopt;

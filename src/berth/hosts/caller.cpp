@@ -72,13 +72,6 @@ std::vector<std::string> names_of(const std::vector<FarHost>& hosts) {
   return names;
 }
 
-// A command there hangs on no connection that another command has too.
-SshProgram ssh_alone() {
-  SshProgram ssh = ssh_of_environment();
-  ssh.kept_folder.clear();
-  return ssh;
-}
-
 /// The lab queue, where the site has one.
 struct LabQueueAccess {
   std::string socket;  ///< of the agent that keeps it; "": there is none

@@ -63,9 +63,7 @@ Error become_call_there(const LabHost& host, std::string_view words) {
 }
 
 Result<command::Output> call_there(const LabHost& host, const std::vector<std::string>& words) {
-  SshProgram ssh = ssh_of_environment();
-  ssh.kept_folder.clear();
-  const auto called = call_on_each(ssh, {host}, words).front();
+  const auto called = call_on_each(ssh_alone(), {host}, words).front();
   if (!called) return fail(called.error().code, "{}: {}", host.name, called.error().message);
   const auto named = [&](std::string_view text) {
     return text.empty() ? "" : fmt::format("{}: {}", host.name, printable_lines(text));

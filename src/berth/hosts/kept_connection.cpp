@@ -20,6 +20,7 @@
 #include <memory>
 #include <span>
 
+#include "berth/base/fnv_hash.h"
 #include "berth/store/own_folder.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/environment.h"
@@ -58,12 +59,6 @@ bool are_usual(std::string_view settings, std::span<const Setting> these) {
   return std::ranges::all_of(these, [&](const Setting& each) {
     return value_of(settings, each.name).value_or(each.usual) == each.usual;
   });
-}
-
-// FNV-1a. A user has few hosts, and nobody else chooses what is hashed.
-std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325U) {
-  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
-  return hash;
 }
 
 bool is_for_user_alone(const std::string& folder) {
@@ -112,7 +107,8 @@ std::optional<KeptConnection> kept_connection(std::string_view settings, const s
                                               std::string_view machine) {
   if (settings.empty() || folder.empty()) return std::nullopt;
   if (!are_usual(settings, kSharing) || !are_usual(settings, kOfOneLogin)) return std::nullopt;
-  KeptConnection kept{.socket = fmt::format("{}/{:016x}", folder, hash_of(machine, hash_of(settings)))};
+  // A user has few hosts, and nobody else chooses what is hashed.
+  KeptConnection kept{.socket = fmt::format("{}/{:016x}", folder, fnv_hash(machine, fnv_hash(settings)))};
   // ssh would read a sign of its own in the path.
   if (kept.socket.size() > kLongestSocket || kept.socket.find_first_of("% \"") != std::string::npos)
     return std::nullopt;

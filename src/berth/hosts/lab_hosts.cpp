@@ -82,6 +82,12 @@ SshProgram ssh_of_environment() {
   return ssh;
 }
 
+SshProgram ssh_alone() {
+  SshProgram ssh = ssh_of_environment();
+  ssh.kept_folder.clear();
+  return ssh;
+}
+
 Hosts look_at_hosts(const std::vector<LabHost>& hosts, AskBare bare) {
   const SshProgram ssh = ssh_of_environment();
   const auto answers = ask_hosts(ssh, hosts, {}, {});

@@ -24,6 +24,9 @@ Result<std::string> lab_store_socket();
 
 /// ssh, or the program that BERTH_SSH names.
 SshProgram ssh_of_environment();
+/// The same without kept connections: the command there hangs on no connection that another command
+/// has too, and is not called a second time if a kept connection has ended.
+SshProgram ssh_alone();
 
 /// Whether hosts that turn out to have no Berth are asked for their nvidia-smi.
 enum class AskBare { no, yes };

@@ -23,7 +23,6 @@ class OwnTerminal {
   OwnTerminal& operator=(const OwnTerminal&) = delete;
   ~OwnTerminal() { give_back(); }
 
-  bool is_terminal() const { return is_terminal_; }
   /// Whether what comes there is for us now. A terminal that has become ours passes every key from
   /// here on.
   bool take_if_ours();

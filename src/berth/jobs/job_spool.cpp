@@ -41,7 +41,7 @@ constexpr std::uint64_t kNoRoom = 64 << 10;
 TaskEvent stamped(TaskEvent event) {
   event.at_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
   event.boot_ms = std::chrono::duration_cast<std::chrono::milliseconds>(sys::since_boot()).count();
-  event.boot = boot_id();
+  event.boot = sys::boot_id();
   return event;
 }
 

@@ -12,12 +12,6 @@
 
 namespace berth::jobs {
 
-/// A job and how its tasks stand.
-struct SpooledTask {
-  TaskId id;
-  TaskStanding standing;
-};
-
 /// A program that asks for GPUs, as long as it lives: its lock ends with its process.
 struct Tenant {
   std::uint64_t number = 0;  ///< no job and no other tenant has it
@@ -154,8 +148,6 @@ class JobSpool {
   sys::Descriptor folder_;
 };
 
-/// The id of this boot of the machine.
-std::string boot_id();
 /// Whether the process that took the task has not ended yet.
 bool runs_task(const TaskStanding& standing);
 

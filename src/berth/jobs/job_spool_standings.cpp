@@ -8,6 +8,7 @@
 #include "berth/job/task_standing.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/job_spool_files.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process_identity.h"
 
@@ -29,13 +30,8 @@ TaskStanding whole_of(const std::optional<std::string>& state) {
 
 }  // namespace
 
-std::string boot_id() {
-  const auto text = sys::read_whole("/proc/sys/kernel/random/boot_id");
-  return text ? text->substr(0, text->find('\n')) : "";
-}
-
 bool runs_task(const TaskStanding& standing) {
-  return standing.taker.pid != 0 && standing.boot == boot_id() && sys::still_runs(standing.taker);
+  return standing.taker.pid != 0 && standing.boot == sys::boot_id() && sys::still_runs(standing.taker);
 }
 
 Result<std::optional<JobSpool::Told>> JobSpool::told(std::uint64_t number) const {
@@ -120,7 +116,7 @@ Result<TaskStanding> JobSpool::own_standing(TaskId id, const std::optional<std::
   const TaskStanding unheld = standing_of(events, false);
   if (is_over(unheld) && unheld.starts == 0) return unheld;
   // No lock outlives the machine.
-  static const std::string boot = boot_id();
+  static const std::string boot = sys::boot_id();
   if (unheld.phase == TaskPhase::ended && unheld.last_boot != boot) return unheld;
   BERTH_LET(const bool held, is_held(id));
   if (!held) {

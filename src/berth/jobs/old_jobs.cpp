@@ -61,7 +61,7 @@ void forget_old_jobs(JobSpool& spool, std::chrono::seconds age) {
   set_done(mark);
   const auto numbers = spool.numbers();
   if (!numbers) return;
-  const std::string boot = boot_id();
+  const std::string boot = sys::boot_id();
   std::map<std::uint64_t, Job> old;
   std::set<std::uint64_t> wanted;  // others are to come after them
   for (const std::uint64_t number : *numbers) {

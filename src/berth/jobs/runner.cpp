@@ -336,7 +336,7 @@ class JobRunner {
   sys::Descriptor signals_;
   sys::Descriptor lock_{};
   sys::Descriptor bell_{};
-  std::string boot_ = boot_id();
+  std::string boot_ = sys::boot_id();
   runner::State state_{};
   std::deque<runner::What> events_{};
   std::vector<LiveTask> live_{};

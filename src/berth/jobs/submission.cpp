@@ -46,7 +46,7 @@ Result<std::int64_t> moment_from_text(std::string_view text) {
   const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
   const std::size_t colon = text.find(':');
   if (const auto number = number_from_text<int>(text); number && *number >= 0 && *number <= 23)
-    return fail(ErrorCode::usage, "{0} of what? write {0}:00 or {0}h", *number);
+    return of_what(std::to_string(*number), fmt::format("{}:00", *number), fmt::format("{}h", *number));
   const auto not_a_time = [] {
     return fail(ErrorCode::usage, "must be a time of the day such as 22:00, or a span such as 2h");
   };

@@ -69,9 +69,4 @@ bool asks_for_user(std::string_view json);
 /// Whether etcd says at a log-in that it has no passwords: it lets everybody in.
 bool asks_nobody_for_password(std::string_view json);
 
-/// The value as it is in the store.
-std::string stored_text(const LabValue& value);
-/// The value of this key.
-LabValue read_stored_text(std::string_view key, std::string text);
-
 }  // namespace berth::lab_queue

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "berth/lab_queue/lab_codec.h"
 #include "berth/lab_queue/model/lab_keys.h"
 #include "berth/net/keep_going.h"
 #include "berth/sys/random_word.h"

@@ -32,7 +32,7 @@ auto begin_to_read(Use use) {
 
 EarlierRunsReading::EarlierRunsReading(const std::string& command)
     : told_(begin_to_read([command, uid = ::geteuid()](const std::vector<Receipt>& receipts) {
-        return earlier_runs(receipts, uid, command).lasted_s;
+        return earlier_runs(receipts, uid, command);
       })) {}
 
 std::vector<Moment> EarlierRunsReading::lasted_s() {

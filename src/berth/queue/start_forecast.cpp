@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "berth/base/split_mix.h"
 #include "berth/queue/expected_run_time.h"
 
 namespace berth {
@@ -27,12 +28,10 @@ constexpr int kTries = 30;
 /// Numbers from 0 to 1 without the ends that look drawn, the same for the same ticket and future.
 class Drawing {
  public:
-  Drawing(TicketId id, std::size_t future) : state_(mixed(id.value + mixed(future + 1))) {}
+  Drawing(TicketId id, std::size_t future)
+      : random_(SplitMix::mixed(id.value + SplitMix::mixed(future + 1))) {}
 
-  double next() {
-    state_ += 0x9e3779b97f4a7c15ULL;
-    return (static_cast<double>(mixed(state_) >> 11U) + 0.5) * 0x1p-53;
-  }
+  double next() { return (static_cast<double>(random_.next() >> 11U) + 0.5) * 0x1p-53; }
 
   /// Of mean 0 and variance 1, and no further from it than 6: the sum of twelve, which is near
   /// enough to the normal distribution here.
@@ -43,14 +42,7 @@ class Drawing {
   }
 
  private:
-  // splitmix64
-  static std::uint64_t mixed(std::uint64_t value) {
-    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
-    return value ^ (value >> 31U);
-  }
-
-  std::uint64_t state_;
+  SplitMix random_;
 };
 
 /// e to the power of x, to 2 % for what is drawn here. A program that has libm inside, as ours that

@@ -243,12 +243,6 @@ ReadingSet Expression::readings() const {
   return set;
 }
 
-bool Expression::is_static() const {
-  bool all_static = true;
-  if (root_) for_each_comparison(*root_, [&](const Comparison& c) { all_static &= c.field->is_static; });
-  return all_static;
-}
-
 std::vector<Expression> Expression::conjuncts() const {
   if (!root_) return {};
   if (root_->kind != NodeKind::all) return {*this};

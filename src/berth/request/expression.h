@@ -65,8 +65,6 @@ class Expression {
 
   /// The readings that its fields need.
   ReadingSet readings() const;
-  /// True if all its fields never change while the machine runs (name, index, total memory …).
-  bool is_static() const;
   /// Its parts joined by "and" at the top level: `a and (b or c)` gives two.
   std::vector<Expression> conjuncts() const;
 

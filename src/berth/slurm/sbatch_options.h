@@ -62,8 +62,4 @@ Result<SlurmWish> wish_from_slurm(const std::vector<std::pair<std::string, std::
 std::optional<std::string> ours_for_slurm(std::string_view word, std::string_view value,
                                           std::span<const std::string_view> known);
 
-/// The number of the first line of a script that calls srun, which starts tasks of Slurm. 0: no
-/// line does, or the script says itself what srun is.
-unsigned line_with_srun(std::string_view script);
-
 }  // namespace berth

@@ -4,7 +4,7 @@
 
 #include "berth/device/snapshot_codec.h"
 #include "berth/source/private_file.h"
-#include "berth/source/proc/small_file.h"
+#include "berth/sys/clock.h"
 
 namespace berth::source {
 namespace {
@@ -17,7 +17,9 @@ constexpr std::size_t kLongestCache = 256 << 10;
 TopologyCache::TopologyCache(std::string directory, std::string driver_version)
     : directory_(std::move(directory)), driver_version_(std::move(driver_version)) {
   if (directory_.empty()) return;
-  boot_id_ = read_small_file("/proc/sys/kernel/random/boot_id", 64).value_or("");
+  boot_id_ = sys::boot_id();
+  // The file has always had it with the end of its line. So versions share the file.
+  if (!boot_id_.empty()) boot_id_ += '\n';
 }
 
 std::string TopologyCache::path() const {

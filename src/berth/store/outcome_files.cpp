@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/record.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/random_word.h"
 #include "berth/sys/system_error.h"
@@ -93,10 +94,7 @@ std::optional<OutcomeFile> open_own(const sys::Descriptor& folder, int access) {
 }
 
 const std::string& boot() {
-  static const std::string text = [] {
-    const auto read = sys::read_whole("/proc/sys/kernel/random/boot_id");
-    return read ? read->substr(0, read->find('\n')) : std::string();
-  }();
+  static const std::string text = sys::boot_id();
   return text;
 }
 

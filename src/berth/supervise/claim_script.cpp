@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/printable.h"
+#include "berth/base/text_match.h"
+
 namespace berth::supervise {
 namespace {
 
@@ -128,15 +131,11 @@ std::string fish_hook(const ClaimScript& claim) {
 
 std::string quoted(ShellKind shell, std::string_view word) {
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
-  std::string text = "'";
-  for (const char c : word) {
-    const bool acts = c == '\'' || (shell == ShellKind::fish && c == '\\');
-    if (!acts)
-      text += c;
-    else
-      text += shell == ShellKind::fish ? fmt::format("\\{}", c) : "'\\''";
-  }
-  return text + "'";
+  if (shell != ShellKind::fish) return in_shell_quotes(word);
+  std::string text(word);
+  replace_all(text, "\\", "\\\\");
+  replace_all(text, "'", "\\'");
+  return "'" + text + "'";
 }
 
 std::string claim_script(ShellKind shell, const ClaimScript& claim) {

@@ -11,24 +11,13 @@
 
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
+#include "berth/slurm/slurm_values.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
 
 namespace berth::supervise {
 namespace {
-
-std::string in_quotes(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
 
 // "FOO=1", which a shell would take for a variable.
 bool is_assignment(std::string_view word) {
@@ -90,7 +79,7 @@ std::string hint_of_file(const std::vector<std::string>& words, std::string_view
   }
   const std::string interpreter = interpreter_of(name, file->start);
   if (interpreter.empty()) return "";
-  if (file->start.find("\n#SBATCH ") != std::string::npos)
+  if (file->start.find(fmt::format("\n{}", kSlurmScriptMark)) != std::string::npos)
     return fmt::format("; {} is here and has lines for sbatch: berth sbatch {}", told, typed);
   return fmt::format("; {} is here but is not executable{}: berth {} -- {} {}", told,
                      verb == "submit" ? " and has no #BERTH line" : "", verb, interpreter, typed);
@@ -115,7 +104,8 @@ std::string command_hint(const std::vector<std::string>& words, std::string_view
   if (first.find('/') != std::string::npos && is_script_with_crlf(first))
     return fmt::format("; its lines end as Windows has them: sed -i 's/\\r$//' {}", first);
   if (first.find_first_of(" \t\n|&;<>()$`*") != std::string::npos)
-    return fmt::format("; a line for the shell is written so: berth {} -- sh -c {}", verb, in_quotes(first));
+    return fmt::format("; a line for the shell is written so: berth {} -- sh -c {}", verb,
+                       in_shell_quotes(first));
   const std::string hint = hint_of_file(words, verb);
   return hint.empty() ? hint_of_python(words, verb) : hint;
 }

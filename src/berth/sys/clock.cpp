@@ -1,5 +1,6 @@
 #include "berth/sys/clock.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <ctime>
 #include <limits>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "berth/sys/child.h"
@@ -88,6 +90,14 @@ int poll_timeout(const Deadline& until) {
 
 std::int64_t milliseconds_since_boot() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(since_boot()).count();
+}
+
+std::string boot_id() {
+  const Descriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  std::array<char, 64> text;
+  const ssize_t length = file ? ::read(file.get(), text.data(), text.size()) : -1;
+  const std::string_view read(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  return std::string(read.substr(0, read.find('\n')));
 }
 
 std::int64_t booted_at_s() {

@@ -20,6 +20,8 @@ std::chrono::nanoseconds wall_now();
 /// this clock.
 std::chrono::nanoseconds since_boot();
 std::int64_t milliseconds_since_boot();
+/// What tells this boot of the kernel from all others. "": the kernel does not say.
+std::string boot_id();
 
 /// When something is due. nullopt: never.
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;

@@ -127,8 +127,7 @@ std::string to_json(const Timeline& line, view::Layout layout) {
 }
 
 Result<Timeline> from_json(std::string_view text) {
-  constexpr std::size_t kDeepest = 8;
-  const Json json = view::shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
+  const Json json = view::json_from(text);
   std::string fault;
   const JsonReader document(json, fault, "timeline");
   if (document.text("kind") != "berth-timeline")

@@ -184,17 +184,17 @@ std::string_view last_lines(std::string_view text, std::size_t most_bytes) {
   return end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
 }
 
-EarlierRuns earlier_runs(std::span<const Receipt> receipts, std::uint32_t uid, std::string_view command) {
+std::vector<Moment> earlier_runs(std::span<const Receipt> receipts, std::uint32_t uid,
+                                 std::string_view command) {
   const std::uint64_t shape = shape_of(uid, command);
   const std::uint64_t fingerprint = fingerprint_of(uid, command);
-  std::array<EarlierRuns, 3> found{
-      {{Likeness::same_shape, lasted_where(receipts, [&](const Receipt& r) { return r.shape == shape; })},
-       {Likeness::same_program,
-        lasted_where(receipts, [&](const Receipt& r) { return r.fingerprint == fingerprint; })},
-       {Likeness::same_user, lasted_where(receipts, [](const Receipt&) { return true; })}}};
+  std::array<std::vector<Moment>, 3> found{
+      lasted_where(receipts, [&](const Receipt& r) { return r.shape == shape; }),
+      lasted_where(receipts, [&](const Receipt& r) { return r.fingerprint == fingerprint; }),
+      lasted_where(receipts, [](const Receipt&) { return true; })};
   for (const std::size_t least : {kEnoughRuns, std::size_t{1}}) {
-    for (EarlierRuns& runs : found) {
-      if (runs.lasted_s.size() >= least) return std::move(runs);
+    for (std::vector<Moment>& lasted_s : found) {
+      if (lasted_s.size() >= least) return std::move(lasted_s);
     }
   }
   return {};

@@ -98,23 +98,13 @@ std::string without_program(std::string_view text, std::string_view program);
 /// `now_s` counts as old as the one before it.
 std::vector<Receipt> merged(std::vector<std::vector<Receipt>> of_machines, std::int64_t now_s);
 
-/// How like each other a command and earlier runs are.
-enum class Likeness { same_shape, same_program, same_user };
-
 /// For how long earlier runs had their devices, in seconds, the oldest first: what `expectation_of`
-/// takes.
-struct EarlierRuns {
-  Likeness likeness = Likeness::same_shape;
-  std::vector<Moment> lasted_s;
-
-  bool operator==(const EarlierRuns&) const = default;
-};
-
-/// The runs that say most of how long `command` may last: those of the same shape; if there are
-/// fewer than three, those of the same program; then all of the user's. Where none has three, the
-/// nearest that has any. Runs that were over within a minute (kShortestRun) do not count.
-/// `receipts`: of one user, the oldest first.
-EarlierRuns earlier_runs(std::span<const Receipt> receipts, std::uint32_t uid, std::string_view command);
+/// takes. They are the runs that say most of how long `command` may last: those of the same shape;
+/// if there are fewer than three, those of the same program; then all of the user's. Where none has
+/// three, the nearest that has any. Runs that were over within a minute (kShortestRun) do not
+/// count. `receipts`: of one user, the oldest first.
+std::vector<Moment> earlier_runs(std::span<const Receipt> receipts, std::uint32_t uid,
+                                 std::string_view command);
 
 /// What all runs of one program came to.
 struct ProgramRuns {

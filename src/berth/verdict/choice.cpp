@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "berth/base/split_mix.h"
 #include "berth/device/closest_devices.h"
 #include "berth/device/health.h"
 #include "berth/request/selector.h"
@@ -62,24 +63,6 @@ template <class T>
 Reading<std::int64_t> signed_reading(const Reading<T>& reading, int sign) {
   return reading ? Reading<std::int64_t>(sign * static_cast<std::int64_t>(*reading)) : std::nullopt;
 }
-
-/// SplitMix64 (Steele, Lea, Flood 2014): the same seed gives the same choice in each build and for
-/// ever.
-class SplitMix {
- public:
-  explicit SplitMix(std::uint64_t seed) : state_(seed) {}
-
-  std::uint64_t next() {
-    state_ += 0x9E3779B97F4A7C15;
-    std::uint64_t mixed = state_;
-    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
-    return mixed ^ (mixed >> 31);
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 void shuffle(std::vector<Option>& options, std::uint64_t seed) {
   SplitMix random(seed);

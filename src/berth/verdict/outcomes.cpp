@@ -4,25 +4,14 @@
 #include <array>
 #include <iterator>
 
+#include "berth/base/fnv_hash.h"
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 
 namespace berth {
 namespace {
 
-constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
-constexpr std::uint64_t kHashFactor = 0x100000001b3;
 constexpr std::size_t kLongestProgram = 40;
-
-/// FNV-1a
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = kHashStart;
-  for (const char letter : text) {
-    hash ^= static_cast<unsigned char>(letter);
-    hash *= kHashFactor;
-  }
-  return hash;
-}
 
 bool is_script(std::string_view word) {
   constexpr std::array<std::string_view, 8> kEnds{".py", ".sh", ".pl", ".rb", ".R", ".jl", ".lua", ".js"};
@@ -91,13 +80,13 @@ std::string without_values(std::string_view word) {
 }  // namespace
 
 std::uint64_t fingerprint_of(std::uint32_t uid, std::string_view command) {
-  return hash_of(std::to_string(uid) + '\0' + program_and_script(trimmed(command)));
+  return fnv_hash(std::to_string(uid) + '\0' + program_and_script(trimmed(command)));
 }
 
 std::uint64_t shape_of(std::uint32_t uid, std::string_view command) {
   std::string text = std::to_string(uid) + '\0' + program_and_script(trimmed(command));
   for (const std::string_view word : parts_at(trimmed(command), ' ')) text += '\0' + without_values(word);
-  return hash_of(text);
+  return fnv_hash(text);
 }
 
 std::string told_program(std::string_view command) {

@@ -472,8 +472,7 @@ std::string jobs_json(const JobsOfHosts& jobs, Layout layout) {
 }
 
 Result<std::vector<ListedTask>> jobs_from_json(std::string_view text, const std::string& host) {
-  constexpr std::size_t kDeepest = 8;
-  const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
+  const Json json = json_from(text);
   std::string fault;
   const JsonReader document(json, fault, "jobs");
   if (document.text("kind") != "berth-jobs" || document.number<int>("version") != 1)

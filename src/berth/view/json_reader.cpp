@@ -122,4 +122,9 @@ DocumentShape shape_of(std::string_view document) {
   return shape;
 }
 
+Json json_from(std::string_view document) {
+  constexpr std::size_t kDeepest = 16;
+  return shape_of(document).levels > kDeepest ? Json() : Json::parse(document, nullptr, false);
+}
+
 }  // namespace berth::view

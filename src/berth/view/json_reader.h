@@ -155,4 +155,8 @@ struct DocumentShape {
 };
 DocumentShape shape_of(std::string_view document);
 
+/// A small document of another machine, which may be anything. No object: it is no JSON, or is
+/// nested so deeply that it is none that Berth reads.
+Json json_from(std::string_view document);
+
 }  // namespace berth::view

@@ -106,8 +106,7 @@ std::string recorded_leases_json(const RecordedLeases& recorded, Layout layout) 
 }
 
 Result<RecordedLeases> recorded_leases_from_json(std::string_view text) {
-  constexpr std::size_t kDeepest = 8;
-  const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
+  const Json json = json_from(text);
   std::string fault;
   const JsonReader document(json, fault, "past leases");
   if (document.text("kind") != "berth-past-leases")

@@ -144,7 +144,7 @@ std::string for_terminal(std::string_view text) {
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
   std::string lines;
   std::size_t column = indent;
-  for (const std::string_view word : split_at_spaces(text)) {
+  for (const std::string_view word : words_at(text)) {
     const std::size_t length = display_width(word);
     if (column > indent && column + 1 + length > width) {
       lines += "\n" + std::string(indent, ' ');

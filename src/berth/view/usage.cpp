@@ -137,8 +137,7 @@ std::string usage_json(const Usage& usage, Layout layout) {
 }
 
 Result<Usage> usage_from_json(std::string_view text) {
-  constexpr std::size_t kDeepest = 8;
-  const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
+  const Json json = json_from(text);
   std::string fault;
   const JsonReader document(json, fault, "usage");
   if (document.text("kind") != "berth-usage")
@@ -257,8 +256,7 @@ PastLease past_lease_from(const JsonReader& json) {
 }  // namespace
 
 Result<DeviceHistory> device_history_from_json(std::string_view text) {
-  constexpr std::size_t kDeepest = 8;
-  const Json json = shape_of(text).levels > kDeepest ? Json() : Json::parse(text, nullptr, false);
+  const Json json = json_from(text);
   std::string fault;
   const JsonReader document(json, fault, "history");
   if (document.text("kind") != "berth-history" || document.number<int>("version") != 1)

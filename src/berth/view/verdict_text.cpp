@@ -172,7 +172,7 @@ std::string excluded_in_words(std::string_view reason) {
 }  // namespace
 
 std::string short_command(std::string_view command) {
-  const std::vector<std::string_view> words = split_at_spaces(command);
+  const std::vector<std::string_view> words = words_at(command);
   if (words.empty()) return "";
   const std::string_view program = base_name(words[0]);
   if (is_interpreter(program)) {

@@ -60,6 +60,12 @@ TEST_CASE("what stands between quotes ends where it was meant to end") {
   CHECK(in_quotes("a\nb") == R"("a\x0ab")");
 }
 
+TEST_CASE("a text in quotes for a shell is one word, and stays as it is") {
+  CHECK(in_shell_quotes("") == "''");
+  CHECK(in_shell_quotes(R"(a $b\n)") == R"('a $b\n')");
+  CHECK(in_shell_quotes("it's") == R"('it'\''s')");
+}
+
 TEST_CASE("our own sequences stay whole, and what only resembles one does not") {
   constexpr std::array<std::string_view, 2> kOwn{"\n", "\x1b[0m"};
   CHECK(printable("a\n\x1b[0mb\x1b[0", kOwn) == "a\n\x1b[0mb\\x1b[0");

@@ -20,7 +20,7 @@ double seconds_of(std::chrono::nanoseconds time) {
 }  // namespace
 
 void Recorder::see(const Observation& observation) {
-  const Interval interval = interval_until(observation.at, observation.every_s);
+  const Interval interval = interval_until(observation.at);
   for (const DeviceSeen& device : observation.devices) {
     const DeviceName name{device.label, device.name};
     const auto [known, is_new] = names_.try_emplace(device.uuid, name);
@@ -30,13 +30,14 @@ void Recorder::see(const Observation& observation) {
   count(observation, interval);
   watch(interval, observation.at.wall_s);
   last_ = observation.at;
+  every_s_ = observation.every_s;
   keep_within_bounds();
 }
 
-Recorder::Interval Recorder::interval_until(const TimeOfLook& at, std::int64_t every_s) const {
+Recorder::Interval Recorder::interval_until(const TimeOfLook& at) const {
   if (!last_) return {.first = true};
   const double seconds = std::max(0.0, history::seconds_of(at.boot - last_->boot));
-  return {.watched = seconds <= static_cast<double>(2 * every_s + 30), .seconds = seconds};
+  return {.watched = seconds <= static_cast<double>(2 * every_s_ + 30), .seconds = seconds};
 }
 
 void Recorder::sample(const Observation& observation) {
@@ -79,7 +80,7 @@ void Recorder::tally(const LeaseKey& key, const LeasedSeen& lease, const Observa
   const bool is_new = !live_.contains(key);
   const auto found = is_new ? tallies_.try_emplace(key).first : tallies_.find(key);
   if (found == tallies_.end()) return;
-  const bool is_missed = seconds > static_cast<double>(kMissedLooks * observation.every_s);
+  const bool is_missed = seconds > static_cast<double>(kMissedLooks * every_s_);
   found->second.see(*device, lease, seconds, is_missed);
 }
 

@@ -110,7 +110,7 @@ class Recorder {
     bool watched = false;  ///< an agent looked at its beginning, and would have looked in between
     double seconds = 0;
   };
-  Interval interval_until(const TimeOfLook& at, std::int64_t every_s) const;
+  Interval interval_until(const TimeOfLook& at) const;
   void sample(const Observation& observation);
   void count(const Observation& observation, const Interval& interval);
   double seconds_of(const LeaseKey& key, const TimeOfLook& at, const Interval& interval) const;
@@ -126,6 +126,7 @@ class Recorder {
 
   Known known_;
   std::optional<TimeOfLook> last_;
+  std::int64_t every_s_ = 0;  ///< as the last look said: the time from it to the next look
   std::map<LeaseKey, std::string> live_;
   std::map<LeaseKey, LeaseTally> tallies_;  ///< of whole devices
   std::optional<Span> span_;

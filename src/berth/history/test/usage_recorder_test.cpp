@@ -103,6 +103,25 @@ TEST_CASE("of a time in which nobody looked the lease counts and its use does no
         std::map<std::int64_t, std::int64_t>{{kHour, kHour}, {kHour + 3600, kHour + 3600}});
 }
 
+TEST_CASE("whether somebody looked goes by the interval that was set, not by the one that is set now") {
+  const auto minute_long = [](std::int64_t every_s, std::int64_t next_s, std::vector<LeaseSeen> leases) {
+    Recorder recorder({});
+    Observation first = look(kHour, 5000, {lease(kHour)});
+    first.every_s = every_s;
+    recorder.see(first);
+    Observation second = look(kHour + 60, 5060, std::move(leases));
+    second.every_s = next_s;
+    recorder.see(second);
+    return recorder.pending();
+  };
+  for (const std::int64_t next_s : {1, 60}) {
+    CHECK(minute_long(60, next_s, {lease(kHour)}).leases.at(key(kHour)).more == Counted{60, 60});
+    CHECK(minute_long(60, next_s, {}).leases.at(key(kHour)).end_seen);
+    CHECK(minute_long(1, next_s, {lease(kHour)}).leases.at(key(kHour)).more == Counted{60, 0});
+    CHECK_FALSE(minute_long(1, next_s, {}).leases.at(key(kHour)).end_seen);
+  }
+}
+
 TEST_CASE("setting the wall clock makes no hours and takes none away") {
   for (const std::int64_t jump : {-86'400, -3600, -5, 5, 3600, 86'400}) {
     Recorder recorder({});
@@ -212,6 +231,7 @@ class Looks {
   void see(Reading<std::uint64_t> energy_mj = {}, std::int64_t after_s = 1) {
     at_s_ += after_s;
     Observation seen = look(kHour + at_s_, 5000 + at_s_, {lease(kHour + 1)});
+    seen.every_s = every_s;
     seen.devices[0].sample.power_w = power_w;
     seen.devices[0].energy_mj = energy_mj;
     seen.devices[0].throttled = throttled;
@@ -230,6 +250,7 @@ class Looks {
   Reading<bool> throttled = false;
   Reading<bool> beside = false;
   bool whole = true;
+  std::int64_t every_s = 1;
 
  private:
   std::int64_t at_s_ = 0;
@@ -284,6 +305,13 @@ TEST_CASE("a lease was clean if no look at it is missing, and none saw another p
   CHECK(after([](Looks& looks) { looks.throttled.reset(); }) == std::nullopt);
   CHECK(after([](Looks& looks) { looks.see({}, 3); }) == true);
   CHECK(after([](Looks& looks) { looks.see({}, 4); }) == std::nullopt);
+  // The interval becomes shorter.
+  CHECK(after([](Looks& looks) {
+          looks.every_s = 60;
+          looks.see();
+          looks.every_s = 1;
+          looks.see({}, 60);
+        }) == true);
 }
 
 TEST_CASE("nothing is told of what a share used, nor of a lease whose begin or end was not seen") {

@@ -9,6 +9,7 @@
 #include "berth/base/printable.h"
 #include "berth/hosts/model/caller_deeds.h"
 #include "berth/hosts/model/host_patience.h"
+#include "berth/hosts/model/version_check.h"
 
 namespace berth::caller {
 namespace {
@@ -23,7 +24,7 @@ constexpr SteadyTime kPatienceForOffers = 3s;
 constexpr SteadyTime kPatienceForPosition = 5s;
 // An agent that is started again is there by then. Without an agent a request has no position, so
 // it does not wait for ever.
-constexpr SteadyTime kPatienceForAgent = 30s;
+constexpr std::chrono::seconds kPatienceForAgent = 30s;
 
 host_selection::Joining joining_of(const Setup& setup) {
   using enum host_selection::Joining;
@@ -53,7 +54,7 @@ class CallerRules : CallerDeeds {
   void on(const Hello& hello) {
     Link* link = link_of(hello.host);
     if (link == nullptr || !std::holds_alternative<Connecting>(*link)) return;
-    if (const auto known = check_version(hello.version); !known) return leave(hello.host, known.error());
+    if (const auto known = check_host_version(hello.version); !known) return leave(hello.host, known.error());
     *link = Asked{};
     if (is(hello.host, HostState::asked))
       act(AskForOffer{hello.host});
@@ -114,8 +115,8 @@ class CallerRules : CallerDeeds {
 
   void on(const AgentIsMissing& missing) {
     if (!has_obstacle(AgentMissing{missing.why, now_ + kPatienceForAgent}) || state_.wait == 0ms) return;
-    tell(fmt::format("this request waits for the agent of this machine, 30 s at most: {}",
-                     missing.why.message));
+    tell(fmt::format("this request waits for the agent of this machine, {} s at most: {}",
+                     kPatienceForAgent.count(), missing.why.message));
   }
   void on(const AgentIsThere&) {
     if (has_obstacle(Nothing{}) && state_.wait != 0ms) tell("the agent is there now");

@@ -1,17 +1,8 @@
 #include "berth/hosts/model/host_patience.h"
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
-#include "berth/base/version.h"
+#include <fmt/format.h>
 
 namespace berth {
-
-Result<void> check_version(std::string_view of_host) {
-  if (of_host == version()) return {};
-  return fail(ErrorCode::failure,
-              "its Berth is version {}, and this one is {}. Install the same version on both",
-              printable(of_host), version());
-}
 
 std::chrono::seconds patience_with(bool has_greeted) {
   return has_greeted ? kPatienceForAnswer : kPatienceForHello;

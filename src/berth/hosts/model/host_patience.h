@@ -13,9 +13,6 @@ inline constexpr std::chrono::seconds kPatienceForHello{20};
 /// How long a host may take until it has answered: the driver may be slow.
 inline constexpr std::chrono::seconds kPatienceForAnswer{40};
 
-/// Error: `failure` if the Berth of the host is of another version than ours.
-Result<void> check_version(std::string_view of_host);
-
 /// How long to wait for a host that has not greeted, or not answered.
 std::chrono::seconds patience_with(bool has_greeted);
 /// Why a host is out that has said nothing for so long.

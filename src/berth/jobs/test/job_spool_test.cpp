@@ -13,6 +13,7 @@
 
 #include "berth/lease/left_behind.h"
 #include "berth/store/test/forked.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::jobs::job_spool_test {
@@ -49,11 +50,11 @@ TEST_CASE("a process that has the pid of the one that ran a task has left nothin
   });
   TaskStanding standing;
   standing.taker = sys::unique_process(another.pid());
-  standing.boot = boot_id();
+  standing.boot = sys::boot_id();
   CHECK(spool.left_of({1, {}}, standing).size() == 1);
   standing.boot = "of before";
   CHECK(spool.left_of({1, {}}, standing).empty());
-  standing.boot = boot_id();
+  standing.boot = sys::boot_id();
   --standing.taker.start_ticks;
   CHECK(spool.left_of({1, {}}, standing).empty());
 }

@@ -19,13 +19,6 @@ namespace {
 constexpr std::string_view kUnknownWord = "it was asked what this version does not know";
 constexpr std::array<std::string_view, 5> kOfHost{"here", "joined", "closed", "left", "start"};
 
-std::vector<std::string> split_words(std::string_view text, char between) {
-  std::vector<std::string> words;
-  for (const std::string_view part : parts_at(text, between))
-    if (!part.empty()) words.emplace_back(part);
-  return words;
-}
-
 bool is_mark(std::string_view text) {
   return text.size() >= 16 && text.size() <= 64 && std::ranges::all_of(text, [](char each) {
            return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f');
@@ -38,9 +31,9 @@ class HearingRules {
   HearingRules(AgentDeeds& deeds, ClientId id) : deeds_(deeds), id_(id), one_(*deeds.client(id)) {}
 
   void hear(std::string_view line) {
-    const std::vector<std::string> words = split_words(line, ' ');
-    const std::string word = words.empty() ? "" : words[0];
-    const std::string name = words.size() > 1 ? words[1] : "";
+    const std::vector<std::string_view> words = words_at(line);
+    const std::string_view word = words.empty() ? "" : words[0];
+    const std::string name(words.size() > 1 ? words[1] : "");
     const auto from = number_from_text<std::size_t>(name);
     if (word == "status")
       one_.wants_status = true;
@@ -56,7 +49,7 @@ class HearingRules {
 
  private:
   /// It wants an entry: `wait MARK LANE HOST,HOST GPUS HOST`.
-  void take_in(const std::vector<std::string>& words) {
+  void take_in(const std::vector<std::string_view>& words) {
     const auto lane = number_from_text<unsigned>(words[2]);
     // An older Berth does not say how many GPUs it wants. If there are lanes, its lane says so.
     const auto gpus = number_from_text<unsigned>(words.size() == 4 ? words[2] : words[4]);
@@ -70,9 +63,9 @@ class HearingRules {
                               .origin = origin_of(settings.machine, one_.pid),
                               .hosts = {},
                               .joined = {}}};
-    for (const std::string& host : split_words(words[3], ','))
+    for (const std::string_view host : words_at(words[3], ','))
       if (entry.hosts.size() <= kMostHostsOfRequest && entry.host(host) == nullptr)
-        entry.hosts.push_back({host});
+        entry.hosts.push_back({std::string(host)});
     if (entry.hosts.size() > kMostHostsOfRequest)
       return dismiss(fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",
                                  kMostHostsOfRequest));
@@ -86,7 +79,7 @@ class HearingRules {
     if (std::ranges::any_of(deeds_.state.clients, has_it))
       return dismiss("this request has its entry on another connection");
     // Its command runs there, since an earlier agent said yes.
-    if (words.size() == 6 && entry.host(words[5]) != nullptr) entry.stage = Runs{words[5]};
+    if (words.size() == 6 && entry.host(words[5]) != nullptr) entry.stage = Runs{std::string(words[5])};
     if (has_lab_limit(settings.limits)) {
       entry.limits = LimitsAsked{deeds_.given.now};
       deeds_.act(AskLimits{id_, one_.uid});

@@ -138,18 +138,6 @@ TEST_CASE("an option of Slurm's is answered with ours") {
     CHECK_MESSAGE(!ours_for_slurm(word, "", known), word);
 }
 
-TEST_CASE("a line that calls srun is found where a command can begin") {
-  for (const char* line : {"srun python train.py", "  srun", "exec srun x", "time srun x", "A=1 B=2 srun x",
-                           "cd x && srun y", "true; srun y", "if ok; then srun y; fi", "x | srun y",
-                           "( srun y )", "module load cuda &&  srun -n 4 y"})
-    CHECK_MESSAGE(line_with_srun(std::string("#!/bin/bash\n\n") + line + "\nsrun again\n") == 3, line);
-  for (const char* text :
-       {"", "# srun x", "echo srun", "which srun", "python srun.py", "echo hi # srun", "./srun x", "srunner",
-        "srun() { \"$@\"; }\nsrun x", "srun x\nfunction srun { \"$@\"; }", "alias srun=\nsrun x",
-        "srun x\ncommand -v srun >/dev/null || srun() { \"$@\"; }"})
-    CHECK_MESSAGE(line_with_srun(text) == 0, text);
-}
-
 TEST_CASE("times are those of Slurm, whose shortest form is minutes") {
   CHECK(seconds_from_slurm("30") == 1800);
   CHECK(seconds_from_slurm("2:30") == 150);

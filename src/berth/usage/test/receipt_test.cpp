@@ -180,32 +180,34 @@ TEST_CASE("people call a program by its script") {
   CHECK(told_program("sh -c 'exit 3; ls /tmp'") == "'exit ; ls /tmp'");
 }
 
+using Lasted = std::vector<Moment>;
+
 TEST_CASE("a run is expected by those nearest to it of which there are three") {
   std::vector<Receipt> runs{run_of("python eval.py", 5), run_of("python train.py --model a", 10),
                             run_of("python train.py --model a", 20)};
   const auto earlier = [&](const char* command) { return earlier_runs(runs, kAlice, command); };
-  CHECK(earlier("python train.py --model a") == EarlierRuns{Likeness::same_user, {300, 600, 1200}});
+  CHECK(earlier("python train.py --model a") == Lasted{300, 600, 1200});
   runs.push_back(run_of("python train.py --model b", 30));
-  CHECK(earlier("python train.py --model a") == EarlierRuns{Likeness::same_program, {600, 1200, 1800}});
+  CHECK(earlier("python train.py --model a") == Lasted{600, 1200, 1800});
   runs.push_back(run_of("python train.py --model a", 40));
-  CHECK(earlier("python train.py --model a") == EarlierRuns{Likeness::same_shape, {600, 1200, 2400}});
-  CHECK(earlier("new") == EarlierRuns{Likeness::same_user, {300, 600, 1200, 1800, 2400}});
-  CHECK(earlier_runs({}, kAlice, "new").lasted_s.empty());
+  CHECK(earlier("python train.py --model a") == Lasted{600, 1200, 2400});
+  CHECK(earlier("new") == Lasted{300, 600, 1200, 1800, 2400});
+  CHECK(earlier_runs({}, kAlice, "new").empty());
 }
 
 TEST_CASE("the first earlier run counts, and what was over within a minute does not") {
   std::vector<Receipt> runs{run_of("python train.py", 0)};
   runs[0].lasted_ms = 59'999;
-  CHECK(earlier_runs(runs, kAlice, "python train.py").lasted_s.empty());
+  CHECK(earlier_runs(runs, kAlice, "python train.py").empty());
   runs[0].lasted_ms = 60'000;
-  CHECK(earlier_runs(runs, kAlice, "python train.py") == EarlierRuns{Likeness::same_shape, {60}});
+  CHECK(earlier_runs(runs, kAlice, "python train.py") == Lasted{60});
 }
 
 TEST_CASE("what earlier runs come to is what an expectation is made of") {
   const std::vector<Receipt> runs{run_of("python train.py", 60), run_of("python train.py", 120),
                                   run_of("python train.py", 180)};
   const auto earlier = earlier_runs(runs, kAlice, "python train.py");
-  CHECK(expectation_of(std::nullopt, earlier.lasted_s, {.expect = Expect::runs}) ==
+  CHECK(expectation_of(std::nullopt, earlier, {.expect = Expect::runs}) ==
         Expectation{2 * 3600, 3 * 3 * 3600});
 }
 

@@ -69,6 +69,15 @@ TEST_CASE("brackets in texts do not nest") {
   CHECK(shape_of(R"(["a\\",[[]]])").levels == 3);
 }
 
+TEST_CASE("a small document is read unless it is nested deeper than any that Berth reads") {
+  const auto nested = [](std::size_t levels) {
+    return json_from(R"({"a":)" + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}");
+  };
+  CHECK(nested(16).is_object());
+  CHECK_FALSE(nested(17).is_object());
+  CHECK_FALSE(json_from("{").is_object());
+}
+
 TEST_CASE("a version is two numbers, and anything else is none") {
   CHECK(version_from_text("12.4", kCuda) == 12'040);
   CHECK(version_text(12'040, kCuda) == "12.4");

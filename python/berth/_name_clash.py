@@ -1,7 +1,7 @@
-"""PyPI's `berth` is another project with a package of this name. We are `berth-gpu`.
+"""PyPI's `berth` is another project, and it has a package `berth` too. Ours is `berth-gpu`.
 
-Whichever was installed last has overwritten files of the other. Of one that came after us it is the file that is run, and
-nothing here is asked; so only one that came first can be told of."""
+If both are installed, the later one has overwritten files of the earlier one. If the later one is
+not ours, none of our code runs. So we can warn only if ours came later."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 
 
 def warn(package: str) -> None:
-    """Says so where the other's traces lie beside `package`, the folder of ours."""
+    """Warns if the other project is installed beside `package`, the folder of ours."""
     try:
         # importlib.metadata would say it too, at the price of all else that an import of Berth
         # costs.
