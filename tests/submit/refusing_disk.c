@@ -1,5 +1,6 @@
 // Preloaded: a disk below REFUSING_BELOW that refuses calls, counted over all processes in the file
 // REFUSING_CALLS (numbers of 4 bytes: calls so far, the first and the last that fail, their errno).
+// With REFUSING_HOLES no file there can get a hole.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -97,6 +98,7 @@ ssize_t pwrite(int file, const void* text, size_t size, off_t at) __attribute__(
 
 int fallocate64(int file, int mode, off_t at, off_t size) {
   REAL(int, fallocate64, int, int, off_t, off_t);
+  if (calls && getenv("REFUSING_HOLES")) return errno = EOPNOTSUPP, -1;
   return refused(file, NULL) ? -1 : real(file, mode, at, size);
 }
 int fallocate(int file, int mode, off_t at, off_t size) __attribute__((alias("fallocate64")));

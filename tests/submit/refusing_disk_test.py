@@ -5,11 +5,12 @@ import errno
 import itertools
 import mmap
 import os
+import re
 import struct
 
 import pytest
 from jobs import eventually
-from submitted import job, submit, told
+from submitted import job, log, submit, told
 
 # Preloaded into the program.
 pytestmark = pytest.mark.release_only
@@ -124,3 +125,19 @@ def test_an_edit_that_is_refused_leaves_the_job_as_it_was(machine, build, last, 
         if calls < first:
             break
     assert first > 2
+
+
+def test_where_nothing_can_be_cut_out_of_an_output_all_of_it_is_there(machine, build):
+    disk = Disk(machine, build)
+    disk.refuses(0, 0)
+    script = "echo begin; head -c 3M /dev/zero | tr '\\0' x; echo; echo end"
+    number = machine.berth(
+        "submit", "--output-limit", "1M", "--", "sh", "-c", script, env={**disk.env, "REFUSING_HOLES": "1"}
+    ).out.strip()
+    assert machine.berth("wait", number).status == 0
+    # Berth says so once, wherever the output has come to by then.
+    text, said = re.subn(
+        r"berth: cutting the output, which is not bounded here: [^\n]*\n", "", log(machine, number)
+    )
+    assert said == 1
+    assert text == "begin\n" + "x" * (3 << 20) + "\nend\n"

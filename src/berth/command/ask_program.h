@@ -20,8 +20,9 @@ struct Said {
   std::optional<ProcessEnd> ending;
 };
 
-/// Runs a program of Berth for what it prints; its input is empty. `most_bytes`: how much of each
-/// of its two streams is read. Error: `failure` if it cannot be started.
+/// Runs a program of Berth for what it prints; its input is empty. Of each of its two streams
+/// `most_bytes` + 1 bytes are read, so that the caller sees if there is more than `most_bytes`.
+/// Error: `failure` if it cannot be started.
 Result<Said> ask_program(std::string program, std::vector<std::string> words,
                          std::chrono::milliseconds patience, std::size_t most_bytes);
 /// As above, but a program that is late is killed. Error: also `timed_out`, with `late` as the

@@ -26,6 +26,10 @@ bool has(const List& list, int number) {
   return std::ranges::find(list, number) != list.end();
 }
 
+bool has_tries(const std::optional<TaskStanding>& task, unsigned retries) {
+  return task && task->phase == TaskPhase::running && !task->asked_to_end && own_runs(*task) <= retries;
+}
+
 }  // namespace
 
 Ending noted_as(const RunEnd& end) {
@@ -36,7 +40,7 @@ Ending noted_as(const RunEnd& end) {
   return status == 0 ? Ending::well : Ending::badly;
 }
 
-Again again(const RunEnd& end, const AgainWish& wish) {
+Again again(const RunEnd& end, const AgainWish& wish, const std::optional<TaskStanding>& task) {
   if (end.by == EndedBy::waiter) return wish.requeue ? Again::has_given_way : Again::no;
   const int status = shell_status(end.process);
   // Such a status says what to do, also after the time: a job may have kept its state for the next
@@ -44,7 +48,7 @@ Again again(const RunEnd& end, const AgainWish& wish) {
   const bool is_named = has(wish.statuses, status);
   const bool counts =
       end.by == EndedBy::time ? is_named : end.by == EndedBy::itself && (wish.statuses.empty() || is_named);
-  return counts && status != 0 && wish.has_tries ? Again::has_failed : Again::no;
+  return counts && status != 0 && has_tries(task, wish.retries) ? Again::has_failed : Again::no;
 }
 
 }  // namespace berth

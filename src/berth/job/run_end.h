@@ -1,10 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "berth/base/process_end.h"
+#include "berth/job/task_standing.h"
 #include "berth/verdict/outcomes.h"
 
 // How a run of a command ended, and what follows from that: whether it is started again, and how it
@@ -35,14 +37,16 @@ Ending noted_as(const RunEnd& end);
 
 /// The wish of a user to have a command started again.
 struct AgainWish {
-  bool requeue = false;    ///< --requeue: once it has given way
-  bool has_tries = false;  ///< --retries: once it has failed by itself
+  bool requeue = false;  ///< --requeue: once it has given way
+  unsigned retries = 0;  ///< --retries: so often, once it has failed by itself
   /// --retry-on: only if it failed with one of these, also after its time; none: any, but not after
   /// its time.
   std::span<const int> statuses{};
 };
 /// Whether, and why, it is started again.
 enum class Again { no, has_given_way, has_failed };
-Again again(const RunEnd& end, const AgainWish& wish);
+/// `task`: the task that ran, before its end is written. Without it nothing is run again because it
+/// has failed: the command is no task, or it is not known whether its user has cancelled it.
+Again again(const RunEnd& end, const AgainWish& wish, const std::optional<TaskStanding>& task = {});
 
 }  // namespace berth

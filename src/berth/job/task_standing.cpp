@@ -210,6 +210,10 @@ std::string_view standing_word(const TaskStanding& standing) {
   return to_text(standing.phase);
 }
 
+unsigned own_runs(const TaskStanding& task) {
+  return task.starts - task.excused_starts;
+}
+
 bool may_begin(const TaskStanding& task) {
   return task.phase == TaskPhase::waiting && !task.on_hold && !task.outdated;
 }

@@ -151,6 +151,8 @@ TaskCounts counts_of(std::span<const TaskStanding> tasks);
 /// The state of a task in a word or two: "waiting", "in line", "running", "failed" …
 std::string_view standing_word(const TaskStanding& standing);
 
+/// How often it was started, without the starts that others ended.
+unsigned own_runs(const TaskStanding& task);
 /// Whether it may begin when it is its turn.
 bool may_begin(const TaskStanding& task);
 /// What makes a task wait again by the wish of its user.

@@ -6,6 +6,7 @@
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
+#include "berth/base/record.h"
 #include "berth/view/json_parts.h"
 #include "berth/view/json_value.h"
 
@@ -38,6 +39,7 @@ std::string text_of_json(const NoticeText& text) {
 }
 
 std::string whole_json(const NoticeText& text) {
+  const auto status = number_from_text<int>(text.exit_status);
   return json_line({{"kind", "berth-notice"},
                     {"version", 1},
                     {"event", text.event},
@@ -45,8 +47,7 @@ std::string whole_json(const NoticeText& text) {
                     {"name", view::text_or_null(text.name)},
                     {"host", text.host},
                     {"message", sentence_of(text)},
-                    {"exit_status", text.exit_status.empty() ? view::Json(nullptr)
-                                                             : view::Json(std::stoi(text.exit_status))}});
+                    {"exit_status", status ? view::Json(*status) : view::Json(nullptr)}});
 }
 
 constexpr std::string_view kJson = "Content-Type: application/json";

@@ -10,12 +10,12 @@ namespace berth::jobs {
 
 /// What a notice says. Each is one line.
 struct NoticeText {
-  std::string event;        ///< "start", "end", "fail" or "time"
+  std::string event;        ///< a NoticeEvent in words
   std::string job;          ///< its number; "": no job
   std::string name;         ///< of the job
   std::string subject;      ///< "job 12 (train)"
   std::string words;        ///< "failed: exit status 3"
-  std::string exit_status;  ///< "": it has none
+  std::string exit_status;  ///< in the JSON it is null if this is no number; "": it has none
   std::string host;
   std::string used{};  ///< what the run had and used; "": not known
 };

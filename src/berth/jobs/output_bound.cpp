@@ -5,10 +5,23 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <iterator>
+#include <string_view>
 
 #include "berth/sys/system_error.h"
 
 namespace berth::jobs {
+namespace {
+
+Result<void> overwrite(int file, std::string_view text, off_t at) {
+  const ssize_t written = ::pwrite(file, text.data(), text.size(), at);
+  if (written < 0) return sys::fail_errno("writing into the output");
+  if (written != std::ssize(text))
+    return std::unexpected(sys::system_error(ENOSPC, "writing into the output"));
+  return {};
+}
+
+}  // namespace
 
 Result<OutputBound> OutputBound::open(const std::string& path, std::uint64_t limit) {
   sys::Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
@@ -34,15 +47,21 @@ Result<std::uint64_t> OutputBound::keep() {
   const OutputCut so_far = cut_so_far(size);
   const auto cut = next_cut(size, so_far, limit_);
   if (!cut) return bytes_cut(so_far, limit_);
-  // The mark first: whoever is killed in between has not cut without a word.
+  // The mark first: whoever is killed in between has not cut without a word. What it has replaced
+  // comes back if nothing can be cut.
   const std::string mark = cut_mark(*cut, limit_);
   const auto at = static_cast<off_t>(cut->begin - mark.size());
-  if (::pwrite(file_.get(), mark.data(), mark.size(), at) < 0)
-    return sys::fail_errno("writing into the output");
-  const auto length = static_cast<off_t>(cut->end - cut->begin);
-  if (::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(cut->begin),
-                  length) != 0)
-    return sys::fail_errno("cutting the output, which is not bounded here");
+  std::string before(mark.size(), '\0');
+  if (::pread(file_.get(), before.data(), before.size(), at) != std::ssize(before))
+    return sys::fail_errno("reading the output");
+  auto done = overwrite(file_.get(), mark, at);
+  if (done && ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                          static_cast<off_t>(cut->begin), static_cast<off_t>(cut->end - cut->begin)) != 0)
+    done = sys::fail_errno("cutting the output, which is not bounded here");
+  if (!done) {
+    [[maybe_unused]] const auto restored = overwrite(file_.get(), before, at);
+    return std::unexpected(done.error());
+  }
   return bytes_cut(*cut, limit_);
 }
 

@@ -1,6 +1,6 @@
 // The runner lives only while there is work, and holds nothing that is lost with it: what it knows
 // it reads anew from the spool, and what it starts goes on without it. It leases nothing. For all
-// jobs that ask for the same it has one `berth run` in the line of the machine; when that one
+// jobs that ask for the same it has one `berth run` in the queue of the machine; when that one
 // starts its command, it sends the next. What it does when is in
 // src/berth/jobs/model/runner_step.h.
 

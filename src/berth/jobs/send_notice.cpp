@@ -37,10 +37,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// curl has half of it, so that its own words are what is told.
 constexpr std::chrono::milliseconds kSendWithin = 30s;
-constexpr std::string_view kCurlPatience = "15";
 constexpr std::size_t kLongestReason = 300;
+
+constexpr const char* kTargetVariable = "BERTH_NOTIFY";
+/// The variables in which the process that sends a notice, and a command of the user's, get its
+/// text.
+struct NoticeVariable {
+  const char* name;
+  std::string NoticeText::* text;
+};
+constexpr auto kVariables = std::to_array<NoticeVariable>({
+    {"BERTH_EVENT", &NoticeText::event},
+    {"BERTH_JOB", &NoticeText::job},
+    {"BERTH_JOB_NAME", &NoticeText::name},
+    {"BERTH_SUBJECT", &NoticeText::subject},
+    {"BERTH_MESSAGE", &NoticeText::words},
+    {"BERTH_USED", &NoticeText::used},
+    {"BERTH_EXIT_STATUS", &NoticeText::exit_status},
+});
 
 // Where mail servers put it; not all have these folders on PATH.
 std::string sendmail() {
@@ -80,9 +95,10 @@ Sending sending_of(const NoticeTarget& target, const NoticeText& text) {
     case NoticeProgram::curl:
       break;
   }
-  // By its input: a command line is for all to see.
+  // It has half of our time, so that its own words are what is told. What it reads comes by its
+  // input: a command line is for all to see.
   return {"curl",
-          {"-sS", "-f", "--max-time", std::string(kCurlPatience), "-o", "/dev/null", "-K", "-"},
+          {"-sS", "-f", "--max-time", std::to_string(kSendWithin / 2 / 1s), "-o", "/dev/null", "-K", "-"},
           notice_request(target, text)};
 }
 
@@ -125,20 +141,15 @@ class NotifyCommand : public command::Command {
   void syntax(command::Syntax& syntax) override { syntax.arguments = "[JOB]"; }
 
   Result<command::Output> run(command::Environment&, const command::Words& words) override {
-    const std::string to = text_variable("BERTH_NOTIFY");
+    const std::string to = text_variable(kTargetVariable);
     const std::string folder = text_variable(kNotifyFolder.data());
     const auto terminal = number_from_text<pid_t>(text_variable(kNotifyTerminal.data()));
     // None is for the hook, which may itself start jobs.
-    for (const char* name : {"BERTH_NOTIFY", kNotifyFolder.data(), kNotifyTerminal.data()}) ::unsetenv(name);
+    for (const char* name : {kTargetVariable, kNotifyFolder.data(), kNotifyTerminal.data()}) ::unsetenv(name);
     BERTH_LET(const auto target, notice_target_from_text(to));
-    const NoticeText text{text_variable("BERTH_EVENT"),
-                          text_variable("BERTH_JOB"),
-                          text_variable("BERTH_JOB_NAME"),
-                          text_variable("BERTH_SUBJECT"),
-                          text_variable("BERTH_MESSAGE"),
-                          text_variable("BERTH_EXIT_STATUS"),
-                          sys::host_name(),
-                          text_variable("BERTH_USED")};
+    NoticeText text;
+    for (const NoticeVariable& each : kVariables) text.*each.text = text_variable(each.name);
+    text.host = sys::host_name();
     const auto sent = folder.empty() || ::chdir(folder.c_str()) == 0
                           ? send_by(sending_of(target, text))
                           : Result<void>(sys::fail_errno(fmt::format("going to {}", folder)));
@@ -159,6 +170,18 @@ class NotifyCommand : public command::Command {
     return command::Output{.status = 1};
   }
 };
+
+NoticeText text_of(const Notice& notice) {
+  const bool has_ended = notice.event == NoticeEvent::end || notice.event == NoticeEvent::fail;
+  return {.event = std::string(to_text(notice.event)),
+          .job = notice.job,
+          .name = notice.name,
+          .subject = printable(notice.subject),
+          .words = printable(notice.words),
+          .exit_status = has_ended ? std::to_string(notice.exit_status) : "",
+          .host = "",
+          .used = printable(notice.used)};
+}
 
 std::string claim_of_end(const std::vector<TaskStanding>& standings) {
   unsigned starts = 0;
@@ -199,27 +222,18 @@ void add_notify_options(command::Syntax& syntax, std::string_view group, NoticeW
 void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std::string> environment,
                   const JobSpool* spool) {
   if (!wish.wants(notice.event)) return;
-  const std::array<std::pair<std::string_view, std::string>, 7> variables{{
-      {"BERTH_EVENT", std::string(to_text(notice.event))},
-      {"BERTH_JOB", notice.job},
-      {"BERTH_JOB_NAME", notice.name},
-      {"BERTH_SUBJECT", printable(notice.subject)},
-      {"BERTH_MESSAGE", printable(notice.words)},
-      {"BERTH_USED", printable(notice.used)},
-      {"BERTH_EXIT_STATUS", notice.event == NoticeEvent::end || notice.event == NoticeEvent::fail
-                                ? std::to_string(notice.exit_status)
-                                : ""},
-  }};
   std::erase_if(environment, [&](const std::string& each) {
     const std::string_view name = std::string_view(each).substr(0, each.find('='));
-    return name == "BERTH_NOTIFY" ||
-           std::ranges::any_of(variables, [&](const auto& own) { return own.first == name; });
+    return name == kTargetVariable ||
+           std::ranges::find(kVariables, name, &NoticeVariable::name) != kVariables.end();
   });
-  for (const auto& [name, value] : variables) environment.push_back(fmt::format("{}={}", name, value));
+  const NoticeText text = text_of(notice);
+  for (const NoticeVariable& each : kVariables)
+    environment.push_back(fmt::format("{}={}", each.name, text.*each.text));
   for (const std::string& target : wish.targets) {
     sys::Command command;
     command.environment = environment;
-    command.environment->push_back("BERTH_NOTIFY=" + target);
+    command.environment->push_back(fmt::format("{}={}", kTargetVariable, target));
     command.arguments = {"__notify"};
     if (spool != nullptr) command.arguments.push_back(fmt::format("{}/{}", spool->path(), notice.job));
     command.error = spool == nullptr ? STDERR_FILENO : -1;

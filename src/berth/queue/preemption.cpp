@@ -1,6 +1,7 @@
 #include "berth/queue/preemption.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace berth {
 namespace {
@@ -9,7 +10,27 @@ namespace {
 struct Yielder {
   TicketId id;
   std::int64_t since_s = 0;
-  std::size_t devices = 0;
+};
+
+/// The devices that a wish lacks, and the most that it can get by the ends of leases.
+struct Gain {
+  std::size_t missing = 0;           ///< devices
+  std::vector<std::size_t> devices;  ///< of each lease, in the order of the leases
+
+  bool may_be_enough(const std::vector<char>& ends) const {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < devices.size(); ++i) sum += ends[i] != 0 ? devices[i] : 0;
+    return sum >= missing;
+  }
+
+  std::size_t least_leases() const {
+    std::vector<std::size_t> most_first = devices;
+    std::ranges::sort(most_first, std::ranges::greater{});
+    std::size_t leases = 0;
+    for (std::size_t sum = 0; leases < most_first.size() && sum < missing; ++leases)
+      sum += most_first[leases];
+    return leases;
+  }
 };
 
 class PreemptionPlanner {
@@ -27,7 +48,7 @@ class PreemptionPlanner {
       if (ticket.ending) {
         without({ticket.id}, queue_);
       } else {
-        yielders_.push_back({ticket.id, ticket.since_s, ticket.devices.size()});
+        yielders_.push_back({ticket.id, ticket.since_s});
       }
     }
     std::ranges::stable_sort(yielders_, {}, &Yielder::since_s);
@@ -87,14 +108,61 @@ class PreemptionPlanner {
     return std::holds_alternative<StartsNow>(schedule(front, rules_).back());
   }
 
-  /// If a few large leases are enough instead of many small ones, these end; otherwise the
-  /// youngest.
-  std::vector<TicketId> fewest_for(std::size_t at) const {
-    std::vector<TicketId> youngest = needed_for(at, yielders_);
-    std::vector<Yielder> smallest_first = yielders_;
-    std::ranges::stable_sort(smallest_first, {}, &Yielder::devices);
-    std::vector<TicketId> largest = needed_for(at, smallest_first);
-    return largest.size() < youngest.size() ? largest : youngest;
+  /// Of the sets of leases that are enough, the smallest; of equally small ones, the one whose
+  /// oldest lease is the youngest.
+  std::vector<TicketId> fewest_for(std::size_t at) {
+    std::vector<TicketId> fewest = needed_for(at, yielders_);
+    const Gain gain = gain_of(queue_.wishes[at]);
+    for (std::size_t size = gain.least_leases(); size < fewest.size(); ++size) {
+      std::vector<char> ends(yielders_.size(), 0);
+      std::fill_n(ends.rbegin(), size, 1);
+      do {
+        if (sets_left_ == 0) return smaller(std::move(fewest), needed_for(at, by_gain(gain)));
+        --sets_left_;
+        if (!gain.may_be_enough(ends)) continue;
+        if (std::vector<TicketId> ended = those_that(ends); starts(at, ended)) return ended;
+      } while (std::ranges::next_permutation(ends).found);
+    }
+    return fewest;
+  }
+
+  static std::vector<TicketId> smaller(std::vector<TicketId> a, std::vector<TicketId> b) {
+    return b.size() < a.size() ? b : a;
+  }
+
+  /// The leases that yield give a wish no more than this. It may be less: a device can have several
+  /// leases, and an earlier wish can take what ends.
+  Gain gain_of(const Wish& wish) const {
+    const std::vector<std::size_t>& candidates = queue_.sets[wish.candidates];
+    std::vector<std::size_t> taken;
+    Gain gain{wish.count, std::vector<std::size_t>(yielders_.size(), 0)};
+    for (const Hold& hold : queue_.holds) {
+      if (!std::ranges::binary_search(candidates, hold.device)) continue;
+      if (hold.whole || !wish.shared) taken.push_back(hold.device);
+      const auto owner = std::ranges::find(yielders_, hold.owner, &Yielder::id);
+      if (owner != yielders_.end()) ++gain.devices[static_cast<std::size_t>(owner - yielders_.begin())];
+    }
+    std::ranges::sort(taken);
+    taken.erase(std::ranges::unique(taken).begin(), taken.end());
+    gain.missing -= std::min(gain.missing, candidates.size() - taken.size());
+    return gain;
+  }
+
+  std::vector<Yielder> by_gain(const Gain& gain) const {
+    std::vector<std::size_t> order(yielders_.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, {}, [&](std::size_t at) { return gain.devices[at]; });
+    std::vector<Yielder> sorted;
+    for (const std::size_t at : order) sorted.push_back(yielders_[at]);
+    return sorted;
+  }
+
+  std::vector<TicketId> those_that(const std::vector<char>& end) const {
+    std::vector<TicketId> ids;
+    for (std::size_t i = 0; i < end.size(); ++i) {
+      if (end[i] != 0) ids.push_back(yielders_[i].id);
+    }
+    return ids;
   }
 
   /// The leases that have to end, if in this order each lease stays that can stay.
@@ -113,6 +181,7 @@ class PreemptionPlanner {
   QueueState queue_;
   const QueueRules& rules_;
   std::vector<Yielder> yielders_;  ///< the oldest first
+  std::size_t sets_left_ = kMostSetsTried;
 };
 
 }  // namespace

@@ -23,14 +23,16 @@ IdleWatch::IdleWatch(const leasing::Session& session, leasing::HeldLease& lease)
 
 std::optional<IdleWatch::YieldChange> IdleWatch::go_on() {
   if (!span_ || std::chrono::steady_clock::now() < next_) return std::nullopt;
-  const auto news = span_->note(since_start(), computes());
+  span_->note(since_start(), computes());
   next_ = std::chrono::steady_clock::now() + span_->period();
-  if (news == IdleSpan::News::none) return std::nullopt;
+  if (!span_->has_news()) return std::nullopt;
   const bool yields = span_->is_idle();
   const auto grace_s = yields ? std::optional(session_.policy().time_grace_s) : std::nullopt;
-  // Where it cannot be written the lease stays as it is: the next time that it becomes idle tries
-  // again.
-  if (!lease_.yield_from_now(*session_.domain().store, grace_s)) return std::nullopt;
+  // If it cannot be written, the next look tries again. Until then a lease that computes again
+  // seems to yield, but its holder, which alone could end it, does not do so.
+  const auto written = lease_.yield_from_now(*session_.domain().store, grace_s);
+  if (written) span_->has_told();
+  if (yields && !written) return std::nullopt;
   if (!yields) return YieldChange{};
   return YieldChange{true, fmt::format("nothing has computed on GPU {} for {} (idle_leases of the site)",
                                        lease_.labels(), duration_for_people(span_->after().count()))};

@@ -27,7 +27,8 @@ class IdleWatch {
 
   /// When the next look is due. nullopt: never.
   std::optional<Time> next() const { return span_ ? std::optional(next_) : std::nullopt; }
-  /// Looks, if a look is due. nullopt: nothing has changed.
+  /// Looks, if a look is due. nullopt: nothing has changed. While it cannot be written that the
+  /// lease no longer yields, each look says so.
   std::optional<YieldChange> go_on();
 
  private:

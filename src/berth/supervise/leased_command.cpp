@@ -129,10 +129,10 @@ class LeasedCommand {
   }
 
   void hear_waiters() {
-    auto why = watch_.asked();
-    if (!why) return;
-    wanted_why_ = *std::move(why);
-    happen(run::Wanted{std::chrono::seconds(*lease_.ticket().yield_s)});
+    auto asked = watch_.asked();
+    if (!asked) return;
+    wanted_why_ = std::move(asked->why);
+    happen(run::Wanted{std::chrono::seconds(asked->grace_s)});
   }
 
   void wait_for_rest() {

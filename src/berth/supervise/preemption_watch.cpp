@@ -60,19 +60,19 @@ void PreemptionWatch::look_at_idleness() {
   listen(change->why);
 }
 
-std::optional<std::string> PreemptionWatch::asked() {
+std::optional<PreemptionWatch::Asked> PreemptionWatch::asked() {
   if (ends_) return std::nullopt;
   look_at_idleness();
   if (bell_ == nullptr) return std::nullopt;
   rung_ |= bell_->has_rung() || has_to_look();
   if (!rung_ || Clock::now() < deaf_until_) return std::nullopt;
-  auto sentence = look();
+  auto asked = look();
   next_tick_ = Clock::now() + until_next_tick();
-  ends_ = sentence && seems_asked_;
-  seems_asked_ = rung_ = sentence.has_value();
+  ends_ = asked && seems_asked_;
+  seems_asked_ = rung_ = asked.has_value();
   if (ends_) lease_.tell_that_it_ends();
-  if (ends_) return sentence;
-  if (sentence) {
+  if (ends_) return asked;
+  if (asked) {
     deaf_until_ = Clock::now() + kSettleTime;
   } else {
     listen_less_often();
@@ -103,7 +103,7 @@ void PreemptionWatch::listen_less_often() {
   deaf_until_ = now + pause_;
 }
 
-std::optional<std::string> PreemptionWatch::look() {
+std::optional<PreemptionWatch::Asked> PreemptionWatch::look() {
   // Where the machine does not answer, whoever waits rings again.
   const auto world = session_.look(Request{});
   session_.source().close();
@@ -112,8 +112,11 @@ std::optional<std::string> PreemptionWatch::look() {
   const auto mine = std::ranges::find(yields, lease_.ticket().id, &Preemption::lease);
   if (mine == yields.end()) return std::nullopt;
   const Ticket* waiter = find_ticket(world->ledger, mine->waiter);
-  return fmt::format("{} waits for this GPU, and {}", waiter != nullptr ? name_of(*waiter) : "somebody",
-                     why_);
+  // The ledger of the decision says how long it has: our own copy of the ticket may be older.
+  const Ticket* own = find_ticket(world->ledger, mine->lease);
+  return Asked{
+      fmt::format("{} waits for this GPU, and {}", waiter != nullptr ? name_of(*waiter) : "somebody", why_),
+      own->yield_s.value()};
 }
 
 }  // namespace berth::supervise

@@ -23,9 +23,13 @@ class PreemptionWatch {
   /// never, once the lease is ending.
   sys::Deadline next() const;
 
-  /// A sentence that says for whom the lease is to end. nullopt: the lease goes on. From the first
-  /// sentence on, others count the lease as ending.
-  std::optional<std::string> asked();
+  /// The lease is to end for a request that waits.
+  struct Asked {
+    std::string why;           ///< a sentence that says for whom
+    std::int64_t grace_s = 0;  ///< between SIGTERM and SIGKILL
+  };
+  /// nullopt: the lease goes on. From the first answer on, others count the lease as ending.
+  std::optional<Asked> asked();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -34,7 +38,7 @@ class PreemptionWatch {
   void look_at_idleness();
   bool has_to_look();
   std::chrono::milliseconds until_next_tick() const;
-  std::optional<std::string> look();
+  std::optional<Asked> look();
   void listen_less_often();
 
   const leasing::Session& session_;

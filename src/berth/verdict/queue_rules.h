@@ -51,7 +51,7 @@ Result<Expect> expect_from_text(std::string_view text);  ///< Error: `usage`, wh
 /// A shorter one would make the order that of coming.
 inline constexpr Moment kLeastLongestWaitS = 86'400;
 
-/// The rules of a site for its line.
+/// The rules of a site for its queue.
 struct QueueRules {
   Moment assumed_s = 3600;  ///< how long a request without a time limit is assumed to last
   /// false: nobody starts in front of an earlier rival.

@@ -13,6 +13,14 @@ RunEnd ended(int status, int signal = 0, EndedBy by = EndedBy::itself) {
   return {.process = {status, signal}, .by = by};
 }
 
+/// That has been started once.
+TaskStanding running_task() {
+  TaskStanding task;
+  task.phase = TaskPhase::running;
+  task.starts = 1;
+  return task;
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -57,33 +65,54 @@ TEST_CASE("a command that has given way is started again if its user wants that,
   for (const RunEnd& end :
        {ended(0, 0, EndedBy::waiter), ended(3, 0, EndedBy::waiter), ended(0, SIGKILL, EndedBy::waiter)}) {
     CHECK(again(end, {.requeue = true}) == Again::has_given_way);
-    CHECK(again(end, {.has_tries = true}) == Again::no);
+    CHECK(again(end, {.retries = 1}, running_task()) == Again::no);
   }
 }
 
 TEST_CASE("one that has failed is run again while it has tries, and where it failed as its user says") {
-  CHECK(again(ended(3), {.has_tries = true}) == Again::has_failed);
-  CHECK(again(ended(3), {.requeue = true}) == Again::no);
-  CHECK(again(ended(0), {.requeue = true, .has_tries = true}) == Again::no);
+  CHECK(again(ended(3), {.retries = 1}, running_task()) == Again::has_failed);
+  CHECK(again(ended(3), {.requeue = true}, running_task()) == Again::no);
+  CHECK(again(ended(0), {.requeue = true, .retries = 1}, running_task()) == Again::no);
   const std::vector<int> statuses{75, 137};
-  CHECK(again(ended(3), {.has_tries = true, .statuses = statuses}) == Again::no);
-  CHECK(again(ended(75), {.has_tries = true, .statuses = statuses}) == Again::has_failed);
-  CHECK(again(ended(0, SIGKILL), {.has_tries = true, .statuses = statuses}) == Again::has_failed);
+  CHECK(again(ended(3), {.retries = 1, .statuses = statuses}, running_task()) == Again::no);
+  CHECK(again(ended(75), {.retries = 1, .statuses = statuses}, running_task()) == Again::has_failed);
+  CHECK(again(ended(0, SIGKILL), {.retries = 1, .statuses = statuses}, running_task()) == Again::has_failed);
+}
+
+TEST_CASE("one that fails has as many tries as its user says, and none once that user has cancelled it") {
+  const auto runs_again = [](const std::optional<TaskStanding>& now) {
+    return again(ended(3), {.retries = 2}, now) == Again::has_failed;
+  };
+  TaskStanding now = running_task();
+  CHECK(runs_again(now));
+  now.starts = 2;
+  CHECK(runs_again(now));
+  now.starts = 3;
+  CHECK_FALSE(runs_again(now));
+  // A start that others ended is not one of them.
+  now.excused_starts = 1;
+  CHECK(runs_again(now));
+  now.asked_to_end = true;
+  CHECK_FALSE(runs_again(now));
+  now.asked_to_end = false;
+  now.phase = TaskPhase::cancelled;
+  CHECK_FALSE(runs_again(now));
+  CHECK_FALSE(runs_again(std::nullopt));
 }
 
 TEST_CASE("one that somebody has ended, or whose time is over, has not failed by itself: it ends for good") {
   for (const EndedBy by : {EndedBy::somebody, EndedBy::time})
-    CHECK(again(ended(0, SIGTERM, by), {.requeue = true, .has_tries = true}) == Again::no);
+    CHECK(again(ended(0, SIGTERM, by), {.requeue = true, .retries = 1}, running_task()) == Again::no);
 }
 
 // A job that is told that its time is over may keep its state, and say so by its status.
 TEST_CASE("a status that its user has named counts after its time too, but not after somebody ended it") {
   const std::vector<int> statuses{85};
-  const AgainWish wish{.has_tries = true, .statuses = statuses};
-  CHECK(again(ended(85, 0, EndedBy::time), wish) == Again::has_failed);
-  CHECK(again(ended(1, 0, EndedBy::time), wish) == Again::no);
-  CHECK(again(ended(85, 0, EndedBy::time), {.statuses = statuses}) == Again::no);
-  CHECK(again(ended(85, 0, EndedBy::somebody), wish) == Again::no);
+  const AgainWish wish{.retries = 1, .statuses = statuses};
+  CHECK(again(ended(85, 0, EndedBy::time), wish, running_task()) == Again::has_failed);
+  CHECK(again(ended(1, 0, EndedBy::time), wish, running_task()) == Again::no);
+  CHECK(again(ended(85, 0, EndedBy::time), {.statuses = statuses}, running_task()) == Again::no);
+  CHECK(again(ended(85, 0, EndedBy::somebody), wish, running_task()) == Again::no);
 }
 
 }  // namespace berth::run_end_test

@@ -54,8 +54,16 @@ bool is_stray(const Process& process) {
   return std::holds_alternative<Stray>(process);
 }
 
+// A job that is over, or asks for something else now, says nothing of those that ask for the same.
+void forget_failures(State& state, std::uint64_t number) {
+  state.pauses.erase(number);
+  for (auto& [rivals, failures] : state.failures) failures.jobs.erase(number);
+  std::erase_if(state.failures, [](const auto& each) { return each.second.jobs.empty(); });
+}
+
 void drop(State& state, std::uint64_t number) {
   state.over.insert(number);
+  forget_failures(state, number);
   state.conditions.erase(number);
   state.attended.erase(number);
   state.graces.erase(number);
@@ -124,7 +132,7 @@ class RunnerRules {
     if (has_gone) return drop(state_, read.number);
     if (known_job == nullptr) known_job = &add(read, job);
     // Its user may have edited it since it was read first.
-    if (known_job->rivals != job.rivals) state_.pauses.erase(read.number);
+    if (known_job->rivals != job.rivals) forget_failures(state_, read.number);
     known_job->rivals = job.rivals;
     known_job->gpus = read.gpus;
     known_job->position = read.position;

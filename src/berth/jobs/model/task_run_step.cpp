@@ -33,15 +33,6 @@ std::string in_one_line(std::string_view text) {
   return line;
 }
 
-// Runs of a task that others have ended count as none.
-unsigned own_runs(const TaskStanding& task) {
-  return task.starts - task.excused_starts;
-}
-
-bool has_tries(const Job& job, const std::optional<TaskStanding>& now) {
-  return now && now->phase == TaskPhase::running && !now->asked_to_end && own_runs(*now) <= job.retries;
-}
-
 /// A rule for each stage and each event that counts in it. Any other event changes nothing.
 class TaskRules {
  public:
@@ -167,7 +158,7 @@ class TaskRules {
     if (!ended.end.waiter.empty()) end.reason = ended.end.waiter;
     end.figures = ended.figures;
     events.push_back(std::move(end));
-    const Again runs_again = again(ended.end, {job_.requeue, has_tries(job_, ended.standing), job_.retry_on});
+    const Again runs_again = again(ended.end, {job_.requeue, job_.retries, job_.retry_on}, ended.standing);
     if (runs_again != Again::no)
       events.push_back(
           event_of(runs_again == Again::has_failed ? TaskEventKind::retried : TaskEventKind::preempted));

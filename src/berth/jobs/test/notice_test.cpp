@@ -59,6 +59,14 @@ TEST_CASE("each channel of curl sends what its row says") {
     CHECK_MESSAGE(json.contains(part), part);
 }
 
+TEST_CASE("an exit status that is no number is none, and the notice is sent all the same") {
+  for (const char* odd : {"", "x", "3x", "99999999999", " 3"}) {
+    const NoticeText text{"fail", "12", "train", "job 12", "failed", odd, "gpu1", ""};
+    const std::string json = notice_request(*notice_target_from_text("json:https://n/x"), text);
+    CHECK_MESSAGE(json.contains("\\\"exit_status\\\":null"), odd);
+  }
+}
+
 TEST_CASE("the URL of a webhook is told nobody") {
   CHECK(told_target("slack:https://hooks.slack.com/services/T/B/x") == "slack");
   CHECK(told_target("mail:ada@example.org") == "mail:ada@example.org");

@@ -268,6 +268,28 @@ TEST_CASE("one that cannot begin holds up no other, but if three cannot, all tha
   CHECK(office.passes(200ms).wakes().lately() == "starts 1");
 }
 
+TEST_CASE("those that could not begin no longer count once they are over or ask for something else") {
+  for (const bool are_edited : {false, true}) {
+    Office office;
+    for (const std::uint64_t number : {1U, 2U, 3U, 4U, 5U, 6U}) office.job(number);
+    office.begins().dies(task(1)).wakes().dies(task(2)).wakes();
+    CHECK(office.lately() == "starts 1; starts 2; starts 3");
+    for (const std::uint64_t number : {1U, 2U}) {
+      if (are_edited) {
+        office.jobs[number].rivals = "other";
+        office.rings(task(number));
+      } else {
+        office.cancelled(task(number));
+      }
+    }
+    office.wakes().lately();
+    CHECK(office.state.failures.empty());
+    CHECK(office.state.pauses.empty());
+    // The third that could not is the first of those that are left.
+    CHECK(office.dies(task(3)).wakes().lately() == "starts 4");
+  }
+}
+
 TEST_CASE("tasks that fail at the same moment, and are to run again, wait no longer than one") {
   Office array;
   array.job(1, [](Job& job) {

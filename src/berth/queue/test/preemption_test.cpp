@@ -4,6 +4,8 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "berth/queue/plan.h"
 #include "berth/verdict/test/machine.h"
@@ -109,6 +111,35 @@ TEST_CASE("one large lease ends rather than two small ones") {
   CHECK(ended(ledger, 4) == Ids{1});
 }
 
+TEST_CASE("a lease counts for the devices that the waiter could use, and not for all that it has") {
+  Ledger ledger;
+  ledger.tickets = {yielder(1, {0, 1}, 10), yielder(2, {2, 8}, 20), yielder(3, {3, 9}, 30),
+                    wants(9, 2, {0, 1, 2, 3})};
+  CHECK(ended(ledger, 10) == Ids{1});
+}
+
+TEST_CASE("of equally few leases the younger end, also if the youngest of all are too many") {
+  Ledger ledger;
+  ledger.tickets = {yielder(1, {0, 1, 2}, 10), yielder(2, {3, 4}, 20), yielder(3, {5}, 30),
+                    yielder(4, {6}, 40), wants(9, 2, {0, 1, 2, 3, 4, 5, 6})};
+  CHECK(ended(ledger, 7) == Ids{2});
+}
+
+// More sets of two than are tried, and no other of them is enough.
+TEST_CASE("of so many leases that not all sets are tried, those end that have most of what is wanted") {
+  constexpr unsigned kSmall = 40;
+  Ledger ledger;
+  ledger.tickets = {yielder(1, {0, 1, 2, 3}, 1), yielder(2, {4, 5, 6, 7}, 2)};
+  std::vector<unsigned> wanted = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (unsigned i = 0; i < kSmall; ++i) {
+    ledger.tickets.push_back(yielder(3 + i, {8 + i}, 3 + i));
+    wanted.push_back(8 + i);
+  }
+  static_assert(kSmall * (kSmall + 1) / 2 > kMostSetsTried);
+  ledger.tickets.push_back(wants(99, 8, wanted));
+  CHECK(ended(ledger, 8 + kSmall) == Ids{1, 2});
+}
+
 TEST_CASE("what ends for a later waiter may do for an earlier one too") {
   Ledger ledger;
   ledger.tickets = {yielder(1, {0}, 1), yielder(2, {1}, 1), yielder(3, {2}, 1), wants(8, 1, {0, 1, 2}),
@@ -212,6 +243,70 @@ TEST_CASE("those that end let somebody start earlier than without any one of the
       std::erase(others, one);
       RC_ASSERT(who_could_start(ledger, others, facts) < with_all);
     }
+  });
+}
+
+constexpr unsigned kDevices = 9;
+
+/// From the first test on as far as the last of them goes.
+unsigned at_random(unsigned least, unsigned most) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(least, most + 1));
+}
+
+/// Leases of one to three devices, of which most yield. The larger ones are rather the older ones,
+/// so that the youngest are often too many.
+std::vector<Ticket> leases_at_random() {
+  std::vector<Ticket> leases;
+  for (unsigned device = 0; device < kDevices;) {
+    const unsigned next = std::min(kDevices, device + at_random(1, 3));
+    const auto since_s = std::int64_t{10} * at_random(0, 9) + 40 * (4 - static_cast<int>(next - device));
+    std::vector<unsigned> devices;
+    for (; device < next; ++device) devices.push_back(device);
+    const auto id = 1 + leases.size();
+    if (at_random(0, 5) == 0) continue;
+    leases.push_back(yielder(id, devices, since_s + static_cast<std::int64_t>(id)));
+    if (at_random(0, 5) == 0) leases.back().yield_s.reset();
+  }
+  return leases;
+}
+
+/// The same by trying all sets.
+Ids fewest_by_force(const Ledger& ledger, const Facts& facts) {
+  std::vector<Ticket> leases;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.phase == TicketPhase::granted && ticket.yield_s) leases.push_back(ticket);
+  }
+  std::ranges::sort(leases, {}, &Ticket::since_s);
+  // The older a lease, the higher is its bit: of sets of one size the least has the youngest.
+  std::optional<unsigned> best;
+  for (unsigned set = 0; set < 1U << leases.size(); ++set) {
+    if (best && std::popcount(set) >= std::popcount(*best)) continue;
+    std::vector<TicketId> gone;
+    for (std::size_t i = 0; i < leases.size(); ++i) {
+      if ((set >> (leases.size() - 1 - i) & 1U) != 0) gone.push_back(leases[i].id);
+    }
+    if (who_could_start(ledger, gone, facts).front()) best = set;
+  }
+  Ids ids;
+  for (std::size_t i = 0; best && i < leases.size(); ++i) {
+    if ((*best >> (leases.size() - 1 - i) & 1U) != 0) ids.push_back(leases[i].id.value);
+  }
+  std::ranges::sort(ids);
+  return ids;
+}
+
+TEST_CASE("those that end are the fewest that suffice, and of these the youngest") {
+  holds_for_any([] {
+    Ledger ledger;
+    ledger.tickets = leases_at_random();
+    std::vector<unsigned> wanted;
+    for (unsigned device = 0; device < kDevices; ++device) {
+      if (device == 0 || at_random(0, 2) != 0) wanted.push_back(device);
+    }
+    const auto most = static_cast<unsigned>(wanted.size());
+    ledger.tickets.push_back(wants(99, std::min(most, at_random(1, 5)), wanted));
+    const Facts facts = machine(kDevices);
+    RC_ASSERT(ended(ledger, kDevices) == fewest_by_force(ledger, facts));
   });
 }
 

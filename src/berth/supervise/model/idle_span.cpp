@@ -1,7 +1,6 @@
 #include "berth/supervise/model/idle_span.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace berth {
 namespace {
@@ -43,14 +42,9 @@ Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::stri
   });
 }
 
-IdleSpan::News IdleSpan::note(Time now, Reading<bool> computes) {
-  if (computes.value_or(true)) {
-    computed_ = now;
-    return std::exchange(idle_, false) ? News::computes_again : News::none;
-  }
-  if (idle_ || now - computed_ < after_) return News::none;
-  idle_ = true;
-  return News::idle;
+void IdleSpan::note(Time now, Reading<bool> computes) {
+  if (computes.value_or(true)) computed_ = now;
+  idle_ = now - computed_ >= after_;
 }
 
 std::chrono::seconds IdleSpan::period() const {

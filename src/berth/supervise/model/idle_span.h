@@ -18,20 +18,22 @@ Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::stri
 Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::string>& uuids,
                            const std::set<std::uint32_t>& pids);
 
-/// How long nothing has computed, judged by repeated looks. Times are from any steady clock.
+/// How long nothing has computed, judged by repeated looks, and whether others know that. Times are
+/// from any steady clock.
 class IdleSpan {
  public:
   using Time = std::chrono::milliseconds;
-
-  enum class News { none, idle, computes_again };
 
   /// Idle means that nothing has computed in any look for `after`.
   IdleSpan(std::chrono::seconds after, Time now) : after_(after), computed_(now) {}
 
   /// `computes`: absent counts as true, since nobody may lose a lease that may be used.
-  News note(Time now, Reading<bool> computes);
+  void note(Time now, Reading<bool> computes);
   bool is_idle() const { return idle_; }
   std::chrono::seconds after() const { return after_; }
+  /// Whether others have to be told that it is idle now, or that it no longer is.
+  bool has_news() const { return idle_ != told_; }
+  void has_told() { told_ = idle_; }
   /// Between two looks.
   std::chrono::seconds period() const;
 
@@ -39,6 +41,7 @@ class IdleSpan {
   std::chrono::seconds after_;
   Time computed_;
   bool idle_ = false;
+  bool told_ = false;  ///< what others know
 };
 
 }  // namespace berth

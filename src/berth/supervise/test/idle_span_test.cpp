@@ -9,7 +9,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace test;
-using News = IdleSpan::News;
 
 TEST_CASE("what computes is known by the load, and where there is none by the processes") {
   Snapshot snapshot = machine(2).snapshot;
@@ -45,22 +44,50 @@ TEST_CASE("whether some processes compute is known by what the driver lists of e
 
 TEST_CASE("a lease does not become idle while it is not known whether something computes") {
   IdleSpan span(10min, 0min);
-  CHECK(span.note(10min, std::nullopt) == News::none);
-  CHECK(span.note(19min, false) == News::none);
-  CHECK(span.note(20min, false) == News::idle);
+  const auto is_idle = [&](IdleSpan::Time now, Reading<bool> computes) {
+    span.note(now, computes);
+    return span.is_idle();
+  };
+  CHECK_FALSE(is_idle(10min, std::nullopt));
+  CHECK_FALSE(is_idle(19min, false));
+  CHECK(is_idle(20min, false));
 }
 
 TEST_CASE("idle is what has computed in no look for the whole time") {
   IdleSpan span(10min, 0min);
-  CHECK(span.note(9min, false) == News::none);
-  CHECK(span.note(10min, false) == News::idle);
-  CHECK(span.is_idle());
-  CHECK(span.note(11min, false) == News::none);
-  CHECK(span.note(12min, true) == News::computes_again);
-  CHECK_FALSE(span.is_idle());
-  CHECK(span.note(13min, true) == News::none);
-  CHECK(span.note(22min, false) == News::none);
-  CHECK(span.note(23min, false) == News::idle);
+  const auto is_idle = [&](IdleSpan::Time now, bool computes) {
+    span.note(now, computes);
+    return span.is_idle();
+  };
+  CHECK_FALSE(is_idle(9min, false));
+  CHECK(is_idle(10min, false));
+  CHECK(is_idle(11min, false));
+  CHECK_FALSE(is_idle(12min, true));
+  CHECK_FALSE(is_idle(13min, true));
+  CHECK_FALSE(is_idle(22min, false));
+  CHECK(is_idle(23min, false));
+}
+
+TEST_CASE("what could not be told of a lease is news until it is told") {
+  IdleSpan span(10min, 0min);
+  CHECK_FALSE(span.has_news());
+  span.note(10min, false);
+  CHECK(span.has_news());
+  span.note(11min, false);
+  CHECK(span.has_news());
+  span.has_told();
+  CHECK_FALSE(span.has_news());
+  span.note(12min, true);
+  CHECK(span.has_news());
+  span.note(13min, true);
+  CHECK(span.has_news());
+  span.has_told();
+  CHECK_FALSE(span.has_news());
+  // It became idle and computes again before anybody was told.
+  span.note(23min, false);
+  CHECK(span.has_news());
+  span.note(24min, true);
+  CHECK_FALSE(span.has_news());
 }
 
 TEST_CASE("the longer the time the fewer looks a minute, within bounds") {
