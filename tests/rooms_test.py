@@ -74,6 +74,13 @@ def included(room: str) -> dict:
     return found
 
 
+def test_the_library_for_hosts_holds_all_the_rooms_that_it_needs():
+    text = (ROOT / "packaging/cmake/library.cmake").read_text()
+    named = {name: set(words.split()) for name, words in re.findall(r"set\((api_\w+) ([^)]*)\)", text)}
+    held = named["api_rooms"] - {"${api_headers}", "fmt"} | named["api_headers"]
+    assert held == allowed("api", rows())
+
+
 def test_every_folder_has_its_row():
     folders = {path.name for path in SOURCES.iterdir() if path.is_dir()}
     folders |= {f"{path.parent.name}/model" for path in SOURCES.glob("*/model")}

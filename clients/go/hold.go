@@ -17,7 +17,7 @@ func directory() string {
 	return map[bool]string{true: "/run/berth", false: "/tmp/berth"}[err == nil]
 }
 
-// Whether a process has a ticket in this folder whose name begins so. The kernel knows.
+// Whether a process has a ticket in this folder whose name begins so. The kernel knows, and may leave out a lock once.
 func isAlive(folder, start string) bool {
 	inodes := []string{}
 	entries, _ := os.ReadDir(folder)
@@ -29,8 +29,8 @@ func isAlive(folder, start string) bool {
 	if len(inodes) == 0 {
 		return false
 	}
-	locks, _ := os.ReadFile("/proc/locks")
-	return regexp.MustCompile(`(?m)^\d+: OFDLCK +\S+ +WRITE .*:(` + strings.Join(inodes, "|") + `) `).Match(locks)
+	read := func() []byte { text, _ := os.ReadFile("/proc/locks"); return text }
+	return regexp.MustCompile(`(?m)^\d+: OFDLCK +\S+ +WRITE .*:(` + strings.Join(inodes, "|") + `) `).Match(append(read(), read()...))
 }
 
 // HasByLease says whether this process runs inside a lease that has the GPU.

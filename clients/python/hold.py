@@ -19,8 +19,8 @@ def is_alive(inodes) -> bool:
     """Whether a process has one of these tickets. The kernel knows; nothing is opened."""
     if not inodes:
         return False
-    with open("/proc/locks") as locks:
-        alive = re.findall(r"^\d+: OFDLCK +\S+ +WRITE .*:(\d+) ", locks.read(), re.M)
+    with open("/proc/locks") as locks, open("/proc/locks") as again:  # the kernel may leave out a lock
+        alive = re.findall(r"^\d+: OFDLCK +\S+ +WRITE .*:(\d+) ", locks.read() + again.read(), re.M)
     return not inodes.isdisjoint(map(int, alive))
 
 

@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 # What the public header includes, and what these values are made of.
 set(api_headers queue verdict request device base)
-set(api_rooms api lease store source sys view usage simulate machines slurm job ${api_headers} fmt)
+set(api_rooms api lease site store source sys view usage simulate machines slurm job ${api_headers} fmt)
 foreach(room IN LISTS api_rooms)
   get_target_property(kind berth_${room} TYPE)
   if(kind STREQUAL "STATIC_LIBRARY")

@@ -52,8 +52,10 @@ Result<std::uint64_t> OutputBound::keep() {
   const std::string mark = cut_mark(*cut, limit_);
   const auto at = static_cast<off_t>(cut->begin - mark.size());
   std::string before(mark.size(), '\0');
-  if (::pread(file_.get(), before.data(), before.size(), at) != std::ssize(before))
-    return sys::fail_errno("reading the output");
+  const ssize_t got = ::pread(file_.get(), before.data(), before.size(), at);
+  if (got < 0) return sys::fail_errno("reading the output");
+  // The job has made its output shorter meanwhile: the next look decides anew.
+  if (got != std::ssize(before)) return bytes_cut(so_far, limit_);
   auto done = overwrite(file_.get(), mark, at);
   if (done && ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                           static_cast<off_t>(cut->begin), static_cast<off_t>(cut->end - cut->begin)) != 0)

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace berth::mcp {
 
@@ -12,8 +13,8 @@ inline constexpr std::size_t kLongestTold = 64 << 10;
 std::string cut_short(std::string text);
 
 /// The text between two lines that say that other users may have written parts of it: they choose
-/// their commands and notes, and the reader may take a sentence for one of its user. The text
-/// cannot end this by itself: an end mark in it is removed.
-std::string marked_as_foreign(std::string text);
+/// their commands and notes, and the reader may take a sentence for one of its user. Both lines
+/// have the `word`, which nobody can know beforehand, so the text cannot end this by itself.
+std::string marked_as_foreign(std::string_view text, std::string_view word);
 
 }  // namespace berth::mcp

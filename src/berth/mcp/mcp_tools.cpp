@@ -19,6 +19,7 @@
 #include "berth/jobs/submission.h"
 #include "berth/mcp/foreign_text.h"
 #include "berth/request/request_fields.h"
+#include "berth/sys/random_word.h"
 
 namespace berth::mcp {
 namespace {
@@ -89,10 +90,15 @@ Result<command::Said> ask_berth(std::vector<std::string> words) {
       fmt::format("berth has not answered for {} s; `berth doctor` may say why", kPatience / 1s));
 }
 
+Result<std::string> marked(std::string_view text) {
+  BERTH_LET(const auto word, sys::random_word());
+  return marked_as_foreign(text, word);
+}
+
 Result<ToolResult> show_words(std::vector<std::string> words) {
   BERTH_LET(const command::Said said, ask_berth(std::move(words)));
-  return ToolResult{.text = marked_as_foreign(cut_short(said.out + said.err)),
-                    .failed = said.out.empty() && said.ending != ProcessEnd()};
+  BERTH_LET(auto text, marked(cut_short(said.out + said.err)));
+  return ToolResult{.text = std::move(text), .failed = said.out.empty() && said.ending != ProcessEnd()};
 }
 
 void add_request(const decltype(ToolCall::arguments)& arguments, std::vector<std::string>& words) {
@@ -271,9 +277,11 @@ Result<ToolResult> TenantTools::log(const Arguments& arguments) const {
   const std::vector<TaskId> tasks = job.tasks();
   if (tasks.size() > 1)
     return fail(ErrorCode::usage, "{} is an array: ask for \"{}\"", job.number, to_text(tasks.front()));
-  BERTH_LET(std::string text, jobs::end_of_output(spool_.output_path(tasks.front()), lines, kLongestTold));
-  return ToolResult{.text =
-                        text.empty() ? "it has printed nothing yet\n" : marked_as_foreign(std::move(text))};
+  BERTH_LET(const std::string text,
+            jobs::end_of_output(spool_.output_path(tasks.front()), lines, kLongestTold));
+  if (text.empty()) return ToolResult{.text = "it has printed nothing yet\n"};
+  BERTH_LET(auto shown, marked(text));
+  return ToolResult{.text = std::move(shown)};
 }
 
 Result<ToolResult> TenantTools::cancel(const Arguments& arguments) const {
@@ -356,7 +364,10 @@ Result<ToolResult> TenantTools::told(std::uint64_t number) const {
         jobs::end_of_output(spool_.output_path(tasks_of(number, *job).front()), kUsualLines, kLongestTold));
     foreign += output;
   }
-  if (!foreign.empty()) result.text += marked_as_foreign(std::move(foreign));
+  if (!foreign.empty()) {
+    BERTH_LET(const auto shown, marked(foreign));
+    result.text += shown;
+  }
   if (!is_over(all)) {
     result.text += "`wait` waits for its end, `log` shows what it prints, `queue` who is before it\n";
   }

@@ -7,7 +7,7 @@
 
 #include "berth/slurm/sbatch_options.h"
 
-// How the values of Slurm's options are read. The table in slurm_options.cpp says which option is
+// How the values of Slurm's options are read. The table in sbatch_options.cpp says which option is
 // read by which of these.
 namespace berth {
 

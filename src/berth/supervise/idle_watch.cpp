@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "berth/base/units.h"
 
 namespace berth::supervise {
@@ -25,15 +27,12 @@ std::optional<IdleWatch::YieldChange> IdleWatch::go_on() {
   if (!span_ || std::chrono::steady_clock::now() < next_) return std::nullopt;
   span_->note(since_start(), computes());
   next_ = std::chrono::steady_clock::now() + span_->period();
-  if (!span_->has_news()) return std::nullopt;
-  const bool yields = span_->is_idle();
-  const auto grace_s = yields ? std::optional(session_.policy().time_grace_s) : std::nullopt;
   // If it cannot be written, the next look tries again. Until then a lease that computes again
   // seems to yield, but its holder, which alone could end it, does not do so.
-  const auto written = lease_.yield_from_now(*session_.domain().store, grace_s);
-  if (written) span_->has_told();
-  if (yields && !written) return std::nullopt;
-  if (!yields) return YieldChange{};
+  const auto grace_s = span_->is_idle() ? std::optional(session_.policy().time_grace_s) : std::nullopt;
+  if (span_->has_news() && lease_.yield_from_now(*session_.domain().store, grace_s)) span_->has_told();
+  if (span_->gives_way() == std::exchange(gives_way_, span_->gives_way())) return std::nullopt;
+  if (!gives_way_) return YieldChange{};
   return YieldChange{true, fmt::format("nothing has computed on GPU {} for {} (idle_leases of the site)",
                                        lease_.labels(), duration_for_people(span_->after().count()))};
 }

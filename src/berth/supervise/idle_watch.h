@@ -27,8 +27,7 @@ class IdleWatch {
 
   /// When the next look is due. nullopt: never.
   std::optional<Time> next() const { return span_ ? std::optional(next_) : std::nullopt; }
-  /// Looks, if a look is due. nullopt: nothing has changed. While it cannot be written that the
-  /// lease no longer yields, each look says so.
+  /// Looks, if a look is due. nullopt: nothing has changed.
   std::optional<YieldChange> go_on();
 
  private:
@@ -37,6 +36,7 @@ class IdleWatch {
   const leasing::Session& session_;
   leasing::HeldLease& lease_;
   std::optional<IdleSpan> span_;
+  bool gives_way_ = false;  ///< by the last change
   Time next_{};
 };
 

@@ -38,8 +38,9 @@ void PreemptionWatch::listen(std::string why) {
   bell_ = lease_.listen();
   if (bell_ == nullptr) return;
   if (!signal_) signal_.emplace(*bell_);
-  // Until now nobody could ring.
+  // Until now nobody could ring, and a look from before says nothing.
   rung_ = true;
+  seems_asked_ = false;
 }
 
 sys::Deadline PreemptionWatch::next() const {

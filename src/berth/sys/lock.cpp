@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -78,6 +79,7 @@ Result<std::optional<ByteRange>> lock_in_the_way(int file, struct flock wanted) 
 
 /// A lock that is held, as /proc/locks has it: "1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF".
 struct LockLine {
+  std::string_view text;  ///< without its number, which changes
   std::string_view kind;
   bool writes = false;
   std::string_view taker;
@@ -91,6 +93,7 @@ void for_each_lock(std::string_view proc_locks, const OnLock& on_lock) {
     proc_locks.remove_prefix(std::min(line.size() + 1, proc_locks.size()));
     next_word(line);
     LockLine lock;
+    lock.text = line;
     lock.kind = next_word(line);  // who waits for that lock has "->" here
     next_word(line);
     lock.writes = next_word(line) == "WRITE";
@@ -110,7 +113,6 @@ LocksReading read_locks_once(std::chrono::steady_clock::time_point until) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     read.whole = got == 0;
     if (got <= 0) break;
-    read.in_pieces = !read.text.empty();
     read.text.append(buffer.data(), static_cast<std::size_t>(got));
   }
   // A line that is cut off in the middle would name another file.
@@ -203,26 +205,34 @@ Result<bool> wait_byte_unlocked(int file, off_t byte) {
 }
 
 LocksReading merged_locks(const std::function<LocksReading()>& read) {
+  // A piece is a page, and ends before a line that does not fit.
+  constexpr std::size_t kSurelyOnePiece = 3900;
   constexpr int kMostReadings = 3;
   LocksReading merged = read();
-  if (!merged.in_pieces) return merged;
-  std::unordered_set<std::string> known;
-  const auto add_new = [&](std::string_view text) {
-    std::string added;
-    while (!text.empty()) {
-      const std::string_view line = text.substr(0, std::min(text.find('\n') + 1, text.size()));
-      text.remove_prefix(line.size());
-      // Without its number, which changes.
-      if (known.emplace(line.substr(std::min(line.find(':'), line.size()))).second) added += line;
+  if (merged.text.size() <= kSurelyOnePiece || !merged.whole) return merged;
+  std::unordered_set<std::string> others;
+  std::map<FileIdentity, std::string> flocks;
+  const auto has_news = [&](std::string_view text) {
+    std::map<FileIdentity, std::string> seen;
+    bool found = false;
+    for_each_lock(text, [&](const LockLine& lock) {
+      if (lock.kind == "FLOCK")
+        seen[lock.file] += fmt::format("0:{}\n", lock.text);
+      else
+        found |= others.emplace(lock.text).second;
+    });
+    // A lock can go from hand to hand between two readings, and two have it in neither.
+    for (auto& [file, lines] : seen) {
+      found |= !flocks.contains(file);
+      flocks[file] = std::move(lines);
     }
-    return added;
+    return found;
   };
-  add_new(merged.text);
-  for (int readings = 1; readings < kMostReadings; ++readings) {
-    const std::string added = add_new(read().text);
-    if (added.empty()) break;
-    merged.text += added;
-  }
+  has_news(merged.text);
+  for (int readings = 1; readings < kMostReadings && has_news(read().text); ++readings) continue;
+  merged.text.clear();
+  for (const std::string& lock : others) merged.text += fmt::format("0:{}\n", lock);
+  for (const auto& [file, lines] : flocks) merged.text += lines;
   return merged;
 }
 

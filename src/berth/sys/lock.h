@@ -63,12 +63,12 @@ Result<bool> wait_byte_unlocked(int file, off_t byte);
 /// What /proc/locks had when it was read.
 struct LocksReading {
   std::string text;
-  bool whole = false;      ///< to its end
-  bool in_pieces = false;  ///< others may have locked and unlocked in between
+  bool whole = false;  ///< to its end
 };
-/// The lines of several readings, each once. The kernel counts its way to where a piece ended. If a
-/// lock before that place is gone by then, it leaves out one that is held. So what comes in pieces
-/// is read until a reading has no new line, three times at most. Pure, but for `read`.
+/// The locks of several readings. The kernel gives a long list in pieces of a page, and counts its
+/// way to where a piece ended. If a lock before that place is gone by then, it leaves out one that
+/// is held. So a long list is read until a reading has no new lock, three times at most. Of the
+/// flocks on a file those of the last reading count that had any. Pure, but for `read`.
 LocksReading merged_locks(const std::function<LocksReading()>& read);
 
 /// A flock, from one line of /proc/locks.

@@ -2,12 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "berth/hosts/envoy_messages.h"
 #include "berth/store/test/forked.h"
@@ -48,6 +51,12 @@ TEST_CASE("an ssh that closes its output and does not end keeps no other host wa
   REQUIRE(hello.has_value());
   CHECK((*hello && std::holds_alternative<EnvoyHello>(**hello)));
   // Its end is an event as any other.
+  std::vector<pollfd> polled;
+  lingers.add_to(polled, true);
+  CHECK(std::ranges::any_of(polled, [](const pollfd& each) {
+    const std::string path = fmt::format("/proc/self/fd/{}", each.fd);
+    return std::filesystem::read_symlink(path).string().contains("pidfd");
+  }));
   lingers.let_go();
   while (!lingers.has_ended())
     wait_on({&lingers, &speaks}, nothing_else, std::chrono::steady_clock::now() + 1min);

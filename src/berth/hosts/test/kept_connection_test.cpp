@@ -109,10 +109,14 @@ TEST_CASE("without a runtime folder the sockets are in the state folder, if othe
   CHECK(folder("/nowhere", state) == state + "/berth/ssh");
   for (const char* name : {"", "/berth", "/berth/ssh"})
     CHECK(std::filesystem::status(state + name).permissions() == std::filesystem::perms::owner_all);
+  std::filesystem::remove_all(state + "/berth");
   std::filesystem::permissions(state, std::filesystem::perms::all);
   CHECK(folder("/nowhere", state).empty());
+  CHECK_FALSE(std::filesystem::exists(state + "/berth"));
   const std::string home = scratch.path("home");
   std::filesystem::create_directory(home);
+  // Whatever the umask is.
+  std::filesystem::permissions(home, std::filesystem::perms::owner_all);
   CHECK(folder(home.c_str(), "") == home + "/.local/state/berth/ssh");
   CHECK(folder(home.c_str(), "relative") == home + "/.local/state/berth/ssh");
 }

@@ -44,9 +44,12 @@ TEST_CASE("a process that has the pid of the one that ran a task has left nothin
   const JobSpool spool = folder.open();
   const Forked another([] {
     ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
+    const pid_t parent = ::getpid();
     if (::fork() != 0) return true;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (;;) ::pause();
+    // It may have been killed before that call.
+    while (::getppid() == parent) ::pause();
+    ::_exit(0);
   });
   TaskStanding standing;
   standing.taker = sys::unique_process(another.pid());

@@ -43,8 +43,9 @@ Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::stri
 }
 
 void IdleSpan::note(Time now, Reading<bool> computes) {
-  if (computes.value_or(true)) computed_ = now;
-  idle_ = now - computed_ >= after_;
+  const bool may_compute = computes.value_or(true);
+  if (may_compute) computed_ = now;
+  idle_ = !may_compute && now - computed_ >= after_;
 }
 
 std::chrono::seconds IdleSpan::period() const {

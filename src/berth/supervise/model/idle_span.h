@@ -30,6 +30,8 @@ class IdleSpan {
   /// `computes`: absent counts as true, since nobody may lose a lease that may be used.
   void note(Time now, Reading<bool> computes);
   bool is_idle() const { return idle_; }
+  /// Whether its holder may end it for a waiter: others may have to be told first, and are not yet.
+  bool gives_way() const { return idle_ && told_; }
   std::chrono::seconds after() const { return after_; }
   /// Whether others have to be told that it is idle now, or that it no longer is.
   bool has_news() const { return idle_ != told_; }
@@ -41,7 +43,7 @@ class IdleSpan {
   std::chrono::seconds after_;
   Time computed_;
   bool idle_ = false;
-  bool told_ = false;  ///< what others know
+  bool told_ = false;  ///< what others know: that it is idle
 };
 
 }  // namespace berth

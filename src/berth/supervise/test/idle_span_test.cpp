@@ -68,6 +68,33 @@ TEST_CASE("idle is what has computed in no look for the whole time") {
   CHECK(is_idle(23min, false));
 }
 
+TEST_CASE("what may compute is not idle, however short the time") {
+  IdleSpan span(0min, 0min);
+  for (const Reading<bool>& computes : {Reading<bool>(true), Reading<bool>()}) {
+    span.note(1min, computes);
+    CHECK_FALSE(span.is_idle());
+  }
+  span.note(1min, false);
+  CHECK(span.is_idle());
+}
+
+TEST_CASE("a lease gives way while it is idle and others know that it may be asked") {
+  IdleSpan span(10min, 0min);
+  span.note(10min, false);
+  CHECK_FALSE(span.gives_way());
+  span.has_told();
+  CHECK(span.gives_way());
+  span.note(11min, true);
+  CHECK_FALSE(span.gives_way());
+  // That it computes again could not be told: others have taken it for idle all the time.
+  span.note(21min, false);
+  CHECK(span.gives_way());
+  span.note(22min, true);
+  span.has_told();
+  span.note(32min, false);
+  CHECK_FALSE(span.gives_way());
+}
+
 TEST_CASE("what could not be told of a lease is news until it is told") {
   IdleSpan span(10min, 0min);
   CHECK_FALSE(span.has_news());

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -61,20 +62,46 @@ TEST_CASE("which files have bytes locked to write is read from /proc/locks") {
 }
 
 TEST_CASE("a lock that one reading leaves out is found by the next") {
-  const std::string first = "1: OFDLCK ADVISORY  WRITE -1 00:2f:17 0 0\n";
-  const std::string second = "2: OFDLCK ADVISORY  WRITE -1 00:2f:18 0 0\n";
-  const std::string renumbered = "1: OFDLCK ADVISORY  WRITE -1 00:2f:18 0 0\n";
-  const auto read = [](std::vector<LocksReading> readings) {
-    std::size_t done = 0;
-    const LocksReading merged = merged_locks([&] { return readings.at(done++); });
-    return std::pair(parse_write_locks(merged.text).size(), done);
+  const auto held = [](int inode) {
+    return fmt::format("7: OFDLCK ADVISORY  WRITE -1 00:2f:{} 0 0\n", inode);
   };
-  using Found = std::pair<std::size_t, std::size_t>;
-  CHECK(read({{first, true, false}}) == Found{1, 1});
-  CHECK(read({{first, true, true}, {second, true, true}, {first + second, true, true}}) == Found{2, 3});
-  CHECK(read({{first + second, true, true}, {renumbered, true, true}}) == Found{2, 2});
-  CHECK(merged_locks([&] { return LocksReading{first + second, true, true}; }).text == first + second);
-  CHECK_FALSE(merged_locks([&] { return LocksReading{first, false, true}; }).whole);
+  // Nearly a page, so that the next lock may have been in a second piece.
+  std::string page;
+  for (int inode = 1000; page.size() <= 3900; ++inode) page += held(inode);
+  const auto read = [&](std::vector<std::string> readings) {
+    std::size_t done = 0;
+    const LocksReading merged = merged_locks([&] { return LocksReading{readings.at(done++), true}; });
+    const auto inodes = parse_write_locks(merged.text);
+    return std::tuple(inodes.contains(17), inodes.contains(18), done);
+  };
+  using Found = std::tuple<bool, bool, std::size_t>;
+  CHECK(read({held(17)}) == Found{true, false, 1});
+  CHECK(read({page, page + held(18), page + held(18)}) == Found{false, true, 3});
+  CHECK(read({page + held(17), page + held(18), page}) == Found{true, true, 3});
+  CHECK(read({page + held(17) + held(18), page + "9" + held(17)}) == Found{true, true, 2});
+  int readings = 0;
+  const auto cut_off = merged_locks([&] { return ++readings, LocksReading{page, false}; });
+  CHECK_FALSE(cut_off.whole);
+  CHECK(readings == 1);
+}
+
+TEST_CASE("a flock that goes from hand to hand between two readings has one holder") {
+  const auto held = [](int taker) {
+    return fmt::format("3: FLOCK  ADVISORY  WRITE {} 08:01:20 0 EOF\n", taker);
+  };
+  const std::string shared = "4: FLOCK  ADVISORY  READ 50 08:01:21 0 EOF\n";
+  std::string page;
+  for (int inode = 1000; page.size() <= 3900; ++inode)
+    page += fmt::format("1: OFDLCK ADVISORY  WRITE -1 00:2f:{} 0 0\n", inode);
+  const std::vector<std::string> texts{page + held(44) + shared + shared, page + held(45)};
+  std::size_t done = 0;
+  const auto flocks = parse_flocks(
+      merged_locks([&] { return LocksReading{texts.at(std::min<std::size_t>(done++, 1)), true}; }).text);
+  REQUIRE(flocks.size() == 3);
+  CHECK(flocks[0].taker == 45);
+  // Two leases of one process.
+  CHECK(flocks[1].taker == 50);
+  CHECK(flocks[2].taker == 50);
 }
 
 TEST_CASE("a byte that this process has locked is among those that the kernel shows") {
