@@ -91,8 +91,9 @@ def patched(patch, tmp_path) -> pathlib.Path:
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
 def test_an_example_keeps_the_rules_of_rooms_and_names(patched):
     """File by file it compiles with a name that its room has, and with an include of a room above."""
-    (patched / "tests").mkdir()
-    for path in ("CMakeLists.txt", "tests/pytest.ini", "tests/rooms_test.py", "tests/names_test.py"):
+    needed = ("CMakeLists.txt", "packaging/cmake/library.cmake", "tests/pytest.ini")
+    for path in (*needed, "tests/rooms_test.py", "tests/names_test.py"):
+        (patched / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, patched / path)
     tests = ["tests/rooms_test.py", "tests/names_test.py"]
     done = subprocess.run(
