@@ -18,13 +18,13 @@ model = "1080Ti"
 utilization = 46
 memory_utilization = 12
 [[device.process]]
-pid = 4190001
+pid = 4195001
 ghost = true
 used_mib = 7881
 [[device]]
 model = "1080Ti"
 [[device.process]]
-pid = 4190002
+pid = 4195002
 ghost = true
 type = "G"
 used_mib = 90
@@ -33,7 +33,7 @@ PARTLY = """
 [[device]]
 model = "V100"
 [[device.process]]
-pid = 4190001
+pid = 4195001
 ghost = true
 used_mib = 20000
 [[device]]
@@ -45,7 +45,7 @@ SEVERAL = """
 [[device]]
 model = "1080Ti"
 [[device.process]]
-pid = 4190003
+pid = 4195003
 ghost = true
 used_mib = 300
 [[device.process]]
@@ -62,7 +62,7 @@ NONE_FREE = """
 model = "1080Ti"
 count = 2
 [[device.process]]
-pid = 4190001
+pid = 4195001
 ghost = true
 used_mib = 10000
 """

@@ -187,7 +187,7 @@ def test_a_reading_that_a_board_lacks_is_not_held_against_it(make_desk):
 
 def test_debug_mode_takes_what_is_in_use_but_not_what_is_held(make_desk):
     desk = make_desk(
-        "[[device]]\nmodel = 'H100'\nutilization = 99\n[[device.process]]\npid = 4242\nghost = true\n"
+        "[[device]]\nmodel = 'H100'\nutilization = 99\n[[device.process]]\npid = 4204242\nghost = true\n"
     )
     process = holding(desk, "debug_mode=True")
     assert process.stdout.readline() == "0\n"

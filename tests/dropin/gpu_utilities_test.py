@@ -11,7 +11,7 @@ model = "T4"
 model = "V100"
 minor = 0
 [[device.process]]
-pid = 4242
+pid = 4204242
 ghost = true
 used_mib = 20000
 [[device]]

@@ -13,13 +13,13 @@ memory_utilization = 3
 [[device]]
 model = "A6000"
 [[device.process]]
-pid = 4242
+pid = 4204242
 ghost = true
 used_mib = 500
 [[device]]
 model = "A6000"
 [[device.process]]
-pid = 4243
+pid = 4204243
 ghost = true
 used_mib = 50
 type = "G"
@@ -50,7 +50,7 @@ def test_the_example_with_a_type_of_gpu(make_desk):
 
 def test_the_example_with_thresholds(make_desk):
     desk = make_desk(
-        '[[device]]\nmodel = "3090"\nutilization = 9\n[[device.process]]\npid = 4242\nghost = true'
+        '[[device]]\nmodel = "3090"\nutilization = 9\n[[device.process]]\npid = 4204242\nghost = true'
     )
     assert ids(desk.python(example("gpuselect.md", "thresholds") + MASK)) == [0]
 

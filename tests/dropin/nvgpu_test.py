@@ -101,7 +101,7 @@ mig = ["3g.40gb"]
 [[device]]
 model = "V100"
 [[device.process]]
-pid = 4242
+pid = 4204242
 ghost = true
 used_mib = 2000
 """
@@ -122,7 +122,7 @@ def test_a_board_that_is_lost_or_split_is_not_available(make_desk):
 def test_an_idle_gpu_comes_before_one_with_somebodys_process(make_desk):
     """However capable that is: its memory is used to 7 %, and so it is available."""
     desk = make_desk(
-        '[[device]]\nmodel = "V100"\n[[device.process]]\npid = 4242\nghost = true\nused_mib = 2000\n'
+        '[[device]]\nmodel = "V100"\n[[device.process]]\npid = 4204242\nghost = true\nused_mib = 2000\n'
         '[[device]]\nmodel = "1080Ti"\n'
     )
     assert desk.run("nvgpu", "available", "-l", "1").out == "1\n"
@@ -147,8 +147,8 @@ def busy(make_desk):
     blocks = [
         "",
         f"[[device.process]]\npid = {notebook}\nused_mib = 7881\n",
-        f"[[device.process]]\npid = {script}\n[[device.process]]\npid = 4190001\nghost = true\n",
-        "[[device.process]]\npid = 4190002\nghost = true\nused_mib = 900\n",
+        f"[[device.process]]\npid = {script}\n[[device.process]]\npid = 4195001\nghost = true\n",
+        "[[device.process]]\npid = 4195002\nghost = true\nused_mib = 900\n",
     ]
     desk.machine.change(
         "".join(f'[[device]]\nmodel = "1080Ti"\nutilization = 46\n{block}' for block in blocks)
@@ -182,8 +182,8 @@ def test_the_examples_that_show_the_table(busy, title):
         "jupyter",
     ]
     assert " 46 %  8.35GB " in rows[1]
-    assert rows[2].split()[-2] == f"{script},4190001" and rows[2].endswith("train.py") and "?" in rows[2]
-    assert rows[3].split()[-2:] == ["?", "4190002"]
+    assert rows[2].split()[-2] == f"{script},4195001" and rows[2].endswith("train.py") and "?" in rows[2]
+    assert rows[3].split()[-2:] == ["?", "4195002"]
 
 
 def test_the_table_has_colours_on_a_terminal(busy):

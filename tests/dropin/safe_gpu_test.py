@@ -16,12 +16,12 @@ model = "1080Ti"
 [[device]]
 model = "1080Ti"
 [[device.process]]
-pid = 4242
+pid = 4204242
 ghost = true
 [[device]]
 model = "1080Ti"
 [[device.process]]
-pid = 4243
+pid = 4204243
 ghost = true
 type = "G"
 used_mib = 90
@@ -33,7 +33,7 @@ DISPLAY = """
 model = "1080Ti"
 display_active = true
 [[device.process]]
-pid = 4242
+pid = 4204242
 ghost = true
 used_mib = 300
 """

@@ -113,7 +113,7 @@ def taken(devices: str):
 
 
 FOUR = '[[device]]\nmodel = "T4"\ncount = 4\n'
-PROCESS = "[[device.process]]\npid = 4242\nghost = true\nused_mib = 900\n"
+PROCESS = "[[device.process]]\npid = 4204242\nghost = true\nused_mib = 900\n"
 
 CASES = {
     "all is well": Case(FOUR, 2, devices=[0, 1], clauses={}),

@@ -29,7 +29,7 @@ name = {QUOTED}
 model = "T4"
 name = {QUOTED}
 [[device.process]]
-pid = 4242
+pid = 4204242
 ghost = true
 name = {QUOTED}
 used_mib = 900
