@@ -117,17 +117,16 @@ class PreemptionPlanner {
       std::vector<char> ends(yielders_.size(), 0);
       std::fill_n(ends.rbegin(), size, 1);
       do {
-        if (sets_left_ == 0) return smaller(std::move(fewest), needed_for(at, by_gain(gain)));
+        if (sets_left_ == 0) {
+          std::vector<TicketId> by_devices = needed_for(at, by_gain(gain));
+          return by_devices.size() < fewest.size() ? by_devices : fewest;
+        }
         --sets_left_;
         if (!gain.may_be_enough(ends)) continue;
         if (std::vector<TicketId> ended = those_that(ends); starts(at, ended)) return ended;
       } while (std::ranges::next_permutation(ends).found);
     }
     return fewest;
-  }
-
-  static std::vector<TicketId> smaller(std::vector<TicketId> a, std::vector<TicketId> b) {
-    return b.size() < a.size() ? b : a;
   }
 
   /// The leases that yield give a wish no more than this. It may be less: a device can have several
