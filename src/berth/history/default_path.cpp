@@ -1,6 +1,6 @@
 #include "berth/history/default_path.h"
 
-#include <sys/stat.h>
+#include "berth/store/own_folder.h"
 
 namespace berth::history {
 
@@ -17,8 +17,9 @@ std::optional<std::string> default_path(const std::function<std::string_view(con
 }
 
 void make_folders_of(const std::string& path) {
-  for (auto slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    ::mkdir(path.substr(0, slash).c_str(), 0700);  // whether it is there shows when the file is made
+  // Whether it is there shows when the file is made.
+  if (const auto slash = path.rfind('/'); slash != std::string::npos)
+    (void)store::make_folders(path.substr(0, slash));
 }
 
 }  // namespace berth::history

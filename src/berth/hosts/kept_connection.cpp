@@ -124,13 +124,12 @@ std::string folder_of_kept() {
   if (!runtime.empty()) return runtime.starts_with('/') ? folder_below(runtime, "berth") : "";
   const auto state = store::state_folder();
   if (!state) return "";
-  const std::string above = fmt::format("{}/berth/", *state);
+  const std::string above = fmt::format("{}/berth", *state);
   // Others may read on the way, and may not write. A home of another user stays as it is.
   if (!store::is_safe_from_others(above)) return "";
-  for (auto slash = above.find('/', 1); slash != std::string::npos; slash = above.find('/', slash + 1))
-    ::mkdir(above.substr(0, slash).c_str(), 0700);  // whether it is there shows next
+  (void)store::make_folders(above);  // whether it is there shows next
   if (!store::is_safe_from_others(above).value_or(false)) return "";
-  return folder_below(fmt::format("{}/berth", *state), "ssh");
+  return folder_below(above, "ssh");
 }
 
 bool is_there(const KeptConnection& kept) {

@@ -51,19 +51,6 @@ bool is_on_network(std::string path) {
   return store::untrusted_file_system(system.f_type).has_value();
 }
 
-Result<void> make_folders(const std::string& path) {
-  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const std::string part = path.substr(0, end);
-    const int error = ::mkdir(part.c_str(), 0700) == 0 ? 0 : errno;
-    // A folder that exists may lie where nothing can be made.
-    if (error != 0 && error != EEXIST && ::access(part.c_str(), F_OK) != 0)
-      return fail(ErrorCode::failure,
-                  "{}; jobs are kept there: set XDG_STATE_HOME to a folder that you may write to",
-                  sys::system_error(error, "making " + part).message);
-    if (end == std::string::npos) return {};
-  }
-}
-
 }  // namespace
 
 Result<std::string> JobSpool::standard_path() {
@@ -81,7 +68,10 @@ Result<std::string> JobSpool::standard_path() {
 
 Result<JobSpool> JobSpool::make(const std::string& path) {
   BERTH_DO(store::is_safe_from_others(path));
-  BERTH_DO(make_folders(path));
+  if (const auto made = store::make_folders(path); !made)
+    return fail(ErrorCode::failure,
+                "{}; jobs are kept there: set XDG_STATE_HOME to a folder that you may write to",
+                made.error().message);
   return open(path);
 }
 

@@ -41,9 +41,7 @@ sys::Descriptor open_record(const std::string& path) {
 }
 
 sys::Descriptor make_record(const std::string& path) {
-  for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
-    ::mkdir(path.substr(0, end).c_str(), 0700);
-  ::mkdir(path.c_str(), 0700);
+  (void)store::make_folders(path);  // whether it is there shows next
   return open_record(path);
 }
 

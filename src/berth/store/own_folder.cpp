@@ -190,6 +190,17 @@ Result<std::string> own_folder_in(const std::string& shared, const std::string& 
   return found.value_or(made);
 }
 
+Result<void> make_folders(const std::string& path) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    const int error = ::mkdir(part.c_str(), 0700) == 0 ? 0 : errno;
+    // A folder that exists may lie where nothing can be made.
+    if (error != 0 && error != EEXIST && ::access(part.c_str(), F_OK) != 0)
+      return std::unexpected(sys::system_error(error, "making " + part));
+    if (end == std::string::npos) return {};
+  }
+}
+
 std::optional<std::string> state_folder() {
   if (const std::string_view state = sys::variable("XDG_STATE_HOME"); state.starts_with('/'))
     return std::string(state);

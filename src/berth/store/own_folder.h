@@ -12,6 +12,10 @@ namespace berth::store {
 /// Folders that are not there yet are no error.
 Result<bool> is_safe_from_others(const std::string& path);
 
+/// Makes the folder and those on the way to it, for this user alone, where they are missing. Error:
+/// `failure`, at the first that cannot be made.
+Result<void> make_folders(const std::string& path);
+
 /// A folder of this user in `shared`, in which everybody may make folders: `shared`/`name`, or, if
 /// somebody else was first to take that name, one whose name nobody could know before, which is
 /// made now if it is not there. Whatever others make and remove there later, the answer stays the
