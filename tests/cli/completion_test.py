@@ -44,11 +44,23 @@ def in_fish(machine, *words) -> list[str]:
 
 
 def in_zsh(machine, line: str, wanted: str) -> None:
+    # The shell counts only when it has read the script: it says so in a word that is not typed.
+    setup = "autoload -Uz compinit; compinit -D -u; source <(berth completion zsh); echo re'a'dy\n"
+    at_prompt(machine, [shell("zsh"), "-f", "-i"], setup, line, wanted)
+
+
+def at_bash_prompt(machine, line: str, wanted: str) -> None:
+    setup = "source <(berth completion bash); echo re'a'dy\n"
+    at_prompt(machine, ["bash", "--norc", "--noprofile", "-i"], setup, line, wanted)
+
+
+def at_prompt(machine, words: list[str], setup: str, line: str, wanted: str) -> None:
     """Types the line and a tab at a terminal, and waits for what completion makes of it."""
     ours, theirs = pty.openpty()
-    zsh = subprocess.Popen(
-        [shell("zsh"), "-f", "-i"],
+    process = subprocess.Popen(
+        words,
         env=machine.env | {"TERM": "dumb", "PS1": "> "},
+        cwd=machine.directory,
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -56,15 +68,13 @@ def in_zsh(machine, line: str, wanted: str) -> None:
     )
     os.close(theirs)
     try:
-        # The shell counts only when it has read the script: it says so in a word that is not typed.
-        setup = "autoload -Uz compinit; compinit -D -u; source <(berth completion zsh); echo re'a'dy\n"
         os.write(ours, setup.encode())
         wait_for(ours, "ready\r\n")
         os.write(ours, f"{line}\t".encode())
         wait_for(ours, wanted)
     finally:
-        zsh.kill()
-        zsh.wait(DEADLINE_S)
+        process.kill()
+        process.wait(DEADLINE_S)
         os.close(ours)
 
 
@@ -85,6 +95,34 @@ def test_bash(two_leases):
     ]
     assert in_bash(machine, "berth", "adopt", "--no") == ["--note"]
     assert in_bash(machine, "berth", "claim", "--fo") == ["--for"]
+
+
+@pytest.mark.parametrize(
+    "line, wanted",
+    [
+        ("berth submit nig", "berth submit nightly.sh "),
+        ("berth run -n 2 -- ./nig", "./nightly.sh "),
+        ("berth run -n 2 ./nig", "./nightly.sh "),
+        ("berth run -- true >nig", ">nightly.sh "),
+        ("berth jobs >nig", ">nightly.sh "),
+    ],
+)
+def test_bash_completes_names_of_files_where_a_file_may_stand(machine, line, wanted):
+    machine.env["PATH"] = f"{machine.program.parent}:{machine.env['PATH']}"
+    script = machine.directory / "nightly.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    at_bash_prompt(machine, line, wanted)
+
+
+def test_cancel_is_offered_the_jobs_that_are_not_over(machine):
+    machine.env["PATH"] = f"{machine.program.parent}:{machine.env['PATH']}"
+    waiting = machine.berth("submit", "--at", "1h", "--", "true").out.strip()
+    over = machine.berth("submit", "--", "true").out.strip()
+    assert machine.berth("wait", over).status == 0
+    offered = in_bash(machine, "berth", "cancel", "")
+    assert waiting in offered
+    assert over not in offered
 
 
 def test_fish(two_leases):

@@ -1,6 +1,7 @@
 """What holds for the program as a whole, whatever the command."""
 
 import os
+import pathlib
 import re
 import subprocess
 
@@ -8,6 +9,7 @@ import pytest
 from schemas import checked
 from terminal import on_terminal
 
+ROOT = pathlib.Path(__file__).parents[2]
 COMMANDS = ["list", "pick", "why", "run", "submit", "sbatch", "each", "jobs", "log", "attach", "wait", "edit", "retry", "forget", "receipt", "shell", "claim", "adopt", "queue", "timeline", "top", "mcp", "serve", "store", "usage", "simulate", "release",
             "extend", "cancel", "verify", "exclude", "include", "init", "prolog", "epilog", "doctor", "completion", "version", "help"]  # fmt: skip
 
@@ -58,7 +60,36 @@ def test_help_names_every_command_and_every_command_has_help(machine):
         (["run", "--gres=gpu:1", "--", "true"], "--gres is Slurm's: write -n 1"),
         (["list", "--hub", "http://hub", "-l"], "-l and --devices are for this machine, not for others"),
         (["list", "--devices", "9"], 'there is no device "9": this machine has 0-7'),
-        (["pick", "--mem=20G"], "unknown option '--mem=20G', did you mean --memory?; "),
+        (
+            ["pick", "--mem=20G"],
+            "--mem is memory of the machine in Slurm, and Berth does not limit that; for memory of a GPU write "
+            "--memory\n",
+        ),
+        (["run", "--gpus", "all", "--", "true"], "--gpus is Docker's: write -n with the number of GPUs"),
+        (["run", "-it", "--", "true"], "-it is not needed: the command has your terminal\n"),
+        (["run", "--rm", "--", "true"], "--rm is not needed: "),
+        (["run", "--priority", "3", "--", "true"], "--priority is not needed: the queue has no priorities; "),
+        (["submit", "--delay", "1h", "--", "true"], "unknown option '--delay', did you mean --at?; "),
+        (
+            ["submit", "--depends-on", "3", "--", "true"],
+            "unknown option '--depends-on', did you mean --after?; ",
+        ),
+        (["run", "-d", "0", "--", "true"], "unknown option '-d', did you mean --devices?; "),
+        (["submit", "-d", "afterok:7", "--", "true"], "-d is Slurm's: write --after-ok=7"),
+        (["log", "--tail", "5"], "unknown option '--tail', did you mean --follow?; "),
+        (["serve", "--port", "80"], "unknown option '--port', did you mean --listen?; "),
+        (["hold", "3"], "unknown command 'hold', did you mean edit JOB --hold?; "),
+        (["resume", "3"], "unknown command 'resume', did you mean edit JOB --no-hold?; "),
+        (["history"], "unknown command 'history', did you mean receipt or usage?; "),
+        (["info"], "unknown command 'info', did you mean list?; "),
+        (["watch"], "unknown command 'watch', did you mean top?; "),
+        (["-V"], "unknown option '-V'"),
+        (["run", "--notify-on", "start", "--", "true"], "--notify-on says when to tell: --notify says whom"),
+        (["submit", "--notify-on", "end", "--", "true"], "--notify-on says when to tell: --notify says whom"),
+        (
+            ["run", "-n", "99", "--", "true"],
+            "99 GPUs are asked for, and a lease holds 56 at most; `berth list` ",
+        ),
         (["why", "--devices", "3-0"], "--devices 3-0: a range goes from the lower index to the higher: 0-3"),
         (
             ["run", "--wait", "1h30", "--", "true"],
@@ -162,6 +193,11 @@ def test_completion_knows_every_command_and_option(machine, shell):
     assert "__probe" not in script.out
 
 
+def options_of(machine, command) -> set[str]:
+    help_text = machine.berth(command, "--help").out
+    return set(re.findall(r"^ +(?:-\w, )?--([\w-]+)", help_text, re.MULTILINE))
+
+
 def complete(machine, *words) -> list[str]:
     """What bash would offer at the end of this line."""
     line = " ".join(f"'{word}'" for word in words)
@@ -188,12 +224,31 @@ def test_bash_completes_commands_options_and_values(machine):
     assert complete(machine, "berth", "ls", "--w") == ["--watch"]
 
 
+def test_what_others_habits_mean_is_there(machine):
+    """A command or an option that a message names can be typed."""
+    source = (ROOT / "src/berth/command/habits.cpp").read_text()
+    pairs = re.findall(r'^    \{"([^"]+)", "([^"]+)"\}', source, re.MULTILINE)
+    assert len(pairs) > 40
+    known = set(COMMANDS)
+    options = {f"--{name}" for each in [*COMMANDS, "help"] for name in options_of(machine, each)} | {
+        "--version"
+    }
+    for _, meant in pairs:
+        for one in meant.split(" or "):
+            words = one.split()
+            if words[0].startswith("--"):
+                assert words[0] in options, meant
+                continue
+            assert words[0] in known, meant
+            assert {word[2:] for word in words if word.startswith("--")} <= options_of(machine, words[0]), (
+                meant
+            )
+
+
 def test_the_manual_page_has_every_option_and_is_sound_roff(machine):
     page = machine.berth("__manual").out
     for command in COMMANDS:
-        for option in re.findall(
-            r"^ +(?:-\w, )?--([\w-]+)", machine.berth(command, "--help").out, re.MULTILINE
-        ):
+        for option in options_of(machine, command):
             assert f"\\-\\-{option.replace('-', chr(92) + '-')}\\fR" in page, option
     for section in ("EXIT STATUS", "ENVIRONMENT", "FILES"):
         assert f".SH {section}\n" in page

@@ -20,6 +20,16 @@ def test_each_device_has_its_reason_and_the_end_says_what_would_do(make_machine)
     assert lines[5] == "Never possible on this machine: 2 wanted, 1 could serve the request."
 
 
+def test_a_name_that_no_model_has_is_told_from_the_name_of_a_job(machine):
+    answer = machine.berth("run", "--name", "myexp", "--", "true")
+    assert answer.status == 69
+    assert (
+        'No GPU here is called "myexp"; --name is for a model, and this machine has: NVIDIA H100 80GB HBM3. To '
+        "name what you run: --note.\n" in answer.err
+    )
+    assert "--note" not in machine.berth("run", "--name", "H100", "-n", "9", "--", "true").err
+
+
 def test_a_looser_request_that_is_named_succeeds(make_machine):
     machine = make_machine(f"""
 [[device]]

@@ -97,12 +97,22 @@ def test_who_waits_for_his_own_limit_is_told_no_start(limited):
 
 
 def test_more_than_the_limit_is_never_possible(limited):
-    answer = limited("[limits]\ngpus = 2\n").berth("run", "-n", "3", "--", "true")
+    machine = limited("[limits]\ngpus = 2\n")
+    limit = "your limit is 2 GPUs at the same time (limits.gpus in the site file), and this asks for 3"
+    answer = machine.berth("run", "-n", "3", "--", "true")
     assert answer.status == NEVER
-    assert (
-        "your limit is 2 GPUs at the same time (limits.gpus in the site file), and you have none"
-        in answer.err
-    )
+    assert limit in answer.err
+    # Inside of a lease no limit counts: what cannot be had there is more than the lease has.
+    inside = machine.berth("run", "-n", "2", "--", machine.program, "why", "-n", "3")
+    assert "Never possible in this lease: 3 wanted" in inside.out
+    # Also if no GPU is free: the limit is the reason, not whoever has the GPUs.
+    others = {"BERTH_SITE_FILE": machine.directory / "other.toml"}
+    (machine.directory / "other.toml").write_text("")
+    Job(machine, "-n", "4", env=others).starts()
+    answer = machine.berth("run", "-n", "3", "--", "true")
+    assert answer.status == NEVER
+    assert f"this can never be satisfied (3 whole GPUs): {limit}\n" in answer.err
+    assert f"Never possible for you: 3 wanted, and {limit}." in machine.berth("why", "-n", "3").out
 
 
 def test_a_user_has_his_own_limit_before_that_of_a_group_and_that_before_that_of_all(limited):

@@ -102,7 +102,7 @@ def test_why_counts_those_who_wait_before(two):
     eventually(lambda: len(two.hosts[0].tickets()) == 2)
     lines = two.run("why", "--anywhere", "--hosts", "gpu1,gpu2").stdout.splitlines()
     assert lines[0].startswith("gpu2  in line  first in line, start not known")
-    assert lines[1].startswith("gpu1  in line  1 in line before it, start not known")
+    assert lines[1].startswith("gpu1  in line  1 before it, start not known")
 
 
 def test_a_host_that_hangs_delays_no_row_but_its_own(machines):

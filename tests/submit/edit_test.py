@@ -62,7 +62,7 @@ def test_a_held_job_does_not_start_until_it_is_let_go(busy):
     edit(busy, second, "--hold")
     (found,) = checked(busy.berth("jobs", "--json", second), "jobs")["jobs"]
     assert (found["held"], found["state"], found["in_line"]) == (True, "waiting", False)
-    assert f"job {second}: held; to let it go: berth edit {second} --no-hold" in busy.berth("jobs").out
+    assert f"job {second}: `berth edit {second} --no-hold` lets it go" in busy.berth("jobs").out
     assert [each["id"] for each in busy.berth("jobs", "--json", "--state", "held").json["jobs"]] == [second]
     assert edit(busy, second, "--hold") == f"job {second} is held already\n"
     busy.free()

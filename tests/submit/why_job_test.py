@@ -23,7 +23,7 @@ def test_why_a_job_waits_is_said_by_its_number(make_machine):
     assert machine.berth("why", after).out == f"job {after} is waiting: comes after job {first}\n"
     held = submit(machine, "--at", "8h", "--", "true")
     machine.berth("edit", held, "--hold")
-    assert f"held; to let it go: berth edit {held} --no-hold" in machine.berth("why", held).out
+    assert f"held: `berth edit {held} --no-hold` lets it go" in machine.berth("why", held).out
     sweep = submit(machine, "--array", "0-3%2", "--at", "8h", "--", "true")
     said = machine.berth("why", sweep).out
     assert said.startswith(f"job {sweep} is an array of which 4 of 4 tasks wait: starts at ")

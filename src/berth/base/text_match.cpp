@@ -14,6 +14,12 @@ constexpr bool same_letter(char a, char b) {
   return lower(a) == lower(b);
 }
 
+// In a short word two wrong letters make another word: "watch" is no misspelling of "each".
+unsigned slips_in(std::string_view word) {
+  const std::size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
+  return letters < 2 ? 0 : letters < 6 ? 1 : 2;
+}
+
 }  // namespace
 
 std::string lowered(std::string_view text) {
@@ -91,8 +97,7 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   unsigned least = 3;  // further off is another word, not a slip
   for (const std::string_view one : known) {
     const unsigned distance = spelling_distance(word, one);
-    // A word whose every letter is wrong is not a misspelling of "cc".
-    if (distance >= least || distance * 2 > one.size()) continue;
+    if (distance >= least || distance > slips_in(one)) continue;
     least = distance;
     nearest = one;
   }

@@ -62,6 +62,7 @@ class Claim : public command::Command {
 
   Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     BERTH_DO(settle(lease_));
+    BERTH_DO(check(wish_));
     caller_ = supervise::calling_shell();
     shell_ = supervise::shell_kind(caller_);
     // On a terminal, no shell would set the variables, but the lease would be there.

@@ -39,13 +39,29 @@ std::string flags_of(const command::Syntax& syntax) {
   return flags + "--help";
 }
 
+/// As they are typed, those whose value may be the next word.
+std::string options_with_value(const command::Syntax& syntax) {
+  std::string names;
+  for (const command::Option& each : syntax.options) {
+    if (each.value.empty() || each.has_optional_value()) continue;
+    names += fmt::format("{}--{}", names.empty() ? "" : " ", each.name);
+    if (each.letter != 0) names += fmt::format(" -{}", each.letter);
+  }
+  return names;
+}
+
 std::string bash_script() {
   std::string names;
   std::string flags;
   std::string values;
+  std::string valued;
   std::vector<std::string_view> with_command;
   for (const Entry& entry : entries()) {
-    if (entry.syntax.options_end_at_first_word) with_command.push_back(entry.row.name);
+    if (entry.syntax.options_end_at_first_word) {
+      with_command.push_back(entry.row.name);
+      valued += fmt::format("    {}) with_value={} ;;\n", entry.row.name,
+                            in_shell_quotes(options_with_value(entry.syntax)));
+    }
     names += fmt::format("{} ", entry.row.name);
     const std::string pattern = entry.row.alias.empty()
                                     ? std::string(entry.row.name)
@@ -77,15 +93,23 @@ _berth() {{
     *) command="${{COMP_WORDS[at]}}"; break ;;
     esac
   done
+  # Files, as without this function: COMPREPLY stays empty.
+  [[ $previous == *[\<\>] ]] && return
   case "$command" in {with_command})
-    # After the first word that is no option, or after --, it is the command's own line.
-    local word
-    for word in "${{COMP_WORDS[@]:at+1:COMP_CWORD-at-1}}"; do
-      if [[ $word == -- ]]; then
-        declare -F _command_offset >/dev/null && {{ while [[ ${{COMP_WORDS[at]}} != -- ]]; do ((at++)); done; _command_offset $((at + 1)); }}
-        return
-      fi
-    done ;;
+    # From the first word on that is no option, or after --, it is the command's own line.
+    local with_value=
+    case "$command" in
+{valued}    esac
+    while ((++at < COMP_CWORD)) && [[ ${{COMP_WORDS[at]}} == -?* ]]; do
+      if [[ ${{COMP_WORDS[at]}} == -- ]]; then ((at++)); break; fi
+      [[ " $with_value " == *" ${{COMP_WORDS[at]}} "* ]] && ((at++))
+      # Bash makes a word of the = in --count=2.
+      [[ ${{COMP_WORDS[at+1]}} == = ]] && ((at += 2))
+    done
+    if ((at < COMP_CWORD)) || [[ $previous == -- || ($at -eq $COMP_CWORD && $current != -*) ]]; then
+      declare -F _command_offset >/dev/null && _command_offset "$at"
+      return
+    fi ;;
   esac
   case "$command:$previous" in
 {values}    *:--sim) COMPREPLY=($(compgen -f -- "$current")); return ;;
@@ -97,10 +121,11 @@ _berth() {{
   fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }}
-complete -F _berth berth
+complete -o bashdefault -o default -F _berth berth
 )",
       fmt::arg("names", in_shell_quotes(names + "--sim --version --help")), fmt::arg("flags", flags),
-      fmt::arg("with_command", fmt::format("{}", fmt::join(with_command, "|"))), fmt::arg("values", values));
+      fmt::arg("with_command", fmt::format("{}", fmt::join(with_command, "|"))), fmt::arg("values", values),
+      fmt::arg("valued", valued));
 }
 
 /// Text inside the [ ] of an _arguments specification.

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "berth/base/printable.h"
 #include "berth/command/command.h"
 #include "berth/command/open_session.h"
+#include "berth/jobs/listed_jobs.h"
+#include "berth/jobs/named_job.h"
 #include "berth/lease/look.h"
 #include "berth/view/verdict_text.h"
 
@@ -12,8 +16,8 @@ namespace berth::cli {
 namespace {
 
 /// For completion: the ids that `verify` takes. After the word "mine", the ids that `release`
-/// takes; after "waiting", the ids that `cancel` takes. One line for each; after a tab it says what
-/// the id means. Does not ask the driver.
+/// takes; after "waiting", the ids and jobs that `cancel` takes. One line for each; after a tab it
+/// says what the id means. Does not ask the driver.
 class Leases : public command::Command {
  public:
   void syntax(command::Syntax& syntax) override { syntax.arguments = "[mine|waiting]"; }
@@ -31,7 +35,20 @@ class Leases : public command::Command {
       output.out += fmt::format("{}\t{} {}\n", short_name(books.ledger, ticket.id), printable(ticket.user),
                                 view::short_command(ticket.command));
     }
+    if (waiting) BERTH_DO(add_jobs(output));
     return output;
+  }
+
+ private:
+  /// The jobs of this user that are not over.
+  static Result<void> add_jobs(command::Output& output) {
+    BERTH_LET(const auto spool, jobs::open_spool());
+    BERTH_LET(const auto all, all_jobs(spool, output.err));
+    for (const jobs::NumberedJob& each : all) {
+      const auto standings = standings_of(spool, each);
+      if (standings && !std::ranges::all_of(*standings, is_over)) output.out += jobs::completion_line(each);
+    }
+    return {};
   }
 };
 

@@ -178,7 +178,9 @@ class Each : public command::Command {
                                  jobs::Progress& progress) {
     progress.end();
     const std::size_t bad = counts.failed + counts.cancelled + counts.interrupted;
-    if (bad == 0) return command::Output{};
+    if (bad == 0)
+      return command::Output{
+          .err = command::as_lines({fmt::format("all {} commands ended with status 0", counts.done)})};
     return command::Output{.err = command::as_lines({fmt::format(
                                "{} of {} commands did not end with status 0 (`berth jobs {}`); the "
                                "same command runs them again",

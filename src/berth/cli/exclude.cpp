@@ -38,7 +38,9 @@ class Exclude : public command::Command {
       return std::unexpected(
           context(excluded.error(), "only root takes a GPU from everybody: sudo berth exclude"));
     BERTH_DO(excluded);
-    return command::Output{};
+    return command::Output{.out =
+                               fmt::format("excluded GPU {} for all users; `sudo berth include` ends that\n",
+                                           device_labels(uuids, world.facts.snapshot))};
   }
 
  private:

@@ -51,10 +51,16 @@ class Include : public command::Command {
                   "cannot write to {}/outcomes, so no GPU is passed over because of your runs; "
                   "`sudo berth init` makes this folder",
                   session.domain().store->path());
+    const std::string labels = device_labels(included.devices, world.facts.snapshot);
+    const std::string_view of_whom = ::geteuid() == 0 ? "all users" : "yours";
     command::Output output;
-    if (!was_passed_over && !was_excluded)
-      output.err = still_excluded.empty() ? "berth: none of these GPUs was passed over by your requests\n"
-                                          : command::as_lines({still_excluded});
+    if (was_passed_over || was_excluded)
+      output.out = fmt::format("included GPU {}: requests of {} may have it again\n", labels, of_whom);
+    else if (still_excluded.empty())
+      output.err = fmt::format("berth: GPU {} was not excluded, and no requests of {} passed it over\n",
+                               labels, ::geteuid() == 0 ? "root's" : of_whom);
+    else
+      output.err = command::as_lines({still_excluded});
     return output;
   }
 

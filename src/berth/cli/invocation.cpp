@@ -90,8 +90,8 @@ Error clearer(Error error, const Row& row, std::span<char* const> words) {
 
 std::unexpected<Error> unknown_command(std::string_view name) {
   const auto names = command_names();
-  const std::string_view habit = command::meant_by_habit(name);
-  const std::string_view meant = habit.empty() ? nearest_word(name, names) : habit;
+  const command::Habit* const habit = command::habit_of(name);
+  const std::string_view meant = habit == nullptr ? nearest_word(name, names) : habit->meant;
   std::string help = meant.empty() ? "" : fmt::format(", did you mean {}?", meant);
   if (meant.empty() && !sys::cannot_start({std::string(name)}))
     help = fmt::format(" (to run that program: berth run -- {})", printable(name));

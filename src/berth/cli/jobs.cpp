@@ -117,11 +117,7 @@ class TaskWords : public command::Command {
     BERTH_LET(const auto spool, jobs::open_spool());
     command::Output output;
     BERTH_LET(const auto jobs, all_jobs(spool, output.err));
-    for (const jobs::NumberedJob& each : jobs) {
-      const std::string words = fmt::format("{}", fmt::join(each.job.words, " "));
-      output.out +=
-          fmt::format("{}\t{}\n", each.number, printable(each.job.name.empty() ? words : each.job.name));
-    }
+    for (const jobs::NumberedJob& each : jobs) output.out += jobs::completion_line(each);
     return output;
   }
 };

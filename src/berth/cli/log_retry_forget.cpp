@@ -88,14 +88,19 @@ class Retry : public OnJobs {
 
  private:
   Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
+    command::Output output;
     for (const jobs::NumberedJob& job : jobs) {
       BERTH_LET(const std::size_t count, retry_job(spool, job));
       if (count == 0)
         return fail(ErrorCode::failure, "nothing of job {} has failed, or been cancelled or interrupted",
                     to_text(TaskId{job.number, job.index}));
       BERTH_DO(ensure_runner(spool, {job.number, {}}));
+      const std::string id = to_text(TaskId{job.number, job.index});
+      output.out += count == 1
+                        ? fmt::format("job {} runs again when its GPUs are free\n", id)
+                        : fmt::format("{} tasks of job {} run again when their GPUs are free\n", count, id);
     }
-    return command::Output{};
+    return output;
   }
 };
 

@@ -59,6 +59,7 @@ class RunCommand : public command::Command {
     if (words.empty())
       return fail(ErrorCode::usage, "run which command? berth run [OPTIONS] -- COMMAND [ARG...]");
     BERTH_DO(settle(options_.lease));
+    BERTH_DO(check(wish_));
     if (options_.exec && options_.lease.request.request.time_s)
       return fail(ErrorCode::usage,
                   "--time and --exec exclude each other: with --exec no process could end the command");

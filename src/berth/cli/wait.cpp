@@ -140,6 +140,7 @@ class Wait : public command::Command {
       return fail(ErrorCode::usage,
                   "wait for what? For a job: berth wait JOB, and `berth jobs` has them; for GPUs: berth wait "
                   "-n 1");
+    BERTH_DO(check(wish_));
     if (!words.empty() && !request_words_.empty())
       return fail(ErrorCode::usage, "it waits for jobs or for GPUs: leave out JOB, or {}",
                   request_words_.front());

@@ -12,7 +12,6 @@
 #include "berth/supervise/lease_options.h"
 #include "berth/view/answers_json.h"
 #include "berth/view/offers.h"
-#include "berth/view/refusal.h"
 
 namespace berth::cli {
 namespace {
@@ -58,10 +57,7 @@ class Why : public command::Command {
   Result<command::Output> of_request(command::Environment& environment) {
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto found, session.why(options_.request));
-    const view::Why why{found.request,    found.world.facts.snapshot,
-                        found.verdicts,   found.possible,
-                        found.looser,     found.standing ? &*found.standing : nullptr,
-                        found.starts_at_s};
+    const view::Why why = leasing::facts_of(found);
     return command::Output{
         .out = json_ ? view::why_json(why) : view::explanation(why, command::Environment::style_of(1)),
         .err = command::as_lines(leasing::notes_on(found.world))};
@@ -83,14 +79,11 @@ class Why : public command::Command {
     options_ = request.lease.request;
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto found, session.why(options_.request));
-    output.out += "\n" + view::explanation({found.request,
-                                            found.world.facts.snapshot,
-                                            found.verdicts,
-                                            found.possible,
-                                            found.looser,
-                                            nullptr,
-                                            {}},
-                                           command::Environment::style_of(1));
+    view::Why why = leasing::facts_of(found);
+    // The job has a place already: `told` says it.
+    why.standing = nullptr;
+    why.starts_at_s.reset();
+    output.out += "\n" + view::explanation(why, command::Environment::style_of(1));
     output.err = command::as_lines(leasing::notes_on(found.world));
     return output;
   }

@@ -6,11 +6,6 @@
 namespace berth::command {
 namespace {
 
-struct Habit {
-  std::string_view word;
-  std::string_view meant;
-};
-
 constexpr auto kHabits = std::to_array<Habit>({
     // Slurm, PBS, gflow, pueue, task-spooler
     {"squeue", "queue"},
@@ -29,6 +24,11 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"follow", "log"},
     {"clean", "forget"},
     {"remove", "cancel or forget"},
+    {"pause", "edit JOB --hold"},
+    {"stash", "edit JOB --hold"},
+    {"hold", "edit JOB --hold"},
+    {"resume", "edit JOB --no-hold"},
+    {"restart", "retry"},
     // Looking
     {"status", "list"},
     {"ps", "list or queue"},
@@ -39,11 +39,16 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"tail", "log"},
     {"logs", "log"},
     {"output", "log"},
+    {"info", "list"},
+    {"watch", "top"},
+    {"history", "receipt or usage"},
+    {"report", "usage"},
     // Running
     {"lease", "run or claim"},
     {"start", "run"},
     {"exec", "run"},
     {"reserve", "claim or shell"},
+    {"lock", "run or claim"},
     {"kill", "release or cancel"},
     {"stop", "release"},
     {"free", "list or release"},
@@ -52,19 +57,38 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"--n", "--count"},
     {"--gpu", "--count"},
     {"--num-gpus", "--count"},
-    {"--mem", "--memory"},
     {"--vram", "--memory"},
     {"--timeout", "--wait"},
     {"--id", "--devices"},
     {"-i", "--devices"},
+    {"-d", "--devices"},
+    {"-u", "--user"},
+    {"-V", "--version"},
     {"--interval", "--watch"},
+    {"--delay", "--at"},
+    {"--depends-on", "--after"},
+    {"--tail", "--follow"},
+    {"--port", "--listen"},
+    {"--mem", "",
+     "is memory of the machine in Slurm, and Berth does not limit that; for memory of a GPU write --memory"},
+    {"--gpus=all", "", "is Docker's: write -n with the number of GPUs that you want"},
+    {"--priority", "",
+     "is not needed: the queue has no priorities; --yield lets others go first, and `berth edit JOB --first` "
+     "puts "
+     "a job before your others"},
+    {"-it", "", "is not needed: the command has your terminal"},
+    {"--rm", "", "is not needed: nothing of the command is left to remove"},
 });
 
 }  // namespace
 
-std::string_view meant_by_habit(std::string_view word) {
-  const auto found = std::ranges::find(kHabits, word, &Habit::word);
-  return found == kHabits.end() ? "" : found->meant;
+std::span<const Habit> habits() {
+  return kHabits;
+}
+
+const Habit* habit_of(std::string_view word) {
+  const auto* const found = std::ranges::find(kHabits, word, &Habit::word);
+  return found == kHabits.end() ? nullptr : found;
 }
 
 }  // namespace berth::command

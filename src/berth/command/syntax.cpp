@@ -69,10 +69,10 @@ std::string spelled(const Option& each) {
   return fmt::format("--{}", each.name);
 }
 
-std::string_view meant_by(std::string_view word, std::span<const std::string_view> known) {
-  const std::string_view name = word.substr(0, word.find('='));
-  const std::string_view habit = meant_by_habit(name);
-  return std::ranges::find(known, habit) != known.end() ? habit : nearest_word(name, known);
+/// What Berth knows of the option by the habits of others: with this value, or with any.
+const Habit* habit_of_option(std::string_view name, std::string_view value) {
+  const Habit* const with_value = habit_of(fmt::format("{}={}", name, value));
+  return with_value != nullptr ? with_value : habit_of(name);
 }
 
 /// `following`: what stands after it, if it may be its value.
@@ -81,15 +81,18 @@ std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view com
   std::vector<std::string> known;
   for (const Option& each : syntax.options) known.push_back(spelled(each));
   const std::vector<std::string_view> views(known.begin(), known.end());
-  const std::string_view meant = meant_by(word, views);
   const std::size_t equals = word.find('=');
-  const bool is_habit = !meant_by_habit(word.substr(0, equals)).empty();
-  // Where GPUs are asked for, people also bring the words of Slurm.
-  if (!is_habit && std::ranges::find(views, "--count") != views.end()) {
-    const std::string_view value = equals == std::string_view::npos ? following : word.substr(equals + 1);
-    if (const auto ours = ours_for_slurm(word.substr(0, equals), value, views))
-      return fail(ErrorCode::usage, *ours);
+  const std::string_view name = word.substr(0, equals);
+  const std::string_view value = equals == std::string_view::npos ? following : word.substr(equals + 1);
+  const Habit* const habit = habit_of_option(name, value);
+  const bool is_known = habit != nullptr && std::ranges::find(views, habit->meant) != views.end();
+  // Where GPUs are asked for, people bring the words of other tools.
+  if (!is_known && std::ranges::find(views, "--count") != views.end()) {
+    if (habit != nullptr && habit->meant.empty())
+      return fail(ErrorCode::usage, "{} {}", printable(name), habit->advice);
+    if (const auto ours = ours_for_slurm(name, value, views)) return fail(ErrorCode::usage, *ours);
   }
+  const std::string_view meant = is_known ? habit->meant : nearest_word(name, views);
   return fail(ErrorCode::usage, "unknown option '{}'{}; `{} --help` lists them", printable(word),
               meant.empty() ? std::string() : fmt::format(", did you mean {}?", meant), command);
 }
@@ -116,6 +119,8 @@ std::unexpected<Error> refused(const Syntax& syntax, std::string_view command, i
   if (optopt != 0 && optopt < kFirstLong) {
     const std::string letter = fmt::format("-{}", static_cast<char>(optopt));
     const std::string_view next = word_at(arguments, optind);
+    // A group of letters may be one word elsewhere.
+    if (habit_of(next) != nullptr) return unknown_option(syntax, command, next, "");
     return unknown_option(syntax, command, letter,
                           next.starts_with(letter) ? next.substr(2) : value_in(next));
   }

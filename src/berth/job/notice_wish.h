@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/base/error.h"
 #include "berth/base/words.h"
 
 namespace berth {
@@ -29,5 +30,8 @@ struct NoticeWish {
   bool wants(NoticeEvent event) const;
   bool operator==(const NoticeWish&) const = default;
 };
+
+/// Error: `usage`, if it says when and not whom to tell.
+Result<void> check(const NoticeWish& wish);
 
 }  // namespace berth

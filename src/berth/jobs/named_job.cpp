@@ -126,6 +126,11 @@ void sleep_a_moment() {
   ::poll(nullptr, 0, kMomentMs);
 }
 
+std::string completion_line(const NumberedJob& job) {
+  const std::string words = fmt::format("{}", fmt::join(job.job.words, " "));
+  return fmt::format("{}\t{}\n", job.number, printable(job.job.name.empty() ? words : job.job.name));
+}
+
 Result<std::vector<TaskStanding>> standings_of(const JobSpool& spool, const NumberedJob& job) {
   if (!job.index) return spool.standings(job.number, job.job);
   BERTH_LET(auto standing, spool.standing({job.number, job.index}));

@@ -208,6 +208,7 @@ Result<void> settle(Submission& submission) {
   BERTH_DO(settle(submission.request));
   submission.job.request = stored_of(submission.request);
   BERTH_DO(check_array(submission.job));
+  BERTH_DO(check(submission.job.notify));
   if (submission.request.far.hosts.anywhere) BERTH_DO(check_far(submission));
   if (submission.job.retries == 0 && (!submission.job.retry_on.empty() || submission.job.not_on_last_device))
     return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");

@@ -8,7 +8,6 @@
 #include "berth/base/printable.h"
 #include "berth/base/units.h"
 #include "berth/sys/clock.h"
-#include "berth/view/refusal.h"
 #include "berth/view/verdict_text.h"
 
 namespace berth::leasing {
@@ -31,11 +30,20 @@ std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot&
   return verdicts;
 }
 
+view::Why facts_of(const Explained& found) {
+  return {found.request,
+          found.world.facts.snapshot,
+          found.verdicts,
+          found.possible,
+          found.looser,
+          found.standing ? &*found.standing : nullptr,
+          found.starts_at_s,
+          found.never,
+          found.world.facts.within.has_value()};
+}
+
 Error in_words(const Refusal& refusal, const view::Style& style) {
-  std::string text =
-      view::refusal({refusal.request, refusal.world.facts.snapshot, refusal.verdicts, refusal.possible,
-                     refusal.looser, refusal.standing ? &*refusal.standing : nullptr},
-                    style);
+  std::string text = view::refusal(facts_of(refusal), style);
   while (text.ends_with('\n')) text.pop_back();
   if (refusal.code == ErrorCode::timed_out)
     text = fmt::format("gave up after {}; {}", duration_for_people(*refusal.waited), text);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "berth/lease/session.h"
+#include "berth/view/refusal.h"
 #include "berth/view/text.h"
 
 namespace berth::leasing {
@@ -14,6 +15,9 @@ view::Style plain_style();
 /// The verdicts of `judge` on the devices of this snapshot, each with its reason in words.
 std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot& snapshot,
                                   const view::Style& style);
+
+/// What was found, for the words about it. It must outlive them.
+view::Why facts_of(const Explained& found);
 
 /// The Error of a request that is not granted: for each device the condition that failed, with
 /// numbers.

@@ -101,8 +101,9 @@ Result<Explained> explained(const Request& request, World world, std::vector<Ver
   if (request.yield_s && !request.shared)
     possible = std::min(
         possible, verdicts.size() - std::min<std::size_t>(verdicts.size(), world.facts.policy.leave_free));
-  return Explained{request,  std::move(world),  std::move(verdicts),
-                   possible, std::move(looser), std::move(standing)};
+  auto never = why_never(request, world.facts, verdicts.size());
+  return Explained{request,           std::move(world), std::move(verdicts), possible,
+                   std::move(looser), std::move(never), std::move(standing)};
 }
 
 // All devices are lost or do not answer: that says nothing about the request, which may be granted

@@ -20,9 +20,10 @@ namespace berth::leasing {
 struct Explained {
   Request request;
   World world;
-  std::vector<Verdict> verdicts;    ///< of each device, in the order of the snapshot
-  std::size_t possible = 0;         ///< devices that could ever serve the request
-  std::vector<std::string> looser;  ///< requests that would succeed now, in words
+  std::vector<Verdict> verdicts;       ///< of each device, in the order of the snapshot
+  std::size_t possible = 0;            ///< devices that could ever serve the request
+  std::vector<std::string> looser;     ///< requests that would succeed now, in words
+  std::optional<std::string> never{};  ///< as why_never()
   /// How the request stands, or would stand, behind those that came earlier. nullopt: nobody is
   /// before it.
   std::optional<Standing> standing{};

@@ -47,8 +47,7 @@ std::string standing_in_words(const Request& request, const Offer& offer) {
                        request.count, stands);
   if (starts_at_once(request, offer))
     return fmt::format("the command would start now ({} of {} free)", offer.free, offer.possible);
-  const std::string line =
-      offer.ahead == 0 ? "first in line" : fmt::format("{} in line before it", offer.ahead);
+  const std::string line = offer.ahead == 0 ? "first in line" : fmt::format("{} before it", offer.ahead);
   if (!offer.starts_in_s) return fmt::format("{}, start not known{}", line, stands);
   return fmt::format("{}, starts in about {} at the latest{}", line,
                      duration_for_people(std::max<std::int64_t>(0, *offer.starts_in_s)), stands);

@@ -58,7 +58,7 @@ constexpr std::array kAliases{
     Alias{"utilisation", "util"}, Alias{"gpu_util", "util"},    Alias{"memory_util", "mem_util"},
     Alias{"temperature", "temp"}, Alias{"clock", "sm_clock"},   Alias{"memory_clock", "mem_clock"},
     Alias{"procs", "processes"},  Alias{"capability", "cc"},    Alias{"compute_capability", "cc"},
-    Alias{"labels", "label"},     Alias{"hostname", "host"}};
+    Alias{"labels", "label"},     Alias{"hostname", "host"},    Alias{"load", "util"}};
 
 }  // namespace
 

@@ -97,8 +97,10 @@ Result<void> check_yield(std::int64_t seconds) {
 Result<void> check(const Request& request) {
   if (request.count == 0) return fail(ErrorCode::usage, "a request for 0 devices: ask for at least 1");
   if (request.count > kMostDevices) {
-    return fail(ErrorCode::usage, "a lease holds at most {} GPUs, and {} are asked for: take several leases",
-                kMostDevices, request.count);
+    return fail(
+        ErrorCode::usage,
+        "{} GPUs are asked for, and a lease holds {} at most; `berth list` shows how many this machine has",
+        request.count, kMostDevices);
   }
   if (request.promise_bytes > 0 && !request.shared) {
     return fail(ErrorCode::usage, "memory can be promised only on a shared device, not on a whole one");

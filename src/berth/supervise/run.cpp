@@ -140,10 +140,19 @@ class Run {
     const std::string& name = short_name_;
     if (options_.shell) {
       command.environment.emplace_back("BERTH_PROMPT", fmt::format("(GPU {}) ", labels));
-      command::print_message(fmt::format("this shell has GPU {} until it ends (lease {})", labels, name));
+      command::print_message(fmt::format("this shell has GPU {} until it ends{} (lease {})", labels,
+                                         at_the_latest(lease), name));
     } else if (tells()) {
       command::print_message(fmt::format("GPU {} (lease {})", labels, name));
     }
+  }
+
+  // ", at 21:43 at the latest".
+  static std::string at_the_latest(const leasing::HeldLease& lease) {
+    const auto end_s = said_end_at_s(lease.ticket(), lease.world().facts.booted_at_s);
+    return end_s ? fmt::format(", at {} at the latest",
+                               view::clock_time(*end_s, command::Environment::style_of(STDERR_FILENO)))
+                 : std::string();
   }
 
   RunEnd not_started(const sys::NotStarted& failure) const {

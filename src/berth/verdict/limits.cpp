@@ -95,7 +95,9 @@ std::vector<WeekMinute> turning_points(const std::vector<HourlyAllowances>& hour
 
 std::optional<std::string> over(const Limits& limits, unsigned held, const Request& request) {
   if (const auto& gpus = limits.gpus; gpus && std::int64_t{held} + request.count > gpus->most)
-    return fmt::format("your limit is {}, and you have {}", gpu_limit_in_words(*gpus), none_or(held));
+    return held == 0 ? fmt::format("your limit is {}, and this asks for {}", gpu_limit_in_words(*gpus),
+                                   request.count)
+                     : fmt::format("your limit is {}, and you have {}", gpu_limit_in_words(*gpus), held);
   if (const auto& time = limits.time_s; time && request.time_s && *request.time_s > time->most)
     return fmt::format("your limit for one lease is {} ({} in the site file), and the request says {}",
                        time_for_people(time->most), time->rule, time_for_people(*request.time_s));

@@ -213,11 +213,6 @@ std::optional<std::string> why_too_few_stay_free(const Request& request, const L
       free == 1 ? "1 GPU is" : fmt::format("{} GPUs are", free));
 }
 
-bool is_impossible_to_leave_so_many(const Request& request, const Facts& facts, std::size_t devices) {
-  const unsigned leave = request.shared ? 0 : gpus_to_leave(request, facts);
-  return leave > 0 && devices < request.count + leave;
-}
-
 }  // namespace
 
 std::optional<std::string> why_held_off(const Request& request, const Ledger& ledger, const Facts& facts) {
@@ -258,21 +253,25 @@ Result<std::vector<std::string>> candidates(const Request& request, const Facts&
   return uuids;
 }
 
+std::optional<std::string> why_never(const Request& request, const Facts& facts, std::size_t devices) {
+  if (facts.limits && is_never_allowed(*facts.limits, request)) return over_limit(*facts.limits, request, {});
+  const unsigned leave = request.shared ? 0 : gpus_to_leave(request, facts);
+  if (leave == 0 || devices == 0 || devices >= request.count + leave) return std::nullopt;
+  return fmt::format(
+      "a request that yields leaves {} free (leave_free in the site file), and this machine has {}: ask "
+      "without --yield",
+      counted(leave, "GPU"), counted(devices, "GPU"));
+}
+
 Result<void> check_possible(const Request& request, const Facts& facts) {
-  if (facts.limits && is_never_allowed(*facts.limits, request))
-    return fail(ErrorCode::impossible, *over_limit(*facts.limits, request, {}));
   const Result<std::vector<Verdict>> verdicts = judge_up_to(request, {}, facts, Clause::static_filters);
   if (!verdicts) return std::unexpected(verdicts.error());
   const auto possible =
       std::count_if(verdicts->begin(), verdicts->end(), [](const Verdict& v) { return v.free(); });
-  const bool leaves_too_few = is_impossible_to_leave_so_many(request, facts, verdicts->size());
-  if (static_cast<std::size_t>(possible) >= request.count && !leaves_too_few) return {};
+  if (const auto never = why_never(request, facts, verdicts->size()))
+    return fail(ErrorCode::impossible, *never);
+  if (static_cast<std::size_t>(possible) >= request.count) return {};
   if (verdicts->empty()) return fail(ErrorCode::impossible, "this machine has no GPU that can be used");
-  if (leaves_too_few)
-    return fail(ErrorCode::impossible,
-                "a request that yields leaves {} free (leave_free in the site file), and this "
-                "machine has {}: ask without --yield",
-                counted(facts.policy.leave_free, "GPU"), counted(verdicts->size(), "GPU"));
   const std::string asked = request.count == 1 ? "a device is" : fmt::format("{} devices are", request.count);
   if (verdicts->size() < request.count) {
     return fail(ErrorCode::impossible, "{} asked for, and this machine has {}", asked, verdicts->size());

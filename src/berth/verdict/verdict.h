@@ -135,6 +135,11 @@ Result<std::vector<Verdict>> judge_each(const Request& request, const Ledger& le
 /// healthy, not excluded, in the mask, and meet the static filters.
 Result<std::vector<std::string>> candidates(const Request& request, const Facts& facts);
 
+/// Why no devices are ever granted to the request, whatever is free: the limits of the user in each
+/// hour of the week, or `leave_free` of the site. `devices`: how many this machine has. nullopt:
+/// neither forbids it.
+std::optional<std::string> why_never(const Request& request, const Facts& facts, std::size_t devices);
+
 /// Checks that there are as many candidates as devices asked for. Error: `impossible`, with the
 /// reasons of all devices; `usage`, as judge.
 Result<void> check_possible(const Request& request, const Facts& facts);

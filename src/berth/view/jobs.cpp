@@ -267,7 +267,7 @@ OtherTasks others_among(const std::vector<ListedTask>& tasks) {
 // Why a job that is not in the queue waits.
 std::string waits_for(const ListedTask& task, const OtherTasks& others, const Style& style) {
   const Job& job = task.job;
-  if (task.standing.on_hold) return fmt::format("held; to let it go: berth edit {} --no-hold", task.id.job);
+  if (task.standing.on_hold) return fmt::format("`berth edit {} --no-hold` lets it go", task.id.job);
   if (job.not_before_s.value_or(0) > style.now_s)
     return fmt::format("starts at {} at the earliest", clock_time(*job.not_before_s, style));
   std::vector<std::uint64_t> before = job.after;
@@ -281,7 +281,7 @@ std::string waits_for(const ListedTask& task, const OtherTasks& others, const St
                        to_text(in_place_of->second));
   const auto at_work = others.at_work.find({task.host, task.id.job});
   if (job.at_once != 0 && at_work != others.at_work.end() && at_work->second >= job.at_once)
-    return fmt::format("of its tasks {} run at the same time at most, as you asked", job.at_once);
+    return fmt::format("at most {} of its tasks run at the same time, as you asked", job.at_once);
   return others.in_queue.contains({task.host, task.request})
              ? "another job of yours asks for the same, and one at a time stands in the queue"
              : "";

@@ -43,13 +43,15 @@ std::vector<Column> job_columns();
 Row job_row(const ListedTask& task, const Style& style);
 
 inline constexpr std::string_view kNoJobs = "no jobs; `berth submit -- COMMAND` makes one\n";
+inline constexpr std::string_view kNoJobsOnHosts =
+    "no jobs on these hosts; `berth jobs` has those that you submitted here, also with --anywhere\n";
 
 /// `if_none`: what it says if there are no tasks. `told_s`: when the user last read it, since the
 /// epoch; the remarks on what was over by then are left out.
 std::string jobs_table(const std::vector<ListedTask>& tasks, const Style& style,
                        std::string_view if_none = kNoJobs, std::int64_t told_s = 0);
 std::string jobs_table(const JobsOfHosts& jobs, const Style& style,
-                       std::string_view if_none = "no jobs on these hosts\n");
+                       std::string_view if_none = kNoJobsOnHosts);
 /// docs/schema/jobs.json.
 std::string jobs_json(const std::vector<ListedTask>& tasks, Layout layout);
 std::string jobs_json(const JobsOfHosts& jobs, Layout layout);

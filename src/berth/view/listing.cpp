@@ -78,6 +78,15 @@ std::string use_of(const Listing& listing, const Device& device, const Style& st
   return since_s ? ", idle since " + clock_time(*since_s, style) : ", idle";
 }
 
+/// "; still leased by ada, bob": what the words about another reason would hide.
+std::string still_leased(const Listing& listing, const Device& device) {
+  std::vector<std::string> users;
+  for (const Ticket* lease : leases_holding(device, listing.ledger))
+    if (std::ranges::find(users, printable(lease->user)) == users.end())
+      users.push_back(printable(lease->user));
+  return users.empty() ? "" : fmt::format("; still leased by {}", fmt::join(users, ", "));
+}
+
 bool is_of_hardware(const Device& device) {
   const Xid* xid = xid_of(device.health.last_xid.value_or(0));
   return xid != nullptr && xid->kind == XidKind::hardware;
@@ -96,6 +105,7 @@ ShortState state_of(const Listing& listing, const Device& device, const Verdict*
       const std::string use = use_of(listing, device, style);
       state = {state.text + use, use.empty() ? Tone::busy : Tone::waiting};
     }
+    if (verdict->failed == Clause::not_excluded) state.text += still_leased(listing, device);
     const std::string blemish = blemish_of(device);
     if (is_of_hardware(device)) state.text += fmt::format(", Xid {}", *device.health.last_xid);
     if (!blemish.empty() && verdict->failed != Clause::healthy) state.text += ", " + blemish;

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "berth/base/printable.h"
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/base/units.h"
 #include "berth/device/vendor.h"
+#include "berth/request/filter.h"
 #include "berth/request/request_fields.h"
 #include "berth/view/text.h"
 #include "berth/view/verdict_text.h"
@@ -25,6 +27,10 @@ std::string only_so_many(const Why& why) {
   if (why.possible == why.verdicts.size()) return "";
   return fmt::format(", and {} could serve it",
                      why.possible == 0 ? "none" : fmt::format("only {}", why.possible));
+}
+
+std::string_view where(const Why& why) {
+  return why.in_lease ? "this lease" : "this machine";
 }
 
 std::size_t free_devices(const Why& why) {
@@ -71,6 +77,25 @@ std::string remedy_for_mask(const Why& why, const Style& style) {
          "\n";
 }
 
+/// People mean the name of their job by --name. "": it names a model that is here, or is not said.
+std::string remedy_for_name(const Why& why, const Style& style) {
+  for (const Expression& condition : why.request.conditions) {
+    const std::string name = filter_value("name", condition);
+    const auto has_name = [&](const Device& device) { return contains_text(device.name, name); };
+    if (name.empty() || std::ranges::any_of(why.snapshot.devices, has_name)) continue;
+    std::vector<std::string> models;
+    for (const Device& device : why.snapshot.devices)
+      if (std::ranges::find(models, device.name) == models.end()) models.push_back(device.name);
+    return wrapped(
+               fmt::format("No GPU here is called {}; --name is for a model, and this machine has: {}. To "
+                           "name what you run: --note.",
+                           in_quotes(name), printable(fmt::format("{}", fmt::join(models, ", ")))),
+               style.width, 0) +
+           "\n";
+  }
+  return "";
+}
+
 /// Of a request that is not in the queue: it has not waited, and has no place yet that could move.
 Standing newcomers(Standing standing) {
   standing.waited = {};
@@ -115,9 +140,14 @@ std::string explanation(const Why& why, const Style& style) {
     text += wrapped(fmt::format("Not now: {} wanted, and {}.", why.request.count, about_silent_devices(why)),
                     style.width, 0) +
             "\n";
+  } else if (why.never) {
+    text += wrapped(fmt::format("Never possible for you: {} wanted, and {}.", why.request.count, *why.never),
+                    style.width, 0) +
+            "\n";
   } else if (why.possible < why.request.count) {
-    text += fmt::format("Never possible on this machine: {} wanted, {} could serve the request.\n",
-                        why.request.count, none_or_number(why.possible));
+    text +=
+        fmt::format("Never possible {} {}: {} wanted, {} could serve the request.\n",
+                    why.in_lease ? "in" : "on", where(why), why.request.count, none_or_number(why.possible));
   } else {
     text += fmt::format("Not now: {} wanted, {} free.\n", why.request.count, none_or_number(free));
     if (why.standing)
@@ -126,26 +156,24 @@ std::string explanation(const Why& why, const Style& style) {
       text +=
           fmt::format("If you asked now, it would start about {}.\n", clock_time(*why.starts_at_s, style));
   }
-  return text + remedy_for_mask(why, style) + looser_lines(why, style);
+  return text + remedy_for_mask(why, style) + remedy_for_name(why, style) + looser_lines(why, style);
 }
 
 std::string refusal(const Why& why, const Style& style) {
   std::string text;
-  const auto limited = std::ranges::find(why.verdicts, Clause::within_limit, &Verdict::failed);
-  if (why.possible < why.request.count && limited != why.verdicts.end()) {
-    text =
-        fmt::format("this can never be satisfied ({}): {}\n", request_in_words(why.request), limited->reason);
+  if (why.never) {
+    text = fmt::format("this can never be satisfied ({}): {}\n", request_in_words(why.request), *why.never);
   } else if (hangs_on_driver(why)) {
     text = fmt::format("not now ({}): {}\n", request_in_words(why.request), about_silent_devices(why));
   } else if (why.possible < why.request.count) {
-    text = fmt::format("this machine can never satisfy the request ({}): it has {}{}\n",
+    text = fmt::format("{} can never satisfy the request ({}): it has {}{}\n", where(why),
                        request_in_words(why.request), counted(why.verdicts.size(), "GPU"), only_so_many(why));
   } else {
     text = fmt::format("not now: {} wanted, {} free{}\n", request_in_words(why.request),
                        none_or_number(free_devices(why)), why.standing ? in_queue(why, style) : "");
   }
   return text + verdict_lines(why.verdicts, why.snapshot, style) + remedy_for_mask(why, style) +
-         looser_lines(why, style);
+         remedy_for_name(why, style) + looser_lines(why, style);
 }
 
 }  // namespace berth::view

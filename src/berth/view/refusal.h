@@ -25,6 +25,8 @@ struct Why {
   const Standing* standing = nullptr;  ///< its present or future place behind another request
   /// About when it would start if it were made now; nullopt: at once, or that is not known.
   std::optional<std::int64_t> starts_at_s{};
+  std::optional<std::string> never{};  ///< as why_never()
+  bool in_lease = false;               ///< the request is made inside a lease, whose devices these are
 };
 
 /// The answer of `why`: a line for each device, then the result.

@@ -15,6 +15,10 @@ TEST_CASE("a slip is answered with the word that is meant, and another word with
   CHECK(nearest_word("Order", kWords) == "order");
   CHECK(nearest_word("host", kWords) == "hosts");
   CHECK(nearest_word("ab", kWords).empty());
+  constexpr std::array<std::string_view, 4> kShort{"init", "each", "--host", "--on"};
+  for (const std::string_view another : {"info", "watch", "--port", "--rm"})
+    CHECK(nearest_word(another, kShort).empty());
+  CHECK(nearest_word("intt", kShort) == "init");
   CHECK(nearest_word("tolerance", kWords).empty());
 }
 

@@ -107,7 +107,7 @@ TEST_CASE("each host has its reason") {
   CHECK(reasons ==
         std::vector<std::string>{
             "the command would start now (4 of 4 free)", "first in line, starts in about 2 h at the latest",
-            "2 in line before it, start not known (behind bob)",
+            "2 before it, start not known (behind bob)",
             "it can never serve this request: 1 of the 2 GPUs asked for could", "it does not answer"});
 }
 

@@ -89,14 +89,14 @@ TEST_CASE("what some hour allows is not impossible in another") {
   request.time_s = 36000;
   CHECK_FALSE(is_never_allowed(by_day, request));
   CHECK(over_limit(by_day, request, {}) ==
-        "your limit is 2 GPUs at the same time (limits.gpus in the site file), and you have none");
+        "your limit is 2 GPUs at the same time (limits.gpus in the site file), and this asks for 8");
   CHECK_FALSE(over_limit(limits_of(limits, {7, "ada", {}}, kMondayNight), request, {}).has_value());
   request.count = 9;
   CHECK(is_never_allowed(by_day, request));
   CHECK(most_at_once(by_day, request) == 8);
   CHECK(over_limit(by_day, request, {}) ==
-        "your limit is 8 GPUs at the same time (limits.gpus for 22:00-06:00 in the site file), and you have "
-        "none");
+        "your limit is 8 GPUs at the same time (limits.gpus for 22:00-06:00 in the site file), and this "
+        "asks for 9");
   request.count = 1;
   CHECK(over_limit(by_day, request, {}) ==
         "your limit for one lease is 1h (limits.time in the site file), and the request says 10h");

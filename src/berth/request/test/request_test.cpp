@@ -47,7 +47,8 @@ TEST_CASE("a request that contradicts itself is refused whatever the machine") {
   };
   for (const Row& row : {
            Row{"a request for 0 devices: ask for at least 1", [](Request& r) { r.count = 0; }},
-           Row{"a lease holds at most 56 GPUs, and 57 are asked for: take several leases",
+           Row{"57 GPUs are asked for, and a lease holds 56 at most; `berth list` shows how many this "
+               "machine has",
                [](Request& r) { r.count = kMostDevices + 1; }},
            Row{"memory can be promised only on a shared device, not on a whole one",
                [](Request& r) { r.promise_bytes = kGiB; }},

@@ -134,7 +134,7 @@ TEST_CASE("an array of which as many tasks run as may says so, and so does each 
   array.standing = {};
   array.standing.phase = TaskPhase::running;
   array.counts = TaskCounts{.waiting = 3, .running = 2};
-  const std::string why = "of its tasks 2 run at the same time at most, as you asked";
+  const std::string why = "at most 2 of its tasks run at the same time, as you asked";
   CHECK(jobs_table(std::vector{array}, Style{.width = 200}).contains("job 13: " + why));
   array.counts->running = 1;
   CHECK_FALSE(jobs_table(std::vector{array}, Style{.width = 200}).contains(why));
@@ -172,7 +172,7 @@ TEST_CASE("the table of several hosts has each job with its host, and what is no
   CHECK(text.find("sweep") != std::string::npos);
   CHECK(text.find("gpu2: it is down") != std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
-  CHECK(jobs_table(JobsOfHosts{}, style) == "no jobs on these hosts\n");
+  CHECK(jobs_table(JobsOfHosts{}, style) == kNoJobsOnHosts);
 }
 
 }  // namespace
