@@ -55,6 +55,12 @@ def seeded(seed):
     return gpuselect(set_cvd=False)
 def then(first, second):
     return second
+def unpacked():
+    told = []
+    for device, name, util, mem_util, *rest in gpustatus():
+        told.append((device, name, util, mem_util, len(rest)))
+    device, name, *_, throttling = gpustatus()[1]
+    return told, device, name
 """
 )
 GPUSELECT_CASES = [
@@ -80,7 +86,8 @@ GPUSELECT_CASES = [
         "(gpuselect(devices=1), os.environ['CUDA_VISIBLE_DEVICES'], os.environ['CUDA_DEVICE_ORDER'])",
     ),
     Case("the same seed, the same choice", "[seeded(seed) == seeded(seed) for seed in range(5)]"),
-    Case("what gpustatus gives can be unpacked", "[tuple(gpu)[:4] for gpu in gpustatus()]"),
+    Case("what gpustatus gives can be unpacked", "unpacked()"),
+    Case("what gpustatus gives can be sorted", "[gpu[0] for gpu in sorted(gpustatus()[::-1])]"),
     Case("what gpustatus gives is hashable", "len(set(gpustatus()))"),
     Case("what gpustatus gives is a GpuInfo", "[isinstance(gpu, GpuInfo) for gpu in gpustatus()]"),
     Case("the module of all", "package.nvmlgpuselect.gpuselect is gpuselect"),
