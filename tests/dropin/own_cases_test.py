@@ -111,6 +111,9 @@ from concurrent.futures import ThreadPoolExecutor
 def attempted(call):
     try: return call()
     except Exception as error: return type(error).__mro__[-3].__name__
+def replaced(gpus):
+    nvgpu.gpu_info = lambda: [{"index": index, "mem_used_percent": share} for index, share in gpus]
+    return nvgpu.available_gpus(), nvgpu.available_gpus(50)
 def host(name):
     nvgpu.agent.hostname = name
     return nvgpu.agent.machine_status()["hostname"]
@@ -142,6 +145,7 @@ NVGPU_CASES = [
     Case("a command of its own", "nvgpu._run_cmd(['echo', 'one\\ntwo'])"),
     Case("a command that fails", "nvgpu._run_cmd(['false'])"),
     Case("another name of the host", "host('gpu7')"),
+    Case("a list of GPUs of one's own", "replaced([('4', 3.0), ('7', 30.0)])"),
     Case("a context of the driver", "nvgpu.nvml.nvml_context().__enter__()"),
     Case("no GPU", "attempted(nvgpu.gpu_info) == []", 'driver = "550.163.01"\n'),
     Case(

@@ -295,3 +295,11 @@ def test_once_cuda_is_up_a_claim_that_is_made_again_has_what_is_there(make_desk)
     assert first == again == [0] and claimed == [None, [0], 1]
     assert more["raises"] == "RuntimeError" and more["text"].startswith("CUDA is up")
     assert (released, leases) == (None, [])
+
+
+def test_what_a_program_catches_where_there_is_no_driver(make_desk):
+    """There is no nvidia-smi either, which the original starts."""
+    desk = make_desk('library_missing = true\n[[device]]\nmodel = "T4"\n')
+    (raised,) = desk.ask(SETUP, "safe_gpu.claim_gpus()")
+    assert raised["raises"] == "NvidiasmiError" and "FileNotFoundError" in raised["kinds"]
+    assert "driver" in raised["text"].lower()

@@ -68,6 +68,9 @@ def gpu_info() -> list[dict]:
     return [_described(gpu) for gpu in boards()]
 
 
+_our_gpu_info = gpu_info
+
+
 def _priority(gpu, idle: bool) -> tuple:
     return (idle, gpu.compute_capability or (0, 0), gpu.memory.free_bytes or 0, -gpu.index)
 
@@ -75,6 +78,8 @@ def _priority(gpu, idle: bool) -> tuple:
 def available_gpus(max_used_percent: float = 20.0) -> list[str]:
     """Indices of the GPUs whose memory is used to at most `max_used_percent` and that nobody leased: those that
     nobody uses first, of them the most capable, then those with the most free memory. Raises berth.NoDriver."""
+    if gpu_info is not _our_gpu_info:  # a program has put its own in its place
+        return [gpu["index"] for gpu in gpu_info() if gpu["mem_used_percent"] <= max_used_percent]
     boards()
     look = cards.Look()
     best_first = sorted(look.on_offer(), key=lambda gpu: _priority(gpu, look.is_idle(gpu)), reverse=True)

@@ -54,8 +54,9 @@ _ADVICE = """
 _ANY_COMPANY = 1 << 20
 
 
-class NvidiasmiError(Exception):
-    """The driver does not answer."""
+class NvidiasmiError(FileNotFoundError):
+    """The driver does not answer. Where there is none, programs of the original catch a FileNotFoundError, as there is no
+    `nvidia-smi` either."""
 
 
 def _gpus() -> list:
