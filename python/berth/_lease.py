@@ -11,6 +11,7 @@ from ._errors import Usage
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+    import types
     from collections.abc import Callable, Generator, Iterator
     from typing import Any, Literal, TypeVar, Union, overload
 
@@ -317,6 +318,27 @@ def _placed_by(placeholder: Placeholder) -> Placed:
     return _placeholder.Placed(_placeholder.named(placeholder))
 
 
+def _rebound(caller: types.FrameType) -> Lease | None:
+    """In a notebook, where a cell is run again and again: the lease that the name still has to which the caller is about
+    to assign the next. Nobody could release it any more."""
+    if not hasattr(sys, "ps1") or caller.f_code.co_name != "<module>":
+        return None
+    import opcode
+
+    code, at = caller.f_code.co_code, caller.f_lasti + 2
+    while at < len(code) and opcode.opname[code[at]] == "CACHE":
+        at += 2
+    if at >= len(code) or opcode.opname[code[at]] != "STORE_NAME":
+        return None
+    name = caller.f_code.co_names[code[at + 1]]
+    lease = caller.f_locals.get(name)
+    if not isinstance(lease, Lease) or lease not in _held or lease._pid != os.getpid():
+        return None
+    # The name, `_held`, `lease`, and the argument of this call. A lease in a `with` is in use.
+    is_named_elsewhere = sys.getrefcount(lease) > 4
+    return None if is_named_elsewhere or (lease._layer is not None and lease._layer.is_block) else lease
+
+
 async def _readable(loop: asyncio.AbstractEventLoop, file: int) -> None:
     seen = loop.create_future()
     # Once: until the loop comes to us, it would be called at each turn.
@@ -359,7 +381,8 @@ def lease(
     (0,)
 
     The lease is this process's and its forks', until the last of them ends or one says `release()`. One that is not
-    used by `with` and not released lasts until the end of the program.
+    used by `with` and not released lasts until the end of the program. In a notebook, `lease = berth.lease()` first
+    releases what `lease` still has: a cell that is run again takes no more GPUs than before.
 
     The arguments beside those of every request (see `help(berth)`):
 
@@ -392,8 +415,12 @@ def lease(
         set_environ=set_environ,
     )
     # In a coroutine nothing may block: there it is taken when it is awaited or entered.
-    if sys._getframe(1).f_code.co_flags & _COROUTINE:
+    caller = sys._getframe(1)
+    if caller.f_code.co_flags & _COROUTINE:
         return asked
+    # Once CUDA is up, the new one is refused, and what is there stays.
+    if (earlier := _rebound(caller)) is not None and not (asked._set_environ and _berth.cuda_is_up()):
+        earlier.release()
     return asked._acquire()
 
 

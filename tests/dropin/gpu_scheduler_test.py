@@ -228,6 +228,97 @@ def test_a_quadro_rtx_6000_is_banned_unless_a_file_says_otherwise(make_desk):
     assert desk.ask(setup, names, "i.BANNED_GPUS", env=env) == [[], [3]]
 
 
+@pytest.mark.parametrize(
+    "text, without, said",
+    [
+        ("banned_gpus: [3\n", "", "while parsing"),
+        ("- 3\n", "", "list"),
+        ("banned_gpus: 3\n", "", "int"),
+        ("banned_gpus: [3]\n", "import sys; sys.modules['yaml'] = None\n", "yaml"),
+    ],
+)
+def test_a_file_of_banned_gpus_that_cannot_be_read_is_told_and_bans_nothing(make_desk, text, without, said):
+    """As in the original: the program goes on."""
+    desk = make_desk("1xT4")
+    (desk.machine.directory / "home/banned_gpus.yaml").write_text(text)
+    answer = desk.python(
+        without + "import gpu_scheduler.gpu_info as i; print(i.BANNED_GPUS, i.BANNED_GPU_NAMES)"
+    )
+    assert (answer.status, answer.out) == (0, "[] []\n"), answer.err
+    assert "Error loading banned GPUs from " in answer.err and said in answer.err
+
+
+FAKED = """
+import gpu_scheduler, gpu_scheduler.gpu_info as info, json, subprocess
+from unittest import mock
+def told(*ids, name="Fake 9000", **more):
+    one = {"name": name, "memory_used": 0, "memory_total": 90000, "memory_free": 90000, "power_draw": 10.0,
+           "power_limit": 300.0, "utilization": 0}
+    return mock.patch("gpu_scheduler.gpu_info.get_gpu_info", lambda: [{"gpu_id": each, **one, **more} for each in ids])
+def block(**asked):
+    with gpu_scheduler.GPUScheduler(max_wait_time=0, **asked) as ids:
+        listed = json.loads(subprocess.check_output(["berth", "list", "--json"]))["devices"]
+        return ids, [device["index"] for device in listed if device["leases"]]
+def within(patch, ask):
+    with patch: return ask()
+"""
+
+
+@pytest.mark.parametrize("machine", ["2xH100", 'library_missing = true\n[[device]]\nmodel = "T4"\n'])
+def test_a_test_of_a_program_has_the_gpus_that_it_tells_of_and_leases_none(make_desk, machine):
+    leases = "ids" if "missing" in machine else "block"
+    setup = FAKED.replace(
+        "listed = json.loads", "listed = [] and json.loads" if leases == "ids" else "listed = json.loads"
+    )
+    if leases == "ids":
+        setup = setup.replace('["berth", "list", "--json"]))["devices"]', '["true"]) or "0")')
+    found, first, both, short, busy, unbanned = make_desk(machine).ask(
+        setup,
+        "within(told(0, 7), lambda: [gpu['gpu_id'] for gpu in gpu_scheduler.find_free_gpus(20, 80, 1)])",
+        "within(told(5), block)",
+        "within(told(0, 1), lambda: block(num_gpus=2))",
+        "within(told(5), lambda: block(num_gpus=2))",
+        "within(told(5, utilization=50), block)",
+        "within(told(5, name='Quadro RTX 6000'), lambda: info.find_free_gpus())",
+    )
+    assert found == [0, 7] and first == [[5], []] and both == [[0, 1], []]
+    assert short["raises"] == busy["raises"] == "TimeoutError"
+    assert unbanned == []
+
+
+def test_a_program_that_tells_of_some_of_its_gpus_gets_of_those(make_desk):
+    desk = make_desk("3xH100")
+    setup = (
+        FAKED
+        + "real = info.get_gpu_info\nlast = mock.patch('gpu_scheduler.gpu_info.get_gpu_info', lambda: real()[2:])\n"
+    )
+    part = (
+        "mock.patch('gpu_scheduler.gpu_info.get_gpu_utilization', lambda: [{'gpu_id': 0, 'utilization': 99}])"
+    )
+    answers = desk.ask(
+        setup,
+        "within(last, lambda: block(power_threshold_w=None))",
+        f"within({part}, lambda: block(power_threshold_w=None))",
+        f"within({part}, lambda: [gpu['utilization'] for gpu in info.get_gpu_info()])",
+    )
+    assert answers == [[[2], [2]], [[1], [1]], [99, 0, 0]]
+
+
+def test_a_count_may_be_a_float_and_no_reading_is_below_zero(make_desk):
+    desk = make_desk("2xH100")
+    asked = "memory_free_threshold_gb=1, power_threshold_w=None, max_wait_time=0"
+    one, two, text, util, power = desk.ask(
+        "from gpu_scheduler import GPUScheduler",
+        f"GPUScheduler({asked}, num_gpus=1.0).__enter__()",
+        f"GPUScheduler({asked}, num_gpus=1.5)._give_back() or GPUScheduler({asked}, num_gpus=1.5).num_gpus",
+        "GPUScheduler(num_gpus='1')",
+        f"GPUScheduler({asked}, utilization_threshold_percent=-1).__enter__()",
+        "GPUScheduler(memory_free_threshold_gb=1, power_threshold_w=-1, max_wait_time=0).__enter__()",
+    )
+    assert (one, two, text["raises"]) == ([0], 2, "TypeError")
+    assert util["raises"] == power["raises"] == "TimeoutError"
+
+
 def test_what_the_block_has_is_told_by_the_scheduler(make_desk):
     desk = make_desk("2xH100")
     code = (

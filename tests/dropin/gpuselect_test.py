@@ -125,6 +125,46 @@ def test_the_state_is_a_dict_for_whoever_writes_it_down(make_desk):
     assert answers[3]["raises"] == "AttributeError"
 
 
+def test_the_state_is_a_dict_in_every_hand_and_can_be_unpacked_and_sorted(make_desk):
+    """json with indent, Flask, and data frames look at the type; a loop is about keys; an assignment about values."""
+    setup = """
+import json
+import flask
+from gpuselect import GpuInfo, gpustatus
+def written_by_flask():
+    app = flask.Flask("x")
+    app.debug = True
+    with app.app_context():
+        return flask.jsonify(gpustatus()).json
+def unpacked():
+    told = []
+    for device, name, *rest in gpustatus():
+        told.append([device, name, len(rest)])
+    device, name, util, mem_util, *_ = gpustatus()[0]
+    return told[-1], [device, util, mem_util]
+def columns(rows):  # as pandas has them: of named tuples it takes the fields
+    first = rows[0]
+    return list(first._fields) if isinstance(first, tuple) else list(dict(first))
+status = gpustatus()
+first = status[0]
+"""
+    loop, json_text, flask_text, frame, unpacked, ordered, kinds = make_desk(USED).ask(
+        setup,
+        "[first[key] for key in first] == list(first.values()) and list(first) == list(first.keys())",
+        "json.loads(json.dumps(status, indent=2)) == json.loads(json.dumps(status)) == [dict(gpu) for gpu in status]",
+        "written_by_flask() == [dict(gpu) for gpu in status]",
+        "columns(status)",
+        "unpacked()",
+        "[gpu.device for gpu in sorted(status[::-1])] + [max(status).device, sorted(first)[0]]",
+        "[isinstance(first, kind) for kind in (dict, GpuInfo, tuple)] + [isinstance((1,), GpuInfo), len(first)]",
+    )
+    assert (loop, json_text, flask_text) == (True, True, True)
+    assert "utilization" in frame and "util" not in frame
+    assert unpacked == [[3, "NVIDIA GeForce RTX 3090", 12], [0, 5, 3]]
+    assert ordered == [0, 1, 2, 3, 3, "device"]
+    assert kinds == [True, True, False, False, 8]
+
+
 def test_a_card_without_a_fan_is_no_error(make_desk):
     assert make_desk("1xH100").ask(
         "import gpuselect as g", "g.gpustatus()[0].fan_speed", "g.gpuselect()"
@@ -197,9 +237,112 @@ def test_a_selector_that_admits_a_used_card_shares_it(make_desk):
     assert [desk.start_python(script, stdin=-1).stdout.readline() for _ in range(2)] == ["1\n", "1\n"]
 
 
+def holder(desk, call: str = "gpuselect()", computes: bool = False):
+    """A program that has what the call selects."""
+    compute = "import torch; kept = torch.zeros(1, device='cuda:0')\n" if computes else ""
+    process = desk.start_python(
+        IMPORTED + f"value = {call}\n{compute}print(value, flush=True); input()", stdin=-1
+    )
+    process.selected = process.stdout.readline().strip()
+    return process
+
+
+@pytest.mark.parametrize("computes", [False, True])
+@pytest.mark.parametrize(
+    "asked", ["util=10, processes=1", "selector=lambda gpu: gpu.util <= 5 and '3090' in gpu.name"]
+)
+def test_what_another_program_has_by_gpuselect_is_for_whoever_allows_company(make_desk, asked, computes):
+    """The document: "up to 1 other active process"; and a selector "overrides all other filtering parameters"."""
+    desk = make_desk("1x3090")
+    holder(desk, computes=computes)
+    alone, beside, look, mask, leases = desk.ask(
+        IMPORTED + "import berth, os",
+        "gpuselect(silent=True)",
+        f"gpuselect({asked})",
+        f"gpuselect({asked}, set_cvd=False)",
+        "os.environ['CUDA_VISIBLE_DEVICES']",
+        "len({culprit.lease for verdict in berth.why(mask=False) for culprit in verdict.culprits})",
+    )
+    assert (alone, beside, look, mask, leases) == ("", "0", "0", "0", 1)
+
+
+def test_whoever_allows_company_gets_a_gpu_of_his_own_where_there_is_one(make_desk):
+    desk = make_desk("2x3090")
+    first = holder(desk)
+    second = holder(desk, "gpuselect(processes=1)")
+    assert {first.selected, second.selected} == {"0", "1"} and desk.leased() == [0, 1]
+    assert desk.ask(IMPORTED, "gpuselect(count=2, processes=1)") == ["0,1"]
+
+
+def test_only_so_much_company_as_is_allowed_and_none_for_what_others_have_leased(make_desk):
+    desk = make_desk("1x3090")
+    first = holder(desk, computes=True)
+    second = holder(desk, "gpuselect(processes=1)", computes=True)
+    assert second.selected == "0"
+    assert desk.ask(IMPORTED, "gpuselect(processes=1, silent=True)", "gpuselect(processes=2)") == ["", "0"]
+    assert desk.ask(IMPORTED, "gpuselect(selector=lambda gpu: gpu.processes == 0, silent=True)") == [""]
+    for process in (first, second):
+        process.communicate("\n")
+    desk.machine.start("berth", "run", "--", "sh", "-c", "echo; read x", stdin=-1).stdout.readline()
+    refused, selected = desk.ask(
+        IMPORTED, "gpuselect(processes=1)", "gpuselect(selector=lambda gpu: True, silent=True)"
+    )
+    assert "GPU 0: leased by" in refused["text"] and selected == ""
+
+
+def test_a_selector_that_looks_at_processes_sees_who_has_leased_an_idle_gpu(make_desk):
+    desk = make_desk("1x3090")
+    holder(desk)
+    assert desk.ask(
+        IMPORTED,
+        "gpuselect(selector=lambda gpu: gpu.processes == 0, silent=True)",
+        "gpuselect(selector=lambda gpu: gpu.processes == 1)",
+    ) == ["", "0"]
+
+
+def test_a_selector_decides_about_memory_that_no_process_explains(make_desk):
+    desk = make_desk('[[device]]\nmodel = "3090"\nhidden_mib = 513\n')
+    refused, given = desk.ask(
+        IMPORTED, "gpuselect()", "gpuselect(selector=lambda gpu: gpu.mem_free > 20 << 30)"
+    )
+    assert "hidden holder" in refused["text"] and given == "0"
+
+
+def test_the_workers_of_a_program_that_uses_a_gpu_beside_another_have_it_too(make_desk):
+    desk = make_desk("1x3090")
+    holder(desk, computes=True)
+    answer = desk.python(POOL.format(method="spawn", before="", asked="processes=1"))
+    assert (answer.status, answer.out) == (0, "0 0\n"), answer.err
+
+
+def test_a_command_may_have_company_too(make_desk):
+    desk = make_desk("1x3090")
+    holding = desk.machine.start("gpuselect", "--", "sh", "-c", "echo; read x", stdin=-1)
+    holding.stdout.readline()
+    shown = ["--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES $PYTHONUNBUFFERED; exit 7"]
+    assert desk.run("gpuselect", *shown).status == 75
+    answer = desk.run("gpuselect", "-p", "1", *shown)
+    assert (answer.status, answer.out, answer.err) == (7, "0 1\n", "")
+    assert desk.ask(IMPORTED, "gpuselect(processes=1)") == ["0"]
+
+
 def test_cuda_that_is_up_is_an_error_and_not_silence(desk):
     (answer,) = desk.ask(IMPORTED + "import torch; torch.zeros(1, device='cuda:0')", "gpuselect()")
     assert answer["text"].startswith("CUDA is up in this process already")
+
+
+def test_once_cuda_is_up_the_same_call_gives_what_is_there(desk):
+    """A cell that is run again, or the second task of a worker."""
+    again, pair, named, other = desk.ask(
+        IMPORTED
+        + "import torch; first = gpuselect(count=2, name='3090'); kept = torch.zeros(1, device='cuda:0')",
+        "[gpuselect(count=2, name='3090') == first, gpuselect(count=2) == first]",
+        "gpuselect(count=2, selector=lambda gpu: gpu.processes == 0 and gpu.util == 0) == first",
+        "gpuselect(count=2, name='A6000')",
+        "gpuselect(count=1)",
+    )
+    assert (again, pair) == ([True, True], True)
+    assert named["raises"] == other["raises"] == "RuntimeError"
 
 
 # Children -----------------------------------------------------------------------------------------
@@ -252,18 +395,46 @@ subprocess.run([sys.executable, "-c", "from gpuselect import gpuselect; print(gp
 @pytest.mark.parametrize(
     "parent, asked, given",
     [
-        ("[1, 2]", "", {"1", "2"}),
-        ("[1, 2]", "count=2", {"1,2"}),
+        ("[1, 2]", "", {"0", "3"}),
+        ("[1, 2]", "count=2", {"0,3"}),
         ("[1, 2]", "devices=2", {"2"}),
         ("1", "devices=3", {"3"}),
         ("1", "count=3", {"0,2,3"}),
+        ("1", "count=4", {"0,1,2,3"}),
     ],
 )
 def test_a_program_that_a_selecting_one_starts(desk, parent, asked, given):
-    """It gets of the selection what it asks for; where that is not in it, GPUs of its own."""
+    """It selects for itself, and gets what its parent has only where that is needed."""
     answer = desk.python(CHILD.format(parent=parent, asked=asked))
     assert answer.status == 0, answer.err
     assert answer.out.splitlines()[1] in given
+
+
+SPREAD = """
+import subprocess, sys
+from gpuselect import gpuselect
+first = gpuselect()
+{compute}
+child = "from gpuselect import gpuselect; print(gpuselect(silent=True), flush=True); input()"
+started = [subprocess.Popen([sys.executable, "-c", child], stdin=-1, stdout=-1, text=True) for _ in range({count})]
+print(sorted(process.stdout.readline().strip() for process in started), first)
+[process.communicate("\\n") for process in started]
+"""
+
+
+def test_programs_that_a_selecting_one_starts_are_spread(desk):
+    """The fourth has the GPU on which the parent itself computes nothing."""
+    answer = desk.python(SPREAD.format(count=4, compute=""))
+    spread, first = answer.out.rsplit(maxsplit=1)
+    assert eval(spread) == ["0", "1", "2", "3"], (answer.out, answer.err)
+
+
+def test_a_program_does_not_get_the_gpu_on_which_the_one_that_started_it_computes(desk):
+    answer = desk.python(
+        SPREAD.format(count=4, compute="import torch; kept = torch.zeros(1, device='cuda:0')")
+    )
+    spread, first = answer.out.rsplit(maxsplit=1)
+    assert eval(spread) == ["", *sorted({"0", "1", "2", "3"} - {first})], (answer.out, answer.err)
 
 
 def test_a_fork_that_selects_does_not_end_its_parents_lease(desk):
@@ -365,6 +536,19 @@ def test_a_command_holds_its_gpus(desk):
 def test_a_wrong_command_line(desk, words, status, said):
     answer = desk.run("gpuselect", *words)
     assert (answer.status, answer.out) == (status, "") and answer.err.endswith(said)
+
+
+def test_the_command_by_the_name_of_its_module(desk):
+    words = ["python3", "-W", "ignore", "-m", "gpuselect.nvmlgpuselect"]
+    shown = desk.run(*words, "-d", "2")
+    assert (shown.status, shown.out) == (0, "2\n")
+    run = desk.run(*words, "-d", "3", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exit 7")
+    assert (run.status, run.out) == (7, "3\n")
+    setup = "from gpuselect import nvmlgpuselect as module"
+    assert desk.ask(setup, "module.pynvml_get_gpu_state(1).device", "module._int_or_list('0,2')") == [
+        1,
+        [0, 2],
+    ]
 
 
 def test_quiet_prints_nothing_and_debug_says_why(desk):

@@ -219,6 +219,16 @@ def environment(tmp_path):
     return install
 
 
+def test_what_the_originals_bring_along_comes_along_with_ours():
+    """Flask for nvgpu's pages, PyYAML for gpu_scheduler's list of banned GPUs: only the install line changes."""
+    (wheel,) = ENVIRONMENT.parent.glob("wheel/berth_gpu_dropin-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        required = re.findall(r"^Requires-Dist: ([\w-]+)(.*)$", archive.read(name).decode(), re.M)
+    assert [name for name, _ in required] == ["berth-gpu", "flask", "pyyaml"]
+    assert not any("extra" in rest for _, rest in required)
+
+
 def imported(desk, environment, module="nvgpu"):
     code = f"import {module}; print(hasattr({module}, 'original'))"
     return desk.run(environment.folder / "bin/python", "-c", code, env={"PYTHONPATH": None})

@@ -241,6 +241,20 @@ def test_no_driver(make_desk, words):
     assert (answer.status, answer.out) == (1, "") and answer.err.startswith("nvgpu: ")
 
 
+def test_a_driver_without_a_gpu_is_an_error_of_every_command(make_desk):
+    desk = make_desk('driver = "550.163.01"\n')
+    for words in (["available"], ["list"]):
+        answer = desk.run("nvgpu", *words)
+        assert (answer.status, answer.out) == (1, ""), words
+        assert answer.err == "nvgpu: the driver knows no GPU on this machine\n"
+    raised, status = desk.ask(
+        "from nvgpu.list_gpus import device_statuses\n" + PAGES,
+        "device_statuses()",
+        "page.get('/gpu_status').status_code",
+    )
+    assert "NoDriver" in raised["kinds"] and status == 503
+
+
 # The Python API -----------------------------------------------------------------------------------
 
 
@@ -260,6 +274,74 @@ def test_available_by_share_of_memory(make_desk):
     assert make_desk(machine).ask(
         "import nvgpu", "nvgpu.available_gpus()", "nvgpu.available_gpus(max_used_percent=100)"
     ) == [["0", "1"], ["0", "1", "2", "3"]]
+
+
+def test_the_same_boards_are_told_of_by_both_functions(make_desk):
+    setup = "import nvgpu\nfrom nvgpu.list_gpus import device_statuses"
+    pairs = "[[gpu['index'], gpu['type'], row['type']] for gpu, row in zip(gpu_info(), device_statuses())]"
+    told, shares, available = make_desk(WITHOUT_ALL).ask(
+        setup + "\nfrom nvgpu import gpu_info",
+        pairs,
+        "[gpu['mem_used_percent'] == 100 for gpu in gpu_info()]",
+        "[gpu['index'] for gpu in gpu_info() if gpu['mem_used_percent'] <= 20]",
+    )
+    assert [index for index, _, _ in told] == ["0", "1", "2", "3"]
+    assert all(one == other for _, one, other in told)
+    assert shares[1] is True and "1" not in available
+
+
+@pytest.mark.parametrize(
+    "machine", ["library_missing = true\n[[device]]\nmodel = 'T4'\n", "driver = '550.163.01'\n"]
+)
+@pytest.mark.parametrize("kind", ["FileNotFoundError", "subprocess.CalledProcessError", "berth.NoDriver"])
+def test_what_a_program_catches_where_there_is_no_gpu(make_desk, machine, kind):
+    """The original starts nvidia-smi, which is not there, or fails."""
+    code = f"""
+import berth, nvgpu, subprocess
+for ask in (nvgpu.gpu_info, nvgpu.available_gpus):
+    try: ask()
+    except {kind} as error: print("none:", error, error.returncode)
+"""
+    answer = make_desk(machine).python(code)
+    assert answer.out.count("none:") == 2 and answer.err == "", answer.err
+
+
+NAMES = """
+import importlib, inspect
+def own(name):
+    module = importlib.import_module(name)
+    return sorted(
+        name for name, value in vars(module).items()
+        if getattr(value, "__module__", None) == module.__name__ and not name.startswith("__")
+    )
+"""
+
+
+@pytest.mark.parametrize(
+    "original, modules, left_out",
+    [
+        ("gpuselect", "gpuselect gpuselect.nvmlgpuselect", {"__scan_gpus"}),
+        (
+            "nvgpu",
+            "nvgpu nvgpu.agent nvgpu.list_gpus nvgpu.master nvgpu.nvml nvgpu.webapp nvgpu.__main__",
+            {"GpuStatus", "GpuClusterStatus", "GpuClusterStatusHTML", "parse_args"},
+        ),
+        ("safe_gpu", "safe_gpu safe_gpu.safe_gpu", set()),
+        (
+            "gpu_utilities",
+            "gpu_utilities.errors gpu_utilities.gpu gpu_utilities.gpu_selector gpu_utilities.gpu_info_obtainer "
+            "gpu_utilities.obtainers.nvml gpu_utilities.obtainers.torch gpu_utilities.utils.bytes",
+            set(),
+        ),
+    ],
+)
+def test_every_function_of_an_original_is_there(desk, original, modules, left_out):
+    theirs = desk.ask(NAMES, *(f"own({name!r})" for name in modules.split()), original=original)
+    has = "[name for name in {} if not hasattr(importlib.import_module({!r}), name)]"
+    asked = [has.format(names, module) for names, module in zip(theirs, modules.split())]
+    missing = desk.ask(NAMES, *asked)
+    assert sum(map(len, theirs)) > 3
+    assert {name for names in missing for name in names} <= left_out, missing
 
 
 # The pages ----------------------------------------------------------------------------------------
@@ -365,6 +447,39 @@ def test_a_hub_of_berth_reads_what_is_made_of_the_masters_file(desk):
 def test_a_masters_file_that_cannot_be_read_is_told_with_its_line(desk, text, words):
     answer = as_hub_file(desk, text)
     assert answer.status == 1 and words in answer.err
+
+
+def test_a_relative_configuration_is_one_of_the_current_directory(desk):
+    configured(desk, "AGENTS = ['http://127.0.0.1:9']\n")
+    asked = "page.get('/cluster_status').json"
+    (report,) = desk.ask(PAGES, asked, env={"NVGPU_CLUSTER_CFG": "nvgpu_master.cfg"})
+    assert report == [{"error": "Host not available"}]
+
+
+def test_what_programs_of_the_original_import_of_its_pages(desk):
+    setup = (
+        PAGES
+        + """
+from flask.views import MethodView
+from nvgpu.list_gpus import colored
+from nvgpu.webapp import ansi_text_to_html, api
+class Hello(MethodView):
+    def get(self, name="you"): return {"hello": name}
+api.add_resource(Hello, "/hello", "/hello/<name>")
+"""
+    )
+    shown = "ansi_text_to_html('<b>\\033[31m[!]\\033[0m\\033[32mx')"
+    pages, html, plain, coloured = desk.ask(
+        setup,
+        "[page.get('/hello').json, page.get('/hello/a').json]",
+        shown,
+        "colored('x', 'red') + colored('y')",
+        "[__import__('os').environ.pop('NO_COLOR', 0), __import__('os').environ.update(FORCE_COLOR='1'), colored('x', 'red')][2]",
+    )
+    assert pages == [{"hello": "you"}, {"hello": "a"}]
+    assert html.startswith("<!doctype html>") and html.count("<span") == html.count("</span>") == 2
+    assert "&lt;b&gt;" in html and "<b>" not in html and "\033" not in html and ">[!]</span>" in html
+    assert (plain, coloured) == ("xy", "\033[31mx\033[0m")
 
 
 def test_a_configuration_that_is_not_there_is_an_error(desk):

@@ -55,6 +55,12 @@ def seeded(seed):
     return gpuselect(set_cvd=False)
 def then(first, second):
     return second
+def unpacked():
+    told = []
+    for device, name, util, mem_util, *rest in gpustatus():
+        told.append((device, name, util, mem_util, len(rest)))
+    device, name, *_, throttling = gpustatus()[1]
+    return told, device, name
 """
 )
 GPUSELECT_CASES = [
@@ -80,7 +86,8 @@ GPUSELECT_CASES = [
         "(gpuselect(devices=1), os.environ['CUDA_VISIBLE_DEVICES'], os.environ['CUDA_DEVICE_ORDER'])",
     ),
     Case("the same seed, the same choice", "[seeded(seed) == seeded(seed) for seed in range(5)]"),
-    Case("what gpustatus gives can be unpacked", "[tuple(gpu)[:4] for gpu in gpustatus()]"),
+    Case("what gpustatus gives can be unpacked", "unpacked()"),
+    Case("what gpustatus gives can be sorted", "[gpu[0] for gpu in sorted(gpustatus()[::-1])]"),
     Case("what gpustatus gives is hashable", "len(set(gpustatus()))"),
     Case("what gpustatus gives is a GpuInfo", "[isinstance(gpu, GpuInfo) for gpu in gpustatus()]"),
     Case("the module of all", "package.nvmlgpuselect.gpuselect is gpuselect"),
@@ -104,6 +111,9 @@ from concurrent.futures import ThreadPoolExecutor
 def attempted(call):
     try: return call()
     except Exception as error: return type(error).__mro__[-3].__name__
+def replaced(gpus):
+    nvgpu.gpu_info = lambda: [{"index": index, "mem_used_percent": share} for index, share in gpus]
+    return nvgpu.available_gpus(), nvgpu.available_gpus(50)
 def host(name):
     nvgpu.agent.hostname = name
     return nvgpu.agent.machine_status()["hostname"]
@@ -135,6 +145,7 @@ NVGPU_CASES = [
     Case("a command of its own", "nvgpu._run_cmd(['echo', 'one\\ntwo'])"),
     Case("a command that fails", "nvgpu._run_cmd(['false'])"),
     Case("another name of the host", "host('gpu7')"),
+    Case("a list of GPUs of one's own", "replaced([('4', 3.0), ('7', 30.0)])"),
     Case("a context of the driver", "nvgpu.nvml.nvml_context().__enter__()"),
     Case("no GPU", "attempted(nvgpu.gpu_info) == []", 'driver = "550.163.01"\n'),
     Case(

@@ -278,3 +278,28 @@ def test_a_placeholder_that_cannot_be_released_does_not_keep_the_lease(make_desk
         setup, "free()", claim, "free()", "safe_gpu.release_gpus()", "free()"
     )
     assert error["raises"] == "RuntimeError" and (held, after) == (before - 1, before)
+
+
+def test_once_cuda_is_up_a_claim_that_is_made_again_has_what_is_there(make_desk):
+    """A cell of a notebook that is run again."""
+    setup = SETUP + "def owned(count=1): return safe_gpu.GPUOwner(count).devices_taken\n"
+    first, again, claimed, more, released, leases = make_desk(LAB).ask(
+        setup + "import berth",
+        "owned()",
+        "owned()",
+        "[safe_gpu.claim_gpus(), safe_gpu.gpu_owner.devices_taken, len(safe_gpu.gpu_owner.placeholders)]",
+        "owned(2)",
+        "safe_gpu.release_gpus()",
+        "[verdict.clause for verdict in berth.why(mask=False) if verdict.clause == 'not_leased']",
+    )
+    assert first == again == [0] and claimed == [None, [0], 1]
+    assert more["raises"] == "RuntimeError" and more["text"].startswith("CUDA is up")
+    assert (released, leases) == (None, [])
+
+
+def test_what_a_program_catches_where_there_is_no_driver(make_desk):
+    """There is no nvidia-smi either, which the original starts."""
+    desk = make_desk('library_missing = true\n[[device]]\nmodel = "T4"\n')
+    (raised,) = desk.ask(SETUP, "safe_gpu.claim_gpus()")
+    assert raised["raises"] == "NvidiasmiError" and "FileNotFoundError" in raised["kinds"]
+    assert "driver" in raised["text"].lower()

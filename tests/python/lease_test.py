@@ -399,3 +399,50 @@ def test_a_function_can_be_leased_for(eight):
         "(3, '3,4') train Trains. True None",
         "on_gpu is for functions: a generator's body runs when its caller has left the lease",
     ]
+
+
+# A notebook runs the text of a cell as often as one likes, in one namespace.
+NOTEBOOK = """
+sys.ps1 = "In: "
+names = {"berth": berth, "say": say}
+def run_cell(text):
+    exec(compile(text, "<cell>", "exec"), names)
+    return names
+"""
+
+
+def left_by(host, code: str) -> int:
+    """How many GPUs the program has once it has come so far."""
+    program = host.start(NOTEBOOK + code + "\nsay('done'); hear()\n")
+    program.says("done")
+    return 8 - host.free()
+
+
+@pytest.mark.parametrize(
+    "cell, left",
+    [
+        ("lease = berth.lease(wait=0)", 1),
+        ("lease = berth.lease(\n    wait=0,\n    note='afternoon',\n)", 1),
+        ("lease = berth.lease(wait=0, set_environ=False)", 1),
+        ("for _ in range(3):\n    lease = berth.lease(wait=0)", 1),
+        # Here each is still in somebody's hand, or nobody says that he is done with it.
+        (
+            "leases = [*names, berth.lease(wait=0)] if (names := globals().get('leases')) else [berth.lease(wait=0)]",
+            3,
+        ),
+        ("lease = berth.lease(wait=0)\nkept = [*globals().get('kept', []), lease]", 3),
+        ("berth.lease(wait=0)", 3),
+        ("def take():\n    lease = berth.lease(wait=0)\n    return lease\nlease = take()", 3),
+    ],
+)
+def test_a_cell_that_is_run_again_takes_no_more_than_before(eight, cell, left):
+    assert left_by(eight, f"for _ in range(3): run_cell({cell!r})") == left
+
+
+def test_a_program_that_is_no_notebook_keeps_each_lease(eight):
+    assert left_by(eight, "del sys.ps1\nfor _ in range(3): run_cell('lease = berth.lease(wait=0)')") == 3
+
+
+def test_a_lease_in_its_block_is_not_taken_from_it(eight):
+    cell = "with berth.lease(wait=0) as lease:\n    held = lease\n    del held\n    lease = berth.lease(wait=0)\n    print(lease.held)"
+    assert eight.says(NOTEBOOK + f"run_cell({cell!r})") == ["True"]

@@ -16,6 +16,7 @@ from berth import _environment
 from berth_dropin import own, safe_gpu_files, scheduler_locks
 
 GPUSELECT = "gpuselect"
+GPUSELECT_COMMAND = "gpuselect --"
 SAFE_GPU = "safe_gpu"
 SCHEDULER = "gpu_scheduler"
 SCHEDULER_DEBUG = "gpu_scheduler debug"

@@ -46,6 +46,11 @@ class Look:
     def on_offer(self) -> list[berth.Device]:
         return [gpu for gpu in self.gpus if self.is_on_offer(gpu)]
 
+    def is_of_others(self, gpu: berth.Device) -> bool:
+        """Whether somebody has leased it who is not of this program."""
+        verdict = self.verdicts.get(gpu.uuid)
+        return verdict is not None and verdict.clause == "not_leased" and not self._is_own_lease(verdict)
+
     def is_idle(self, gpu: berth.Device) -> bool:
         """Whether nobody computes on it, nor has memory of it that no listed process explains."""
         verdict = self.verdicts.get(gpu.uuid)

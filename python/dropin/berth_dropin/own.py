@@ -21,7 +21,7 @@ def _parent(pid: int) -> int:
         return 0
 
 
-def _ancestors(pid: int) -> list[int]:
+def ancestors(pid: int) -> list[int]:
     """The nearest first."""
     found: list[int] = []
     pid = _parent(pid)
@@ -35,9 +35,9 @@ def is_own(pid: int) -> bool:
     """Whether it is this process or descends from it; inside of a lease also whether this one descends from it. To
     its own request nobody is a stranger, as Berth itself judges."""
     me = os.getpid()
-    if pid == me or me in _ancestors(pid):
+    if pid == me or me in ancestors(pid):
         return True
-    return bool(os.environ.get("BERTH_LEASE")) and pid in _ancestors(me)
+    return bool(os.environ.get("BERTH_LEASE")) and pid in ancestors(me)
 
 
 class Held(NamedTuple):
@@ -57,7 +57,7 @@ def leases(verdicts=None) -> list[Held]:
                 held.uuids.append(verdict.device.uuid)
     if not found:
         return []
-    above = [os.getpid(), *_ancestors(os.getpid())]
+    above = [os.getpid(), *ancestors(os.getpid())]
     return sorted(
         (held for held in found.values() if held.pid in above), key=lambda held: above.index(held.pid)
     )

@@ -64,11 +64,18 @@ def _numbered_or_none() -> dict:
 def get_gpu_info() -> list[dict]:
     """A dict a GPU: gpu_id, name, memory_used, memory_total, memory_free, power_draw, power_limit, utilization. []
     where there is no driver, as with all that follows."""
-    return [described(gpu_id, gpu) for gpu_id, gpu in _numbered_or_none().items()]
+    infos = {gpu_id: described(gpu_id, gpu) for gpu_id, gpu in _numbered_or_none().items()}
+    for part in _replaced(_PARTS):
+        for info in part():
+            infos.setdefault(info["gpu_id"], {}).update(info)
+    return list(infos.values())
 
 
 def _parts(*keys: str) -> list[dict]:
-    return [{key: info[key] for key in ("gpu_id", *keys)} for info in get_gpu_info()]
+    return [
+        {key: value for key, value in described(gpu_id, gpu).items() if key in ("gpu_id", *keys)}
+        for gpu_id, gpu in _numbered_or_none().items()
+    ]
 
 
 def get_gpu_memory_usage() -> list[dict]:
@@ -87,6 +94,29 @@ def get_gpu_utilization() -> list[dict]:
     return _parts("utilization")
 
 
+# A program, such as a test of one, may put functions of its own in place of these.
+_PARTS = {
+    each.__name__: each
+    for each in (get_gpu_memory_usage, get_gpu_power_usage, get_gpu_utilization, get_gpu_names)
+}
+_OURS = {**_PARTS, "get_gpu_info": get_gpu_info}
+
+
+def _replaced(ours: dict) -> list:
+    return [globals()[name] for name, function in ours.items() if globals()[name] is not function]
+
+
+def are_told_otherwise() -> bool:
+    """Whether a program says itself what its GPUs are."""
+    return bool(_replaced(_OURS))
+
+
+def is_there(info: dict) -> bool:
+    """Whether this is a GPU of this machine, as far as the name tells; a name may be missing."""
+    gpu = _numbered_or_none().get(info["gpu_id"])
+    return gpu is not None and info.get("name", gpu.name) == gpu.name
+
+
 def get_total_num_gpus() -> int:
     return len(_numbered_or_none())
 
@@ -102,10 +132,10 @@ def _at_most(value: Optional[float], bound: Optional[float]) -> bool:
 
 def _passes(info: dict, memory_gb: float, power_w: Optional[float], utilization: Optional[float]) -> bool:
     return (
-        not is_banned(info["gpu_id"], info["name"])
-        and info["memory_free"] >= memory_gb * 1024
-        and _at_most(info["power_draw"], power_w)
-        and _at_most(info["utilization"], utilization)
+        not is_banned(info["gpu_id"], info.get("name", ""))
+        and info.get("memory_free", 0) >= memory_gb * 1024
+        and _at_most(info.get("power_draw"), power_w)
+        and _at_most(info.get("utilization"), utilization)
     )
 
 
@@ -125,6 +155,9 @@ def find_free_gpus(
 
 def free_gpus(memory_gb: float, power_w: Optional[float], utilization: Optional[float]) -> list[dict]:
     """As `find_free_gpus`. Raises berth.NoDriver."""
+    if are_told_otherwise():
+        told = [info for info in get_gpu_info() if _passes(info, memory_gb, power_w, utilization)]
+        return [info for info in told if not is_gpu_locked(info["gpu_id"])]
     look = cards.Look()
     return [
         info

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import operator
 import os
 import threading
 import time
@@ -58,7 +57,7 @@ class GPUScheduler:
         self.poll_interval = poll_interval
         self.specific_gpus = specific_gpus
         self.timeout = timeout
-        self.num_gpus = operator.index(num_gpus)
+        self.num_gpus = math.ceil(num_gpus)
         self.debug_mode = debug_mode
         self._lease: Optional[asking.Granted] = None
         self._holder = 0
@@ -89,6 +88,8 @@ class GPUScheduler:
 
     def _acquire(self) -> list:
         """Stands in line. A GPU that an original has locked is passed over until its lock is seen to be free."""
+        if (pretended := self._pretended()) is not None:
+            return self._lock_pretended(pretended)
         end = time.monotonic() + (0 if self.debug_mode else self.max_wait_time)
         locked: set = set()
         while True:
@@ -120,12 +121,40 @@ class GPUScheduler:
                 "GPU %s is locked by another gpu_scheduler", ", ".join(map(str, sorted(held_by_others)))
             )
 
+    def _told(self) -> Optional[list]:
+        """What functions that a program has put in the place of ours say of the GPUs that are free; None where it has
+        put none there."""
+        is_ours = find_free_gpus is gpu_info.find_free_gpus
+        if is_ours and not gpu_info.are_told_otherwise():
+            return None
+        bounds = (self.memory_free_threshold_gb, self.power_threshold_w, self.utilization_threshold_percent)
+        found = find_free_gpus(*((0, None, None) if self.debug_mode else bounds))
+        return [info for info in found if self.specific_gpus is None or info["gpu_id"] in self.specific_gpus]
+
+    def _pretended(self) -> Optional[list]:
+        """The ids of free GPUs in the test of a program, whose GPUs are not those of this machine."""
+        told = self._told()
+        if not told or all(map(gpu_info.is_there, told)):
+            return None
+        return [info["gpu_id"] for info in told]
+
+    def _lock_pretended(self, ids: list) -> list:
+        """As the original, which has nothing but its lock files."""
+        chosen = ids[: self.num_gpus]
+        if len(chosen) < self.num_gpus or (refused := self._lock(chosen, is_part=False)):
+            why = f"GPU {refused} is locked" if len(chosen) == self.num_gpus else f"{len(ids)} are there"
+            raise self._failed(berth.Impossible(why))
+        self.gpu_ids, self._holder = chosen, os.getpid()
+        return chosen
+
     def _candidates(self, locked: set) -> dict:
         """Id -> device, of those that this request may ever have."""
+        bounds = (self.power_threshold_w, self.utilization_threshold_percent)
+        if not self.debug_mode and any(bound is not None and bound < 0 for bound in bounds):
+            return {}  # no reading is below 0
         wanted = None if self.specific_gpus is None else set(self.specific_gpus)
-        if find_free_gpus is not gpu_info.find_free_gpus:  # a program has put its own in its place
-            found = {info["gpu_id"] for info in find_free_gpus()}
-            wanted = found if wanted is None else wanted & found
+        if (told := self._told()) is not None:
+            wanted = {info["gpu_id"] for info in told}
         return {
             gpu_id: gpu
             for gpu_id, gpu in gpu_info.numbered().items()
@@ -268,8 +297,8 @@ def _of_this_thread() -> list[str]:
 
 
 def _decimal(bound) -> str:
-    """Without an exponent. Readings are at least a thousandth, and a negative bound admits none."""
-    return f"{float(bound):.6f}" if bound >= 0 else "0"
+    """Without an exponent. Readings are at least a thousandth."""
+    return f"{float(bound):.6f}"
 
 
 def _without(gpus, reading: str) -> list:

@@ -9,12 +9,23 @@ import sys
 
 import berth
 from berth import _berth
-from berth_dropin import beside_scheduler, safe_gpu_files
+from berth_dropin import asking, beside_scheduler, mask, safe_gpu_files
 
-from gpuselect.selection import Question, check, logger, look, request, shortage
+from gpuselect.selection import (
+    ANY_COMPANY,
+    Question,
+    check,
+    choose,
+    logger,
+    look,
+    picked,
+    request,
+    shortage,
+    value_of,
+)
 
 
-def _ids(text: str):
+def ids(text: str):
     try:
         numbers = [int(word) for word in text.split(",")]
     except ValueError:
@@ -28,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         usage="%(prog)s [OPTIONS] [-- COMMAND...]",
         description="Prints the value for CUDA_VISIBLE_DEVICES, or leases the GPUs and runs COMMAND on them.",
     )
-    parser.add_argument("-d", "--devices", type=_ids, help="filter GPUs by device ID")
+    parser.add_argument("-d", "--devices", type=ids, help="filter GPUs by device ID")
     parser.add_argument("-n", "--name", help="filter GPUs by substring match on their names")
     parser.add_argument("-u", "--util", type=int, default=0, help="filter GPUs by max utilization percentage")
     parser.add_argument(
@@ -66,18 +77,38 @@ def _parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 def _run(question: Question, command: list[str]) -> None:
     """Becomes `berth run`, which ends as the command ends."""
+    os.environ["PYTHONUNBUFFERED"] = "1"
+    if question.processes > 0:
+        choice, beside = choose(question, picked)
+        if beside:
+            _run_beside(list(choice.uuids) if choice else [], beside, command)
     made = request(question)
     free = beside_scheduler.unlocked(made["devices"])
     if len(free) < question.count:
         raise shortage(
             question, made["devices"], berth.NotNow("", berth.why(devices=made["devices"], mask=False))
         )
-    words = ["run", "--no-wait", "--quiet", "-n", str(question.count), "--devices", ",".join(free)]
-    words += ["--order", "random", "--mask", "ignore"]
-    if "shared" in made:
-        words += ["--shared", "--processes", str(made["processes"])]
+    _become(
+        question.count, free, ["--processes", str(made["processes"])] if "shared" in made else [], command
+    )
+
+
+def _run_beside(leased: list[str], beside: list[str], command: list[str]) -> None:
+    """On GPUs of which some are used without a lease: `berth run` shows its command the others alone."""
+    value = value_of([*leased, *beside])
+    if leased:
+        command = ["env", f"CUDA_VISIBLE_DEVICES={value}", *command]
+        _become(len(leased), leased, ["--processes", str(ANY_COMPANY)], command)
+    mask.put(value)
+    os.execvp(command[0], command)
+
+
+def _become(count: int, uuids: list[str], company: list[str], command: list[str]) -> None:
+    words = ["run", "--no-wait", "--quiet", "-n", str(count), "--devices", ",".join(uuids)]
+    words += ["--order", "random", "--mask", "ignore", "--note", asking.GPUSELECT_COMMAND]
+    if company:
+        words += ["--shared", *company]
     program = _berth.program()
-    os.environ["PYTHONUNBUFFERED"] = "1"
     name, _, files = safe_gpu_files.variable().partition("=")
     os.environ[name] = files
     os.execv(program, [program, *words, "--", *command])

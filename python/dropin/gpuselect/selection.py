@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+import math
 import operator
 import os
 import random
 import threading
-from typing import Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 import berth
+from berth import _berth
 from berth_dropin import asking, beside_scheduler, cards, mask
 
-from gpuselect import inherited
+from gpuselect import company, inherited
 from gpuselect.status import GpuInfo, describe, gpustatus
 
 __all__ = ["GpuInfo", "Question", "Shortage", "check", "gpuselect", "gpustatus"]
@@ -21,6 +23,9 @@ logger = logging.getLogger("gpuselect")
 if not logger.handlers:
     logger.addHandler(logging.StreamHandler())
     logger.setLevel(logging.INFO)
+
+
+ANY_COMPANY = 1 << 20
 
 
 class Shortage(Exception):
@@ -117,9 +122,20 @@ def _admitted(question: Question) -> dict[str, GpuInfo]:
     for info in infos.values():
         logger.debug("Device %d: %s", info.device, info)
     own = {gpu.index: len(cards.computing(gpu)) - len(cards.strangers(gpu)) for gpu in gpus}
-    left = _filtered(question, list(infos.values()), own)
+    seen = infos if question.selector is None else _with_lessees(infos)
+    left = [info.device for info in _filtered(question, list(seen.values()), own)]
     logger.debug("GPUs left after filtering (%d requested): %d", question.count, len(left))
-    return {uuid: info for uuid, info in infos.items() if info in left}
+    return {uuid: info for uuid, info in infos.items() if info.device in left}
+
+
+def _with_lessees(infos: dict[str, GpuInfo]) -> dict[str, GpuInfo]:
+    """For a selector, which cannot see that an idle GPU is leased: whoever has it counts as a process."""
+    look = cards.Look()
+    leased = {gpu.uuid for gpu in look.gpus if look.is_of_others(gpu)}
+    return {
+        uuid: info._replace(processes=info.processes or 1) if uuid in leased else info
+        for uuid, info in infos.items()
+    }
 
 
 def request(question: Question) -> dict:
@@ -130,12 +146,33 @@ def request(question: Question) -> dict:
     admitted = _admitted(question)
     if len(admitted) < question.count:
         raise Shortage(f"Requested {question.count} GPUs, but {len(admitted)} matched filters")
-    company = question.processes
+    others = math.floor(min(question.processes, ANY_COMPANY))
     if question.selector is not None:
-        company = max(info.processes for info in admitted.values())
+        others = max(info.processes for info in admitted.values())
     # As the original's choice: a program that has called random.seed chooses the same again.
     made = {"devices": list(admitted), "order": "random", "seed": random.getrandbits(31)}
-    return made if company == 0 else {**made, "processes": company, "shared": True}
+    return made if others == 0 else {**made, "processes": others, "shared": True}
+
+
+def choose(question: Question, take: Callable) -> tuple[Any, list[str]]:
+    """What `take(count, uuids, **asked)` gave, which is None where it had nothing to give, and the UUIDs of what is used
+    beside that without a lease. Raises Shortage."""
+    asked = request(question)
+    admitted = asked.pop("devices")
+    try:
+        return take(question.count, admitted, **asked), []
+    except (berth.NotNow, berth.Impossible) as refusal:
+        verdicts = [verdict for verdict in refusal.verdicts if verdict.device.uuid in admitted]
+        beside = company.welcome(verdicts, question.processes > 0, question.selector is not None)
+        free = [verdict.device.uuid for verdict in verdicts if verdict.free]
+        missing = question.count - len(free)
+        if not 0 < missing <= len(beside):
+            raise shortage(question, admitted, refusal) from None
+    chosen = random.sample(beside, missing)
+    try:
+        return (take(len(free), free, **asked) if free else None), chosen
+    except (berth.NotNow, berth.Impossible) as refusal:
+        raise shortage(question, admitted, refusal) from None
 
 
 def shortage(question: Question, admitted: list[str], refusal: berth.Error) -> Shortage:
@@ -148,25 +185,53 @@ def shortage(question: Question, admitted: list[str], refusal: berth.Error) -> S
     return Shortage("; ".join([text, *taken]))
 
 
-_held: Optional[asking.Granted] = None
-_holder: Optional[int] = None
+class _Selected(NamedTuple):
+    """What this process has: `lease` for all of it but what it uses without one."""
+
+    pid: int
+    lease: Optional[asking.Granted]
+    uuids: list[str]
+    value: str
+
+
+_selected: Optional[_Selected] = None
 _holding = threading.Lock()
 
 
-def _inherited(question: Question) -> Optional[str]:
-    """The mask of a process from which this one descends, or as many of its GPUs as are asked for. None when there
-    is no such process, or this one asks for something else: more GPUs, or others by device ID or name.
+def _answers(question: Question, gpu) -> bool:
+    """Whether it is one of those that the question names. How busy it is, is not asked: it is this program, or its
+    parent, that uses it."""
+    info = describe(gpu)
+    if question.selector is not None:
+        free = info.mem_total
+        return bool(
+            question.selector(info._replace(util=0, mem_util=0, mem_free=free, mem_used=0, processes=0))
+        )
+    return all(admits(info) for _, admits in _named(question))
 
-    How busy they are is not asked: it is the parent that uses them. The choice is the system's, since the workers of
-    a pool may all have begun with the same seed."""
-    held = inherited.uuids()
-    if not held:
+
+def _kept(question: Question) -> Optional[str]:
+    """The mask of this process, where that is what is asked for."""
+    if _selected is None or _selected.pid != os.getpid():
         return None
-    gpus = cards.gpus()
+    if len(_selected.uuids) != question.count or os.environ.get("CUDA_VISIBLE_DEVICES") != _selected.value:
+        return None
+    mine = [gpu for gpu in cards.gpus() if gpu.uuid in _selected.uuids]
+    return _selected.value if all(_answers(question, gpu) for gpu in mine) else None
+
+
+def _inherited(question: Question) -> Optional[str]:
+    """The mask of the process whose worker this one is, or as many of its GPUs as are asked for. None when this process
+    is no worker, or asks for something else: more GPUs, or others by device ID or name.
+
+    The choice is the system's, since the workers of a pool may all have begun with the same seed."""
+    is_fork = _selected is not None and _selected.pid != os.getpid()
+    held = inherited.uuids() if is_fork or inherited.is_worker() else []
+    gpus = cards.gpus() if held else []
     left = [gpu for gpu in gpus if gpu.uuid in held]
     if question.selector is None:
-        left = [gpu for gpu in left if all(admits(describe(gpu)) for _, admits in _named(question))]
-    if len(left) < question.count:
+        left = [gpu for gpu in left if _answers(question, gpu)]
+    if not held or len(left) < question.count:
         return None
     chosen = random.SystemRandom().sample(left, question.count)
     value = mask.of(sorted(chosen, key=lambda gpu: gpu.index), gpus)
@@ -175,40 +240,52 @@ def _inherited(question: Question) -> Optional[str]:
 
 
 def _replace_lease(question: Question) -> str:
-    """Leases for as long as this process lives; what an earlier call leased is given back first."""
-    global _held, _holder
+    """Leases for as long as this process lives; what an earlier call leased is given back first. Once CUDA is up, only
+    what is there can be given."""
+    global _selected
     with _holding:
-        mine = _holder == os.getpid()
-        inherited_mask = None if mine else _inherited(question)
-        if inherited_mask is None or inherited_mask != os.environ.get("CUDA_VISIBLE_DEVICES"):
+        mine = _selected is not None and _selected.pid == os.getpid()
+        value = _kept(question) if _berth.cuda_is_up() else None
+        if value is None and not mine:
+            value = _inherited(question)
+        if value is None or value != os.environ.get("CUDA_VISIBLE_DEVICES"):
             mask.check_effective()
-        if inherited_mask is not None:
-            return inherited_mask
+        if value is not None:
+            return value
         # What a fork finds here is its parent's, who goes on with it.
-        if _held is not None and mine:
-            _held.release()
-        _held = None
-        asked = request(question)
-        admitted = asked.pop("devices")
-        try:
-            _held = beside_scheduler.lease(question.count, admitted, wait=0, note=asking.GPUSELECT, **asked)
-        except (berth.NotNow, berth.Impossible) as refusal:
-            raise shortage(question, admitted, refusal) from None
-        _holder = os.getpid()
-        return _held.held.visible_devices
+        if mine and _selected.lease is not None:
+            _selected.lease.release()
+        _selected = None
+        lease, beside = choose(question, _leased)
+        uuids = [*(lease.held.uuids if lease else ()), *beside]
+        value = value_of(uuids) if beside else lease.held.visible_devices
+        # Of a lease Berth tells.
+        inherited.hand_down(uuids if beside else [])
+        _selected = _Selected(os.getpid(), lease, uuids, value)
+        return value
+
+
+def value_of(uuids: list[str]) -> str:
+    gpus = cards.gpus()
+    return mask.of([gpu for gpu in gpus if gpu.uuid in uuids], gpus)
+
+
+def _leased(count: int, uuids: list[str], **asked: Any) -> asking.Granted:
+    return beside_scheduler.lease(count, uuids, wait=0, note=asking.GPUSELECT, **asked)
+
+
+def picked(count: int, uuids: list[str], **asked: Any) -> berth.Choice:
+    """The same, and holds nothing."""
+    free = beside_scheduler.unlocked(uuids)
+    if len(free) < count:
+        raise berth.NotNow(beside_scheduler.LOCKED, berth.why(devices=uuids, mask=False))
+    return berth.pick(count, devices=free, mask=False, **asked)
 
 
 def look(question: Question) -> str:
     """The GPUs that the question would get now; holds nothing."""
-    asked = request(question)
-    admitted = asked.pop("devices")
-    try:
-        free = beside_scheduler.unlocked(admitted)
-        if len(free) < question.count:
-            raise berth.NotNow(beside_scheduler.LOCKED, berth.why(devices=admitted, mask=False))
-        return berth.pick(question.count, devices=free, mask=False, **asked).visible_devices
-    except (berth.NotNow, berth.Impossible) as refusal:
-        raise shortage(question, admitted, refusal) from None
+    choice, beside = choose(question, picked)
+    return value_of([*(choice.uuids if choice else ()), *beside])
 
 
 def gpuselect(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import opcode
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -24,10 +26,7 @@ _KEYS = {
 _NOT_THROTTLING = 0x1 | 0x2 | 0x100
 
 
-class GpuInfo(NamedTuple):
-    """A GPU at one instant. What the board cannot tell is None, as the fan speed of one that has no fan. The types are
-    those of the original, with which selectors were written."""
-
+class _Fields(NamedTuple):
     device: int  # index in PCI bus order
     name: str
     util: int  # percent
@@ -44,18 +43,31 @@ class GpuInfo(NamedTuple):
     is_throttling: int  # 0 or 1
 
 
+class _Kind(type):
+    """A GpuStatus is a GpuInfo to `isinstance`. It does not derive from it, since json and data frames write down every
+    tuple as a list."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return super().__instancecheck__(instance) or type(instance) is GpuStatus
+
+
+class GpuInfo(_Fields, metaclass=_Kind):
+    """A GPU at one instant. What the board cannot tell is None, as the fan speed of one that has no fan. The types are
+    those of the original, with which selectors were written."""
+
+    __slots__ = ()
+
+
+_UNPACKING = (opcode.opmap["UNPACK_SEQUENCE"], opcode.opmap["UNPACK_EX"])
+
+
 class GpuStatus(dict):
-    """A GPU at one instant, as the document has it: a dict. It is also the tuple that the original gives: a GpuInfo has its
-    fields by attribute and by position, can be unpacked and is hashable."""
+    """A GPU at one instant, as the document has it: a dict. It is also used as the tuple that the original gives: it has
+    the fields of a GpuInfo by attribute and by position, and it can be unpacked, sorted and hashed."""
 
     def __init__(self, info: GpuInfo):
         super().__init__((key, getattr(info, field)) for key, field in _KEYS.items())
         self._info = info
-
-    # For isinstance; what it is otherwise, json and data frames see.
-    @property
-    def __class__(self) -> type:
-        return GpuInfo
 
     def __reduce__(self) -> tuple:
         return GpuStatus, (self._info,)
@@ -70,18 +82,36 @@ class GpuStatus(dict):
         return self._info[key] if isinstance(key, (int, slice)) else super().__getitem__(key)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._info)
-
-    def __len__(self) -> int:
-        return len(self._info)
+        # `device, name, *rest = gpu` is a program that knows the tuple. A loop over a dict is about
+        # its keys.
+        asks = sys._getframe(1)
+        if asks.f_lasti >= 0 and asks.f_code.co_code[asks.f_lasti] in _UNPACKING:
+            return iter(self._info)
+        return super().__iter__()
 
     def __eq__(self, other: object) -> bool:
         if type(other) is GpuStatus:
             return self._info == other._info
         return self._info == other if isinstance(other, tuple) else super().__eq__(other)
 
+    def __lt__(self, other: tuple) -> bool:
+        return self._info < _tuple_of(other)
+
+    def __le__(self, other: tuple) -> bool:
+        return self._info <= _tuple_of(other)
+
+    def __gt__(self, other: tuple) -> bool:
+        return self._info > _tuple_of(other)
+
+    def __ge__(self, other: tuple) -> bool:
+        return self._info >= _tuple_of(other)
+
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(self._info)
+
+
+def _tuple_of(other: Any) -> tuple:
+    return other._info if type(other) is GpuStatus else other
 
 
 def describe(gpu) -> GpuInfo:

@@ -32,9 +32,9 @@ def _told(action) -> int:
 
 def _print_available(limit) -> None:
     """What can be put into CUDA_VISIBLE_DEVICES."""
-    indices = nvgpu.available_gpus()
+    indices = nvgpu.available_gpus()[: limit or None]
     boards = {str(gpu.index): gpu for gpu in cards.gpus()}
-    print(mask.of([boards[index] for index in indices[: limit or None]], list(boards.values())))
+    print(mask.of([boards[index] for index in indices], list(boards.values())))
 
 
 def main() -> int:

@@ -8,8 +8,10 @@ import time
 
 from berth_dropin import cards
 
+from nvgpu import boards
+
 _COMMAND_WIDTH = 25
-_COLOURS = {"green": 32, "blue": 34, "red": 31}
+_COLOURS = ("grey", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _HEADINGS = ("", "status", "type", "util.", "mem. used", "temp.", "MHz", "users", "since", "pids", "cmd")
 _NUMBERS = frozenset({"", "temp.", "MHz"})
 
@@ -93,6 +95,7 @@ def _status(gpu, look: cards.Look) -> dict:
 def device_statuses() -> list[dict]:
     """A dict a GPU, in the order of their indices. A leased one is not available, and its lease's owner uses it
     where no process shows; nor is one that is broken or split, and `cmd` then says so. Raises berth.NoDriver."""
+    boards()
     look = cards.Look()
     return [_status(gpu, look) for gpu in look.gpus]
 
@@ -142,13 +145,19 @@ def _printable(text: str) -> str:
 
 
 def _coloured(text: str, colour: str) -> str:
-    return f"\033[{_COLOURS[colour]}m{text}\033[0m"
+    return f"\033[{30 + _COLOURS.index(colour)}m{text}\033[0m"
 
 
 def _wants_colour() -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
+
+
+def colored(text: object, color: str | None = None) -> str:
+    """The text in this colour, where the table would have colours. The original has it from termcolor, and programs
+    import it from here."""
+    return _coloured(str(text), color) if color is not None and _wants_colour() else str(text)
 
 
 def format_table(table: list[dict], colour=None) -> str:

@@ -7,14 +7,12 @@ asked for it as a password, with any user name."""
 from __future__ import annotations
 
 import hmac
+import html
 import os
-
-try:
-    from flask import Flask, Response, abort, jsonify, render_template, request
-except ImportError as error:
-    raise ImportError("nvgpu.webapp needs Flask: pip install 'berth-gpu-dropin[web]'") from error
+import re
 
 import berth
+from flask import Flask, Response, abort, jsonify, render_template, request
 
 from nvgpu.agent import machine_status
 from nvgpu.list_gpus import cells, colour_of
@@ -23,8 +21,21 @@ from nvgpu.master import gather_reports, title
 app = Flask("nvgpu.webapp")
 app.config.update(AGENTS=["self"], TOKEN=None)
 if os.environ.get("NVGPU_CLUSTER_CFG"):
-    app.config.from_envvar("NVGPU_CLUSTER_CFG")
+    # Flask looks for a relative path beside this module.
+    app.config.from_pyfile(os.path.abspath(os.environ["NVGPU_CLUSTER_CFG"]))
 
+
+class _Api:
+    """The part of flask_restful's Api that adds pages to the application."""
+
+    def add_resource(self, resource, *urls: str, endpoint: str | None = None, **options) -> None:
+        name = endpoint or resource.__name__.lower()
+        view = resource.as_view(name)
+        for url in urls:
+            app.add_url_rule(url, endpoint=name, view_func=view, **options)
+
+
+api = _Api()
 
 _AGENTS_OF_START = app.config["AGENTS"]
 agents = _AGENTS_OF_START  # the list that the pages ask; a program may set another
@@ -53,6 +64,23 @@ def _reports() -> tuple:
 def _asks_for_the_original() -> bool:
     """Whether it is the original's master that asks, as far as can be told: it does so by the library requests."""
     return request.headers.get("User-Agent", "").startswith("python-requests/")
+
+
+_COLOUR = re.compile(r"\033\[(\d*)m")
+_HTML_COLOURS = {"31": "#c00", "32": "green", "33": "olive", "34": "blue", "35": "purple", "36": "teal"}
+
+
+def ansi_text_to_html(text: str) -> str:
+    """A page with the text as a terminal would show it. Whatever is markup in it is escaped."""
+    body, is_open = "", False
+    for at, part in enumerate(_COLOUR.split(text)):
+        if at % 2 == 0:
+            body += html.escape(part)
+            continue
+        body += "</span>" if is_open else ""
+        is_open = part in _HTML_COLOURS
+        body += f'<span style="color: {_HTML_COLOURS[part]}">' if is_open else ""
+    return f'<!doctype html>\n<meta charset="utf-8">\n<pre>{body}{"</span>" if is_open else ""}</pre>\n'
 
 
 @app.get("/gpu_status")

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Callable, Optional
 
 import berth
+from berth import _berth
 from berth_dropin import asking, beside_scheduler, cards, mask, safe_gpu_files
 from berth_dropin.safe_gpu_files import LOCK_FILENAME
 from berth_dropin.beside import warn_of_original
@@ -53,8 +54,9 @@ _ADVICE = """
 _ANY_COMPANY = 1 << 20
 
 
-class NvidiasmiError(Exception):
-    """The driver does not answer."""
+class NvidiasmiError(FileNotFoundError):
+    """The driver does not answer. Where there is none, programs of the original catch a FileNotFoundError, as there is no
+    `nvidia-smi` either."""
 
 
 def _gpus() -> list:
@@ -156,6 +158,9 @@ class GPUOwner:
         self._lease: Optional[asking.Granted] = None
         self._visible = ""
         self._uuids: tuple = ()
+        if (earlier := _earlier(nb_gpus)) is not None:
+            self._share(earlier)
+            return
         mask.check_effective()
         if is_single_gpu_display_mode():
             self._claim_the_display(nb_gpus)
@@ -167,6 +172,13 @@ class GPUOwner:
         if nb_gpus != 1:
             raise ValueError(f"Requested {nb_gpus} GPUs on a machine with single one.")
         self._occupy(_leased(1, 0, shared=True, processes=_ANY_COMPANY))
+
+    def _share(self, earlier: GPUOwner) -> None:
+        """What this program has. Its placeholders are there, and nobody else can have come."""
+        self._lease, self._visible, self._uuids = earlier._lease, earlier._visible, earlier._uuids
+        self.devices_taken, self.placeholders = list(earlier.devices_taken), list(earlier.placeholders)
+        self.logger.info(f"Set CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']}")
+        _remember(self)
 
     def _claim(self, nb_gpus: int, wait: Any) -> None:
         if nb_gpus == 0:
@@ -204,6 +216,7 @@ class GPUOwner:
             # A subclass may have its own, with this one argument, which the original gives it as
             # texts.
             self.allocate_gpus([str(index) for index in lease.held.ids])
+            _remember(self)
         except BaseException:
             self._lease = None
             lease.release()
@@ -240,6 +253,24 @@ class GPUOwner:
             if self._lease is not None:
                 self._lease.release()
                 self._lease = None
+
+
+_latest: Optional[tuple[GPUOwner, int, Optional[str]]] = None
+
+
+def _remember(owner: GPUOwner) -> None:
+    global _latest
+    _latest = owner, os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+def _earlier(nb_gpus: int) -> Optional[GPUOwner]:
+    """Once CUDA is up, as in a cell of a notebook that is run again: the owner of what this process sees, if that is as
+    much as is asked for. It cannot be shown anything else."""
+    if _latest is None or not _berth.cuda_is_up():
+        return None
+    owner, pid, visible = _latest
+    is_as_it_was = pid == os.getpid() and os.environ.get("CUDA_VISIBLE_DEVICES") == visible
+    return owner if is_as_it_was and owner._lease is not None and len(owner._uuids) == nb_gpus else None
 
 
 def _leased(count: int, wait: Any, **company: Any) -> asking.Granted:
