@@ -24,8 +24,8 @@ std::string kill_line(const std::vector<pid_t>& pids);
 /// lease may signal that process: root may signal all, and a user may have handed the ticket to a
 /// process of somebody else. Returns when the lease has ended. Error: `failure` if the lease is
 /// another user's, or if no holder can be asked; `timed_out` with the pids, and the line that ends
-/// them, if the lease has not ended within `patience`. `words`: a text for the terminals of processes
-/// that no `berth` of theirs tells; "" for none.
+/// them, if the lease has not ended within `patience`. `words`: a text for the terminals of
+/// processes that no `berth` of theirs tells; "" for none.
 Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::chrono::milliseconds patience,
                             std::string_view words = "");
 

@@ -17,13 +17,13 @@ struct Remains {
 /// What the names of files say about the id that comes next, whether or not a ticket is alive.
 struct IdsTaken {
   /// The highest id that is not ahead of the clock, or is that of a live ticket. A process with
-  /// another boot clock may have such a ticket. Anybody can give a file a name that is ahead, so the
-  /// name alone moves no other id. Not counting those in the far future.
+  /// another boot clock may have such a ticket. Anybody can give a file a name that is ahead, so
+  /// the name alone moves no other id. Not counting those in the far future.
   TicketId newest;
   std::vector<TicketId> ahead;  ///< all that are ahead of the clock, in order
 };
-/// The id of a ticket that joins at `now_ns` of the boot clock: higher than `newest`, and one that no
-/// file has.
+/// The id of a ticket that joins at `now_ns` of the boot clock: higher than `newest`, and one that
+/// no file has.
 TicketId next_id(const IdsTaken& queue, const IdsTaken& leases, std::uint64_t now_ns);
 
 struct Scan {

@@ -240,7 +240,7 @@ FaultOr<Decided> DirectoryTicket::decide_under_gate(const Decide& decide) {
                 "somebody removed the ticket of this request from {}; only its owner and root can do that",
                 directory_->choice.path);
   auto scan = scan_leases(*directory_);
-  // What cannot be read now may be readable soon. The next look says so if it is not.
+  // A folder that cannot be read now may be readable soon. The next look says so if it is not.
   if (!scan && scan.error().os_error != 0) return Stayed{};
   if (!scan) return std::unexpected(scan.error());
   BERTH_DO(earlier_rivals_.refresh(ticket_, scan->ledger));

@@ -33,8 +33,8 @@ namespace {
 constexpr mode_t kOutcomeFileMode = 0644;
 // More users than this do not share a machine: then somebody fills the folder.
 constexpr std::size_t kMostEntries = 512;
-// Of so many names that begin with the number of this user, its own is found. Others make them to hide
-// that one.
+// Of so many names that begin with the number of this user, its own is found. Others make them to
+// hide that one.
 constexpr std::size_t kMostNames = 1 << 14;
 // The file may be replaced while another process of the same user adds a line: so often this is
 // tried again.

@@ -49,8 +49,8 @@ struct OpenTicket {
   Wait wait;  ///< of a ticket in queue/: as it was before the text was read
 };
 
-/// Opens the ticket `id` in queue/ or leases/. An empty Descriptor: there is no such file. Error: also
-/// if the file is not the word of its owner, and so no ticket.
+/// Opens the ticket `id` in queue/ or leases/. An empty Descriptor: there is no such file. Error:
+/// also if the file is not the word of its owner, and so no ticket.
 Result<sys::Descriptor> open_ticket(int directory, TicketId id, int access_mode);
 
 /// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot

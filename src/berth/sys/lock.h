@@ -83,7 +83,8 @@ struct HeldFlocks {
   std::vector<HeldFlock> locks;
   std::string left_out{};  ///< why not all were read, in words; "": all were
 };
-/// Who has most of these locks: "process 712 (python)", or the file where the kernel names no process.
+/// Who has most of these locks: "process 712 (python)", or the file where the kernel names no
+/// process.
 std::string who_has_most(std::string_view proc_locks);
 /// The flocks of this pid namespace on the file system of this directory. Empty if the kernel hides
 /// them.

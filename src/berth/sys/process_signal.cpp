@@ -13,8 +13,9 @@ namespace {
 // The value of the SIGTERM that cancels a request; any that nobody else sends.
 constexpr int kCancelled = 0x6274;
 
-/// A process that was found by its pid. While a process has a descriptor, the descriptor means it and
-/// no other: what was read of the pid in between is true of it, or it has ended and gets no signal.
+/// A process that was found by its pid. While a process has a descriptor, the descriptor means it
+/// and no other: what was read of the pid in between is true of it, or it has ended and gets no
+/// signal.
 class FoundProcess {
  public:
   explicit FoundProcess(pid_t pid) : pid_(pid), process_(process_exit(pid)) {

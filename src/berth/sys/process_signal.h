@@ -16,14 +16,14 @@ namespace berth::sys {
 using IsMeant = std::function<bool(pid_t)>;
 
 /// Sends the signal to the process with this pid if it is the one that is meant, and to no process
-/// that gets the pid after that was asked. (A kernel without pidfd leaves a moment between the two.)
-/// False: it is not meant, there is none, or we may not signal it.
+/// that gets the pid after that was asked. (A kernel without pidfd leaves a moment between the
+/// two.) False: it is not meant, there is none, or we may not signal it.
 bool send_signal(pid_t pid, int signal, const IsMeant& is_meant);
 /// To this very process.
 bool send_signal(const UniqueProcess& process, int signal);
 
-/// Sends SIGTERM in the same way, and also continues the process if it is stopped, because a stopped
-/// process would not act on SIGTERM.
+/// Sends SIGTERM in the same way, and also continues the process if it is stopped, because a
+/// stopped process would not act on SIGTERM.
 bool ask_to_end(pid_t pid, const IsMeant& is_meant);
 bool ask_to_end(const UniqueProcess& process);
 
