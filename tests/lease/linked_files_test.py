@@ -84,16 +84,17 @@ def test_what_root_ends_is_not_who_uses_the_linked_file(one, as_user, part, comm
 
 def test_a_ticket_of_that_name_in_the_other_folder_hides_no_request(one, as_user):
     waiting = Job(one, user=BOB, group=BOB, extra_groups=[]).says("first in line")
-    ((name, inode),) = [(path.name, path.stat().st_ino) for path in (one.leases / "queue").iterdir()]
+    (name,) = [path.name for path in (one.leases / "queue").iterdir()]
     text = f"berth-ticket 1\nid={name}\npid=1\njoined_at=1\ncount=1\ndevice={one.device.name}\nend\n"
     link(one, as_user, "leases", name, text)
-    assert one.run(*as_user(ALICE), one.program, "queue", "--json").json["queue"][0]["id"] == name
+    assert name[-6:] in one.run(*as_user(ALICE), one.program, "queue").out
     assert one.berth("cancel", name).status == 0
     assert waiting.process.wait(DEADLINE_S) == -signal.SIGTERM
     assert one.alice.process.poll() is None
 
 
 def test_linked_outcomes_are_nobodys_and_nothing_is_written_there(one, as_user):
+    (one.leases / "outcomes" / "0").unlink(missing_ok=True)
     link(one, as_user, "outcomes", "0", "berth-outcomes 1 x\n")
     before = one.device.read_bytes()
     assert one.berth("run", "--memory", "1G", "--", "sh", "-c", "exit 3").status == 3

@@ -33,7 +33,7 @@ struct AddTo {
   void operator()(Gone) const {}
   void operator()(Dead& dead) const {
     const uid_t self = ::geteuid();
-    if (named && (self == 0 || self == dead.uid)) scan.remains.push_back({phase, *named});
+    if (named && (self == 0 || self == dead.uid)) scan.remains.push_back({phase, *named, dead.file});
     if (phase == TicketPhase::waiting || !dead.ticket) return;
     dead.ticket->uid = dead.uid;
     scan.ledger.ended.push_back(std::move(*dead.ticket));
@@ -151,6 +151,13 @@ void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId 
   if (waits || !sys::identity_of(directory.inside.get(), name)) return;
   std::error_code ignored;
   std::filesystem::remove_all(fmt::format("/proc/self/fd/{}/{}", directory.inside.get(), name), ignored);
+}
+
+void remove_remains(const LeaseDirectory& directory, const Remains& remains) {
+  const bool waits = remains.phase == TicketPhase::waiting;
+  const int part = waits ? directory.queue.get() : directory.leases.get();
+  if (sys::identity_of(part, to_text(remains.id)) == remains.file)
+    remove_ticket(directory, remains.phase, remains.id);
 }
 
 }  // namespace berth::store

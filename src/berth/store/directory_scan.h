@@ -4,14 +4,16 @@
 #include <vector>
 
 #include "berth/store/lease_directory.h"
+#include "berth/sys/file.h"
 #include "berth/verdict/ledger.h"
 
 namespace berth::store {
 
-/// A dead ticket that this user may remove.
+/// A dead ticket that this user may remove, or a file in the place of one.
 struct Remains {
   TicketPhase phase = TicketPhase::waiting;
   TicketId id;
+  sys::FileIdentity file{};
 };
 
 /// What the names of files say about the id that comes next, whether or not a ticket is alive.
@@ -48,5 +50,8 @@ Result<QueueNames> names_in_queue(const LeaseDirectory& directory);
 
 /// Removes a ticket's file, and the lease directory inside it.
 void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id);
+/// The same, unless another file has that name by now: a ticket may have become a lease over a file
+/// that somebody had put in its place.
+void remove_remains(const LeaseDirectory& directory, const Remains& remains);
 
 }  // namespace berth::store

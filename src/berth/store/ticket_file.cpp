@@ -71,14 +71,15 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
   if (!file) return odd(file.error().message);
   // A link to the lock file of a device, which anybody may write: its locks are those of the leases
   // of that device.
-  if (!sys::is_word_of_owner(status)) return Dead{std::nullopt, status.st_uid};
+  if (!sys::is_word_of_owner(status)) return Dead{std::nullopt, status.st_uid, sys::identity_of(status)};
 
   const auto alive = sys::write_lock_on(file->get(), kAliveByte);
   if (!alive) return odd(alive.error().message);
   // Before the text: a ticket that comes back writes its text first.
   const Wait wait = phase == TicketPhase::waiting ? wait_by(file->get(), *alive) : Wait{};
   auto ticket = read_text(file->get());
-  if (!*alive) return Dead{ticket ? std::optional(*ticket) : std::nullopt, status.st_uid};
+  if (!*alive)
+    return Dead{ticket ? std::optional(*ticket) : std::nullopt, status.st_uid, sys::identity_of(status)};
   if (!ticket) return odd(ticket.error().message);
   if (id->value > now_ns + kFarFutureNs) return odd("its id lies in the future");
   if (std::string reason = oddity(*ticket, phase, *id, wait.goes_on); !reason.empty()) return odd(reason);

@@ -30,6 +30,7 @@ struct Gone {};
 struct Dead {
   std::optional<Ticket> ticket;
   std::uint32_t uid = 0;
+  sys::FileIdentity file{};
 };
 using TicketFile = std::variant<Gone, Dead, OddTicket, Ticket>;
 

@@ -173,6 +173,26 @@ TEST_CASE("a file that others may write is no ticket, whatever it says and whoev
   CHECK_FALSE(lab.open()->file_of(of_another).has_value());
 }
 
+TEST_CASE("where a file in the place of a lease was found, a lease of that name is not swept") {
+  const Lab lab;
+  const auto lease = take(*lab.open(), "GPU-a");
+  const std::string path = lab.file("leases/" + to_text(lease->ticket().id));
+  std::filesystem::rename(path, path + "-kept");
+  write_file(path, "");
+  std::filesystem::permissions(path, std::filesystem::perms(01666));
+  const auto store = lab.open();
+  CHECK(store->look()->ledger.tickets.empty());
+  std::filesystem::rename(path + "-kept", path);
+  store->sweep({});
+  CHECK(find_ticket(lab.ledger(), lease->ticket().id) != nullptr);
+  std::filesystem::rename(path, path + "-kept");
+  write_file(path, "");
+  std::filesystem::permissions(path, std::filesystem::perms(01666));
+  CHECK(store->look().has_value());
+  store->sweep({});
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
 TEST_CASE("a ticket under somebody's file lease is named at once") {
   const Lab lab;
   const auto store = lab.open();
