@@ -186,10 +186,10 @@ class Folder:
         eventually(lambda: self.held() == "", "the lock stays when nobody is left")
 
     @contextlib.contextmanager
-    def ticket(self, part: str, text: str, name="00000000000003e8", lock=fcntl.F_WRLCK):
+    def ticket(self, part: str, text: str, name="00000000000003e8", lock=fcntl.F_WRLCK, mode=0o1644):
         """A live ticket, which is dead in the end and still there. With a lock for reading it is dead all along."""
         with open(os.open(self.directory / part / name, os.O_RDWR | os.O_CREAT, 0o644), "w") as file:
-            os.fchmod(file.fileno(), 0o1644)
+            os.fchmod(file.fileno(), mode)
             file.write(text)
             file.flush()
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", lock, os.SEEK_SET, 0, 2, 0))
@@ -336,7 +336,18 @@ def lets_the_queue_go_first(here: Folder):
     if waiting:
         waiting.begins()
     with here.ticket("queue", "berth-ticket 1\n", lock=fcntl.F_RDLCK):
-        here.start(uuid=here.second).begins()
+        here.start(uuid=here.second).begins().ends()
+
+
+def heeds_no_link(here: Folder):
+    """It heeds no file in the queue that others may write, such as a link to the locked file of a GPU"""
+    for mode in (0o1664, 0o1646):
+        with here.ticket("queue", "berth-ticket 1\n", mode=mode):
+            here.start().begins().ends()
+    os.link(here.file(here.second), here.directory / "queue" / "00000000000003e9")
+    with here.file(here.second).open("r+") as file:  # as a lease with promised memory
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 2, 0))
+        here.start().begins()
 
 
 def makes_no_file(here: Folder):
@@ -387,6 +398,26 @@ def has_what_its_lease_has(here: Folder):
         here.start(**lease).fails("the lease has ended")
 
 
+def has_what_its_inner_lease_has(here: Folder):
+    """Inside a lease in a lease it has the GPUs of the inner one, while both live"""
+    outer, inner = "00000000000003ea", "00000000000003eb"
+    leases = {"BERTH_LEASE": f"{outer}/{inner}"}
+    folder = here.directory / "inside" / outer / "leases"
+    folder.mkdir(parents=True)
+    of_outer = (f"berth-ticket 1\nid={outer}\ndevice={here.gpu}\ndevice={here.second}\nend\n", outer)
+    of_inner = (f"berth-ticket 1\nid={inner}\ndevice={here.gpu}\nend\n", inner)
+    with here.lock(here.file(here.gpu)), here.lock(here.file(here.second)):
+        with here.ticket(folder, *of_inner):
+            with here.ticket("leases", *of_outer):
+                here.start(**leases).begins()
+                if here.program.can("wait"):
+                    here.start("wait", **leases).begins()
+                here.start(uuid=here.second, **leases).fails("the inner lease does not have this GPU")
+            here.start(**leases).fails("the outer lease has ended")
+        with here.ticket("leases", *of_outer):
+            here.start(**leases).fails("the inner lease has ended")
+
+
 def is_alone(here: Folder):
     """Of many that ask at once one has the GPU at a time"""
     place = here.directory.with_name("place")
@@ -415,9 +446,11 @@ CHECKS = [
     looks_seldom,
     lets_the_queue_go_first,
 ]
-CHECKS += [makes_no_file, compares, opens_what_is_a_file, has_what_its_lease_has, is_alone]
+CHECKS += [heeds_no_link, makes_no_file, compares, opens_what_is_a_file]
+CHECKS += [has_what_its_lease_has, has_what_its_inner_lease_has, is_alone]
 NEEDS = {shares: "share", waits: "wait", looks_seldom: "wait", compares: "wait"}
-FIRST_LEVEL = [looks_seldom, lets_the_queue_go_first, makes_no_file, has_what_its_lease_has]
+FIRST_LEVEL = [looks_seldom, lets_the_queue_go_first, makes_no_file]
+FIRST_LEVEL += [has_what_its_lease_has, has_what_its_inner_lease_has]
 
 
 def applies(check, program: Program) -> bool:

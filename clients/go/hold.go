@@ -22,7 +22,9 @@ func isAlive(folder, start string) bool {
 	inodes := []string{}
 	entries, _ := os.ReadDir(folder)
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && strings.HasPrefix(entry.Name(), start) {
+		info, err := entry.Info()
+		// What others than its owner may write is nobody's ticket.
+		if err == nil && info.Mode().IsRegular() && info.Mode()&0o022 == 0 && strings.HasPrefix(entry.Name(), start) {
 			inodes = append(inodes, fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino))
 		}
 	}
@@ -35,8 +37,15 @@ func isAlive(folder, start string) bool {
 
 // HasByLease says whether this process runs inside a lease that has the GPU.
 func HasByLease(uuid string) bool {
-	text, _ := os.ReadFile(directory() + "/leases/" + os.Getenv("BERTH_LEASE"))
-	return strings.Contains(string(text), "\ndevice="+uuid+"\n") && isAlive(directory()+"/leases", os.Getenv("BERTH_LEASE"))
+	folder, text := directory(), []byte{}
+	for _, lease := range strings.Split(os.Getenv("BERTH_LEASE"), "/") {
+		if lease == "" || !isAlive(folder+"/leases", lease) {
+			return false
+		}
+		text, _ = os.ReadFile(folder + "/leases/" + lease)
+		folder += "/inside/" + lease
+	}
+	return strings.Contains(string(text), "\ndevice="+uuid+"\n")
 }
 
 // TryHold gives the descriptor that holds the GPU, close-on-exec. -1: somebody has it, or waits for a GPU.

@@ -1,8 +1,10 @@
 """Holds a GPU by the lock that all programs of a machine share: docs/standard.md, version 1."""
 
+import contextlib
 import fcntl
 import os
 import re
+import stat
 
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -15,23 +17,34 @@ def directory() -> str:
     return os.environ.get("BERTH_DIR") or ("/run/berth" if os.path.isdir("/run/berth") else "/tmp/berth")
 
 
-def is_alive(inodes) -> bool:
-    """Whether a process has one of these tickets. The kernel knows; nothing is opened."""
+def alive(paths) -> int:
+    """How many of these tickets a process has. The kernel knows; nothing is opened."""
+    inodes = set()
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # it has ended
+            file = os.lstat(path)
+            if stat.S_ISREG(file.st_mode) and not file.st_mode & 0o022:  # else it is nobody's ticket
+                inodes.add(file.st_ino)
     if not inodes:
-        return False
-    with open("/proc/locks") as locks, open("/proc/locks") as again:  # the kernel may leave out a lock
-        alive = re.findall(r"^\d+: OFDLCK +\S+ +WRITE .*:(\d+) ", locks.read() + again.read(), re.M)
-    return not inodes.isdisjoint(map(int, alive))
+        return 0
+    try:
+        with open("/proc/locks") as locks, open("/proc/locks") as again:  # the kernel may leave out a lock
+            text = locks.read() + again.read()
+    except OSError:
+        return 0
+    return len(inodes.intersection(map(int, re.findall(r"^\d+: OFDLCK +\S+ +WRITE .*:(\d+) ", text, re.M))))
 
 
 def has_by_lease(uuid: str) -> bool:
     """Whether this process runs inside a lease that has the GPU."""
-    path = f"{directory()}/leases/{os.environ.get('BERTH_LEASE', '')}"
+    folder, tickets = directory(), []
+    for lease in os.environ.get("BERTH_LEASE", "").split("/"):
+        tickets.append(f"{folder}/leases/{lease}")
+        folder += f"/inside/{lease}"
     try:
-        with open(os.open(path, os.O_RDONLY | SAFELY)) as ticket:
-            return f"device={uuid}" in ticket.read(4096).split("\n") and is_alive(
-                {os.fstat(ticket.fileno()).st_ino}
-            )
+        with open(os.open(tickets[-1], os.O_RDONLY | SAFELY), "rb") as ticket:
+            is_named = f"device={uuid}".encode() in ticket.read(4096).split(b"\n")
+        return is_named and alive(tickets) == len(tickets)
     except OSError:
         return False
 
@@ -42,7 +55,7 @@ def try_hold(uuid: str, share: bool = False):
     path = f"{directory()}/devices/{name}"
     try:
         with os.scandir(f"{directory()}/queue") as queue:
-            if is_alive({ticket.inode() for ticket in queue}):
+            if alive(ticket.path for ticket in queue):
                 return None
         file = os.open(path, os.O_RDWR | SAFELY)
     except OSError as error:

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirEntryExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::io::AsRawFd;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,11 @@ fn directory() -> PathBuf {
 }
 
 /// Whether a process has one of these tickets. The kernel knows; nothing is opened.
-fn is_alive(inodes: HashSet<u64>) -> bool {
+fn is_alive(tickets: impl Iterator<Item = PathBuf>) -> bool {
+    // What others than its owner may write is nobody's ticket.
+    let is_ticket = |file: &fs::Metadata| file.is_file() && file.mode() & 0o022 == 0;
+    let files = tickets.filter_map(|path| fs::symlink_metadata(path).ok());
+    let inodes: HashSet<u64> = files.filter(is_ticket).map(|file| file.ino()).collect();
     // Twice: the kernel may leave out a lock.
     let readings = if inodes.is_empty() { 0 } else { 2 };
     let locks: String = (0..readings).map(|_| fs::read_to_string("/proc/locks").unwrap_or_default()).collect();
@@ -35,10 +39,17 @@ fn is_alive(inodes: HashSet<u64>) -> bool {
 
 /// Whether this process runs inside a lease that has the GPU.
 pub fn has_by_lease(uuid: &str) -> bool {
-    let path = directory().join("leases").join(std::env::var("BERTH_LEASE").unwrap_or_default());
+    let (mut folder, mut text) = (directory(), Vec::new());
+    for lease in std::env::var("BERTH_LEASE").unwrap_or_default().split('/') {
+        let ticket = folder.join("leases").join(lease);
+        text = fs::read(&ticket).unwrap_or_default();
+        if !is_alive(std::iter::once(ticket)) {
+            return false;
+        }
+        folder = folder.join("inside").join(lease);
+    }
     let device = format!("device={uuid}");
-    let is_named = fs::read_to_string(&path).map_or(false, |text| text.lines().any(|line| line == device));
-    is_named && path.metadata().map_or(false, |ticket| is_alive(HashSet::from([ticket.ino()])))
+    text.split(|&byte| byte == b'\n').any(|line| line == device.as_bytes())
 }
 
 /// The file that holds the GPU until its last copy is closed, close-on-exec. None: somebody has it, or waits for a GPU.
@@ -46,7 +57,7 @@ pub fn has_by_lease(uuid: &str) -> bool {
 pub fn try_hold(uuid: &str, share: bool) -> io::Result<Option<File>> {
     let name: String = uuid.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let path = directory().join("devices").join(name);
-    if is_alive(fs::read_dir(directory().join("queue"))?.flatten().map(|ticket| ticket.ino()).collect()) {
+    if is_alive(fs::read_dir(directory().join("queue"))?.flatten().map(|ticket| ticket.path())) {
         return Ok(None);
     }
     let file = OpenOptions::new().read(true).write(true).custom_flags(NONBLOCK).open(&path)?;

@@ -12,20 +12,30 @@ berth_directory() {
   fi
 }
 
-# berth_alive PATH…: whether a process has one of these tickets (or one in these folders). The
-# kernel knows.
+# berth_alive PATH: whether a process has this ticket, or one in this folder. The kernel knows. What
+# others than its owner may write is nobody's ticket.
 berth_alive() {
-  berth_inodes=$(ls -1iAq -- "$@" 2>/dev/null) && [ -n "$berth_inodes" ] || return 1
+  # shellcheck disable=SC2012 # no name is read
+  berth_inodes=$(LC_ALL=C ls -1inAq -- "$1" 2>/dev/null | awk '$2 ~ /^-....-..-/ { print $1 }')
+  [ -n "$berth_inodes" ] || return 1
   printf '%s\n' "$berth_inodes" | awk '
     NR == FNR { ticket[$1]; next }
     $2 == "OFDLCK" && $4 == "WRITE" { sub(/.*:/, "", $6); if ($6 in ticket) found = 1 }
-    END { exit !found }' - /proc/locks /proc/locks # the kernel may leave out a lock
+    END { exit !found }' - /proc/locks /proc/locks 2>/dev/null # the kernel may leave out a lock
 }
 
 # berth_has_by_lease UUID: whether this shell runs inside a lease that has the GPU.
 berth_has_by_lease() {
-  berth_ticket=$(berth_directory)/leases/${BERTH_LEASE-}
-  [ -f "$berth_ticket" ] && grep -qxF "device=$1" -- "$berth_ticket" 2>/dev/null && berth_alive "$berth_ticket"
+  berth_folder=$(berth_directory)
+  berth_rest=${BERTH_LEASE-}/
+  while [ -n "$berth_rest" ]; do
+    berth_ticket=$berth_folder/leases/${berth_rest%%/*}
+    berth_folder=$berth_folder/inside/${berth_rest%%/*}
+    berth_rest=${berth_rest#*/}
+    [ -f "$berth_ticket" ] || return 1
+    berth_alive "$berth_ticket" || return 1
+  done
+  grep -qxF "device=$1" -- "$berth_ticket" 2>/dev/null
 }
 
 # berth_try_hold UUID [share]: 0: held, until the last process that has descriptor 9 ends. 1:

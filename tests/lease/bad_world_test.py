@@ -8,7 +8,7 @@ import time
 
 import pytest
 from clock import Clock
-from jobs import DEADLINE_S, eventually, holder, queue, waiter
+from jobs import DEADLINE_S, Job, eventually, holder, queue, waiter
 
 # Preloaded into the program.
 pytestmark = pytest.mark.release_only
@@ -89,6 +89,22 @@ def test_out_of_inotify_instances_a_waiter_looks_every_few_seconds(open_machine,
     job.ends()
     assert late.stdout.readline() == "started\n", late.stderr.read()
     assert late.wait(DEADLINE_S) == 0
+
+
+def test_who_waits_keeps_his_place_while_the_leases_cannot_be_read(open_machine, as_user):
+    machine = open_machine
+    machine.change("1xH100")
+    machine.berth("run", "--", "true")
+    job = holder(machine)
+    waiting = Job(machine, user=20004, group=20004, extra_groups=[]).says("first in line")
+    folder = machine.leases / "leases"
+    folder.chmod(0)
+    job.ends()
+    time.sleep(2)  # more likely than not it has looked by then; if not, nothing is claimed too much
+    assert waiting.process.poll() is None, waiting.err.rest()
+    folder.chmod(0o1777)
+    waiting.starts()
+    assert waiting.ends() == 0
 
 
 # Clocks

@@ -27,6 +27,8 @@ def live(part, byte):
     """Tickets with this byte locked, in order: name and lines."""
     for name in sorted(os.listdir(f"{DIR}/{part}")):
         with contextlib.suppress(OSError), open(os.open(f"{DIR}/{part}/{name}", SAFELY)) as file:
+            if os.fstat(file.fileno()).st_mode & 0o022:  # nobody's
+                continue
             if ofd(file, fcntl.F_OFD_GETLK, fcntl.F_RDLCK, byte) != fcntl.F_UNLCK:
                 yield name, file.read(4097).split("\n")
 
@@ -88,10 +90,12 @@ ticket = unnamed(f"{DIR}/queue", 0o1644)
 ofd(ticket, fcntl.F_OFD_SETLK, fcntl.F_WRLCK, ALIVE, 2)
 with gate():
     earlier = [name for name, lines in live("queue", WAITING) if rivals(lines)]
-    newest = max(
-        [0, *(int(name, 16) for part in ("queue", "leases") for name in os.listdir(f"{DIR}/{part}"))]
-    )
-    me = f"{max(time.clock_gettime_ns(time.CLOCK_BOOTTIME), newest + 1):016x}"
+    parts = ("queue", "leases")
+    number = max(int(name, 16) + 1 for part in parts for name in ["0", *dict(live(part, ALIVE))])
+    number = max(time.clock_gettime_ns(time.CLOCK_BOOTTIME), number)
+    names = {name for part in parts for name in os.listdir(f"{DIR}/{part}")}
+    while (me := f"{number:016x}") in names:
+        number += 1
     start = open("/proc/self/stat").read().rsplit(")", 1)[1].split()[19]
     text = f"berth-ticket 1\nid={me}\npid={os.getpid()}\npid_start={start}\njoined_at={int(time.time())}\n"
     text += "count=1\ncommand=participant.py\n" + "".join(f"candidate={uuid}\n" for uuid in CANDIDATES)

@@ -26,7 +26,7 @@ constexpr std::string_view kAdoptAbout =
 // The process and all that it has started.
 std::set<std::uint32_t> tree_of(pid_t pid) {
   std::set<std::uint32_t> tree{static_cast<std::uint32_t>(pid)};
-  for (const pid_t one : sys::ProcessTree().below(pid)) tree.insert(static_cast<std::uint32_t>(one));
+  for (const UniqueProcess& one : sys::ProcessTree().below(pid)) tree.insert(one.pid);
   return tree;
 }
 

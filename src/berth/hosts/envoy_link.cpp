@@ -20,6 +20,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/detached_thread.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_signal.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::hosts {
@@ -50,7 +51,7 @@ void end_without_caller(int) {
 }
 
 void signal_all(int number) {
-  for (const pid_t pid : sys::ProcessTree().below(::getpid())) ::kill(pid, number);
+  for (const UniqueProcess& process : sys::ProcessTree().below(::getpid())) sys::send_signal(process, number);
 }
 
 // A signal handler cannot allocate, so its message exists before.

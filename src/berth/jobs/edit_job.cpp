@@ -22,6 +22,7 @@
 #include "berth/jobs/runner.h"
 #include "berth/jobs/submission.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_signal.h"
 
 namespace berth::jobs {
 namespace {
@@ -159,7 +160,7 @@ void leave_queue(const JobSpool& spool, TaskId id) {
     const auto standing = spool.standing(id);
     if (!standing || !standing->in_queue || standing->phase != TaskPhase::waiting || standing->taker.pid == 0)
       return;
-    if (runs_task(*standing)) sys::ask_to_cancel(static_cast<pid_t>(standing->taker.pid));
+    if (runs_task(*standing)) sys::ask_to_cancel(standing->taker);
     sleep_a_moment();
   }
 }

@@ -90,6 +90,8 @@ class JobSpool {
   /// The processes that share the lock of the task, as far as we may know: all its living
   /// processes.
   std::vector<pid_t> holders(TaskId id) const;
+  /// Whether the process is one of these now.
+  bool is_held_by(TaskId id, pid_t pid) const;
   /// Those that the command of a task that is over has started, also where they do not share the
   /// lock any more.
   std::vector<pid_t> left_of(TaskId id, const TaskStanding& standing) const;
@@ -125,6 +127,8 @@ class JobSpool {
   /// The processes of a runner of an older Berth, which leaves jobs of this one alone; empty: there
   /// is none.
   Result<std::vector<pid_t>> older_runner() const;
+  /// Whether the process is a runner now.
+  bool is_run_by(pid_t pid) const;
   /// The descriptor from which the runner reads what `ring` writes. Error: `failure`.
   Result<sys::Descriptor> bell() const;
   /// Tells the runner, if there is one, which task has news; without an index, all tasks of the

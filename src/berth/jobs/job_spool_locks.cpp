@@ -53,6 +53,11 @@ std::vector<pid_t> JobSpool::holders(TaskId id) const {
   return file ? sys::processes_that_lock(*file, byte_of(id)) : std::vector<pid_t>();
 }
 
+bool JobSpool::is_held_by(TaskId id, pid_t pid) const {
+  const auto file = sys::identity_of(folder_.get(), file_of({id.job, {}}, "job"));
+  return file && sys::shares_lock(pid, *file, byte_of(id));
+}
+
 std::vector<pid_t> JobSpool::left_of(TaskId id, const TaskStanding& standing) const {
   std::vector<pid_t> left = holders(id);
   if (runs_task(standing)) {
@@ -105,6 +110,11 @@ Result<std::vector<pid_t>> JobSpool::older_runner() const {
   if (!lock || lock->end >= kVersionsOfRunner) return std::vector<pid_t>();
   const auto identity = sys::identity_of(folder_.get(), kRunner);
   return identity ? sys::processes_that_lock(*identity, 0) : std::vector<pid_t>();
+}
+
+bool JobSpool::is_run_by(pid_t pid) const {
+  const auto file = sys::identity_of(folder_.get(), kRunner);
+  return file && sys::shares_lock(pid, *file, 0);
 }
 
 Result<sys::Descriptor> JobSpool::bell() const {

@@ -15,6 +15,7 @@
 #include "berth/site/site_file.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_signal.h"
 #include "berth/view/jobs.h"
 
 namespace berth::jobs {
@@ -28,11 +29,12 @@ constexpr std::chrono::seconds kSeesItsEnd{2};
 // asked here, and the runner ends what does not heed it.
 void ask_to_end(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
   if (runs_task(standing)) {
-    sys::ask_to_cancel(static_cast<pid_t>(standing.taker.pid));
+    sys::ask_to_cancel(standing.taker);
     return;
   }
   if (is_gone(standing)) return;
-  for (const pid_t left : spool.holders(id)) sys::ask_to_end(left);
+  for (const pid_t left : spool.holders(id))
+    sys::ask_to_end(left, [&](pid_t pid) { return spool.is_held_by(id, pid); });
   [[maybe_unused]] const auto runner = ensure_runner(spool, id);
 }
 

@@ -33,6 +33,7 @@
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_signal.h"
 #include "berth/sys/resource_limits.h"
 #include "berth/sys/system_error.h"
 
@@ -269,7 +270,7 @@ class JobRunner {
 
   void perform(runner::EndChild&& what) {
     const auto live = std::ranges::find(live_, what.id, &LiveTask::id);
-    if (live != live_.end() && live->child) sys::ask_to_cancel(live->child->pid());
+    if (live != live_.end() && live->child) sys::ask_to_cancel(sys::unique_process(live->child->pid()));
   }
 
   void perform(runner::LetBe&& what) {
@@ -278,7 +279,8 @@ class JobRunner {
   }
 
   void perform(runner::KillLeft&& what) {
-    for (const pid_t left : spool_.holders(what.id)) ::kill(left, SIGKILL);
+    for (const pid_t left : spool_.holders(what.id))
+      sys::send_signal(left, SIGKILL, [&](pid_t pid) { return spool_.is_held_by(what.id, pid); });
   }
 
   // --- sleeping
@@ -368,7 +370,7 @@ Result<void> check_limits() {
 void end_older_runner(const JobSpool& spool) {
   const auto older = spool.older_runner();
   if (!older || older->empty()) return;
-  for (const pid_t pid : *older) sys::ask_to_end(pid);
+  for (const pid_t pid : *older) sys::ask_to_end(pid, [&](pid_t found) { return spool.is_run_by(found); });
   const auto until = std::chrono::steady_clock::now() + kRunnerEndsWithin;
   while (std::chrono::steady_clock::now() < until) {
     const auto left = spool.older_runner();

@@ -111,7 +111,9 @@ class Acquirer {
     if (!opened) return LookFailed{opened.error(), true};
     NotingSource source(**opened);
     auto seen = look_and_note(source);
-    if (!seen) return LookFailed{seen.error(), source.failed()};
+    // An admin may have closed the directory for a moment, or this process may be short of files:
+    // no place in the queue is lost by that.
+    if (!seen) return LookFailed{seen.error(), source.failed() || (own_ && seen.error().os_error != 0)};
     return *std::move(seen);
   }
 

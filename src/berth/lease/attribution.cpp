@@ -58,7 +58,7 @@ class Attributor {
   Leases by_open_file(std::uint32_t pid) {
     Leases shared;
     for (const Ticket* lease : leases_) {
-      const auto file = store_.file_of(lease->id);
+      const auto file = store_.file_of(*lease);
       if (!file) continue;
       const auto open = processes_.can_write(pid, *file);
       if (!open) unreadable_ = true;

@@ -89,6 +89,16 @@ void check_tickets(const store::LeaseDirectory& directory, std::vector<Finding>&
   }
 }
 
+// Then the queue may have a second name of the live ticket of somebody else.
+void check_links(std::vector<Finding>& findings) {
+  const auto protects = sys::read_whole("/proc/sys/fs/protected_hardlinks");
+  if (!protects || !protects->starts_with('0')) return;
+  findings.push_back({view::Level::warn, "links",
+                      "fs.protected_hardlinks is 0: each user can give the tickets of others second names, "
+                      "and so stop programs of the standard",
+                      "sudo sysctl -w fs.protected_hardlinks=1"});
+}
+
 // Leases where others look for them are leases that we do not see.
 void check_elsewhere(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
   for (const char* path : {store::kSiteDirectory, store::kFallbackDirectory}) {
@@ -161,6 +171,7 @@ std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choic
     check_use(**directory, findings);
     check_device_files(**directory, findings);
     check_tickets(**directory, findings);
+    check_links(findings);
     check_elsewhere(**directory, findings);
     if (findings.empty())
       findings.push_back(

@@ -48,7 +48,7 @@ bool serves_berth(pid_t pid) {
 
 std::vector<pid_t> left_below(pid_t holder) {
   if (sys::process_name(holder) != kLeftBehindName) return {};
-  std::vector<pid_t> left = sys::ProcessTree().below(holder);
+  std::vector<pid_t> left = sys::pids_of(sys::ProcessTree().below(holder));
   std::erase_if(left, keeps_namespaces);
   return left;
 }
@@ -61,7 +61,7 @@ std::map<TicketId, std::vector<Holder>> left_behind(store::LeaseStore& store, co
     if (lease.phase != TicketPhase::granted || lease.kept) continue;
     if (sys::still_runs(lease.taker)) {
       found[lease.id] = left_below(static_cast<pid_t>(lease.taker.pid));
-    } else if (const auto file = store.file_of(lease.id)) {
+    } else if (const auto file = store.file_of(lease)) {
       of_files[*file] = lease.id;
       files.insert(*file);
     }

@@ -220,7 +220,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   facts.process_leases = std::move(attribution.leases);
   world.assumed = std::move(attribution.assumed);
   world.foreign_locks = std::move(books.foreign_locks);
-  world.saw_all_locks = books.saw_all_locks;
+  world.locks_left_out = std::move(books.locks_left_out);
   for (const Device& device : facts.snapshot.devices) {
     if (std::ranges::any_of(world.foreign_locks, [&](const auto& lock) { return is_foreign(lock, device); }))
       facts.foreign_locks.push_back(device.uuid);

@@ -41,7 +41,7 @@ struct World {
   Facts facts;
   Ledger ledger;
   std::set<std::uint32_t> assumed;  ///< processes that were attributed to a lease only because of their user
-  bool saw_all_locks = true;        ///< false: there may be more than these
+  std::string locks_left_out{};     ///< as in store::Books
   std::vector<store::ForeignLock> foreign_locks;  ///< as in `facts`, with the user and process that took each
   std::set<TicketId> stopped;  ///< waiters that others skip; empty unless the whole ledger was read
   Moment looked_at = 0;

@@ -18,6 +18,7 @@
 #include "berth/job/end_signals.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_signal.h"
 #include "berth/sys/terminal.h"
 
 namespace berth::leasing {
@@ -40,6 +41,21 @@ std::vector<pid_t> to_ask(const Ticket& lease, const std::vector<pid_t>& holders
   return topmost;
 }
 
+/// The processes that hold a lease because they have its file open, as far as we may see them,
+/// without this process.
+struct Holders {
+  std::vector<pid_t> own;     ///< that the owner of the lease may signal
+  std::vector<pid_t> others;  ///< to which somebody has handed the ticket
+};
+
+Holders holders_of(store::LeaseStore& store, const Ticket& lease) {
+  const auto file = store.file_of(lease);
+  Holders holders;
+  for (const pid_t pid : file ? sys::processes_that_can_write(*file) : std::vector<pid_t>{})
+    (sys::may_be_signalled_by(lease.uid, pid) ? holders.own : holders.others).push_back(pid);
+  return holders;
+}
+
 // `berth run` and a keeper say themselves who has asked.
 bool is_berth(pid_t pid) {
   return sys::process_name(pid).starts_with("berth");
@@ -50,7 +66,7 @@ class AskedHolders {
  public:
   AskedHolders(store::LeaseStore& store, const Ticket& lease, std::string_view words)
       : store_(store), lease_(lease), words_(words) {
-    const std::vector<pid_t> all = holders_of(store, lease.id);
+    const std::vector<pid_t> all = holders_of(store, lease).own;
     heads_ = to_ask(lease, all);
     berth_sees_to_it_ = heads_.size() == 1 && is_berth(heads_.front());
     for (const pid_t pid : all) {
@@ -78,7 +94,7 @@ class AskedHolders {
     end_ = step.next;
     if (step.action == EndAction::ask_command) ask(heads_);
     if (step.action == EndAction::ask_rest && (!berth_sees_to_it_ || !lives(heads_.front())))
-      ask(holders_of(store_, lease_.id));
+      ask(holders_of(store_, lease_).own);
   }
 
   static std::chrono::milliseconds now() {
@@ -95,11 +111,18 @@ class AskedHolders {
       const auto stat = sys::process_stat(pid);
       if (!stat || !asked_.insert(stat->process).second) continue;
       if (!words_.empty() && !is_berth(pid)) sys::write_to_terminal_of(pid, words_);
+      const auto is_meant = [&](pid_t found) { return may_ask(found); };
       if (lease_.phase == TicketPhase::waiting)
-        sys::ask_to_cancel(pid);
+        sys::ask_to_cancel(pid, is_meant);
       else
-        sys::ask_to_end(pid);
+        sys::ask_to_end(pid, is_meant);
     }
+  }
+
+  bool may_ask(pid_t pid) const {
+    const auto file = store_.file_of(lease_);
+    return file && sys::may_be_signalled_by(lease_.uid, pid) &&
+           sys::process_can_write(pid, *file).value_or(false);
   }
 
   store::LeaseStore& store_;
@@ -139,15 +162,42 @@ std::string short_name_in(store::LeaseStore& store, TicketId id) {
   return short_name(books ? books->ledger : Ledger{}, id);
 }
 
+// "812 (dbus-daemon) of root"
+std::string with_owner(pid_t pid) {
+  const auto owner = sys::process_owner(pid);
+  return fmt::format("{}{}", in_words({pid}), owner ? " of " + sys::user_name(*owner) : "");
+}
+
+// `id`: as users know the lease.
+Error not_ended(const Ticket& lease, const std::string& id, Holders left) {
+  if (left.own.empty() && left.others.empty())
+    return {ErrorCode::failure,
+            fmt::format("the {} is held by a process that cannot be seen from here; process {} took it", id,
+                        lease.taker.pid)};
+  std::string others;
+  for (const pid_t pid : left.others) others += (others.empty() ? "" : ", ") + with_owner(pid);
+  const std::string whose = sys::user_name(lease.uid);
+  if (left.own.empty())
+    return {
+        ErrorCode::timed_out,
+        fmt::format("the {} has not ended yet: {} handed it to a process that {} may not signal, and Berth "
+                    "sends that process no signal either: {}",
+                    id, whose, whose, others)};
+  // `berth run` only waits for them.
+  if (std::ranges::any_of(left.own, std::not_fn(is_berth))) std::erase_if(left.own, is_berth);
+  if (!others.empty())
+    others = fmt::format("; it is also held by what {} may not signal, and Berth sends no signal to: {}",
+                         whose, others);
+  return {ErrorCode::timed_out,
+          fmt::format("the {} has not ended yet: it got SIGTERM, and these processes still hold it: {}; "
+                      "to end them without asking: {}{}",
+                      id, in_words(left.own), kill_line(left.own), others)};
+}
+
 }  // namespace
 
 std::string kill_line(const std::vector<pid_t>& pids) {
   return fmt::format("kill -KILL {}", fmt::join(pids, " "));
-}
-
-std::vector<pid_t> holders_of(store::LeaseStore& store, TicketId lease) {
-  const auto file = store.file_of(lease);
-  return file ? sys::processes_that_can_write(*file) : std::vector<pid_t>{};
 }
 
 Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::chrono::milliseconds patience,
@@ -166,20 +216,11 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
     if (Clock::now() >= until) break;
     holders.wait();
   }
-  std::vector<pid_t> left = holders_of(store, lease.id);
+  const Holders left = holders_of(store, lease);
   // The last of them may have ended in this moment.
   BERTH_LET(const auto held, still_held(store, lease.id));
   if (!held) return {};
-  if (left.empty())
-    return fail(ErrorCode::failure,
-                "the {} is held by a process that cannot be seen from here; process {} took it", id,
-                lease.taker.pid);
-  // `berth run` only waits for them.
-  if (std::ranges::any_of(left, std::not_fn(is_berth))) std::erase_if(left, is_berth);
-  return fail(ErrorCode::timed_out,
-              "the {} has not ended yet: it got SIGTERM, and these processes still hold it: {}; "
-              "to end them without asking: {}",
-              id, in_words(left), kill_line(left));
+  return std::unexpected(not_ended(lease, id, left));
 }
 
 }  // namespace berth::leasing

@@ -176,10 +176,11 @@ Result<std::optional<std::int64_t>> start_of_newcomer(const World& world) {
 
 std::vector<std::string> notes_on(const World& world) {
   std::vector<std::string> notes = notes_on_answer(world.facts, {}, {});
-  if (!world.saw_all_locks)
-    notes.emplace_back(
-        "some process has so many file locks that Berth has not read them all (/proc/locks): a GPU that "
-        "somebody has locked without a lease may be shown as free");
+  if (!world.locks_left_out.empty())
+    notes.push_back(
+        fmt::format("Berth has not read all file locks (/proc/locks): {}; a GPU that somebody has locked "
+                    "without a lease may be shown as free",
+                    world.locks_left_out));
   for (const std::string& key : world.facts.policy.not_understood)
     notes.push_back(fmt::format("{}; nothing is granted until it is corrected", key));
   for (const OddTicket& odd : world.ledger.odd) {

@@ -1,9 +1,11 @@
 #include "berth/store/directory_scan.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,7 @@
 #include "berth/store/worth_reading.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/sys/lock.h"
 
 namespace berth::store {
 namespace {
@@ -19,6 +22,8 @@ namespace {
 // them.
 constexpr std::size_t kMostDead = 256;
 constexpr std::size_t kMostDeadForRoot = 1024;
+// How far at most an id is raised past one that is ahead of the clock, in nanoseconds.
+constexpr std::uint64_t kRaise = 1 << 16;
 
 struct AddTo {
   Scan& scan;
@@ -28,7 +33,7 @@ struct AddTo {
   void operator()(Gone) const {}
   void operator()(Dead& dead) const {
     const uid_t self = ::geteuid();
-    if (named && (self == 0 || self == dead.uid)) scan.remains.push_back({phase, *named});
+    if (named && (self == 0 || self == dead.uid)) scan.remains.push_back({phase, *named, dead.file});
     if (phase == TicketPhase::waiting || !dead.ticket) return;
     dead.ticket->uid = dead.uid;
     scan.ledger.ended.push_back(std::move(*dead.ticket));
@@ -41,19 +46,41 @@ std::uint64_t now() {
   return static_cast<std::uint64_t>(sys::since_boot().count());
 }
 
-TicketId newest_of(const std::vector<sys::DirectoryEntry>& entries, std::uint64_t now_ns) {
-  TicketId newest;
+bool is_alive(int directory, TicketId id) {
+  const auto file = open_ticket(directory, id, O_RDONLY);
+  return file && *file && sys::is_byte_locked(file->get(), kAliveByte).value_or(false);
+}
+
+IdsTaken ids_taken(int directory, const std::vector<sys::DirectoryEntry>& entries, std::uint64_t now_ns) {
+  IdsTaken taken;
+  std::vector<sys::DirectoryEntry> ahead;
   for (const sys::DirectoryEntry& entry : entries) {
     const auto id = ticket_id_from_text(entry.name);
-    if (id && id->value <= now_ns + kFarFutureNs) newest = std::max(newest, *id);
+    if (!id) continue;
+    if (id->value <= now_ns) {
+      taken.newest = std::max(taken.newest, *id);
+      continue;
+    }
+    taken.ahead.push_back(*id);
+    if (id->value <= now_ns + kFarFutureNs) ahead.push_back(entry);
   }
-  return newest;
+  std::ranges::sort(taken.ahead);
+  // The names are of one length, so their order is that of the ids.
+  ahead = worth_reading(directory, std::move(ahead), 0);
+  std::ranges::sort(ahead, std::greater(), &sys::DirectoryEntry::name);
+  for (const sys::DirectoryEntry& entry : ahead) {
+    const TicketId id = *ticket_id_from_text(entry.name);
+    if (!is_alive(directory, id)) continue;
+    taken.newest = id;
+    break;
+  }
+  return taken;
 }
 
 Result<void> scan_part(int directory, TicketPhase phase, Scan& scan) {
   BERTH_LET(const auto entries, sys::list_directory(directory));
   const std::uint64_t now_ns = now();
-  scan.newest = std::max(scan.newest, newest_of(entries, now_ns));
+  scan.ids = ids_taken(directory, entries, now_ns);
   const std::size_t most_dead = ::geteuid() == 0 ? kMostDeadForRoot : kMostDead;
   for (const sys::DirectoryEntry& entry : worth_reading(directory, entries, most_dead)) {
     TicketFile file = read_ticket_file(directory, entry.name, phase, now_ns);
@@ -74,6 +101,15 @@ void put_in_order(Ledger& ledger) {
 }
 
 }  // namespace
+
+TicketId next_id(const IdsTaken& queue, const IdsTaken& leases, std::uint64_t now_ns) {
+  const TicketId newest = std::max(queue.newest, leases.newest);
+  // If the ticket of an id ahead of the clock stays, each next id would be the same again.
+  TicketId id{newest.value < now_ns ? now_ns : newest.value + 1 + now_ns % kRaise};
+  const auto is_taken = [&](const IdsTaken& ids) { return std::ranges::binary_search(ids.ahead, id); };
+  while (is_taken(queue) || is_taken(leases)) ++id.value;
+  return id;
+}
 
 Result<Scan> scan_directory(const LeaseDirectory& directory) {
   Scan scan;
@@ -97,7 +133,7 @@ Result<QueueNames> names_in_queue(const LeaseDirectory& directory) {
   const auto entries = sys::list_directory(directory.queue.get());
   if (!entries) return std::unexpected(context(entries.error(), directory.choice.path + "/queue"));
   const std::uint64_t now_ns = now();
-  QueueNames names{{}, newest_of(*entries, now_ns)};
+  QueueNames names{{}, ids_taken(directory.queue.get(), *entries, now_ns)};
   // A reader that may remove some of them does.
   const std::size_t most_dead = ::geteuid() == 0 ? kMostDeadForRoot : 0;
   for (const sys::DirectoryEntry& entry : worth_reading(directory.queue.get(), *entries, most_dead)) {
@@ -115,6 +151,13 @@ void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId 
   if (waits || !sys::identity_of(directory.inside.get(), name)) return;
   std::error_code ignored;
   std::filesystem::remove_all(fmt::format("/proc/self/fd/{}/{}", directory.inside.get(), name), ignored);
+}
+
+void remove_remains(const LeaseDirectory& directory, const Remains& remains) {
+  const bool waits = remains.phase == TicketPhase::waiting;
+  const int part = waits ? directory.queue.get() : directory.leases.get();
+  if (sys::identity_of(part, to_text(remains.id)) == remains.file)
+    remove_ticket(directory, remains.phase, remains.id);
 }
 
 }  // namespace berth::store

@@ -110,7 +110,7 @@ Result<void> DirectoryStore::refresh() {
 
 LocksSeen DirectoryStore::see_locks() {
   if (!directory_ || !refresh() || !directory_) return {};
-  LocksSeen seen{{}, true, lease_changes()};
+  LocksSeen seen{{}, {}, lease_changes()};
   const int devices = directory_->devices.get();
   // The kernel waits for about 10 ms (an RCU grace period) before it shows its locks. So it is not
   // asked if there is no device file to lock, or if each of them is leased whole.
@@ -118,7 +118,7 @@ LocksSeen DirectoryStore::see_locks() {
       !files || files->empty() || are_all_leased_whole(*files, *directory_))
     return seen;
   const sys::HeldFlocks held = sys::held_flocks_on(directory_->root.get());
-  seen.all = held.all;
+  seen.left_out = held.left_out;
   // After the locks: a file that was made meanwhile may be locked too.
   if (const auto files = sys::list_directory(devices); files && !held.locks.empty())
     seen.held = by_name(held.locks, *files);
@@ -132,7 +132,7 @@ Result<Books> DirectoryStore::look(Extent extent, const std::optional<LocksSeen>
     BERTH_LET(auto scan,
               extent == Extent::everything ? scan_directory(*directory_) : scan_leases(*directory_));
     remains_ = std::move(scan.remains);
-    Books books{std::move(scan.ledger), {}, seen.all};
+    Books books{std::move(scan.ledger), {}, seen.left_out};
     books.foreign_locks = foreign_among(seen.held, books.ledger);
     return books;
   };
@@ -184,7 +184,7 @@ std::int64_t DirectoryStore::lease_changes() {
 
 bool DirectoryStore::has_ended(TicketId lease) {
   if (!directory_) return true;
-  const auto file = sys::open_prepared(directory_->leases.get(), to_text(lease), O_RDONLY);
+  const auto file = open_ticket(directory_->leases.get(), lease, O_RDONLY);
   // A ticket that cannot be opened may be alive.
   if (!file) return false;
   return !*file || !sys::is_byte_locked(file->get(), kAliveByte).value_or(true);
@@ -233,7 +233,7 @@ Result<void> DirectoryStore::rewrite(TicketId lease, GateLimit limit, const Rewr
   const auto read = read_ticket_file(directory_->leases.get(), name, TicketPhase::granted, lease.value);
   const auto* ticket = std::get_if<Ticket>(&read);
   if (ticket == nullptr) return fail(ErrorCode::failure, "the lease {} has ended", short_name({}, lease));
-  BERTH_LET(const auto file, sys::open_prepared(directory_->leases.get(), name, O_RDWR));
+  BERTH_LET(const auto file, open_ticket(directory_->leases.get(), lease, O_RDWR));
   if (!file) return fail(ErrorCode::failure, "the lease {} has ended", short_name({}, lease));
   BERTH_LET(const auto text, sys::read_start(file.get(), kTicketMaxBytes));
   BERTH_LET(const auto longer, rewritten(*ticket, text));
@@ -259,14 +259,21 @@ bool DirectoryStore::note_outcome(const PastRun& run) {
 void DirectoryStore::sweep(const std::vector<TicketId>& keep) {
   for (const Remains& remains : std::exchange(remains_, {})) {
     if (std::ranges::find(keep, remains.id) != keep.end()) continue;
-    remove_ticket(*directory_, remains.phase, remains.id);
+    remove_remains(*directory_, remains);
   }
 }
 
-std::optional<sys::FileIdentity> DirectoryStore::file_of(TicketId ticket) {
+std::optional<sys::FileIdentity> DirectoryStore::file_of(const Ticket& ticket) {
   if (!directory_) return std::nullopt;
-  const auto lease = sys::identity_of(directory_->leases.get(), to_text(ticket));
-  return lease ? lease : sys::identity_of(directory_->queue.get(), to_text(ticket));
+  // It may become a lease meanwhile. Another user may have put a file of this name into the other
+  // folder.
+  for (const int part : {directory_->leases.get(), directory_->queue.get()}) {
+    struct stat status{};
+    if (::fstatat(part, to_text(ticket.id).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        sys::is_word_of_owner(status) && status.st_uid == ticket.uid)
+      return sys::identity_of(status);
+  }
+  return std::nullopt;
 }
 
 Result<std::unique_ptr<LeaseStore>> DirectoryStore::inside(TicketId lease) {

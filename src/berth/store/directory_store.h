@@ -36,7 +36,7 @@ class DirectoryStore : public LeaseStore {
   std::vector<UserRuns> outcomes() override;
   bool note_outcome(const PastRun& run) override;
   void sweep(const std::vector<TicketId>& keep) override;
-  std::optional<sys::FileIdentity> file_of(TicketId ticket) override;
+  std::optional<sys::FileIdentity> file_of(const Ticket& ticket) override;
   Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;
   std::string path() const override { return choice_.path; }
   std::vector<std::string> notes() const override;

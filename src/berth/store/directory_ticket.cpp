@@ -33,8 +33,6 @@ constexpr mode_t kTicketMode = 01644;
 constexpr int kNames = 64;
 // An even number, which leaves the mark as it is.
 constexpr off_t kBytesOfAReturn = 2;
-// How far at most an id is raised past one that is ahead of the clock, in nanoseconds.
-constexpr std::uint64_t kRaise = 1 << 16;
 
 std::int64_t wall_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
@@ -135,7 +133,7 @@ DirectoryTicket::~DirectoryTicket() {
   if (ticket_.id.value == 0) return;
   const bool waits = ticket_.phase == TicketPhase::waiting;
   const int part = waits ? directory_->queue.get() : directory_->leases.get();
-  const auto left = sys::open_prepared(part, to_text(ticket_.id), O_RDONLY);
+  const auto left = open_ticket(part, ticket_.id, O_RDONLY);
   if (left && *left && !sys::is_byte_locked(left->get(), kAliveByte).value_or(true)) unlink_file();
 }
 
@@ -161,11 +159,9 @@ std::vector<int> DirectoryTicket::descriptors() const {
   return all;
 }
 
-Result<void> DirectoryTicket::enter_queue(TicketId newest) {
-  const auto now = static_cast<std::uint64_t>(sys::since_boot().count());
+Result<void> DirectoryTicket::enter_queue(const IdsTaken& queue, const IdsTaken& leases) {
   ticket_.joined_s = ticket_.since_s = wall_seconds();
-  // If the file of an id ahead of the clock stays, each next id would be the same again.
-  TicketId id{newest.value < now ? now : newest.value + 1 + now % kRaise};
+  TicketId id = next_id(queue, leases, static_cast<std::uint64_t>(sys::since_boot().count()));
   for (int attempt = 0; attempt < kNames; ++attempt, ++id.value) {
     ticket_.id = id;
     const std::string text = encode_ticket(ticket_);
@@ -180,10 +176,9 @@ Result<void> DirectoryTicket::enter_queue(TicketId newest) {
 FaultOr<Decided> DirectoryTicket::join_under_gate(const Decide& decide) {
   BERTH_LET(auto before, names_in_queue(*directory_));
   BERTH_LET(auto scan, scan_leases(*directory_));
-  const TicketId newest = std::max(scan.newest, before.newest);
-  earlier_rivals_.note(std::move(before.ids), before.newest);
+  earlier_rivals_.note(std::move(before.ids), before.taken.newest);
   if (ticket_.number) BERTH_DO(take_number(scan.ledger));
-  if (auto entered = enter_queue(newest); !entered) {
+  if (auto entered = enter_queue(before.taken, scan.ids); !entered) {
     ticket_.id = {};
     if (entered.error().code == ErrorCode::usage) return std::unexpected(entered.error());
     return std::unexpected(in_directory(entered.error(), directory_));
@@ -244,9 +239,12 @@ FaultOr<Decided> DirectoryTicket::decide_under_gate(const Decide& decide) {
     return fail(ErrorCode::failure,
                 "somebody removed the ticket of this request from {}; only its owner and root can do that",
                 directory_->choice.path);
-  BERTH_LET(auto scan, scan_leases(*directory_));
-  BERTH_DO(earlier_rivals_.refresh(ticket_, scan.ledger));
-  return decide_on(std::move(scan.ledger), decide);
+  auto scan = scan_leases(*directory_);
+  // A folder that cannot be read now may be readable soon. The next look says so if it is not.
+  if (!scan && scan.error().os_error != 0) return Stayed{};
+  if (!scan) return std::unexpected(scan.error());
+  BERTH_DO(earlier_rivals_.refresh(ticket_, scan->ledger));
+  return decide_on(std::move(scan->ledger), decide);
 }
 
 bool DirectoryTicket::still_waits_here() const {
@@ -340,7 +338,7 @@ Result<void> DirectoryTicket::become_waiting() {
   locks_.unlock();
   if (!ticket_.yield_s && !may_go_past(ticket_))
     std::erase_if(before.ids, [this](TicketId id) { return ticket_.id < id; });
-  earlier_rivals_.note(std::move(before.ids), before.newest);
+  earlier_rivals_.note(std::move(before.ids), before.taken.newest);
   // Until the text is written, a reader goes by the name. The old text is longer: a reader that
   // meets its rest reads again.
   const std::string text = encode_ticket(ticket_);
@@ -384,7 +382,7 @@ Result<Woken> DirectoryTicket::sleep_behind(TicketId rival, std::chrono::millise
     earlier_rivals_.ask_by_name(rival);
     return Woken::changed;
   };
-  const auto file = sys::open_prepared(directory_->queue.get(), to_text(rival), O_RDONLY);
+  const auto file = open_ticket(directory_->queue.get(), rival, O_RDONLY);
   if (!file || !*file) return changed();
   if (watch_anew(beside)) return Woken::rung;
   if (beside.bell && !bell_) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "berth/store/device_locks.h"
+#include "berth/store/directory_scan.h"
 #include "berth/store/earlier_rivals.h"
 #include "berth/store/fault.h"
 #include "berth/store/lease_directory.h"
@@ -63,7 +64,7 @@ class DirectoryTicket : public OwnTicket {
 
  private:
   DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft, Warn warn);
-  Result<void> enter_queue(TicketId newest);
+  Result<void> enter_queue(const IdsTaken& queue, const IdsTaken& leases);
   Result<void> take_number(Ledger leases);
   FaultOr<Decided> decide_under_gate(const Decide& decide);
   FaultOr<Decided> decide_on(Ledger leases, const Decide& decide);

@@ -130,9 +130,9 @@ Result<void> EarlierRivals::list_anew(TicketId mine) {
     return false;
   });
   std::ranges::copy_if(there.ids, std::back_inserter(unread_), [&](TicketId id) {
-    return newest_ < id && id <= there.newest && id != mine && !read.contains(id);
+    return newest_ < id && id <= there.taken.newest && id != mine && !read.contains(id);
   });
-  newest_ = std::max(newest_, there.newest);
+  newest_ = std::max(newest_, there.taken.newest);
   return {};
 }
 
@@ -190,7 +190,7 @@ void EarlierRivals::read_ahead(const Ticket& mine) {
     known_.back().noted = noted;
     if (noted) unread_.erase(std::ranges::lower_bound(unread_, id));
   }
-  newest_ahead_ = std::max(newest_ahead_, there->newest);
+  newest_ahead_ = std::max(newest_ahead_, there->taken.newest);
   // A listing without the gate may miss a name and have a later one. So what it has is not noted.
   const auto matter =
       those_that_matter_to(mine, std::chrono::duration_cast<std::chrono::milliseconds>(now).count());

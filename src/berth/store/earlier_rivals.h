@@ -37,8 +37,7 @@ class EarlierRivals {
   EarlierRivals(const LeaseDirectory& directory, bool with_later)
       : directory_(directory), with_later_(with_later) {}
 
-  /// `ids` are those in the queue, in order. `newest`: the newest of these, without ids that are
-  /// ahead of the clock by days.
+  /// `ids` are those in the queue, in order. `newest`: that of IdsTaken.
   void note(std::vector<TicketId> ids, TicketId newest);
 
   /// Notes which tickets have left the queue, and which are back. `mine`: the ticket whose rivals

@@ -37,7 +37,7 @@ void HandedLease::drop() {
   descriptors_.clear();
   const auto directory = LeaseDirectory::open(directory_);
   if (!directory || !*directory) return;
-  const auto left = sys::open_prepared((*directory)->leases.get(), to_text(id_), O_RDONLY);
+  const auto left = open_ticket((*directory)->leases.get(), id_, O_RDONLY);
   if (left && *left && !sys::is_byte_locked(left->get(), kAliveByte).value_or(true))
     remove_ticket(**directory, TicketPhase::granted, id_);
 }

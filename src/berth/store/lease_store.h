@@ -129,14 +129,14 @@ struct ForeignLock {
 struct Books {
   Ledger ledger;
   std::vector<ForeignLock> foreign_locks;
-  bool saw_all_locks = true;  ///< false: the kernel has too many locks, so some may be missing
+  std::string locks_left_out{};  ///< why some may be missing, in words; "": none is
 };
 
 /// The locks of devices at one moment, as the kernel told them: those of leases, which tickets
 /// explain, may be among them.
 struct LocksSeen {
   std::vector<ForeignLock> held;
-  bool all = true;                 ///< as in Books
+  std::string left_out{};          ///< as in Books
   std::int64_t lease_changes = 0;  ///< as LeaseStore::lease_changes, before they were read
 };
 
@@ -208,8 +208,8 @@ class LeaseStore {
   virtual void sweep(const std::vector<TicketId>& keep) = 0;
 
   /// The file of a lease or of a waiting ticket, to find the processes that have it open. nullopt:
-  /// there is none, or the store has no files.
-  virtual std::optional<sys::FileIdentity> file_of(TicketId ticket) = 0;
+  /// there is none that is its owner's word, or the store has no files.
+  virtual std::optional<sys::FileIdentity> file_of(const Ticket& ticket) = 0;
 
   /// The store for requests made inside this lease. Each lease has its own, and only the lease's
   /// owner can use it.

@@ -109,7 +109,7 @@ class MemoryTicket : public OwnTicket {
 }  // namespace
 
 LocksSeen MemoryStore::see_locks() {
-  LocksSeen seen{{}, true, books_->lease_changes};
+  LocksSeen seen{{}, {}, books_->lease_changes};
   for (const auto& [uuid, whole] : books_->foreign_locks)
     seen.held.push_back({device_file_name(uuid), whole, 0});
   return seen;

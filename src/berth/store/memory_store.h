@@ -43,7 +43,7 @@ class MemoryStore : public LeaseStore {
   void ring(TicketId) override {}  // nobody sleeps
   Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) override;
   void sweep(const std::vector<TicketId>& keep) override;
-  std::optional<sys::FileIdentity> file_of(TicketId) override { return std::nullopt; }
+  std::optional<sys::FileIdentity> file_of(const Ticket&) override { return std::nullopt; }
   Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;
   std::string path() const override { return ""; }
   std::vector<std::string> notes() const override { return {}; }

@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/fail.h"
 #include "berth/base/record.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
@@ -32,6 +33,9 @@ namespace {
 constexpr mode_t kOutcomeFileMode = 0644;
 // More users than this do not share a machine: then somebody fills the folder.
 constexpr std::size_t kMostEntries = 512;
+// Of so many names that begin with the number of this user, its own is found. Others make them to
+// hide that one.
+constexpr std::size_t kMostNames = 1 << 14;
 // The file may be replaced while another process of the same user adds a line: so often this is
 // tried again.
 constexpr int kNotings = 3;
@@ -60,7 +64,7 @@ std::optional<std::uint32_t> named_uid(std::string_view name) {
 std::optional<OutcomeFile> open_outcomes(const sys::Descriptor& folder, const std::string& name, int access) {
   const auto uid = named_uid(name);
   if (!uid) return std::nullopt;
-  auto file = sys::open_prepared(folder.get(), name, access);
+  auto file = sys::open_word_of_owner(folder.get(), name, access);
   struct stat status{};
   if (!file || !*file || ::fstat(file->get(), &status) != 0 || status.st_uid != *uid) return std::nullopt;
   return OutcomeFile{name, std::move(*file), *uid};
@@ -83,14 +87,33 @@ std::optional<std::vector<std::string>> names_in(const sys::Descriptor& folder) 
   return names;
 }
 
-std::optional<OutcomeFile> open_own(const sys::Descriptor& folder, int access) {
-  const std::uint32_t self = ::geteuid();
-  if (auto own = open_outcomes(folder, std::to_string(self), access)) return own;
-  for (const std::string& name : names_in(folder).value_or(std::vector<std::string>{})) {
-    if (named_uid(name) != self) continue;
-    if (auto own = open_outcomes(folder, name, access)) return own;
+bool is_own(const sys::Descriptor& folder, const std::string& name) {
+  struct stat status{};
+  return ::fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         status.st_uid == ::geteuid() && sys::is_word_of_owner(status);
+}
+
+// The names that begin with the number of this user, in order.
+Result<std::vector<std::string>> names_of_own(const sys::Descriptor& folder) {
+  BERTH_LET(const auto entries, sys::list_directory(folder.get()));
+  std::vector<std::string> names;
+  for (const sys::DirectoryEntry& entry : entries) {
+    if (named_uid(entry.name) == ::geteuid()) names.push_back(entry.name);
   }
-  return std::nullopt;
+  if (names.size() > kMostNames) return fail(ErrorCode::failure, "somebody hides the file of this user");
+  std::ranges::sort(names);
+  return names;
+}
+
+// nullopt: this user has no file. Error: it may have one, and another one would be one too many.
+Result<std::optional<OutcomeFile>> open_own(const sys::Descriptor& folder, int access) {
+  if (auto own = open_outcomes(folder, std::to_string(::geteuid()), access)) return own;
+  BERTH_LET(const auto names, names_of_own(folder));
+  const auto own = std::ranges::find_if(names, [&](const std::string& name) { return is_own(folder, name); });
+  if (own == names.end()) return std::nullopt;
+  auto opened = open_outcomes(folder, *own, access);
+  if (!opened) return fail(ErrorCode::failure, "{} cannot be opened", *own);
+  return opened;
 }
 
 const std::string& boot() {
@@ -154,7 +177,7 @@ std::vector<UserRuns> read_outcomes(const LeaseDirectory& directory) {
   if (!folder) return users;
   const auto names = names_in(folder);
   if (!names) {
-    if (const auto own = open_own(folder, O_RDONLY)) add_runs(users, *own);
+    if (const auto own = open_own(folder, O_RDONLY); own && *own) add_runs(users, **own);
     return users;
   }
   for (const std::string& name : *names) {
@@ -168,7 +191,9 @@ bool note_outcome(const LeaseDirectory& directory, const PastRun& run) {
   if (!folder || boot().empty()) return false;
   const std::string line = encode_outcome(run);
   for (int attempt = 0; attempt < kNotings; ++attempt) {
-    const auto own = open_own(folder, O_RDWR | O_APPEND);
+    const auto found = open_own(folder, O_RDWR | O_APPEND);
+    if (!found) return false;
+    const std::optional<OutcomeFile>& own = *found;
     const auto text = own ? sys::read_start(own->file.get(), kMostOutcomeBytes) : std::string();
     if (!text) return false;
     // Behind a line that a full disk has cut off, another line would be lost.

@@ -54,6 +54,10 @@ std::string oddity(const Ticket& ticket, TicketPhase phase, TicketId named, bool
 
 }  // namespace
 
+Result<sys::Descriptor> open_ticket(int directory, TicketId id, int access_mode) {
+  return sys::open_word_of_owner(directory, to_text(id), access_mode);
+}
+
 TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase phase, std::uint64_t now_ns,
                             OpenTicket* opened) {
   auto file = sys::open_prepared(directory, name, O_RDONLY);
@@ -65,13 +69,17 @@ TicketFile read_ticket_file(int directory, const std::string& name, TicketPhase 
   const auto id = ticket_id_from_text(name);
   if (!id) return odd("that is not the name of a ticket");
   if (!file) return odd(file.error().message);
+  // A link to the lock file of a device, which anybody may write: its locks are those of the leases
+  // of that device.
+  if (!sys::is_word_of_owner(status)) return Dead{std::nullopt, status.st_uid, sys::identity_of(status)};
 
   const auto alive = sys::write_lock_on(file->get(), kAliveByte);
   if (!alive) return odd(alive.error().message);
   // Before the text: a ticket that comes back writes its text first.
   const Wait wait = phase == TicketPhase::waiting ? wait_by(file->get(), *alive) : Wait{};
   auto ticket = read_text(file->get());
-  if (!*alive) return Dead{ticket ? std::optional(*ticket) : std::nullopt, status.st_uid};
+  if (!*alive)
+    return Dead{ticket ? std::optional(*ticket) : std::nullopt, status.st_uid, sys::identity_of(status)};
   if (!ticket) return odd(ticket.error().message);
   if (id->value > now_ns + kFarFutureNs) return odd("its id lies in the future");
   if (std::string reason = oddity(*ticket, phase, *id, wait.goes_on); !reason.empty()) return odd(reason);
@@ -95,7 +103,7 @@ Wait wait_on(const sys::Descriptor& ticket) {
 }
 
 Wait wait_of(int queue, TicketId id) {
-  const auto opened = sys::open_prepared(queue, to_text(id), O_RDONLY);
+  const auto opened = open_ticket(queue, id, O_RDONLY);
   return opened && *opened ? wait_on(*opened) : Wait{};
 }
 

@@ -25,10 +25,12 @@ inline constexpr std::uint64_t kFarFutureNs = 24ULL * 3600 * 1'000'000'000;
 
 /// There is no such file, or it was removed while we looked.
 struct Gone {};
-/// The owner of the ticket has ended. Has the ticket, if it can be read.
+/// The owner of the ticket has ended. Has the ticket, if it can be read. Or it is no ticket, as
+/// others than the owner of the file may write to it: then it counts as little, and has none.
 struct Dead {
   std::optional<Ticket> ticket;
   std::uint32_t uid = 0;
+  sys::FileIdentity file{};
 };
 using TicketFile = std::variant<Gone, Dead, OddTicket, Ticket>;
 
@@ -47,6 +49,10 @@ struct OpenTicket {
   sys::FileIdentity identity;
   Wait wait;  ///< of a ticket in queue/: as it was before the text was read
 };
+
+/// Opens the ticket `id` in queue/ or leases/. An empty Descriptor: there is no such file. Error:
+/// also if the file is not the word of its owner, and so no ticket.
+Result<sys::Descriptor> open_ticket(int directory, TicketId id, int access_mode);
 
 /// Reads the ticket `name` in queue/ (phase waiting) or leases/ (phase granted). `now` is the boot
 /// clock. Names of users are left empty. Never blocks, whatever another user has put there.

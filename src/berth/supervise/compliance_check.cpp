@@ -22,6 +22,7 @@
 #include "berth/supervise/compliance_look.h"
 #include "berth/sys/environment.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_signal.h"
 #include "berth/verdict/compliance.h"
 #include "berth/view/compliance.h"
 
@@ -167,10 +168,10 @@ void ComplianceCheck::end() {
   // Somebody else may have collected it, and its number be another's by now.
   if (!look_->wait(std::chrono::milliseconds(0))) {
     stop(*look_);
-    std::vector<pid_t> processes = sys::ProcessTree().below(look_->pid());
-    processes.push_back(look_->pid());
-    ended_ = sys::unique_processes(processes);
-    for (const pid_t pid : processes) ::kill(pid, SIGKILL);
+    std::vector<UniqueProcess> processes = sys::ProcessTree().below(look_->pid());
+    processes.push_back(sys::unique_process(look_->pid()));
+    ended_ = {processes.begin(), processes.end()};
+    for (const UniqueProcess& process : processes) sys::send_signal(process, SIGKILL);
   }
   look_.reset();
 }

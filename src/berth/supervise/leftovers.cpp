@@ -23,7 +23,7 @@ void Leftovers::leave_out(const std::set<UniqueProcess>& others) {
 }
 
 // Jobs that were submitted in this lease are ours only by descent: they have leases of their own.
-std::vector<pid_t> Leftovers::all() const {
+std::vector<UniqueProcess> Leftovers::all() const {
   // An orphan becomes a child of this process. So if all our children are others, nothing is left
   // and no process of the machine has to be looked at: mostly a probe that is about to end.
   const auto is_other = [this](const UniqueProcess& process) { return others_.contains(process); };
@@ -37,7 +37,7 @@ std::vector<pid_t> Leftovers::all() const {
 Seen Leftovers::look() {
   seen_.clear();
   if (!sys::JobProcess::collect_children().are_left) return Seen::nothing;
-  seen_ = all();
+  seen_ = sys::pids_of(all());
   if (!seen_.empty()) return Seen::something;
   return sys::JobProcess::collect_children().have_ended ? Seen::perhaps_nothing : Seen::nothing;
 }

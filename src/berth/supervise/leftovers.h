@@ -25,7 +25,7 @@ class Leftovers {
   void leave_out(const std::set<UniqueProcess>& others);
   const std::set<UniqueProcess>& others() const { return others_; }
   /// Those that live now.
-  std::vector<pid_t> all() const;
+  std::vector<UniqueProcess> all() const;
   /// Once the command has ended: looks at them, and collects those of our children that have ended.
   leased_run::Seen look();
   /// What the last look has seen.

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_signal.h"
 
 namespace berth::supervise {
 
@@ -30,25 +31,25 @@ void TerminationSignals::send(EndAction what, const Processes& job) {
   if (what == EndAction::ask_again) asked_.clear();
   if (what == EndAction::ask_rest || what == EndAction::ask_again) ask(job());
   if (what != EndAction::kill) return;
-  for (const pid_t pid : job()) ::kill(pid, SIGKILL);
+  for (const UniqueProcess& process : job()) sys::send_signal(process, SIGKILL);
 }
 
 // A stopped process gets no signal, and a command that waits for a stopped child does not end.
-void TerminationSignals::ask_command(const std::vector<pid_t>& job) {
+void TerminationSignals::ask_command(const std::vector<UniqueProcess>& job) {
   // Another process cannot have its pid: it is our child.
   if (command_)
     std::erase_if(asked_, [this](const auto& asked) { return std::cmp_equal(asked.pid, *command_); });
-  if (command_) ask({*command_});
+  if (command_) ask({sys::unique_process(*command_)});
   hang_up_shell();
-  for (const pid_t pid : job) {
-    if (const auto stat = sys::process_stat(pid); stat && stat->stopped()) ::kill(pid, SIGCONT);
+  for (const UniqueProcess& process : job) {
+    if (const auto stat = sys::process_stat(process); stat && stat->stopped())
+      sys::send_signal(process, SIGCONT);
   }
 }
 
-void TerminationSignals::ask(const std::vector<pid_t>& job) {
-  for (const pid_t pid : job) {
-    const auto stat = sys::process_stat(pid);
-    if (stat && asked_.insert(stat->process).second) sys::ask_to_end(pid);
+void TerminationSignals::ask(const std::vector<UniqueProcess>& job) {
+  for (const UniqueProcess& process : job) {
+    if (sys::process_stat(process) && asked_.insert(process).second) sys::ask_to_end(process);
   }
 }
 

@@ -19,7 +19,7 @@ namespace berth::supervise {
 class TerminationSignals {
  public:
   /// Gives all living processes of the job.
-  using Processes = std::function<std::vector<pid_t>()>;
+  using Processes = std::function<std::vector<UniqueProcess>()>;
 
   /// A moment of the boot clock at which something is due, although this process may be stopped
   /// then. nullopt: none. To be called before the job starts, too: this process may be stopped
@@ -38,8 +38,8 @@ class TerminationSignals {
   void hang_up_shell() const;
 
  private:
-  void ask_command(const std::vector<pid_t>& job);
-  void ask(const std::vector<pid_t>& job);
+  void ask_command(const std::vector<UniqueProcess>& job);
+  void ask(const std::vector<UniqueProcess>& job);
 
   std::optional<pid_t> command_;
   bool is_shell_ = false;

@@ -29,7 +29,10 @@ std::optional<FileIdentity> identity_of(int directory, const std::string& name) 
   return identity_of(status);
 }
 
-Result<Descriptor> open_prepared(int directory, const std::string& name, int access_mode) {
+namespace {
+
+Result<Descriptor> open_without_harm(int directory, const std::string& name, int access_mode,
+                                     struct stat& status) {
   // O_NONBLOCK also makes the open of a file under somebody's F_SETLEASE fail at once instead of
   // waiting for /proc/sys/fs/lease-break-time.
   Descriptor file(
@@ -41,9 +44,27 @@ Result<Descriptor> open_prepared(int directory, const std::string& name, int acc
       return fail(ErrorCode::failure, name + ": its owner keeps others out of it (F_SETLEASE)");
     return fail_errno("opening " + name);
   }
-  struct stat status{};
   if (::fstat(file.get(), &status) != 0) return fail_errno("examining " + name);
   if (!S_ISREG(status.st_mode)) return fail(ErrorCode::failure, name + ": is not a regular file");
+  return file;
+}
+
+}  // namespace
+
+Result<Descriptor> open_prepared(int directory, const std::string& name, int access_mode) {
+  struct stat status{};
+  return open_without_harm(directory, name, access_mode, status);
+}
+
+bool is_word_of_owner(const struct stat& status) {
+  return S_ISREG(status.st_mode) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+Result<Descriptor> open_word_of_owner(int directory, const std::string& name, int access_mode) {
+  struct stat status{};
+  auto file = open_without_harm(directory, name, access_mode, status);
+  if (file && *file && !is_word_of_owner(status))
+    return fail(ErrorCode::failure, name + ": others than its owner may write to it");
   return file;
 }
 

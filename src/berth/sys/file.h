@@ -29,6 +29,13 @@ std::optional<FileIdentity> identity_of(int directory, const std::string& name);
 /// no such file. Error: it is not a regular file, or cannot be opened; the message says which.
 Result<Descriptor> open_prepared(int directory, const std::string& name, int access_mode);
 
+/// Whether what the file says is said by its owner: it is a regular file, and nobody else may write
+/// to it. Whoever may write to a file of another user may also give it a second name, in any folder
+/// in which he may make files.
+bool is_word_of_owner(const struct stat& status);
+/// Opens, like open_prepared, a file that is the word of its owner. Error: also if it is not.
+Result<Descriptor> open_word_of_owner(int directory, const std::string& name, int access_mode);
+
 /// Opens a directory, last link not followed. An empty Descriptor: there is none.
 Result<Descriptor> open_directory(int directory, const std::string& name);
 

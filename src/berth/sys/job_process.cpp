@@ -20,6 +20,7 @@
 #include "berth/sys/borrowing_child.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_signal.h"
 #include "berth/sys/system_error.h"
 #include "berth/sys/terminal.h"
 

@@ -6,15 +6,18 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "berth/sys/newer_calls.h"
+#include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
 #include "berth/sys/tick.h"
 
@@ -109,15 +112,25 @@ LocksReading read_locks_once(std::chrono::steady_clock::time_point until) {
   LocksReading read;
   const Descriptor file(::open("/proc/locks", O_RDONLY | O_CLOEXEC));
   std::array<char, 1 << 16> buffer;
-  while (file && std::chrono::steady_clock::now() < until && read.text.size() < kMostOfLocks) {
+  while (file && !read.slow && read.text.size() < kMostOfLocks) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     read.whole = got == 0;
     if (got <= 0) break;
     read.text.append(buffer.data(), static_cast<std::size_t>(got));
+    read.slow = std::chrono::steady_clock::now() >= until;
   }
   // A line that is cut off in the middle would name another file.
   read.text.erase(read.text.rfind('\n') + 1);
   return read;
+}
+
+std::string why_left_out(const LocksReading& read) {
+  // Some sandboxes have an empty file there.
+  if (read.whole || read.text.empty()) return "";
+  if (read.slow)
+    return fmt::format("the kernel took more than {} s to list them", kLongestLookAtLocks.count());
+  return fmt::format("they are more than {} MiB, most of them of {}", kMostOfLocks >> 20U,
+                     who_has_most(read.text));
 }
 
 LocksReading read_proc_locks() {
@@ -246,6 +259,22 @@ std::vector<HeldFlock> parse_flocks(std::string_view proc_locks) {
   return held;
 }
 
+std::string who_has_most(std::string_view proc_locks) {
+  std::map<std::pair<pid_t, std::uint64_t>, std::size_t> counts;
+  for_each_lock(proc_locks, [&](const LockLine& line) {
+    pid_t taker = 0;
+    std::string_view text = line.taker;
+    const bool is_named = take_number(text, 10, taker) && taker > 0;
+    ++counts[is_named ? std::pair(taker, std::uint64_t{0}) : std::pair(pid_t{0}, line.file.inode)];
+  });
+  const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+  if (most == counts.end()) return "nobody";
+  const auto [taker, inode] = most->first;
+  if (taker == 0) return fmt::format("whoever has open the file with inode {}", inode);
+  const std::string name = process_name(taker);
+  return name.empty() ? fmt::format("process {}", taker) : fmt::format("process {} ({})", taker, name);
+}
+
 std::unordered_set<std::uint64_t> parse_write_locks(std::string_view proc_locks) {
   std::unordered_set<std::uint64_t> inodes;
   for_each_lock(proc_locks, [&](const LockLine& line) {
@@ -284,7 +313,7 @@ HeldFlocks held_flocks_on(int directory) {
   // tells them apart.
   const dev_t device = device_in_locks(directory).value_or(status.st_dev);
   const LocksReading read = read_proc_locks();
-  HeldFlocks held{parse_flocks(read.text), read.whole || read.text.empty()};
+  HeldFlocks held{parse_flocks(read.text), why_left_out(read)};
   std::erase_if(held.locks, [&](const HeldFlock& lock) { return lock.file.device != device; });
   return held;
 }

@@ -64,6 +64,7 @@ Result<bool> wait_byte_unlocked(int file, off_t byte);
 struct LocksReading {
   std::string text;
   bool whole = false;  ///< to its end
+  bool slow = false;   ///< the time was over before that
 };
 /// The locks of several readings. The kernel gives a long list in pieces of a page, and counts its
 /// way to where a piece ended. If a lock before that place is gone by then, it leaves out one that
@@ -80,8 +81,11 @@ struct HeldFlock {
 /// Flocks, without waiting ones.
 struct HeldFlocks {
   std::vector<HeldFlock> locks;
-  bool all = true;  ///< false: the kernel has so many locks that not all of them were read
+  std::string left_out{};  ///< why not all were read, in words; "": all were
 };
+/// Who has most of these locks: "process 712 (python)", or the file where the kernel names no
+/// process.
+std::string who_has_most(std::string_view proc_locks);
 /// The flocks of this pid namespace on the file system of this directory. Empty if the kernel hides
 /// them.
 HeldFlocks held_flocks_on(int directory);

@@ -17,8 +17,6 @@
 namespace berth::sys {
 namespace {
 
-// The value of the SIGTERM that cancels a request; any that nobody else sends.
-constexpr int kCancelled = 0x6274;
 constexpr int kParentField = 4;
 constexpr int kFlagsField = 9;
 constexpr int kThreadsField = 20;
@@ -123,24 +121,23 @@ std::optional<std::set<FileIdentity>> written_of(pid_t pid, const std::set<FileI
   return written;
 }
 
-// Queued, which no signal to a group is: so a holder of a lease knows that it is meant, also if a
-// process of its own job asks.
-bool send_term(pid_t pid, int value) {
-  if (::sigqueue(pid, SIGTERM, {.sival_int = value}) != 0) return false;
-  ::kill(pid, SIGCONT);
-  return true;
-}
-
-bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte) {
-  const auto files = open_files(pid);
-  if (!files) return false;
-  return std::ranges::any_of(files->entries, [&](const DirectoryEntry& entry) {
-    struct stat status{};
-    if (::fstatat(files->folder.get(), entry.name.c_str(), &status, 0) != 0 || identity_of(status) != file)
-      return false;
-    const auto info = read_whole(path_of_shared(pid, "fdinfo/" + entry.name));
-    return info && tells_lock(*info, byte);
-  });
+/// The uids of a process: the real, the effective, the saved one, and that for files.
+constexpr std::size_t kUids = 4;
+std::optional<std::array<uid_t, kUids>> uids_of(pid_t pid) {
+  // Not the owner of /proc/PID, which is root for every process that may not be dumped.
+  const auto text = read_whole(proc_path(pid, "status"));
+  constexpr std::string_view kLine = "\nUid:";
+  std::size_t at = text ? text->find(kLine) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;
+  at += kLine.size();
+  std::array<uid_t, kUids> uids{};
+  for (uid_t& uid : uids) {  // a tab before each
+    const char* const end = text->data() + text->size();
+    const auto read = std::from_chars(text->data() + std::min(at + 1, text->size()), end, uid);
+    if (read.ec != std::errc{}) return std::nullopt;
+    at = static_cast<std::size_t>(read.ptr - text->data());
+  }
+  return uids;
 }
 
 }  // namespace
@@ -194,6 +191,12 @@ UniqueProcess unique_process(pid_t pid) {
   return stat ? stat->process : UniqueProcess{static_cast<std::uint32_t>(pid), 0};
 }
 
+std::vector<pid_t> pids_of(const std::vector<UniqueProcess>& processes) {
+  std::vector<pid_t> pids;
+  for (const UniqueProcess& process : processes) pids.push_back(static_cast<pid_t>(process.pid));
+  return pids;
+}
+
 std::set<UniqueProcess> unique_processes(const std::vector<pid_t>& pids) {
   std::set<UniqueProcess> unique;
   for (const pid_t pid : pids) {
@@ -203,17 +206,13 @@ std::set<UniqueProcess> unique_processes(const std::vector<pid_t>& pids) {
 }
 
 std::optional<uid_t> process_owner(pid_t pid) {
-  // Not the owner of /proc/PID, which is root for every process that may not be dumped.
-  const auto text = read_whole(proc_path(pid, "status"));
-  const std::size_t line = text ? text->find("\nUid:") : std::string::npos;
-  if (line == std::string::npos) return std::nullopt;
-  // "Uid:", the real uid, the effective one …, with tabs between.
-  const std::size_t effective = text->find('\t', text->find('\t', line) + 1);
-  uid_t uid = 0;
-  if (effective == std::string::npos) return std::nullopt;
-  const char* const end = text->data() + text->size();
-  if (std::from_chars(text->data() + effective + 1, end, uid).ec != std::errc{}) return std::nullopt;
-  return uid;
+  const auto uids = uids_of(pid);
+  return uids ? std::optional((*uids)[1]) : std::nullopt;
+}
+
+bool may_be_signalled_by(uid_t user, pid_t pid) {
+  const auto uids = uids_of(pid);
+  return user == 0 || (uids && ((*uids)[0] == user || (*uids)[2] == user));
 }
 
 std::optional<bool> process_can_write(pid_t pid, const FileIdentity& file) {
@@ -239,22 +238,22 @@ std::vector<pid_t> processes_that_can_write(const FileIdentity& file) {
   return writers_of({file})[file];
 }
 
+bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte) {
+  const auto files = open_files(pid);
+  if (!files) return false;
+  return std::ranges::any_of(files->entries, [&](const DirectoryEntry& entry) {
+    struct stat status{};
+    if (::fstatat(files->folder.get(), entry.name.c_str(), &status, 0) != 0 || identity_of(status) != file)
+      return false;
+    const auto info = read_whole(path_of_shared(pid, "fdinfo/" + entry.name));
+    return info && tells_lock(*info, byte);
+  });
+}
+
 std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte) {
   std::vector<pid_t> found = processes_that_can_write(file);
   std::erase_if(found, [&](pid_t pid) { return !shares_lock(pid, file, byte); });
   return found;
-}
-
-bool ask_to_end(pid_t pid) {
-  return send_term(pid, 0);
-}
-
-bool ask_to_cancel(pid_t pid) {
-  return send_term(pid, kCancelled);
-}
-
-bool is_cancel(const siginfo_t& signal) {
-  return signal.si_signo == SIGTERM && signal.si_code == SI_QUEUE && signal.si_value.sival_int == kCancelled;
 }
 
 Descriptor process_exit(pid_t pid) {
@@ -289,7 +288,7 @@ std::string process_command(pid_t pid) {
 
 std::vector<pid_t> own_children() {
   const auto text = read_whole("/proc/thread-self/children");
-  if (!text) return ProcessTree().below(::getpid());
+  if (!text) return pids_of(ProcessTree().below(::getpid()));
   std::vector<pid_t> children;
   for (const auto word : std::views::split(*text, ' ')) {
     if (const auto child = pid_from_name(std::string(word.begin(), word.end()))) children.push_back(*child);
@@ -307,17 +306,17 @@ ProcessTree::ProcessTree() {
   }
 }
 
-std::vector<pid_t> ProcessTree::below(pid_t pid,
-                                      const std::function<bool(const UniqueProcess&)>& is_left_out) const {
-  std::vector<pid_t> found;
+std::vector<UniqueProcess> ProcessTree::below(
+    pid_t pid, const std::function<bool(const UniqueProcess&)>& is_left_out) const {
+  std::vector<UniqueProcess> found;
   for (std::vector<pid_t> open{pid}; !open.empty();) {
     const auto [first, last] = children_.equal_range(open.back());
     open.pop_back();
     for (auto child = first; child != last; ++child) {
       const UniqueProcess& process = child->second;
       if (is_left_out(process)) continue;
-      found.push_back(static_cast<pid_t>(process.pid));
-      open.push_back(found.back());
+      found.push_back(process);
+      open.push_back(static_cast<pid_t>(process.pid));
     }
   }
   return found;

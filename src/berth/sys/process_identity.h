@@ -2,7 +2,6 @@
 
 #include <sys/types.h>
 
-#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -46,12 +45,17 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
 /// The process that has this pid now. If we may not see when it began, that is 0.
 UniqueProcess unique_process(pid_t pid);
+std::vector<pid_t> pids_of(const std::vector<UniqueProcess>& processes);
 /// Those of these processes that have not been collected yet.
 std::set<UniqueProcess> unique_processes(const std::vector<pid_t>& pids);
 
 /// The user for whom it acts: its effective uid. nullopt: there is no such process, or we may not
 /// see it.
 std::optional<uid_t> process_owner(pid_t pid);
+
+/// Whether this user may send the process signals, as the kernel judges for users other than root:
+/// its real or its saved uid is the user's. False: also if we may not see it.
+bool may_be_signalled_by(uid_t user, pid_t pid);
 
 /// Whether the process has this file open for writing. Processes that share a lease have its ticket
 /// open so: only its owner may open it for writing, but anybody may open it for reading. nullopt:
@@ -65,18 +69,13 @@ std::map<FileIdentity, std::vector<pid_t>> writers_of(const std::set<FileIdentit
 /// Those of one file.
 std::vector<pid_t> processes_that_can_write(const FileIdentity& file);
 
+/// Whether the process shares the lock on this byte of the file (F_OFD_SETLK), as far as we may
+/// know.
+bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte);
+
 /// All processes but this one that share the lock on this byte of the file (F_OFD_SETLK), as far as
 /// we may know.
 std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte);
-
-/// Sends SIGTERM, and also continues the process if it is stopped, because a stopped process would
-/// not act on SIGTERM. False: there is no such process, or we may not signal it.
-bool ask_to_end(pid_t pid);
-
-/// The same, to a process that waits in a queue, with the word that its request was cancelled. This
-/// SIGTERM can so be told from one of a machine that shuts down (`is_cancel`).
-bool ask_to_cancel(pid_t pid);
-bool is_cancel(const siginfo_t& signal);
 
 /// A descriptor that is readable once the process has ended. Empty: there is no such process, or no
 /// descriptor.
@@ -105,7 +104,7 @@ class ProcessTree {
 
   /// All descendants of `pid`, in no order. Those that `is_left_out` says are not among them, and
   /// neither are theirs.
-  std::vector<pid_t> below(
+  std::vector<UniqueProcess> below(
       pid_t pid, const std::function<bool(const UniqueProcess&)>& is_left_out = [](const UniqueProcess&) {
         return false;
       }) const;

@@ -184,7 +184,7 @@ TEST_CASE("a wait whose helper is stopped is skipped") {
   REQUIRE(all.has_value());
   auto first = LeaseWait::start(*request(2), {.wait = std::nullopt});
   for (std::optional<Standing> standing; !standing; standing = first->look().value()) first->sleep();
-  const auto helpers = sys::ProcessTree().below(::getpid());
+  const auto helpers = sys::pids_of(sys::ProcessTree().below(::getpid()));
   auto second = LeaseWait::start(*request(1), {.wait = std::nullopt});
   for (std::optional<Standing> standing; !standing; standing = second->look().value()) second->sleep();
   for (const pid_t helper : helpers) ::kill(helper, SIGSTOP);

@@ -48,7 +48,7 @@ class FakeProcesses : public Processes {
 class StoreWithFiles : public store::MemoryStore {
  public:
   StoreWithFiles() : MemoryStore(std::make_shared<store::MemoryBooks>()) {}
-  std::optional<sys::FileIdentity> file_of(TicketId) override { return sys::FileIdentity{1, 2}; }
+  std::optional<sys::FileIdentity> file_of(const Ticket&) override { return sys::FileIdentity{1, 2}; }
 };
 
 constexpr TicketId kLease{7};

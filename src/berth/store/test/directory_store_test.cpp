@@ -456,17 +456,5 @@ TEST_CASE("among thousands of dead tickets those that live are found, and of the
     CHECK(std::distance(std::filesystem::directory_iterator(lab.file(part)), {}) <= 2);
 }
 
-TEST_CASE("a ticket gets a name that no dead one has, however many there are") {
-  const Lab lab;
-  REQUIRE(take(*lab.open(), "GPU-a") != nullptr);
-  const auto now = static_cast<std::uint64_t>(sys::since_boot().count());
-  // Just ahead of the clock, side by side.
-  for (std::uint64_t i = 0; i < 2000; ++i)
-    write_file(lab.file("queue/" + to_text({now + 3'600'000'000'000 + i})), "");
-  const auto lease = take(*lab.open(), "GPU-a");
-  REQUIRE(lease != nullptr);
-  CHECK(lease->ticket().id.value > now + 3'600'000'000'000 + 1999);
-}
-
 }  // namespace
 }  // namespace berth::store::directory_store_test

@@ -62,7 +62,7 @@ struct Bench {
 
   void notes() {
     auto names = names_in_queue(directory).value();
-    rivals.note(std::move(names.ids), names.newest);
+    rivals.note(std::move(names.ids), names.taken.newest);
   }
   void enters_the_gate() { REQUIRE(rivals.refresh(mine, scan_leases(directory)->ledger).has_value()); }
   void goes_through_the_gate() {

@@ -10,8 +10,10 @@
 #include <chrono>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "berth/queue/ticket_codec.h"
+#include "berth/store/directory_scan.h"
 #include "berth/store/test/directory_lab.h"
 #include "berth/store/test/forked.h"
 #include "berth/store/ticket_file.h"
@@ -100,25 +102,95 @@ TEST_CASE("a live ticket that cannot be understood is named with the reason") {
   }
 }
 
-TEST_CASE("an id in the far future does not raise the ids of those who join") {
+TEST_CASE("only a live ticket whose id is ahead of the clock raises the ids of those who join") {
   const Lab lab;
   take(*lab.open(), "GPU-a").reset();
   const std::uint64_t now = static_cast<std::uint64_t>(sys::since_boot().count());
-  write_file(lab.file("queue/" + ticket_name(now + 2 * kFarFutureNs)), "");
-  write_file(lab.file("queue/" + ticket_name(now + kFarFutureNs / 2)), "");
+  const std::uint64_t soon = now + kFarFutureNs / 4;
+  write_file(lab.file("leases/" + ticket_name(soon + 1)), "");
+  write_file(lab.file("queue/" + ticket_name(soon + 2)), "");
+  const Forked far = live_file(lab.file("queue/" + ticket_name(now + 2 * kFarFutureNs)), "");
+  REQUIRE(far.succeeded());
+  // A lock file of a device: locked, and of mode 1666.
+  const std::string linked = lab.file("queue/" + ticket_name(soon + 3));
+  const Forked promise = live_file(linked, "");
+  REQUIRE(promise.succeeded());
+  std::filesystem::permissions(linked, std::filesystem::perms(01666));
+  CHECK(wait_for(*lab.open(), "GPU-a")->ticket().id.value < soon);
+  const Forked other = live_file(lab.file("queue/" + ticket_name(soon)), "");
+  REQUIRE(other.succeeded());
   const auto own = wait_for(*lab.open(), "GPU-a");
-  CHECK(own->ticket().id.value > now + kFarFutureNs / 2);
-  CHECK(own->ticket().id.value < now + kFarFutureNs / 2 + 1'000'000);
+  CHECK(own->ticket().id.value > soon + 3);
+  CHECK(own->ticket().id.value < soon + 1'000'000);
 }
 
-TEST_CASE("an id comes once, also behind a file whose name is ahead of the clock") {
+TEST_CASE("an id is the next that no file has, whether or not its ticket lives") {
+  const IdsTaken queue{{100}, {{1001}, {1003}}};
+  CHECK(next_id(queue, {}, 1000) == TicketId{1000});
+  CHECK(next_id(queue, {}, 1001) == TicketId{1002});
+  CHECK(next_id(queue, {{99}, {{1002}}}, 1001) == TicketId{1004});
+  // Of a live ticket: past it by some of the clock's last digits.
+  CHECK(next_id({{5000}, {{5000}, {5007}}}, {}, 6) == TicketId{5008});
+}
+
+TEST_CASE("an id comes once, also behind a live ticket whose name is ahead of the clock") {
   const Lab lab;
   take(*lab.open(), "GPU-a").reset();
   const std::uint64_t now = static_cast<std::uint64_t>(sys::since_boot().count());
-  write_file(lab.file("queue/" + ticket_name(now + kFarFutureNs / 2)), "");
+  const Forked other = live_file(lab.file("queue/" + ticket_name(now + kFarFutureNs / 2)), "");
+  REQUIRE(other.succeeded());
   std::set<TicketId> ids;
   for (int lease = 0; lease < 4; ++lease) ids.insert(take(*lab.open(), "GPU-a")->ticket().id);
   CHECK(ids.size() == 4);
+}
+
+TEST_CASE("a file that others may write is no ticket, whatever it says and whoever locks it") {
+  const Lab lab;
+  const auto lease = take(*lab.open(), "GPU-a");
+  const auto waiting = wait_for(*lab.open(), "GPU-a");
+  CHECK(lab.ledger().tickets.size() == 2);
+  for (const auto& [part, ticket] :
+       {std::pair("leases/", lease->ticket()), std::pair("queue/", waiting->ticket())}) {
+    const std::string path = lab.file(part + to_text(ticket.id));
+    for (const mode_t mode : {01664U, 01646U}) {
+      CAPTURE(mode);
+      REQUIRE(::chmod(path.c_str(), mode) == 0);
+      const Ledger ledger = lab.ledger();
+      CHECK(find_ticket(ledger, ticket.id) == nullptr);
+      CHECK(ledger.odd.empty());
+      CHECK(ledger.ended.empty());
+      const auto store = lab.open();
+      CHECK_FALSE(store->file_of(ticket).has_value());
+      CHECK(store->extend(ticket.id, [](const Ticket&) { return Result<std::int64_t>(60); }).error().code ==
+            ErrorCode::failure);
+    }
+    REQUIRE(::chmod(path.c_str(), 01644) == 0);
+    CHECK(lab.open()->file_of(ticket).has_value());
+  }
+  // A file of the same name in the other folder, of somebody else.
+  Ticket of_another = waiting->ticket();
+  of_another.uid += 1;
+  CHECK_FALSE(lab.open()->file_of(of_another).has_value());
+}
+
+TEST_CASE("where a file in the place of a lease was found, a lease of that name is not swept") {
+  const Lab lab;
+  const auto lease = take(*lab.open(), "GPU-a");
+  const std::string path = lab.file("leases/" + to_text(lease->ticket().id));
+  std::filesystem::rename(path, path + "-kept");
+  write_file(path, "");
+  std::filesystem::permissions(path, std::filesystem::perms(01666));
+  const auto store = lab.open();
+  CHECK(store->look()->ledger.tickets.empty());
+  std::filesystem::rename(path + "-kept", path);
+  store->sweep({});
+  CHECK(find_ticket(lab.ledger(), lease->ticket().id) != nullptr);
+  std::filesystem::rename(path, path + "-kept");
+  write_file(path, "");
+  std::filesystem::permissions(path, std::filesystem::perms(01666));
+  CHECK(store->look().has_value());
+  store->sweep({});
+  CHECK_FALSE(std::filesystem::exists(path));
 }
 
 TEST_CASE("a ticket under somebody's file lease is named at once") {

@@ -1,12 +1,14 @@
 #include "berth/store/outcome_files.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstddef>
@@ -77,6 +79,37 @@ TEST_CASE("a run is not noted where the new file cannot take the place of the ol
   CHECK(std::distance(begin(files), end(files)) == 1);
   CHECK(lab.open()->note_outcome(failed_at(1)));
   CHECK(lab.begun() == std::vector<Moment>{1});
+}
+
+TEST_CASE("a user who fills the folder with names hides nobody's runs, and no file is added for each") {
+  const UsedLab lab;
+  // What others have made comes first by name, and a folder has the place of this user's file.
+  std::filesystem::create_directory(lab.own_file());
+  for (int i = 0; i < 600; ++i) std::filesystem::create_directory(fmt::format("{}-{:03}", lab.own_file(), i));
+  for (Moment run = 1; run <= 3; ++run) CHECK(lab.open()->note_outcome(failed_at(run)));
+  CHECK(lab.begun() == std::vector<Moment>{1, 2, 3});
+  const std::filesystem::directory_iterator files(lab.file("outcomes"));
+  CHECK(std::count_if(begin(files), end(files), [](const auto& file) { return file.is_regular_file(); }) ==
+        1);
+}
+
+TEST_CASE("where a user's file cannot be found among the names that others made, none is added") {
+  const UsedLab lab;
+  REQUIRE(lab.open()->note_outcome(failed_at(1)));
+  std::filesystem::rename(lab.own_file(), lab.own_file() + "-a");
+  for (int i = 0; i < (1 << 14); ++i)
+    std::filesystem::create_directory(fmt::format("{}-{:05}", lab.own_file(), i));
+  CHECK_FALSE(lab.open()->note_outcome(failed_at(2)));
+  const std::filesystem::directory_iterator files(lab.file("outcomes"));
+  CHECK(std::count_if(begin(files), end(files), [](const auto& file) { return file.is_regular_file(); }) ==
+        1);
+}
+
+TEST_CASE("what others may write is nobody's outcome") {
+  const UsedLab lab;
+  REQUIRE(lab.open()->note_outcome(failed_at(1)));
+  std::filesystem::permissions(lab.own_file(), std::filesystem::perms(0646));
+  CHECK(lab.begun().empty());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "berth/store/test/forked.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::supervise::leftovers_test {
 namespace {
@@ -21,7 +22,7 @@ TEST_CASE("a process of the job counts although one that is no part of it had it
   auto another = *sys::unique_processes({job.pid()}).begin();
   --another.start_ticks;
   leftovers.leave_out({another});
-  CHECK(leftovers.all() == std::vector{job.pid()});
+  CHECK(sys::pids_of(leftovers.all()) == std::vector{job.pid()});
   leftovers.leave_out(sys::unique_processes({job.pid()}));
   CHECK(leftovers.all().empty());
 }
@@ -31,7 +32,7 @@ TEST_CASE("what this process had started before the command is no part of the jo
   Leftovers leftovers;
   CHECK(leftovers.all().empty());
   const Forked job(do_nothing);
-  CHECK(leftovers.all() == std::vector{job.pid()});
+  CHECK(sys::pids_of(leftovers.all()) == std::vector{job.pid()});
 }
 
 }  // namespace berth::supervise::leftovers_test

@@ -19,6 +19,7 @@
 
 #include "berth/sys/descriptor.h"
 #include "berth/sys/process_identity.h"
+#include "berth/sys/process_signal.h"
 
 namespace berth::sys::job_process_test {
 
@@ -253,7 +254,7 @@ TEST_CASE("a process of the job that asks its holder by name to end the job is o
   const auto ask = [&](JobProcess&) {
     const pid_t self = ::getpid();
     if (::fork() == 0) {
-      ask_to_end(self);
+      ask_to_end(unique_process(self));
       group.let_go_on();
       for (;;) ::pause();
     }
