@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shlex
 import sys
 import time
 
@@ -138,37 +137,3 @@ def test_one_whose_boot_clock_is_another_keeps_his_place_in_line(one, direction)
         ending.ends()
         next_one.starts()
     assert last.ends() == 0
-
-
-# Where leases would not be seen
-
-
-@pytest.fixture
-def private_tmp(one, tmp_path):
-    """Words that run a command with a /tmp as systemd's PrivateTmp makes it, and the machine still in it."""
-    if os.geteuid() != 0 or not one.directory.is_relative_to("/tmp") or os.path.exists("/run/berth"):
-        pytest.skip("needs root, a test directory below /tmp, and no /run/berth: mounts a /tmp")
-    private = tmp_path / "systemd-private-0"
-    steps = []
-    for kept in (one.directory, one.build):
-        if kept.is_relative_to("/tmp"):
-            inside = private / kept.relative_to("/tmp")
-            inside.mkdir(parents=True)
-            steps.append(shlex.join(["mount", "--bind", str(kept), str(inside)]))
-    steps.append(shlex.join(["mount", "--rbind", str(private), "/tmp"]))
-    words = ["unshare", "--mount", "bash", "-c", " && ".join([*steps, 'exec "$@"']), "-"]
-    if one.run(*words, "true").status != 0:
-        pytest.skip("needs the right to mount")
-    return words
-
-
-def test_a_private_tmp_is_found_out(one, private_tmp):
-    answer = one.run(*private_tmp, one.program, "doctor", env={"BERTH_DIR": None})
-    assert "a /tmp of its own (PrivateTmp), so others do not see leases made here" in answer.out
-
-
-def test_live_leases_in_another_of_the_standard_places_are_named(one, private_tmp):
-    script = f"BERTH_DIR={one.leases} exec env -u BERTH_LEASE {one.program} doctor"
-    words = [one.program, "run", "--", "bash", "-c", script]
-    answer = one.run(*private_tmp, *words, env={"BERTH_DIR": None})
-    assert f"/tmp/berth has 1 live tickets, which those who use {one.leases} do not see" in answer.out

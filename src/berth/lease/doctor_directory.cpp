@@ -10,6 +10,7 @@
 #include <set>
 
 #include "berth/store/directory_scan.h"
+#include "berth/store/private_tmp.h"
 #include "berth/sys/file.h"
 
 namespace berth::leasing {
@@ -118,41 +119,16 @@ void check_elsewhere(const store::LeaseDirectory& directory, std::vector<Finding
 }
 
 void check_private_tmp(const store::DirectoryChoice& choice, std::vector<Finding>& findings) {
-  if (!choice.path.starts_with("/tmp/")) return;
-  struct stat ours{};
-  struct stat first{};
-  std::string reason = private_tmp_reason(sys::read_whole("/proc/self/mountinfo").value_or(""));
-  // Only root may look there; the first process has the machine's own /tmp, unless we are in a
-  // container.
-  if (reason.empty() && ::stat("/tmp", &ours) == 0 && ::stat("/proc/1/root/tmp", &first) == 0 &&
-      sys::identity_of(ours) != sys::identity_of(first))
-    reason = "the first process of this machine has another /tmp";
-  if (!reason.empty())
-    findings.push_back(
-        {view::Level::warn, "private /tmp", reason + ", so others do not see leases made here", kInit});
+  const auto mounted = store::mounted_on_private_tmp(choice);
+  if (!mounted) return;
+  const bool is_refused = choice.origin == store::DirectoryOrigin::fallback;
+  findings.push_back({is_refused ? view::Level::fail : view::Level::warn, "private /tmp",
+                      fmt::format("{} is mounted on /tmp here, so others do not see leases made here{}",
+                                  *mounted, is_refused ? ": nothing is leased" : ""),
+                      kInit});
 }
 
 }  // namespace
-
-std::string private_tmp_reason(std::string_view mountinfo) {
-  // "36 35 8:1 /tmp/systemd-private-… /tmp rw …": the fourth word is what of the file system is
-  // mounted, the fifth where.
-  while (!mountinfo.empty()) {
-    std::string_view line = mountinfo.substr(0, mountinfo.find('\n'));
-    mountinfo.remove_prefix(std::min(line.size() + 1, mountinfo.size()));
-    std::string_view words[5];
-    for (std::string_view& word : words) {
-      word = line.substr(0, line.find(' '));
-      line.remove_prefix(std::min(word.size() + 1, line.size()));
-    }
-    if (words[4] != "/tmp") continue;
-    if (words[3].find("systemd-private") != std::string_view::npos)
-      return "systemd gave this service a /tmp of its own (PrivateTmp)";
-    if (words[3].find("inst") != std::string_view::npos)
-      return "each user has a /tmp of his own here (pam_namespace)";
-  }
-  return "";
-}
 
 std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choice) {
   std::vector<Finding> findings;

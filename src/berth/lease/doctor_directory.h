@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "berth/store/lease_directory.h"
@@ -18,9 +17,5 @@ std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choic
 
 /// Those of these findings that keep a process from seeing everybody's leases there.
 std::vector<Finding> examine_view(const store::DirectoryChoice& choice);
-
-/// Why not all users see the same files under /tmp, from the text of /proc/self/mountinfo; "" if
-/// they do. Pure.
-std::string private_tmp_reason(std::string_view mountinfo);
 
 }  // namespace berth::leasing

@@ -11,6 +11,7 @@
 
 #include "berth/slurm/prolog_job.h"
 #include "berth/store/directory_store.h"
+#include "berth/store/private_tmp.h"
 #include "berth/sys/environment.h"
 
 namespace berth::leasing {
@@ -54,6 +55,17 @@ std::string names_of_masks() {
   return set.empty() ? std::string(vendors().front().mask_variable) : set;
 }
 
+// A directory that BERTH_DIR names was chosen by somebody who knows who else uses it.
+void note_private_tmp(const store::DirectoryChoice& choice, Domain& domain) {
+  const auto mounted = store::mounted_on_private_tmp(choice);
+  if (!mounted) return;
+  domain.is_unseen = true;
+  domain.warnings.push_back(
+      fmt::format("warning: {} is mounted on /tmp here, so the leases of others are not seen, and nothing is "
+                  "leased; ask an admin to run `sudo berth init`",
+                  *mounted));
+}
+
 }  // namespace
 
 MaskVariables inherited_masks(std::string_view prefix) {
@@ -88,11 +100,13 @@ std::string Domain::ticket_of(TicketId lease) const {
 }
 
 Result<Domain> find_domain(const store::Warn& warn, InClaim in_claim) {
-  BERTH_LET(auto opened, store::DirectoryStore::open(store::choose_lease_directory(), warn));
+  const store::DirectoryChoice choice = store::choose_lease_directory();
+  BERTH_LET(auto opened, store::DirectoryStore::open(choice, warn));
   Domain domain;
   domain.store = std::move(opened);
   domain.warnings = domain.store->notes();
   domain.masks = inherited_masks();
+  if (choice.origin == store::DirectoryOrigin::fallback) note_private_tmp(choice, domain);
 
   const std::string_view value = sys::variable("BERTH_LEASE");
   if (value.empty()) {

@@ -24,6 +24,9 @@ struct Domain : Level {
   MaskVariables masks;           ///< the masks that requests here obey, without those that a lease has set
   std::optional<Ticket> beside;  ///< the claim that this process is in, if InClaim::beside left it aside
   std::vector<std::string> warnings;
+  /// The lease directory is in a /tmp that not all on this machine see. So nothing is granted here,
+  /// except inside a lease.
+  bool is_unseen = false;
 
   /// The value of BERTH_LEASE for a lease that was granted here: "outer/inner".
   std::string path_of(TicketId lease) const;

@@ -10,6 +10,7 @@
 #include "berth/base/units.h"
 #include "berth/queue/backfill_gap.h"
 #include "berth/site/site_file.h"
+#include "berth/store/lease_directory.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/newer_calls.h"
 #include "berth/verdict/suggestions.h"
@@ -227,6 +228,16 @@ Result<void> Session::understands_policy() const {
   return fail(ErrorCode::failure, options_.policy.not_understood.front());
 }
 
+// Others could get the same devices, and nobody would notice.
+Result<void> Session::is_seen_by_all() const {
+  if (!domain_.is_unseen || options_.within) return {};
+  return fail(
+      ErrorCode::impossible,
+      "no GPU is leased here, because /tmp is not the one that others on this machine see: they would "
+      "not see the lease in {}; ask an admin to run `sudo berth init`, which makes {} for all",
+      store::kFallbackDirectory, store::kSiteDirectory);
+}
+
 Result<void> Session::check_not_blocked_by_own_leases(const Request& request,
                                                       const std::vector<TicketId>& own) const {
   BERTH_LET(const auto world, look(request));
@@ -309,6 +320,7 @@ Result<Explained> Session::why(const Request& asked) const {
 }
 
 Result<std::optional<Refusal>> Session::never(const Request& asked) const {
+  BERTH_DO(is_seen_by_all());
   BERTH_LET(const auto request, settled(asked, options_));
   BERTH_LET(const auto source, source_.open());
   LookOptions quick = options_;
@@ -330,6 +342,7 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
                                                           const OnWait& on_wait) const {
   using Answer = std::variant<HeldLease, Refusal>;
   BERTH_DO(understands_policy());
+  BERTH_DO(is_seen_by_all());
   BERTH_LET(const auto request, settled(asked, options_));
   if (patience.wait && !words.beside.empty())
     BERTH_DO(check_not_blocked_by_own_leases(request, words.beside));

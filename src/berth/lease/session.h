@@ -95,10 +95,10 @@ class Session {
 
   /// The refusal with which `acquire` would answer at once, because nothing on this machine can
   /// ever satisfy the request. nullopt: something could. Error: as `pick`; `impossible` if it asks
-  /// for too much time.
+  /// for too much time, or if not all would see a lease made here (Domain::is_unseen).
   Result<std::optional<Refusal>> never(const Request& request) const;
 
-  /// Takes a lease for this process, in its turn, as acquire_by_queue. Error: as `pick`; `not_now`
+  /// Takes a lease for this process, in its turn, as acquire_by_queue. Error: as `never`; `not_now`
   /// if the request would wait for leases that this process has itself, according to `words`.
   Result<std::variant<HeldLease, Refusal>> acquire(const Request& request, const TicketWords& words,
                                                    const Patience& patience = {},
@@ -109,6 +109,7 @@ class Session {
   Result<World> look_for(std::optional<std::uint32_t> requester, const Request& request,
                          ReadingSet also = {}) const;
   Result<void> understands_policy() const;
+  Result<void> is_seen_by_all() const;
   Result<void> check_not_blocked_by_own_leases(const Request& request,
                                                const std::vector<TicketId>& own) const;
   Result<Refusal> refuse(const Request& request, Refused refused, const Patience& patience) const;

@@ -4,7 +4,6 @@
 
 #include <map>
 
-#include "berth/lease/doctor_directory.h"
 #include "berth/store/memory_store.h"
 
 namespace berth::leasing::attribution_test {
@@ -215,15 +214,6 @@ TEST_CASE("the value of BERTH_LEASE names each lease on its path, whole") {
   CHECK_FALSE(names_lease("", kLease));
   CHECK_FALSE(names_lease("000000000000000", kLease));
   CHECK_FALSE(names_lease("00000000000000071", kLease));
-}
-
-TEST_CASE("a /tmp that is not everybody's is seen in the mount table") {
-  CHECK(private_tmp_reason("36 35 8:1 / /tmp rw - ext4 /dev/sda1 rw\n").empty());
-  CHECK(private_tmp_reason("").empty());
-  CHECK(private_tmp_reason("1 0 8:1 / / rw\n36 35 8:1 /tmp/systemd-private-ab-x.service/tmp /tmp rw - ext4\n")
-            .find("PrivateTmp") != std::string::npos);
-  CHECK(private_tmp_reason("36 35 8:1 /tmp-inst/alice /tmp rw - ext4\n").find("pam_namespace") !=
-        std::string::npos);
 }
 
 }  // namespace

@@ -79,24 +79,4 @@ TEST_CASE("a device file that is not root's in root's directory is named") {
   CHECK(found.found.find("12345 owns some") != std::string::npos);
 }
 
-TEST_CASE("a /tmp that others do not see is known by what is mounted there") {
-  struct Row {
-    std::string_view mountinfo;
-    std::string_view reason;
-  };
-  for (const Row& row : {
-           Row{"", ""},
-           Row{"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n31 22 0:27 / /tmp rw - tmpfs tmpfs rw\n", ""},
-           Row{"22 1 8:1 / / rw\n36 22 8:1 /tmp/systemd-private-1f-x.service-a/tmp /tmp rw - ext4 x rw\n",
-               "systemd gave this service a /tmp of its own (PrivateTmp)"},
-           Row{"36 22 8:1 /tmp-inst/alice /tmp rw - ext4 x rw",
-               "each user has a /tmp of his own here (pam_namespace)"},
-           Row{"36 22 8:1 /tmp/systemd-private-1f/tmp /var/tmp rw - ext4 x rw", ""},
-           Row{"36 22", ""},
-       }) {
-    CAPTURE(row.mountinfo);
-    CHECK(private_tmp_reason(row.mountinfo) == row.reason);
-  }
-}
-
 }  // namespace berth::leasing::doctor_directory_test
