@@ -1,6 +1,7 @@
 """Takes part in docs/lease-protocol.md and knows nothing else of Berth.
 
-participant.py DIR UUID… waits its turn for one of these devices, says which, and holds it until its input ends."""
+participant.py DIR UUID… waits its turn for one of these devices, says which, and holds it until its input ends.
+With ASLEEP in its environment it does not look until it is given a line."""
 
 import contextlib
 import ctypes
@@ -102,6 +103,8 @@ with gate():
     os.pwrite(ticket, (text + "end\n").encode(), 0)
     link(ticket, f"{DIR}/queue/{me}")
 print("waiting", flush=True)
+if "ASLEEP" in os.environ:
+    sys.stdin.buffer.raw.readline()
 
 device = None
 while device is None:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from jobs import DEADLINE_S, Job, device_file, eventually, holder, queue, state, tickets, waiter
+from jobs import DEADLINE_S, Job, close_input, device_file, eventually, holder, queue, state, tickets, waiter
 from simulated_machine import Machine
 
 
@@ -151,10 +151,27 @@ def test_who_may_not_wait_does_not_wait_for_one_in_the_gate_and_names_him(one, w
     answer = one.berth("run", *words, "--", "echo", "never")
     assert (answer.status, answer.out) == (status, "")
     assert f"process {stopped.pid} is deciding in {one.leases} and lets nobody else in" in answer.err
-    assert "that process is of root" in answer.err
+    assert f"it is of root; `kill -KILL {stopped.pid}` ends it" in answer.err
     assert queue(one) == []
     stopped.kill()
     assert one.berth("run", "--no-wait", "--", "true").status == 0
+
+
+def test_one_who_is_stopped_in_the_gate_is_named_with_what_lets_him_go_on_and_not_put_out_of_it(one):
+    one.berth("run", "--", "true")
+    stopped = in_the_gate(one)
+    stopped.send_signal(signal.SIGSTOP)
+    eventually(lambda: state(stopped.pid) == "T")
+    said = f"it is of root and stopped; `kill -CONT {stopped.pid}` lets it go on, `kill -KILL {stopped.pid}` ends it"
+    answer = one.berth("run", "--no-wait", "--", "echo", "never")
+    assert (answer.status, answer.out) == (75, "") and said in answer.err
+    found = one.berth("doctor")
+    assert found.status == 1
+    assert found.out.count(f"process {stopped.pid} is deciding in {one.leases}") == 1 and said in found.out
+    stopped.send_signal(signal.SIGCONT)
+    close_input(stopped)
+    assert one.berth("run", "--no-wait", "--", "true").status == 0
+    assert one.berth("doctor").out.count("is deciding in") == 0
 
 
 def test_a_wait_ends_in_time_also_while_somebody_stays_in_the_gate(one):

@@ -225,6 +225,33 @@ seen quick 'ratio, rung because of the time'  $one -DSEEN=BY_TIME $(faults 0 0)
 seen quick 'ratio, the oldest starts first'   $both -DAGING -DSEEN=OLDEST $(faults 0 0)
 seen quick 'ratio, the judge sees a rightful wait' $one -DSEEN=JUDGED $(faults 0 0)
 
+# Those that do not answer: a model of its own.
+# shellcheck disable=SC2034 # `run` reads it
+model=silent
+silent() { # JOBS DEVICES NEED FREEZES
+  echo "-DJOBS=$1 -DDEVICES=$2 -DNEED=$3 -DFREEZES=$4"
+}
+one_silent=$(silent 2 1 1,1 1)
+three_for_one=$(silent 3 1 1,1,1 2)
+
+world quick 'silent, two for one'          $one_silent
+world quick 'silent, two for one, often'   $(silent 2 1 1,1 3)
+world long  'silent, three for one'        $three_for_one
+world long  'silent, the first wants both' $(silent 3 2 2,1,1 2)
+world long  'silent, three for two'        $(silent 3 2 1,1,1 2)
+
+variant quick 'silent, pass nobody'        stuck $one_silent -DBREAK_PASS_NOBODY
+variant quick 'silent, no gate'            once  $one_silent -DBREAK_NO_GATE
+variant quick 'silent, impatient'          order $(silent 2 1 1,1 0) -DBREAK_IMPATIENT
+variant quick 'silent, for ever'           order $(silent 3 1 1,1,1 1) -DBREAK_FOR_EVER
+variant quick 'silent, all at once'        order $three_for_one -DBREAK_ALL_AT_ONCE
+variant quick 'silent, an old look'        order $three_for_one -DBREAK_OLD_LOOK
+variant quick 'silent, an old chance'      order $three_for_one -DBREAK_OLD_CHANCE
+
+seen quick 'silent, one is passed over'    $one_silent -DSEEN=PASSED
+seen quick 'silent, two are passed over'   $three_for_one -DSEEN=BOTH
+seen quick 'silent, it starts later on'    $one_silent -DSEEN=THAWED
+
 # The queue of a lab that a store orders: a model of its own. Requests of two machines, two hosts
 # with a GPU each. With two requests a window of one shows what a window of eight shows with nine.
 # shellcheck disable=SC2034 # `run` reads it

@@ -179,7 +179,7 @@ class Acquirer {
       std::set<TicketId> stopped = stopped_before(ledger, me, looked_at);
       for (;;) {
         const Moment boot = sys::milliseconds_since_boot();
-        auto judged = decide(std::move(state_), {ledger, me, stopped, lease_changes(), boot});
+        auto judged = decide(std::move(state_), {ledger, me, stopped, lease_changes(), boot, now()});
         state_ = std::move(judged.state);
         const auto more = stopped_in_the_way(ledger, stopped, looked_at);
         if (more.empty()) return std::move(judged.decision);

@@ -82,15 +82,15 @@ source::CudaTrialOptions trial_of(const Device& device, std::vector<std::string>
   return options;
 }
 
-/// The lease of one device, if it can be had at once.
-std::optional<HeldLease> lease_of(const Device& device, const Session& session) {
+/// The lease of one device; nullopt: it cannot be had at once. Error: no device can be had.
+Result<std::optional<HeldLease>> lease_of(const Device& device, const Session& session) {
   Request request;
   request.devices = {device.uuid};
   TicketWords words;
   words.command = "berth doctor";
-  auto acquired = session.acquire(request, words);
-  if (!acquired || !std::holds_alternative<HeldLease>(*acquired)) return std::nullopt;
-  return std::get<HeldLease>(std::move(*acquired));
+  BERTH_LET(auto acquired, session.acquire(request, words));
+  if (auto* held = std::get_if<HeldLease>(&acquired)) return std::optional(std::move(*held));
+  return std::nullopt;
 }
 
 /// Of the environment, the installation, or who else is there: CUDA would say the same of any
@@ -146,7 +146,9 @@ std::vector<Finding> examine_cuda(const Snapshot& snapshot, const SourceAccess& 
         is_split(device))
       continue;
     const auto lease = lease_of(device, *session);
-    if (!lease) continue;
+    // The gate is shut, as the look at the lease directory tells. Each further one would wait.
+    if (!lease) break;
+    if (!*lease) continue;
     ++tried;
     const auto trial = source::try_cuda(trial_of(device, environment));
     if (!trial || trial->end == source::CudaTrial::End::starts) continue;

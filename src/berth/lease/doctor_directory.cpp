@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "berth/store/directory_scan.h"
+#include "berth/store/directory_ticket.h"
 #include "berth/store/private_tmp.h"
 #include "berth/sys/file.h"
 
@@ -19,6 +21,8 @@ namespace {
 constexpr const char* kCheck = "lease directory";
 constexpr std::uint64_t kFewBytes = 256 * 1024;
 constexpr std::uint64_t kFewFiles = 64;
+// Others are in the gate for milliseconds.
+constexpr std::chrono::seconds kGatePatience{1};
 constexpr const char* kInit = "sudo berth init makes /run/berth, which everybody then uses";
 
 std::string_view reason_of(store::DirectoryOrigin origin) {
@@ -100,6 +104,14 @@ void check_links(std::vector<Finding>& findings) {
                       "sudo sysctl -w fs.protected_hardlinks=1"});
 }
 
+// A process in the gate keeps all others from starting, and is never put out of it.
+void check_gate(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
+  const auto gate = store::enter_gate(directory, kGatePatience, nullptr);
+  if (gate) return;
+  findings.push_back({view::Level::fail, kCheck, gate.error().error.message,
+                      gate.error().remedy ? gate.error().remedy() : std::string()});
+}
+
 // Leases where others look for them are leases that we do not see.
 void check_elsewhere(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
   for (const char* path : {store::kSiteDirectory, store::kFallbackDirectory}) {
@@ -145,6 +157,7 @@ std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choic
       findings.push_back({view::Level::warn, kCheck, note, kInit});
     check_room(**directory, findings);
     check_use(**directory, findings);
+    check_gate(**directory, findings);
     check_device_files(**directory, findings);
     check_tickets(**directory, findings);
     check_links(findings);

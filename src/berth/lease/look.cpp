@@ -1,6 +1,7 @@
 #include "berth/lease/look.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include <unistd.h>
@@ -9,9 +10,11 @@
 #include "berth/lease/original_locks.h"
 #include "berth/lease/passed_over_report.h"
 #include "berth/queue/backfill_gap.h"
+#include "berth/queue/host_queue.h"
 #include "berth/store/device_locks.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/sys/halted.h"
 #include "berth/verdict/choice.h"
 #include "berth/verdict/command_text.h"
 #include "berth/verdict/device_memory.h"
@@ -115,6 +118,27 @@ void note_limits_of_waiters(const LookOptions& options, World& world) {
     if (!ticket.held_back || known.contains(ticket.uid)) continue;
     const Asker waiter{ticket.uid, ticket.user, sys::group_names_of(ticket.uid)};
     known.emplace(ticket.uid, limits_of(limits, waiter, minute_for(limits)));
+  }
+}
+
+// So many are first of their rivals, mostly.
+constexpr std::size_t kMostFrozen = 8;
+
+// For what people are told of tickets that leave a free device. Nothing is decided by it.
+void note_silence(store::LeaseStore& store, World& world) {
+  const std::chrono::nanoseconds changed(store.lease_changes());
+  if (changed.count() == 0 || count_waiting(world.ledger) == 0) return;
+  const auto since = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now() - changed);
+  world.facts.leases_unchanged_s = std::max<std::int64_t>(since.count(), 0);
+  if (!is_any_unleased(world.ledger, world.facts.snapshot)) return;
+  std::size_t looked_at = 0;
+  for (const Ticket& ticket : world.ledger.tickets) {
+    if (ticket.phase != TicketPhase::waiting) continue;
+    if (++looked_at > kMostFrozen) return;
+    for (const UniqueProcess& process : {ticket.taker, ticket.helper}) {
+      const auto halted = process.pid != 0 ? sys::what_halts(static_cast<pid_t>(process.pid)) : std::nullopt;
+      if (halted) world.facts.frozen[ticket.id] = halted->how;
+    }
   }
 }
 
@@ -235,7 +259,10 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   // Commands say which programs still live: before others' are shortened.
   note_passed_over(store, !options.requester, world);
   tell_commands(facts, world.ledger, ::getuid());
-  if (options.books == store::Extent::everything) world.stopped = stopped_waiters(world.ledger, processes);
+  if (options.books == store::Extent::everything) {
+    world.stopped = stopped_waiters(world.ledger, processes);
+    note_silence(store, world);
+  }
   return world;
 }
 

@@ -122,7 +122,7 @@ Action sleep(State& state, milliseconds now) {
 Result<void> see_how_it_stands(State& state) {
   Standing& standing = state.standing;
   const auto& [facts, ledger, noted] = state.look;
-  const auto& [plan, skipped, decided_at] = state.decision;
+  const auto& [plan, skipped, silent, decided_at] = state.decision;
   BERTH_LET(standing.verdicts, judge(state.request, ledger, facts));
   standing.limited = why_held_off(state.request, ledger, facts).value_or("");
   const auto before = rivals_before(standing.ticket, ledger, decided_at, skipped);
@@ -250,7 +250,7 @@ Action after_conflict(State& state, const Conflict& conflict) {
 // knows about all else that may keep it.
 bool may_be_my_turn(const State& state, const Ledger& ledger) {
   const TicketId me = state.standing.ticket.id;
-  const auto& [plan, skipped, decided_at] = state.decision;
+  const auto& [plan, skipped, silent, decided_at] = state.decision;
   QueueState queue = host_queue_of(ledger, state.look.facts, decided_at, skipped).state;
   std::erase_if(queue.holds, [](const Hold& hold) { return hold.owner == TicketId{}; });
   const std::vector<Assignment> assignments = schedule(queue, state.look.facts.policy.queue);
@@ -259,12 +259,44 @@ bool may_be_my_turn(const State& state, const Ledger& ledger) {
          std::holds_alternative<StartsNow>(assignments[static_cast<std::size_t>(mine)]);
 }
 
+// True if the driver is to say whether those before this ticket leave what is free. Each ticket
+// that may be the one to notice it waits its time before it asks: if a thousand asked, that would
+// be a load. If the driver was asked in vain, something else keeps the device from all.
+bool has_to_ask_for_others(State& state, const Ledger& ledger, milliseconds now) {
+  Untaken& untaken = state.untaken;
+  const Ticket& mine = state.standing.ticket;
+  const auto before = able_before(mine.id, ledger, state.look.facts, state.decision.at,
+                                  state.decision.skipped, FreeBy::leases);
+  if (!before) {
+    untaken = {};
+    return false;
+  }
+  const auto place = static_cast<int>(std::max<std::size_t>(before->size() + unread_before(mine, ledger), 1));
+  const milliseconds since = untaken.suspected.value_or(now);
+  untaken.suspected = since;
+  if (now < std::max(since + (place - 1) * patience_with_others(state), untaken.asks_next)) return false;
+  untaken.pause = std::clamp(2 * untaken.pause, state.patience.tick, state.patience.far_tick);
+  untaken.asks_next = now + place * untaken.pause;
+  return true;
+}
+
 // True if old facts do not suffice. A ticket that was rung may also find that another ticket can
 // start, and then it rings that ticket.
-bool needs_new_facts(const State& state, const Deciding& decided) {
+bool needs_new_facts(State& state, const Deciding& decided, milliseconds now) {
   if (behind(state) == nullptr) return true;
-  if (!lets_others_pass(state) || !is_any_unleased(decided.ledger, state.look.facts.snapshot)) return false;
-  return decided.gate_for == GateFor::order || may_be_my_turn(state, decided.ledger);
+  if (!is_any_unleased(decided.ledger, state.look.facts.snapshot)) return false;
+  if (lets_others_pass(state) &&
+      (decided.gate_for == GateFor::order || may_be_my_turn(state, decided.ledger)))
+    return true;
+  return decided.gate_for == GateFor::order_by_tick && has_to_ask_for_others(state, decided.ledger, now);
+}
+
+void note_untaken(Untaken& untaken, Deciding& decided, milliseconds now) {
+  if (decided.gate_for != GateFor::devices) return;
+  untaken.turns = std::move(decided.untaken);
+  untaken.looked = now;
+  if (untaken.turns.empty()) return;
+  untaken.pause = untaken.asks_next = 0ms;
 }
 
 void note_join(QueueStage& stage, milliseconds now, bool far_back) {
@@ -274,6 +306,7 @@ void note_join(QueueStage& stage, milliseconds now, bool far_back) {
 
 Action on(State& state, milliseconds now, Deciding decided, const LeftGate& left) {
   note_join(state.stage, now, left.far_back);
+  note_untaken(state.untaken, decided, now);
   if (std::holds_alternative<Taken>(left.decided)) {
     state.doing = Taking{};
     return Grant{};
@@ -283,7 +316,7 @@ Action on(State& state, milliseconds now, Deciding decided, const LeftGate& left
   if (!gives_up && decided.gate_for != GateFor::devices) {
     // The rival no longer waits. Another rival may be before this ticket now. To sleep behind it,
     // this ticket need not ask the driver.
-    if (needs_new_facts(state, decided)) return look_anew(state);
+    if (needs_new_facts(state, decided, now)) return look_anew(state);
   } else if (!gives_up && decided.answer == GateAnswer::look_again) {
     return look_for_what_lacked(state, decided.facts);
   }
@@ -334,31 +367,28 @@ Action on(State& state, milliseconds now, Ringing ringing, const Rang& rang) {
 }
 
 bool yields_to_a_later_one(const State& state, const Behind& me) {
-  if (!state.standing.ticket.yield_s || me.rival < state.standing.ticket.id) return false;
   const Ticket* rival = find_ticket(state.look.ledger, me.rival);
-  return rival != nullptr && !rival->yield_s;
+  return rival != nullptr && yields_to_a_later(state, *rival);
 }
 
-// A later ticket that does not yield, and that could start by what the last look saw.
-std::optional<TicketId> later_one_that_could_start(const State& state) {
-  const TicketId me = state.standing.ticket.id;
-  const auto& [facts, ledger, noted] = state.look;
-  for (const TicketId id : who_starts(ledger, facts, state.decision.at, state.decision.skipped, me)) {
-    const Ticket* ticket = find_ticket(ledger, id);
-    if (me < id && ticket != nullptr && !ticket->yield_s) return id;
-  }
-  return std::nullopt;
+// If a later ticket that does not yield leaves its turn, an older program may hold it. That program
+// does not know that leases can yield, and waits for this ticket. So this ticket joins anew, behind
+// it.
+bool keeps_a_later_one_waiting(const State& state, milliseconds now) {
+  return std::ranges::any_of(that_do_not_answer(state.untaken.turns, now, patience_with_others(state)),
+                             [&](TicketId id) {
+                               const Ticket* ticket = find_ticket(state.look.ledger, id);
+                               return ticket != nullptr && yields_to_a_later(state, *ticket);
+                             });
 }
 
-// If such a ticket does not start from one tick to the next, an older program holds it. That
-// program does not know that leases can yield, and waits for this ticket. So this ticket joins
-// anew, behind it. nullopt: there is no such ticket.
-std::optional<Action> let_a_later_one_pass(State& state, InQueue& stage, const Ticked& tick) {
-  const auto kept = tick.leases_changed ? std::nullopt : later_one_that_could_start(state);
-  if (kept && std::exchange(stage.kept_waiting, kept) == kept)
+// nullopt: nothing is free for a later one.
+std::optional<Action> let_a_later_one_pass(State& state, milliseconds now, const Ticked& tick) {
+  if (!tick.leases_changed && keeps_a_later_one_waiting(state, now)) {
+    state.untaken = {};
     return join(state, GateFor::order, state.standing.ticket.candidates);
-  stage.kept_waiting = kept;
-  if (kept || tick.leases_changed) return look_anew(state);
+  }
+  if (tick.leases_changed || !state.untaken.turns.empty()) return look_anew(state);
   return std::nullopt;
 }
 
@@ -370,7 +400,7 @@ Action on(State& state, milliseconds now, AsleepBehind, const Ticked& tick) {
   InQueue& stage = std::get<InQueue>(state.stage);
   stage.far_back = tick.far_back;
   if (yields_to_a_later_one(state, me)) {
-    if (auto action = let_a_later_one_pass(state, stage, tick)) return *std::move(action);
+    if (auto action = let_a_later_one_pass(state, now, tick)) return *std::move(action);
   }
   const bool looks_for_itself = !me.unguarded.empty();
   // No event tells that a ticket whose turn is before ours gives up, or that time has changed whose
@@ -380,11 +410,11 @@ Action on(State& state, milliseconds now, AsleepBehind, const Ticked& tick) {
   if (may_go_past(state) && looks_for_itself) state.listening.may_free_others = true;
   if (state.quiet.pausing || (has_to_look && looks_for_itself)) return look_anew(state);
   if (watches_original(state, me)) return look_anew(state);
-  const bool is_order_new = is_skipped(me.rival) || !std::ranges::all_of(state.decision.skipped, is_skipped);
-  // A bell may not have been heard. What it would have announced is noticed here.
+  const bool is_order_new = is_skipped(me.rival) || !std::ranges::all_of(stopped_before(state), is_skipped);
+  // A bell may not have been heard, and whoever is before this one may not answer. Both are noticed
+  // here.
   const bool is_news_lost =
-      lets_others_pass(state) &&
-      (tick.leases_changed || is_any_unleased(state.look.ledger, state.look.facts.snapshot));
+      tick.leases_changed || is_any_unleased(state.look.ledger, state.look.facts.snapshot);
   if (now >= state.listening.deaf_until + state.patience.tick) state.listening.pause = 0ms;
   if (!is_order_new && !is_news_lost) return sleep(state, now);
   return decide_for(state, is_order_new ? GateFor::order : GateFor::order_by_tick);

@@ -41,12 +41,6 @@ milliseconds look_period(const State& state) {
   return period;
 }
 
-// If a thousand waiters looked every few seconds, that would be a load. So a waiter with many
-// tickets before it looks rarely, and may notice late that the ticket right before it is stopped.
-milliseconds usual_period(const State& state) {
-  return is_far_back(state) ? state.patience.far_tick : state.patience.tick;
-}
-
 template <class IsMeant>
 std::vector<TicketId> leases_of(const Ledger& ledger, IsMeant is_meant) {
   std::vector<TicketId> found;
@@ -139,8 +133,8 @@ Action sleep_behind(State& state, const Behind& me, milliseconds now, millisecon
                     .bell = lets_others_pass(state) && now >= state.listening.deaf_until,
                     .asked = asked_to_yield(state),
                     .ends_session = let_session_go(state, now)};
-  const std::set<TicketId>& skipped = state.decision.skipped;
-  sleep.watched.insert(sleep.watched.end(), skipped.begin(), skipped.end());
+  const std::set<TicketId> stopped = stopped_before(state);
+  sleep.watched.insert(sleep.watched.end(), stopped.begin(), stopped.end());
   return sleep;
 }
 

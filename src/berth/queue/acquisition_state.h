@@ -11,6 +11,7 @@
 #include "berth/queue/plan.h"
 #include "berth/queue/queue_order.h"
 #include "berth/queue/standing.h"
+#include "berth/queue/untaken.h"
 #include "berth/verdict/noted_leases.h"
 
 // What a request knows on its way to a lease (acquisition.h). Times are since it began, by a clock
@@ -40,7 +41,17 @@ struct LastLook {
 struct LastDecision {
   Plan plan = Blocked{};
   std::set<TicketId> skipped;
-  Moment at = 0;  ///< of the boot clock
+  std::set<TicketId> silent;  ///< those of `skipped` that do not answer
+  Moment at = 0;              ///< of the boot clock
+};
+
+/// What it has seen of the tickets before it that do not take what is free.
+struct Untaken {
+  std::vector<PassedUpStart> turns{};                    ///< by the driver, at the last look
+  std::chrono::milliseconds looked{0};                   ///< when that was
+  std::optional<std::chrono::milliseconds> suspected{};  ///< since when it seems so by the leases alone
+  std::chrono::milliseconds pause{0};                    ///< grows while the driver is asked in vain
+  std::chrono::milliseconds asks_next{0};
 };
 
 // Whether it is in the queue.
@@ -50,8 +61,6 @@ struct Outside {};
 struct InQueue {
   std::chrono::milliseconds since;
   bool far_back = false;  ///< many tickets are before it
-  /// A rival that could have started at the last tick, and to which it yields.
-  std::optional<TicketId> kept_waiting{};
 };
 /// Its time is up. A ticket behind a rival has looked last when it joined, perhaps hours ago. So it
 /// looks once more before it gives up.
@@ -97,6 +106,7 @@ struct Deciding {
   GateAnswer answer = GateAnswer::wait;  ///< the last one, if the store has asked several times
   FactsAre facts = FactsAre::current;    ///< as this answer found them
   Ledger ledger{};                       ///< by which it was given
+  std::vector<PassedUpStart> untaken{};  ///< as it was found then
 };
 /// Before another try to take what is free, or to reach the driver before it has joined.
 struct Pausing {};
@@ -135,6 +145,7 @@ struct State {
   std::optional<std::chrono::milliseconds> excluded_at{};
   Quiet quiet{};
   Listening listening{};
+  Untaken untaken{};
   Doing doing{};
 };
 
@@ -166,6 +177,34 @@ inline bool is_hindered(const State& state) {
 /// given to a later request whose turn is first.
 inline bool lets_others_pass(const State& state) {
   return state.look.facts.policy.queue.lets_others_pass();
+}
+
+/// Those that the last decision skipped by what others see of them: no look is needed to notice
+/// that they go on.
+inline std::set<TicketId> stopped_before(const State& state) {
+  std::set<TicketId> stopped = state.decision.skipped;
+  for (const TicketId id : state.decision.silent) stopped.erase(id);
+  return stopped;
+}
+
+/// How often it looks up. If a thousand waiters looked every few seconds, that would be a load. So
+/// a waiter with many tickets before it looks rarely, and may notice late that the ticket before it
+/// is stopped.
+inline std::chrono::milliseconds usual_period(const State& state) {
+  return is_far_back(state) ? state.patience.far_tick : state.patience.tick;
+}
+
+/// How long a ticket may leave its turn untaken. Whoever is first looks at each tick at least, and
+/// a look takes its time.
+inline std::chrono::milliseconds patience_with_others(const State& state) {
+  return state.patience.tick * 3 / 2;
+}
+
+/// Whether it stands behind this later ticket only because it yields: a program that does not know
+/// that waits for it.
+inline bool yields_to_a_later(const State& state, const Ticket& other) {
+  const Ticket& mine = state.standing.ticket;
+  return mine.yield_s && !other.yield_s && mine.id < other.id;
 }
 
 inline bool may_go_past(const State& state) {

@@ -146,6 +146,21 @@ class Scheduling {
     return assignments;
   }
 
+  std::vector<std::size_t> run_with_nothing_taken() {
+    std::vector<std::size_t> able;
+    for (std::size_t at = 0; at < queue_.wishes.size(); ++at) {
+      const Wish& wish = queue_.wishes[at];
+      const Assignment assignment = assignment_of(wish);
+      if (std::holds_alternative<StartsNow>(assignment)) {
+        able.push_back(at);
+        continue;
+      }
+      for (const Hold& hold : holds_of(queue_, wish, assignment, rules_)) add(hold);
+      if (!wish.skipped) last_of_set_[wish.candidates] = at + 1;
+    }
+    return able;
+  }
+
  private:
   Assignment assignment_of(const Wish& wish) {
     if (wish.skipped) return behind(wish);
@@ -310,6 +325,10 @@ std::vector<std::optional<ExpectedStart>> expected_starts(const QueueState& queu
 
 std::vector<Assignment> schedule(const QueueState& queue, const QueueRules& rules) {
   return Scheduling(queue, rules).run();
+}
+
+std::vector<std::size_t> able_to_start(const QueueState& queue, const QueueRules& rules) {
+  return Scheduling(queue, rules).run_with_nothing_taken();
 }
 
 std::vector<Hold> holds_of(const QueueState& queue, const Wish& wish, const Assignment& assignment,

@@ -96,6 +96,10 @@ using Assignment = std::variant<StartsNow, ReservedFrom, WaitsBehind>;
 /// that is missing, its devices are kept for it.
 std::vector<Assignment> schedule(const QueueState& queue, const QueueRules& rules);
 
+/// The wishes that could start now, each if those before it took nothing of what is free: their
+/// indices, in the order of the queue.
+std::vector<std::size_t> able_to_start(const QueueState& queue, const QueueRules& rules);
+
 struct ExpectedStart {
   Moment from = 0;
   std::vector<std::size_t> devices{};

@@ -8,9 +8,26 @@
 
 #include "berth/queue/expected_run_time.h"
 #include "berth/queue/queue_order.h"
+#include "berth/queue/untaken.h"
 #include "berth/verdict/device_clauses.h"
 
 namespace berth {
+
+namespace {
+
+/// Of the first that leaves its turn, to be added to a reason.
+std::string silence_before(const Ticket& mine, const Ledger& ledger, const Facts& facts,
+                           const std::set<TicketId>& skipped, Moment now) {
+  if (facts.leases_unchanged_s < kAnswersWithinS) return "";
+  Ledger with_mine = ledger;
+  if (find_ticket(ledger, mine.id) == nullptr) with_mine.tickets.push_back(mine);
+  const auto turns = able_before(mine.id, with_mine, facts, now, skipped, FreeBy::driver);
+  if (!turns || turns->empty()) return "";
+  const std::string words = silence_in_words(*find_ticket(ledger, turns->front()), facts, now);
+  return words.empty() ? "" : ": " + words;
+}
+
+}  // namespace
 
 Gap::Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std::set<TicketId>& skipped,
          Moment now)
@@ -71,6 +88,7 @@ std::vector<Verdict> behind_the_queue(std::vector<Verdict> verdicts, const Ticke
                                       const std::set<TicketId>& skipped, Moment now) {
   if (count_waiting(ledger) == 0) return verdicts;
   const Gap gap(newcomer, ledger, facts, skipped, now);
+  const std::string silence = silence_before(newcomer, ledger, facts, skipped, now);
   for (Verdict& verdict : verdicts) {
     if (!verdict.free() || gap.is_open(verdict)) continue;
     std::vector<const Ticket*> owners;
@@ -81,8 +99,9 @@ std::vector<Verdict> behind_the_queue(std::vector<Verdict> verdicts, const Ticke
       verdict.culprits.push_back(culprit_of(*owner));
     verdict.more_culprits = owners.size() - verdict.culprits.size();
     verdict.failed = Clause::not_awaited;
-    verdict.reason = fmt::format("kept for {}, {}", names_of(owners),
-                                 newcomer.number ? "whose turn is before yours" : "who asked earlier");
+    verdict.reason = fmt::format("kept for {}, {}{}", names_of(owners),
+                                 newcomer.number ? "whose turn is before yours" : "who asked earlier",
+                                 owners.size() == 1 ? silence : "");
   }
   return verdicts;
 }

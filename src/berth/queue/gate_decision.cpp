@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/queue/host_queue.h"
 #include "berth/queue/partial_ledger.h"
 #include "berth/verdict/device_memory.h"
 #include "berth/verdict/limits.h"
@@ -111,6 +112,25 @@ Decision decide_by(const State& state, Deciding& deciding, std::int64_t lease_ch
   return Stay{};
 }
 
+// The tickets before it that do not take what is free, by what the last look saw.
+std::set<TicketId> silent_before(const State& state, Deciding& deciding, const InGate& gate) {
+  const Ledger& ledger = deciding.ledger;
+  const Facts& facts = state.look.facts;
+  const bool by_facts = deciding.gate_for == GateFor::devices && behind(state) != nullptr;
+  if (!by_facts || !is_any_unleased(ledger, facts.snapshot)) return {};
+  const auto turns = able_before(gate.me, ledger, facts, gate.boot, state.decision.skipped, FreeBy::driver);
+  // Looks that are further apart say nothing together: this process may have been stopped itself.
+  const bool goes_on = gate.now - state.untaken.looked <= 2 * usual_period(state);
+  deciding.untaken = seen_again(goes_on ? state.untaken.turns : std::vector<PassedUpStart>{},
+                                turns.value_or(std::vector<TicketId>{}), gate.now);
+  std::set<TicketId> silent = that_do_not_answer(deciding.untaken, gate.now, patience_with_others(state));
+  std::erase_if(silent, [&](TicketId id) {
+    const Ticket* ticket = find_ticket(ledger, id);
+    return ticket == nullptr || yields_to_a_later(state, *ticket);
+  });
+  return silent;
+}
+
 Result<Decision> decide_in(Deciding& deciding, State& state, const InGate& gate) {
   LastDecision& last = state.decision;
   if (is_hindered(state)) {
@@ -119,8 +139,16 @@ Result<Decision> decide_in(Deciding& deciding, State& state, const InGate& gate)
     return Stay{true};
   }
   const Ledger& ledger = deciding.ledger;
-  BERTH_LET(last.plan, plan(ledger, state.look.facts, state.request, gate.me, last.skipped, gate.boot));
+  const auto plan_now = [&] {
+    return plan(ledger, state.look.facts, state.request, gate.me, last.skipped, gate.boot);
+  };
+  BERTH_LET(last.plan, plan_now());
   if (const Ticket* mine = find_ticket(ledger, gate.me)) state.standing.ticket = *mine;
+  last.silent = silent_before(state, deciding, gate);
+  if (!last.silent.empty()) {
+    last.skipped.insert(last.silent.begin(), last.silent.end());
+    BERTH_LET(last.plan, plan_now());
+  }
   return within_limit_of_queue(decide_by(state, deciding, gate.lease_changes), state, ledger);
 }
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "berth/base/units.h"
 #include "berth/queue/host_queue.h"
 #include "berth/queue/queue_order.h"
+#include "berth/queue/untaken.h"
 #include "berth/verdict/limits.h"
 
 namespace berth {
@@ -50,6 +52,13 @@ void note_hindrances(Standing& standing, const Ledger& ledger, const Facts& fact
   }
 }
 
+void note_silence(Standing& standing, const Facts& facts, Moment now) {
+  const Ticket& ticket = standing.ticket;
+  const auto free = std::ranges::count_if(standing.verdicts, &Verdict::free);
+  if (!ticket.held_back && std::cmp_greater_equal(free, ticket.count))
+    standing.silence = silence_in_words(ticket, facts, now);
+}
+
 /// Whether it is free, or in the way is only what leases and the queue tell.
 bool is_foreseeable(const Verdict& verdict) {
   return verdict.free() || verdict.failed == Clause::not_leased || verdict.failed == Clause::not_draining ||
@@ -80,6 +89,7 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const 
     note_start(standing, rivals, starts, facts.booted_at_s);
     if ((behind == nullptr || ticket->held_back) && !standing.stopped)
       note_hindrances(standing, ledger, facts);
+    note_silence(standing, facts, now);
     queue.push_back(std::move(standing));
   }
   return queue;

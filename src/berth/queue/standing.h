@@ -23,6 +23,7 @@ struct Standing {
   std::size_t position = 1;
   std::optional<Ticket> behind{};  ///< the last rival before it; nullopt for the first
   bool stopped = false;            ///< others skip it until it goes on
+  std::string silence{};           ///< it leaves what is free for it, in words (untaken.h); "": it does not
   std::chrono::seconds waited{0};  ///< how long the request has waited so far
   /// About when the request starts if each job with a time limit takes all of it, in seconds since
   /// the epoch. nullopt: a job that it waits for has no time limit, or the request is too far back

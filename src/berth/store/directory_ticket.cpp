@@ -19,6 +19,7 @@
 #include "berth/store/ticket_file.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/sys/halted.h"
 #include "berth/sys/lock.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
@@ -69,13 +70,24 @@ std::string in_words(pid_t taker) {
   return taker != 0 ? fmt::format("process {}", taker) : "somebody whom the kernel does not name";
 }
 
+// The gate is never taken from its holder. So whoever waits is told why the holder does not go on,
+// and what to do. "": there is no such process.
+std::string how_to_go_on(pid_t taker) {
+  const auto owner = taker != 0 ? sys::process_owner(taker) : std::nullopt;
+  if (!owner) return "";
+  const std::string user = sys::user_name(*owner);
+  const auto halted = sys::what_halts(taker);
+  if (!halted) return fmt::format("it is of {}; `kill -KILL {}` ends it", user, taker);
+  return fmt::format("it is of {} and {}; {}`kill -KILL {}` ends it", user, halted->how,
+                     halted->remedy.empty() ? "" : fmt::format("`{}` lets it go on, ", halted->remedy),
+                     taker);
+}
+
 Fault kept_out(const LeaseDirectory& directory) {
   const pid_t taker = who_is_in_gate(directory);
-  Fault fault(
-      Error{ErrorCode::not_now, fmt::format("{} is deciding in {} and lets nobody else in (is it stopped?)",
-                                            in_words(taker), directory.choice.path)});
-  if (const auto owner = taker != 0 ? sys::process_owner(taker) : std::nullopt)
-    fault.remedy = [uid = *owner] { return fmt::format("that process is of {}", sys::user_name(uid)); };
+  Fault fault(Error{ErrorCode::not_now, fmt::format("{} is deciding in {} and lets nobody else in",
+                                                    in_words(taker), directory.choice.path)});
+  if (taker != 0) fault.remedy = [taker] { return how_to_go_on(taker); };
   return fault;
 }
 
@@ -92,8 +104,10 @@ FaultOr<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit l
   sys::Descriptor gate(::openat(directory.root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!gate) return std::unexpected(context(sys::system_error(errno, "opening"), in_words(directory)));
   const auto name_holder = [&] {
-    warn(fmt::format("waiting for {}, which is deciding in {} and takes unusually long (is it stopped?)",
-                     in_words(who_is_in_gate(directory)), directory.choice.path));
+    const pid_t taker = who_is_in_gate(directory);
+    const std::string more = how_to_go_on(taker);
+    warn(fmt::format("waiting for {}, which is deciding in {} and takes unusually long{}{}", in_words(taker),
+                     directory.choice.path, more.empty() ? "" : "; ", more));
   };
   const auto entered =
       sys::wait_flock(gate.get(), limit, warn ? std::function<void()>(name_holder) : nullptr);

@@ -107,6 +107,11 @@ struct Facts {
   /// By UUID, for which users their own runs speak against the device. Only where the machine is
   /// looked at, and nothing asked for.
   std::map<std::string, std::vector<PassedOverFor>> passed_over_for{};
+  /// For how long no lease has come or gone, in seconds; 0: not known. Only for people.
+  std::int64_t leases_unchanged_s = 0;
+  /// Waiters whose process is frozen, as far as that can be seen: "frozen by docker". Only for what
+  /// people are told.
+  std::map<TicketId, std::string> frozen;
   std::int64_t booted_at_s = 0;  ///< when the boot clock began, in seconds since the epoch; 0: not known
 };
 

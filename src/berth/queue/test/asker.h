@@ -68,7 +68,7 @@ class Asker {
   Action looks() { return tell(Looked{facts, books(leases), {all(), changes_before}}); }
 
   // The decision under the gate, by the books as they are now.
-  InGate gate() const { return {ledger(), TicketId{kMe}, stopped, changes_now, boot}; }
+  InGate gate() const { return {ledger(), TicketId{kMe}, stopped, changes_now, boot, now}; }
   Result<Decision> decides() {
     Judgement judged = decide(state_, gate());
     state_ = std::move(judged.state);
@@ -154,6 +154,13 @@ inline Asker with_all_leased(Patience patience) {
 
 inline Asker behind_one(Patience patience = patient()) {
   Asker asker(patience);
+  asker.earlier = {waiter(5)};
+  return asker;
+}
+
+/// The same where nothing is free for either.
+inline Asker behind_one_and_leases(Patience patience = patient()) {
+  Asker asker = with_all_leased(patience);
   asker.earlier = {waiter(5)};
   return asker;
 }

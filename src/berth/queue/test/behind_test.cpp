@@ -84,8 +84,10 @@ TEST_CASE("one that yields joins anew behind who came later, could start and doe
   asker.leases.clear();
   CHECK(is<Look>(asker.tell(Ticked{.skipped = {}, .leases_changed = true})));
   CHECK(is<SleepBehind>(asker.goes_on()));
+  asker.now = 5s;
   CHECK(is<Look>(asker.tell(Ticked{})));
   CHECK(is<SleepBehind>(asker.goes_on()));
+  asker.now = 10s;
   CHECK(asker.tell(Ticked{}) == Action(Join{asker.mine.candidates}));
   CHECK(is<Stay>(asker.decides()));
 }
@@ -115,7 +117,7 @@ TEST_CASE("who waits tells the holders of leases that yield") {
 }
 
 TEST_CASE("who stands far back looks up less often") {
-  Asker asker = behind_one();
+  Asker asker = behind_one_and_leases();
   asker.far_back = true;
   CHECK(asker.goes_on() == Action(without_session(SleepBehind{TicketId{5}, 30s, {TicketId{5}}})));
   CHECK(asker.tell(Ticked{{}, true}) ==
@@ -202,7 +204,7 @@ TEST_CASE("one that was stopped when it was looked at and goes on before the dec
 }
 
 TEST_CASE("a rival that is stopped while one sleeps behind it makes a new order") {
-  Asker asker = behind_one();
+  Asker asker = behind_one_and_leases();
   asker.goes_on();
   CHECK(is<SleepBehind>(asker.tell(Ticked{})));
   CHECK(asker.tell(Ticked{{TicketId{5}}}) == Action(Decide{}));
@@ -211,7 +213,7 @@ TEST_CASE("a rival that is stopped while one sleeps behind it makes a new order"
 }
 
 TEST_CASE("behind one that was skipped sleeps who must, and watches both") {
-  Asker asker = behind_one();
+  Asker asker = behind_one_and_leases();
   asker.earlier = {waiter(4), waiter(5)};
   asker.stopped = {TicketId{5}};
   CHECK(asker.goes_on() == Action(SleepBehind{TicketId{4}, 5s, {TicketId{4}, TicketId{5}}}));

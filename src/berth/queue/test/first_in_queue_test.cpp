@@ -135,7 +135,7 @@ TEST_CASE("the end of an outsider wakes it, but in the quiet moment, which one t
 // -------------------------------------------------------------------------------------------------
 
 TEST_CASE("no sleep is longer than the time that is left, and after it one is refused") {
-  Asker asker = behind_one(patient_for(7s));
+  Asker asker = behind_one_and_leases(patient_for(7s));
   CHECK(std::get<SleepBehind>(asker.goes_on()).period == 5s);
   asker.now = 5s;
   CHECK(std::get<SleepBehind>(asker.tell(Ticked{})).period == 2s);
@@ -201,7 +201,7 @@ TEST_CASE("the gate is waited for as long as the request may wait, and for a mom
 }
 
 TEST_CASE("without a limit it waits for ever") {
-  Asker asker = behind_one();
+  Asker asker = behind_one_and_leases();
   asker.goes_on();
   asker.now = std::chrono::hours(24 * 365);
   CHECK(asker.tell(Ticked{}) == Action(without_session(SleepBehind{TicketId{5}, 5s, {TicketId{5}}})));
