@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <vector>
 
 #include "berth/store/lease_directory.h"
@@ -11,6 +13,7 @@ namespace berth::store {
 struct Remains {
   TicketPhase phase = TicketPhase::waiting;
   TicketId id;
+  uid_t owner = 0;
 };
 
 struct Scan {
@@ -34,7 +37,7 @@ struct QueueNames {
 /// The tickets that may wait, by name alone: ids in queue/ that are not in the far future.
 Result<QueueNames> names_in_queue(const LeaseDirectory& directory);
 
-/// Removes a ticket's file, and the lease directory inside it.
-void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id);
+/// Removes the file of a ticket of `owner`, and the owner's lease directory inside it.
+void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id, uid_t owner);
 
 }  // namespace berth::store

@@ -259,7 +259,7 @@ bool DirectoryStore::note_outcome(const PastRun& run) {
 void DirectoryStore::sweep(const std::vector<TicketId>& keep) {
   for (const Remains& remains : std::exchange(remains_, {})) {
     if (std::ranges::find(keep, remains.id) != keep.end()) continue;
-    remove_ticket(*directory_, remains.phase, remains.id);
+    remove_ticket(*directory_, remains.phase, remains.id, remains.owner);
   }
 }
 
