@@ -307,3 +307,24 @@ def test_root_makes_nothing_below_the_home_of_another(image, as_user):
     own.mkdir()
     assert image.berth("run", "--no-wait", "--", "true", env={"HOME": own}).status == 0
     assert (own / ".local/state/berth/receipts").is_dir()
+
+
+# Locks of the originals
+
+
+def test_root_makes_no_lock_file_where_the_link_of_a_user_leads(image, as_user):
+    shared, target = image.directory / "shared", image.directory / "roots"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    target.mkdir()
+    (image.directory / "site.toml").write_text(f'gpu_scheduler_locks = ["{shared}/gpu_locks"]\n')
+    link = shared / "gpu_locks"
+    assert image.run(*as_user(MALLORY), "ln", "-s", target, link).status == 0
+    answer = image.berth("run", "--no-wait", "--", "true")
+    assert answer.status == 0 and f"or is a link of uid {MALLORY}" in answer.err
+    assert list(target.iterdir()) == []
+    # A link of root's is followed.
+    link.unlink()
+    link.symlink_to(target)
+    assert image.berth("run", "--no-wait", "--", "true").status == 0
+    assert [path.name for path in target.iterdir()] == ["gpu_0.lock"]
