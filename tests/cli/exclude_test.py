@@ -1,10 +1,13 @@
 """`berth exclude` takes GPUs out until root includes them."""
 
+import fcntl
 import os
+import pathlib
+import stat
 import time
 
 import pytest
-from jobs import eventually, holder, queue, waiter
+from jobs import DEADLINE_S, eventually, holder, queue, waiter
 from submitted import job, submit, told, wait_for
 
 KEEPS = "it keeps its place until its GPUs can be used again"
@@ -122,3 +125,43 @@ def test_only_who_may_write_beside_the_site_file_excludes(make_machine):
         machine.berth("exclude", "0", "--because", "x", env={"BERTH_SITE_FILE": "/proc/berth.toml"}).status
         == 1
     )
+
+
+def test_what_several_change_at_once_is_all_kept(make_machine):
+    machine = make_machine("4xA100")
+    excluded = machine.directory / "site.excluded.toml"
+    machine.berth("exclude", "3", "--because", "its fan")
+    with (machine.directory / "site.excluded.toml.lock").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        before = excluded.read_text()
+        # All have come before the first one may change anything.
+        changes = [machine.start_berth("exclude", str(index), "--because", "x") for index in range(3)]
+        changes.append(machine.start_berth("include", "3"))
+        eventually(lambda: len(waits_for(file.fileno())) == len(changes))
+        assert excluded.read_text() == before
+    assert [change.wait(DEADLINE_S) for change in changes] == [0] * 4
+    devices = machine.berth("list", "--json").json["devices"]
+    assert [each["verdict"]["clause"] == "not_excluded" for each in devices] == [True, True, True, False]
+    names = {path.name for path in machine.directory.glob("site.*")}
+    assert names == {"site.toml", "site.excluded.toml", "site.excluded.toml.lock"}
+    assert stat.S_IMODE((machine.directory / "site.excluded.toml.lock").stat().st_mode) == 0o600
+
+
+def test_who_waits_for_another_change_for_long_says_which_file_is_locked(make_machine):
+    machine = make_machine("2xA100")
+    machine.berth("exclude", "1", "--because", "its fan")
+    with (machine.directory / "site.excluded.toml.lock").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        answer = machine.berth("exclude", "0", "--because", "x")
+    assert answer.status == 75
+    assert "another process has been changing" in answer.err and "site.excluded.toml.lock" in answer.err
+
+
+def waits_for(file: int) -> list[str]:
+    """The processes that wait for its lock, as /proc/locks has them."""
+    inode = f":{os.fstat(file).st_ino} "
+    return [
+        line
+        for line in pathlib.Path("/proc/locks").read_text().splitlines()
+        if " -> " in line and inode in f"{line} "
+    ]

@@ -104,13 +104,34 @@ def test_a_file_with_another_name_is_not_given_to_everybody(make_machine, root):
     secret = root / "secret"
     secret.write_text("x")
     secret.chmod(0o600)
-    os.link(secret, root / "run/berth/devices/GPU-forged")
-    (root / "run/berth/devices/GPU-link").symlink_to(secret)
+    (device,) = (root / "run/berth/devices").iterdir()
+    device.unlink()
+    os.link(secret, device)
     answer = machine.berth("init", "--root", root)
-    assert answer.status == 0
-    assert "GPU-forged is not a device file: it has another name too" in answer.err
-    assert "GPU-link is not a device file: " in answer.err
-    assert mode(secret) == (0, 0o600)
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out == f"{device} had another name too, and is made anew\n"
+    assert (mode(secret), secret.read_text()) == ((0, 0o600), "x")
+    assert (mode(device), device.read_text()) == ((0, 0o1666), "")
+
+
+def test_a_file_with_another_name_stays_as_long_as_it_is_leased(make_machine, root):
+    machine = make_machine("1xH100")
+    machine.env["BERTH_DIR"] = str(root / "run/berth")
+    machine.berth("init", "--root", root)
+    (device,) = (root / "run/berth/devices").iterdir()
+    os.chown(device, 20001, 20001)
+    os.link(device, root / "second")
+    job = holder(machine)
+    answer = machine.berth("init", "--root", root)
+    assert answer.err == (
+        f"berth: {device} has another name too, and is leased: "
+        "call berth init again when the lease has ended\n"
+    )
+    assert mode(device)[0] == 20001
+    job.kill()
+    job.wait()
+    assert eventually(lambda: "is made anew" in machine.berth("init", "--root", root).out)
+    assert mode(device) == (0, 0o1666) and mode(root / "second")[0] == 20001
 
 
 def test_a_symbolic_link_in_its_place_is_refused(machine, root):

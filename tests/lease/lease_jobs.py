@@ -1,8 +1,11 @@
 """Jobs that hold and wait, for the tests of what is done with them."""
 
+import fcntl
+import os
 import pathlib
 import re
 import subprocess
+import termios
 
 from jobs import eventually
 from simulated_machine import Machine
@@ -25,6 +28,16 @@ time.sleep(1000)
 def ready(process) -> subprocess.Popen:
     assert process.stdout.readline() == "ready\n", process.stderr.read()
     return process
+
+
+def at_terminal(theirs: int) -> dict:
+    """What makes it the controlling terminal of a process that is started."""
+
+    def begin():
+        os.setsid()
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+    return {"pass_fds": [theirs], "preexec_fn": begin}
 
 
 def holder(machine: Machine, *options, then="exec sleep 1000", **more) -> subprocess.Popen:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from jobs import children_of, command_of, eventually
-from lease_jobs import holder, leases, only_lease, ready, waiter, waiting
+from lease_jobs import at_terminal, holder, leases, only_lease, ready, waiter, waiting
 from simulated_machine import DEADLINE_S
 
 
@@ -295,7 +295,7 @@ def test_who_sits_at_the_terminal_of_the_lease_reads_it(machine, kind):
         "claim": f'eval "$({machine.program} claim)"; echo ready; read line',
         "exec": f"exec {machine.program} run --exec -- sh -c 'echo ready; exec sleep 1000'",
     }[kind]
-    job = machine.start("bash", "-c", script, stdin=subprocess.PIPE, stderr=theirs)
+    job = machine.start("bash", "-c", script, stdin=subprocess.PIPE, stderr=theirs, **at_terminal(theirs))
     os.close(theirs)
     assert job.stdout.readline() == "ready\n"
     lease = only_lease(machine)

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 
 import pytest
 from agent import TOKEN, Agent
@@ -39,6 +40,72 @@ def test_it_wants_to_know_who_asks(machine):
         answer = machine.berth("serve", "--own-jobs", *options)
         assert answer.status == 2
         assert "give --token-file or --tls-clients" in " ".join(answer.err.split())
+
+
+# Prints the status and the text that the Unix socket answers with.
+ASKS_SOCKET = """
+import http.client, socket, sys
+path, target, *token = sys.argv[1:]
+connection = http.client.HTTPConnection("localhost")
+connection.sock = socket.socket(socket.AF_UNIX)
+connection.sock.connect(path)
+connection.request("GET", target, headers={"Authorization": f"Bearer {token[0]}"} if token else {})
+response = connection.getresponse()
+print(response.status, response.read().decode())
+"""
+
+
+def test_at_the_unix_socket_another_user_needs_the_token_and_its_owner_needs_none(
+    open_machine, as_user, token_file
+):
+    machine = open_machine
+    number = submit(machine, "--", "echo", "secret")
+    wait_for(machine, number, "ended")
+    agent = Agent(machine, "--own-jobs", "--token-file", token_file)
+
+    def ask(user, *words):
+        return machine.run(*user, sys.executable, "-c", ASKS_SOCKET, agent.socket, *words).out
+
+    for target in ("/api/v1/jobs", f"/api/v1/job-log?job={number}", "/api/v1/snapshot", "/api/v1/events"):
+        told = ask(as_user(20001), target)
+        assert told.startswith("401 ") and "secret" not in told
+    assert ask(as_user(20001), "/api/v1/jobs", "0" * 32).startswith("401 ")
+    assert "secret" in ask(as_user(20001), f"/api/v1/job-log?job={number}", TOKEN)
+    assert "secret" in ask([], f"/api/v1/job-log?job={number}")
+    # It shows no more than the network does.
+    assert ask(as_user(20001), "/healthz").startswith("200 ")
+
+
+def test_a_connection_of_another_user_from_before_tells_no_jobs(open_machine, as_user, token_file):
+    machine = open_machine
+    settings = machine.directory / "serve.toml"
+    settings.write_text(f'token-file = "{token_file}"\n')
+    agent = Agent(machine, "--config", settings)
+    script = (
+        "import http.client, socket, sys\n"
+        "connection = http.client.HTTPConnection('localhost')\n"
+        "connection.sock = socket.socket(socket.AF_UNIX)\n"
+        "connection.sock.connect(sys.argv[1])\n"
+        "for line in sys.stdin:\n"
+        "    try:\n"
+        "        connection.request('GET', line.strip())\n"
+        "        response = connection.getresponse()\n"
+        "        print(response.status, response.read(), flush=True)\n"
+        "    except OSError:\n"
+        "        print('closed', flush=True)\n"
+    )
+    client = machine.start(*as_user(20001), sys.executable, "-c", script, agent.socket, stdin=-1)
+
+    def ask(target):
+        client.stdin.write(target + "\n")
+        client.stdin.flush()
+        return client.stdout.readline()
+
+    assert ask("/api/v1/jobs").startswith("200 ")
+    settings.write_text(f'token-file = "{token_file}"\nown-jobs = true\n')
+    os.kill(agent.process.pid, signal.SIGHUP)
+    assert eventually(lambda: agent.get("/api/v1/jobs", **BEARER)[2] != "null\n")
+    assert ask("/api/v1/jobs").startswith(("closed", "401 "))
 
 
 def test_waiting_running_and_ended_jobs_are_told_to_who_has_the_token(machine, agent):

@@ -156,7 +156,9 @@ class Doctor : public command::Command {
     }
     const std::vector<Vendor> here = read ? view::vendors_in(*read) : std::vector<Vendor>{};
     check_permissions(here.empty() ? vendors() : here, findings);
-    add(findings, leasing::examine_lease_directory(store::choose_lease_directory()));
+    std::vector<std::string> uuids;
+    for (const Device& device : read ? read->devices : std::vector<Device>{}) uuids.push_back(device.uuid);
+    add(findings, leasing::examine_lease_directory(store::choose_lease_directory(), uuids));
     check_left_behind(findings);
     add(findings, leasing::examine_site_files(read ? &*read : nullptr));
     check_logout(findings);

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <set>
 
+#include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/directory_ticket.h"
 #include "berth/store/private_tmp.h"
@@ -62,14 +63,16 @@ void check_use(const store::LeaseDirectory& directory, std::vector<Finding>& fin
         {view::Level::fail, kCheck, directory.choice.path + ": " + file.error().message, kInit});
 }
 
-void check_device_files(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
+// Of the devices that there are: what else somebody has put there keeps nobody from a lease.
+void check_device_files(const store::LeaseDirectory& directory, const std::vector<std::string>& uuids,
+                        std::vector<Finding>& findings) {
   struct stat root{};
-  const auto entries = sys::list_directory(directory.devices.get());
-  if (!entries || ::fstat(directory.root.get(), &root) != 0 || root.st_uid != 0) return;
+  if (::fstat(directory.root.get(), &root) != 0 || root.st_uid != 0) return;
   std::set<std::string> owners;
-  for (const sys::DirectoryEntry& entry : *entries) {
+  for (const std::string& uuid : uuids) {
     struct stat status{};
-    if (::fstatat(directory.devices.get(), entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+    const std::string name = store::device_file_name(uuid);
+    if (::fstatat(directory.devices.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         status.st_uid != 0)
       owners.insert(sys::user_name(status.st_uid));
   }
@@ -142,7 +145,8 @@ void check_private_tmp(const store::DirectoryChoice& choice, std::vector<Finding
 
 }  // namespace
 
-std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choice) {
+std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choice,
+                                             const std::vector<std::string>& uuids) {
   std::vector<Finding> findings;
   const auto directory = store::LeaseDirectory::open(choice);
   if (!directory) {
@@ -158,7 +162,7 @@ std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choic
     check_room(**directory, findings);
     check_use(**directory, findings);
     check_gate(**directory, findings);
-    check_device_files(**directory, findings);
+    check_device_files(**directory, uuids, findings);
     check_tickets(**directory, findings);
     check_links(findings);
     check_elsewhere(**directory, findings);

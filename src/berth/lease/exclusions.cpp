@@ -10,6 +10,7 @@
 #include "berth/base/printable.h"
 #include "berth/base/text_match.h"
 #include "berth/sys/file.h"
+#include "berth/sys/lock.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::leasing {
@@ -67,6 +68,7 @@ Result<void> exclude(const std::string& path, const std::vector<std::string>& uu
     return fail(ErrorCode::failure,
                 "BERTH_SITE_FILE names no file that ends in .toml: beside such a file "
                 "Berth keeps what is excluded");
+  BERTH_LET(const auto alone, sys::lock_for_change(path));
   BERTH_LET(auto excluded, excluded_in(path));
   std::erase_if(excluded, [&](const ExcludedDevice& device) { return is_one_of(device, uuids); });
   for (const std::string& uuid : uuids) excluded.push_back({uuid, std::string(reason)});
@@ -74,6 +76,7 @@ Result<void> exclude(const std::string& path, const std::vector<std::string>& uu
 }
 
 Result<bool> end_exclusion(const std::string& path, const std::vector<std::string>& uuids) {
+  BERTH_LET(const auto alone, sys::lock_for_change(path));
   BERTH_LET(auto excluded, excluded_in(path));
   if (std::erase_if(excluded, [&](const ExcludedDevice& device) { return is_one_of(device, uuids); }) == 0)
     return false;

@@ -145,6 +145,21 @@ void make_folder(const std::string& folder) {
     ::chmod(folder.c_str(), kForAll);
 }
 
+// Another user may have put a link there, and files of ours would be made where it leads.
+Result<sys::Descriptor> open_folder(const std::string& folder) {
+  auto opened = sys::open_directory(AT_FDCWD, folder);
+  if (opened && *opened) return opened;
+  struct stat link{};
+  if (::lstat(folder.c_str(), &link) != 0) return sys::fail_errno("opening its folder");
+  const bool is_link = S_ISLNK(link.st_mode) && (link.st_uid == 0 || link.st_uid == ::geteuid());
+  if (!is_link)
+    return fail(ErrorCode::failure, "its folder is no folder, or is a link of {}",
+                sys::user_name(link.st_uid));
+  sys::Descriptor followed(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!followed) return sys::fail_errno("opening its folder");
+  return followed;
+}
+
 /// Error: `failure`, when it can neither be opened nor made.
 Result<sys::Descriptor> open_lock(int folder, const std::string& name) {
   for (int attempt = 0; attempt < kOriginalsTries; ++attempt) {
@@ -171,8 +186,7 @@ Result<sys::Descriptor> lock_what_comes_and_goes(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string name = path.substr(slash + 1);
   make_folder(path.substr(0, slash));
-  const sys::Descriptor folder(::open(path.substr(0, slash).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return sys::fail_errno("opening its folder");
+  BERTH_LET(const auto folder, open_folder(path.substr(0, slash)));
   for (int attempt = 0; attempt < kOriginalsTries; ++attempt) {
     BERTH_LET(auto file, open_lock(folder.get(), name));
     BERTH_LET(const auto locked, sys::try_flock(file.get(), sys::LockMode::shared));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
+#include "berth/sys/lock.h"
 #include "berth/sys/random_word.h"
 #include "berth/sys/system_error.h"
 
@@ -41,6 +43,8 @@ sys::Descriptor open_record(const std::string& path) {
 }
 
 sys::Descriptor make_record(const std::string& path) {
+  // With HOME as another user has it, that user says by a link where folders of ours are made.
+  if (!store::is_safe_from_others(path)) return {};
   (void)store::make_folders(path);  // whether it is there shows next
   return open_record(path);
 }
@@ -96,6 +100,20 @@ Result<void> replace(const sys::Descriptor& folder, const std::string& name, std
   return done;
 }
 
+// If two processes write a file anew, each would lose what the other has added. If the lock cannot
+// be had, as on some networks, the file is written all the same: it is a record, and no lease.
+sys::Descriptor lock_for_writing_anew(const sys::Descriptor& folder) {
+  constexpr int kTries = 100;
+  constexpr std::chrono::milliseconds kBetween{10};
+  auto own = sys::open_directory(folder.get(), ".");
+  for (int attempt = 0; own && *own && attempt < kTries; ++attempt) {
+    const auto locked = sys::try_flock(own->get(), sys::LockMode::exclusive);
+    if (!locked || *locked) break;
+    std::this_thread::sleep_for(kBetween);
+  }
+  return own ? std::move(*own) : sys::Descriptor();
+}
+
 void make_room_for_one_more(const sys::Descriptor& folder) {
   const std::vector<std::string> names = files_in(folder);
   for (std::size_t i = kMostMachines - 1; i < names.size(); ++i)
@@ -114,6 +132,8 @@ std::optional<bool> append(const sys::Descriptor& folder, const std::string& nam
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || !is_this_users(status))
     return std::nullopt;
   if (static_cast<std::size_t>(status.st_size) + line.size() > kMostBytes) {
+    const auto alone = lock_for_writing_anew(folder);
+    if (sys::identity_of(folder.get(), name) != sys::identity_of(status)) return false;
     const auto text = sys::read_start(file.get(), static_cast<std::size_t>(status.st_size));
     if (!text || !replace(folder, name, fmt::format("{}{}", last_lines(*text, kMostBytes / 2), line)))
       return std::nullopt;
@@ -167,6 +187,7 @@ std::vector<Receipt> receipts_of_this_machine(const std::string& path) {
 Result<std::size_t> forget_receipts(const std::string& path, const std::string& program) {
   const sys::Descriptor folder = open_record(path);
   if (!folder) return 0;
+  const auto alone = lock_for_writing_anew(folder);
   std::size_t forgotten = 0;
   for (const std::string& name : files_in(folder)) {
     const std::string text = recorded_text(folder, name);

@@ -5,6 +5,7 @@
 #include "berth/net/http_server.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
@@ -20,6 +21,8 @@
 #include "berth/net/gzip.h"
 #include "berth/net/http_head.h"
 #include "berth/net/listeners.h"
+#include "berth/sys/named_socket.h"
+#include "berth/sys/random_word.h"
 #include "berth/view/server_metrics.h"
 
 namespace berth::net {
@@ -58,7 +61,8 @@ class HttpServer::Body {
     }
     BERTH_DO(listeners_.listen(settings));
     http::AccessRule access{.token = token, .checks_host = checks_host(settings), .hosts = settings.hosts};
-    if (tls || tls_ || access != network_.access) disconnect_network_clients();
+    BERTH_DO(guard_own_jobs(settings.own_jobs, token));
+    if (tls || tls_ || access != network_.access) disconnect(network_);
     network_.access = std::move(access);
     tls_ = std::move(tls);
     patience_ = std::chrono::seconds(settings.patience_s);
@@ -85,6 +89,7 @@ class HttpServer::Body {
     const ListenerGroup& group;
     const ConnectionSlot& slot;
     std::uint64_t admission;  // under which the client was let in
+    bool is_stranger;         // another user of this machine, at the Unix socket
     bool is_admitted() const { return admission == group.admission; }
   };
 
@@ -102,9 +107,31 @@ class HttpServer::Body {
 
   /// Clients that were accepted under other rules must authenticate again: streams end, kept
   /// connections are closed.
-  void disconnect_network_clients() {
-    ++network_.admission;
+  void disconnect(ListenerGroup& group) {
+    ++group.admission;
     bell_.cancel();
+  }
+
+  /// Every user can connect to the Unix socket. Other users than the owner of the jobs need the
+  /// token; if there is none, they need a word that nobody knows.
+  Result<void> guard_own_jobs(bool own_jobs, const std::string& token) {
+    std::optional<http::AccessRule> strangers;
+    if (own_jobs) {
+      BERTH_LET(auto unknown, sys::random_word());
+      strangers = http::AccessRule{.token = token.empty() ? std::move(unknown) : token, .checks_host = false};
+    }
+    if (strangers != strangers_) disconnect(local_);
+    strangers_ = std::move(strangers);
+    return {};
+  }
+
+  const http::AccessRule& access_of(const Visit& visit) const {
+    return strangers_ && visit.is_stranger ? *strangers_ : visit.group.access;
+  }
+
+  static bool is_stranger(PlainStream& stream) {
+    const auto user = sys::peer_user(stream.socket().native_handle());
+    return user != ::geteuid() && user != 0U;
   }
 
   Task<> obey_signals(std::function<void()> reload) {
@@ -180,7 +207,7 @@ class HttpServer::Body {
 
   Task<> attend(PlainStream stream, ListenerGroup& group, http::Connections::Id id) {
     const ConnectionSlot slot(group, id, stream);
-    const Visit visit{group, slot, group.admission};
+    const Visit visit{group, slot, group.admission, &group == &local_ && is_stranger(stream)};
     if (&group == &local_ || !tls_) {
       co_await serve_requests(stream, visit);
       co_return;
@@ -223,7 +250,7 @@ class HttpServer::Body {
                           .keep_alive = keep_alive};
       const http::HttpRequest request = request_of(header);
       http::Answer answer = is_odd ? http::refusal(400, kAmbiguous)
-                                   : http::answer(request, visit.group.access, site_, *published_);
+                                   : http::answer(request, access_of(visit), site_, *published_);
       if (const auto* subscription = std::get_if<http::Subscription>(&answer)) {
         co_await send_events(stream, *subscription, manner, visit);
         co_return;
@@ -366,6 +393,7 @@ class HttpServer::Body {
                        }};
   ListenerGroup network_;
   ListenerGroup local_{.access = {.token = "", .checks_host = false}};
+  std::optional<http::AccessRule> strangers_{};  // for other users at the Unix socket, if not as all
   TlsContext tls_;
   std::chrono::seconds patience_{};
   std::shared_ptr<const http::Published> published_ = std::make_shared<const http::Published>();

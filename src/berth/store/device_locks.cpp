@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <limits>
 
@@ -17,6 +16,8 @@ namespace {
 
 // With the sticky bit, which on a file tells systemd-tmpfiles to keep it, however old.
 constexpr mode_t kDeviceFileMode = 01666;
+// NVML's longest UUID, with room: NVML_DEVICE_UUID_V2_BUFFER_SIZE is 96.
+constexpr std::size_t kLongestName = 128;
 // How often a device file may be replaced under our hands before we give up.
 constexpr int kReplacements = 16;
 // Somebody may lock byte by byte. Then each question takes the kernel longer, while others stand
@@ -68,14 +69,28 @@ void unlock_device(int file) {
   sys::unlock_flock(file);
 }
 
+namespace {
+
+// In any locale.
+bool is_letter_or_digit(char letter) {
+  return (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
+         (letter >= 'a' && letter <= 'z');
+}
+
+}  // namespace
+
 std::string device_file_name(std::string_view uuid) {
   std::string name(uuid);
   for (char& letter : name) {
     // The MIG names of old drivers have slashes.
-    const bool plain = std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '-';
+    const bool plain = is_letter_or_digit(letter) || letter == '-';
     if (!plain) letter = '_';
   }
   return name;
+}
+
+bool is_device_file_name(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestName && name == device_file_name(name);
 }
 
 FaultOr<sys::Descriptor> DeviceLocks::open_device(const std::string& name) const {

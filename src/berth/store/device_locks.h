@@ -15,6 +15,9 @@ namespace berth::store {
 /// The name of the file that stands for a device: its UUID, without characters that a file name
 /// cannot have.
 std::string device_file_name(std::string_view uuid);
+/// Whether a device could have a file of this name. A file of any other name may be anybody's, and
+/// its name goes nowhere.
+bool is_device_file_name(std::string_view name);
 
 /// Ends the lock of a device and its promises, for all processes that share the descriptor.
 void unlock_device(int file);

@@ -1,6 +1,7 @@
 #include "berth/store/directory_scan.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ struct AddTo {
   void operator()(Gone) const {}
   void operator()(Dead& dead) const {
     const uid_t self = ::geteuid();
-    if (named && (self == 0 || self == dead.uid)) scan.remains.push_back({phase, *named, dead.file});
+    if (named && (self == 0 || self == dead.uid)) scan.remains.push_back({phase, *named, dead.file, dead.uid});
     if (phase == TicketPhase::waiting || !dead.ticket) return;
     dead.ticket->uid = dead.uid;
     scan.ledger.ended.push_back(std::move(*dead.ticket));
@@ -144,11 +145,14 @@ Result<QueueNames> names_in_queue(const LeaseDirectory& directory) {
   return names;
 }
 
-void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id) {
+void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id, uid_t owner) {
   const std::string name = to_text(id);
   const bool waits = phase == TicketPhase::waiting;
   ::unlinkat(waits ? directory.queue.get() : directory.leases.get(), name.c_str(), 0);
-  if (waits || !sys::identity_of(directory.inside.get(), name)) return;
+  struct stat status{};
+  if (waits || ::fstatat(directory.inside.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+  // Anybody can make a dead ticket of any name, and root would remove by it what another has.
+  if (status.st_uid != owner) return;
   std::error_code ignored;
   std::filesystem::remove_all(fmt::format("/proc/self/fd/{}/{}", directory.inside.get(), name), ignored);
 }
@@ -157,7 +161,7 @@ void remove_remains(const LeaseDirectory& directory, const Remains& remains) {
   const bool waits = remains.phase == TicketPhase::waiting;
   const int part = waits ? directory.queue.get() : directory.leases.get();
   if (sys::identity_of(part, to_text(remains.id)) == remains.file)
-    remove_ticket(directory, remains.phase, remains.id);
+    remove_ticket(directory, remains.phase, remains.id, remains.owner);
 }
 
 }  // namespace berth::store

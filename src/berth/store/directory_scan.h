@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +16,7 @@ struct Remains {
   TicketPhase phase = TicketPhase::waiting;
   TicketId id;
   sys::FileIdentity file{};
+  uid_t owner = 0;
 };
 
 /// What the names of files say about the id that comes next, whether or not a ticket is alive.
@@ -48,8 +51,8 @@ struct QueueNames {
 /// The tickets that may wait, by name alone: ids in queue/ that are not in the far future.
 Result<QueueNames> names_in_queue(const LeaseDirectory& directory);
 
-/// Removes a ticket's file, and the lease directory inside it.
-void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id);
+/// Removes the file of a ticket of `owner`, and the owner's lease directory inside it.
+void remove_ticket(const LeaseDirectory& directory, TicketPhase phase, TicketId id, uid_t owner);
 /// The same, unless another file has that name by now: a ticket may have become a lease over a file
 /// that somebody had put in its place.
 void remove_remains(const LeaseDirectory& directory, const Remains& remains);

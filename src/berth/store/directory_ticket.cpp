@@ -152,7 +152,7 @@ DirectoryTicket::~DirectoryTicket() {
 }
 
 void DirectoryTicket::unlink_file() const {
-  remove_ticket(*directory_, ticket_.phase, ticket_.id);
+  remove_ticket(*directory_, ticket_.phase, ticket_.id, ::geteuid());
 }
 
 void DirectoryTicket::release() {

@@ -156,7 +156,7 @@ void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine, 
       read_ticket_file(directory_.queue.get(), to_text(id), TicketPhase::waiting, now_ns, &opened);
   if (const auto* dead = std::get_if<Dead>(&file)) {
     const uid_t self = ::geteuid();
-    if (self == 0 || self == dead->uid) remove_ticket(directory_, TicketPhase::waiting, id);
+    if (self == 0 || self == dead->uid) remove_ticket(directory_, TicketPhase::waiting, id, dead->uid);
   }
   auto* rival = std::get_if<Ticket>(&file);
   if (rival == nullptr || (!all && !are_rivals(*rival, mine))) return;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <span>
 
@@ -27,7 +28,7 @@ void HandedLease::release() {
   // A directory that was made anew has other tickets in it.
   if (directory && *directory && ::fstat(file.get(), &status) == 0 &&
       sys::identity_of((*directory)->leases.get(), to_text(id_)) == sys::identity_of(status))
-    remove_ticket(**directory, TicketPhase::granted, id_);
+    remove_ticket(**directory, TicketPhase::granted, id_, ::geteuid());
   sys::unlock_bytes(file.get(), kAliveByte, sys::kToTheEnd);
   descriptors_.clear();
 }
@@ -39,7 +40,7 @@ void HandedLease::drop() {
   if (!directory || !*directory) return;
   const auto left = open_ticket((*directory)->leases.get(), id_, O_RDONLY);
   if (left && *left && !sys::is_byte_locked(left->get(), kAliveByte).value_or(true))
-    remove_ticket(**directory, TicketPhase::granted, id_);
+    remove_ticket(**directory, TicketPhase::granted, id_, ::geteuid());
 }
 
 }  // namespace berth::store

@@ -10,12 +10,15 @@
 
 #include <algorithm>
 #include <ranges>
+#include <set>
+#include <string_view>
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
 #include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
 #include "berth/sys/file.h"
+#include "berth/sys/lock.h"
 #include "berth/sys/system_error.h"
 
 namespace berth::store {
@@ -28,12 +31,16 @@ constexpr std::string_view kHeader =
     "# Written by `berth init`: the lease directory that all users of this machine share. See "
     "tmpfiles.d(5).\n";
 constexpr const char* kTmpfiles = "/etc/tmpfiles.d";
+constexpr const char* kBootFile = "/etc/tmpfiles.d/berth.conf";
+constexpr std::string_view kDeviceLine = "f /run/berth/devices/";
 
-// True: it was not root's, or had another mode.
-Result<bool> give_to_root(int file, const struct stat& status, mode_t mode) {
-  if (status.st_uid == 0 && status.st_gid == 0 && (status.st_mode & kAllModeBits) == mode) return false;
+bool is_roots(const struct stat& status, mode_t mode) {
+  return status.st_uid == 0 && status.st_gid == 0 && (status.st_mode & kAllModeBits) == mode;
+}
+
+Result<void> give_to_root(int file, mode_t mode) {
   if (::fchown(file, 0, 0) != 0 || ::fchmod(file, mode) != 0) return sys::fail_errno("making it root's");
-  return true;
+  return {};
 }
 
 // Which of the directory and its parts were not root's, by their paths. The directory comes first:
@@ -52,9 +59,10 @@ Result<std::vector<std::string>> give_parts_to_root(const std::string& path, boo
     struct stat status{};
     if (!*opened || ::fstat(opened->get(), &status) != 0) continue;
     if (status.st_uid == 0 && !modes_too) continue;
-    const auto was_others = give_to_root(opened->get(), status, kDirectoryMode);
-    if (!was_others) return std::unexpected(context(was_others.error(), name));
-    if (*was_others) mended.push_back(name);
+    if (is_roots(status, kDirectoryMode)) continue;
+    if (const auto given = give_to_root(opened->get(), kDirectoryMode); !given)
+      return std::unexpected(context(given.error(), name));
+    mended.push_back(name);
   }
   return mended;
 }
@@ -72,7 +80,9 @@ class Site {
     if (!force && ::access(path_.c_str(), F_OK) != 0) BERTH_DO(check_elsewhere());
     BERTH_DO(make_if_missing(root_ + "/run"));
     BERTH_DO(directory());
-    BERTH_DO(device_files(uuids));
+    for (const std::string& uuid : uuids) devices_.insert(device_file_name(uuid));
+    read_boot_lines();
+    BERTH_DO(device_files());
     BERTH_DO(boot_lines());
     look_elsewhere();
     return std::move(site_);
@@ -107,37 +117,80 @@ class Site {
           path));
   }
 
-  Result<void> device_files(const std::vector<std::string>& uuids) {
+  // Users write into the folder. So the names come from the driver, and from what root has written
+  // before: what a user has put there changes nothing but the file of that very device.
+  Result<void> device_files() {
     std::size_t made = 0;
-    for (const std::string& uuid : uuids) {
-      const std::string name = device_file_name(uuid);
-      if (sys::identity_of(directory_.devices.get(), name)) continue;
-      BERTH_LET(const auto file, sys::make_unnamed(directory_.devices.get(), kFileMode));
-      BERTH_LET(const auto named, sys::give_name(file.get(), directory_.devices.get(), name));
-      made += named ? 1 : 0;
+    for (const std::string& name : devices_) {
+      BERTH_LET(const bool is_new, make_device_file(name));
+      made += is_new ? 1 : 0;
     }
     if (made > 0) site_.done.push_back(fmt::format("made {} device file{}", made, made == 1 ? "" : "s"));
-    return mend_device_files();
+    for (const std::string& name : devices_) BERTH_DO(mend_device_file(name));
+    return {};
   }
 
-  Result<void> mend_device_files() {
-    BERTH_LET(const auto entries, sys::list_directory(directory_.devices.get()));
-    for (const sys::DirectoryEntry& entry : entries) {
-      const auto file = sys::open_prepared(directory_.devices.get(), entry.name, O_RDONLY);
-      struct stat status{};
-      const bool there = file && *file && ::fstat(file->get(), &status) == 0;
-      // If the file has a second name elsewhere, the change would open that file to all users too.
-      if (!there || status.st_nlink != 1) {
-        site_.trouble.push_back(fmt::format("{}/devices/{} is not a device file: {}", path_, entry.name,
-                                            file ? "it has another name too" : file.error().message));
-        continue;
-      }
-      const auto mended = give_to_root(file->get(), status, kFileMode);
-      if (!mended) return std::unexpected(context(mended.error(), entry.name));
-      if (*mended) site_.done.push_back(fmt::format("{}/devices/{} is root's now", path_, entry.name));
-      devices_.push_back(entry.name);
+  // False: it is there.
+  Result<bool> make_device_file(const std::string& name) {
+    const int devices = directory_.devices.get();
+    struct stat status{};
+    const bool is_there = ::fstatat(devices, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (is_there && S_ISREG(status.st_mode)) return false;
+    // Nobody can have a lease by what is no file, and nobody gets one before it is gone.
+    if (is_there && ::unlinkat(devices, name.c_str(), S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0) != 0) {
+      const auto failed = sys::fail_errno("removing it");
+      site_.trouble.push_back(
+          fmt::format("{}/devices/{} is not a device file, and stops each lease of the "
+                      "device: {}; remove it, and call berth init again",
+                      path_, name, failed.error().message));
+      return false;
     }
+    BERTH_LET(const auto file, sys::make_unnamed(devices, kFileMode));
+    return sys::give_name(file.get(), devices, name);
+  }
+
+  Result<void> mend_device_file(const std::string& name) {
+    const auto file = sys::open_prepared(directory_.devices.get(), name, O_RDWR);
+    struct stat status{};
+    if (!file) site_.trouble.push_back(fmt::format("{}/devices/{}", path_, file.error().message));
+    if (!file || !*file || ::fstat(file->get(), &status) != 0 || is_roots(status, kFileMode)) return {};
+    // The change would open what has a second name elsewhere to all users too.
+    if (status.st_nlink != 1) return replace_device_file(*file, name);
+    // Somebody may have linked another user's file here, and this may be its last name by now.
+    if (status.st_size != 0 && ::ftruncate(file->get(), 0) != 0) return sys::fail_errno("emptying " + name);
+    if (const auto given = give_to_root(file->get(), kFileMode); !given)
+      return std::unexpected(context(given.error(), name));
+    site_.done.push_back(fmt::format("{}/devices/{} is root's now", path_, name));
     return {};
+  }
+
+  // With the lock of the device, so that it is taken from no lease.
+  Result<void> replace_device_file(const sys::Descriptor& file, const std::string& name) {
+    BERTH_LET(const bool is_free, sys::try_flock(file.get(), sys::LockMode::exclusive));
+    if (!is_free) {
+      site_.trouble.push_back(fmt::format(
+          "{}/devices/{} has another name too, and is leased: call berth init again when the lease has ended",
+          path_, name));
+      return {};
+    }
+    if (::unlinkat(directory_.devices.get(), name.c_str(), 0) != 0)
+      return sys::fail_errno("removing " + name);
+    BERTH_DO(make_device_file(name));
+    site_.done.push_back(fmt::format("{}/devices/{} had another name too, and is made anew", path_, name));
+    return {};
+  }
+
+  // A device that the driver does not tell now may come back, so what root has written stays.
+  void read_boot_lines() {
+    there_ = sys::read_whole(root_ + kBootFile);
+    if (!there_ || !there_->starts_with(kHeader)) return;
+    for (const auto part : std::views::split(*there_, '\n')) {
+      std::string_view line(part.begin(), part.end());
+      if (!line.starts_with(kDeviceLine)) continue;
+      line.remove_prefix(kDeviceLine.size());
+      const std::string_view name = line.substr(0, line.find(' '));
+      if (is_device_file_name(name)) devices_.emplace(name);
+    }
   }
 
   std::string boot_text() const {
@@ -145,26 +198,23 @@ class Site {
     for (const char* part : {"", "/devices", "/queue", "/leases", "/inside", "/outcomes"})
       text += fmt::format("d {}{} 1777 root root -\n", kSiteDirectory, part);
     for (const std::string& name : devices_)
-      text += fmt::format("f {}/devices/{} 1666 root root -\n", kSiteDirectory, name);
+      text += fmt::format("{}{} 1666 root root -\n", kDeviceLine, name);
     return text;
   }
 
   // /run is empty after a boot; without this whoever comes first would make the directory, or use
   // another.
   Result<void> boot_lines() {
-    std::ranges::sort(devices_);
-    const std::string folder = root_ + kTmpfiles;
-    const std::string path = folder + "/berth.conf";
-    const std::string text = boot_text();
-    const auto there = sys::read_whole(path);
-    if (there && *there == text) return {};
-    if (there && !there->starts_with(kHeader)) {
+    const std::string path = root_ + kBootFile;
+    if (there_ && *there_ == boot_text()) return {};
+    if (there_ && !there_->starts_with(kHeader)) {
       site_.trouble.push_back(fmt::format("{} was not written by berth init and is left as it is", path));
       return {};
     }
-    BERTH_DO(make_if_missing(root_ + "/etc"));
-    BERTH_DO(make_if_missing(folder));
-    BERTH_DO(sys::replace_file(path, text, 0644));
+    for (const char* folder : {"/etc", kTmpfiles}) BERTH_DO(make_if_missing(root_ + folder));
+    BERTH_LET(const auto alone, sys::lock_for_change(path));
+    read_boot_lines();  // another `berth init` may have written meanwhile
+    BERTH_DO(sys::replace_file(path, boot_text(), 0644));
     site_.done.push_back(fmt::format("wrote {}, which makes all of it again at each boot", path));
     return {};
   }
@@ -211,7 +261,8 @@ class Site {
   std::string root_;
   std::string path_;
   LeaseDirectory directory_;
-  std::vector<std::string> devices_;  // names of the device files that are as they should be
+  Result<std::string> there_;      // the text of kBootFile, before we write it
+  std::set<std::string> devices_;  // the names of their files
   SiteDirectory site_;
 };
 

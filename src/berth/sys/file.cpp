@@ -132,15 +132,17 @@ Result<void> write_start(int file, std::string_view text) {
 }
 
 Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode) {
-  const std::string fresh = path + ".new";
-  const Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
+  // A name of its own: of two at once each writes its own file.
+  std::string fresh = path + ".new-XXXXXX";
+  const Descriptor file(::mkostemp(fresh.data(), O_CLOEXEC));
   if (!file) return fail_errno("writing " + fresh);
-  if (auto written = write_start(file.get(), text); !written)
-    return std::unexpected(context(written.error(), fresh));
-  if (::fchmod(file.get(), mode) != 0 || ::fsync(file.get()) != 0 ||
-      ::rename(fresh.c_str(), path.c_str()) != 0)
-    return fail_errno("writing " + path);
-  return {};
+  Result<void> done = write_start(file.get(), text);
+  if (!done) done = std::unexpected(context(done.error(), fresh));
+  if (done && (::fchmod(file.get(), mode) != 0 || ::fsync(file.get()) != 0 ||
+               ::rename(fresh.c_str(), path.c_str()) != 0))
+    done = fail_errno("writing " + path);
+  if (!done) ::unlink(fresh.c_str());
+  return done;
 }
 
 Result<Descriptor> make_unnamed(int directory, mode_t mode) {

@@ -56,7 +56,8 @@ Result<std::string> read_named(const std::string& path, unsigned most_mebibytes,
 Result<void> write_start(int file, std::string_view text);
 
 /// Puts a file with this text and mode in the place of `path`. A reader meets the whole of it, or
-/// what was there before. Nobody else may write into the folder. Error: `failure`, with the path.
+/// what was there before. Nobody else may write into the folder. Whoever writes what it has read
+/// there has `lock_for_change` (lock.h) from before the reading. Error: `failure`, with the path.
 Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode);
 
 /// Makes a file with this mode, whatever the umask, that has no name yet. It vanishes unless it

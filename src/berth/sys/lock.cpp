@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "berth/base/fail.h"
 #include "berth/sys/newer_calls.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/system_error.h"
@@ -170,6 +171,18 @@ Result<bool> wait_flock(int file, std::optional<std::chrono::milliseconds> limit
     }
   }
   return true;
+}
+
+Result<Descriptor> lock_for_change(const std::string& path) {
+  constexpr std::chrono::seconds kLongest{10};
+  const std::string beside = path + ".lock";
+  Descriptor file(::open(beside.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  if (!file) return fail_errno("writing " + beside);
+  BERTH_LET(const bool is_ours, wait_flock(file.get(), kLongest, {}));
+  if (!is_ours)
+    return fail(ErrorCode::not_now, "another process has been changing {} for {} s (it has locked {})", path,
+                kLongest.count(), beside);
+  return file;
 }
 
 Result<bool> try_lock_bytes(int file, off_t first, off_t count) {

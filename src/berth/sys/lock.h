@@ -29,6 +29,12 @@ void unlock_flock(int file);
 Result<bool> wait_flock(int file, std::optional<std::chrono::milliseconds> limit,
                         const std::function<void()>& on_slow);
 
+/// Keeps all others who call this from a file that is read, changed and replaced, until the
+/// descriptor is closed. The lock is on a file beside it, `path`.lock. Only its owner can open that
+/// file, so no other user can keep the lock. Error: `failure`; `not_now` if another process keeps
+/// the lock for 10 s.
+Result<Descriptor> lock_for_change(const std::string& path);
+
 /// Open-file-description locks on single bytes: they belong to the descriptor and all its copies,
 /// here and in children, and end when the last is closed.
 

@@ -7,8 +7,10 @@
 
 namespace berth::sys {
 
-/// Writes a line to the terminal of `process`, if its standard error is a terminal. Does not wait,
-/// and writes nothing if its standard error is a file or a pipe. REQUIRES: the line is printable.
+/// Writes a line to the terminal of `process`: the pseudo-terminal that controls the process,
+/// belongs to the user for whom the process acts, and is its standard error. Otherwise writes
+/// nothing. Opens nothing else, whatever the descriptors of the process are, and does not wait.
+/// REQUIRES: the line is printable.
 void write_to_terminal_of(pid_t process, std::string_view line);
 
 /// Whether what is typed there is for this process: it is in the terminal's foreground. True as

@@ -23,7 +23,7 @@ struct Fixture {
 
   /// What was found about `check`: /tmp and /tmp/berth are the machine's own, and not this test's.
   std::vector<Finding> examine(std::string_view check) const {
-    std::vector<Finding> findings = examine_lease_directory(choice);
+    std::vector<Finding> findings = examine_lease_directory(choice, {"GPU-1"});
     std::erase_if(findings, [&](const Finding& finding) { return finding.check != check; });
     return findings;
   }
@@ -72,6 +72,9 @@ TEST_CASE("a device file that is not root's in root's directory is named") {
   fixture.make();
   const std::string file = fixture.choice.path + "/devices/GPU-1";
   std::ofstream{file};
+  const std::string of_no_device = fixture.choice.path + "/devices/GPU-1 1666";
+  std::ofstream{of_no_device};
+  REQUIRE(::chown(of_no_device.c_str(), 12345, 12345) == 0);
   CHECK(fixture.examine("device files").empty());
   REQUIRE(::chown(file.c_str(), 12345, 12345) == 0);
   const Finding found = fixture.only("device files");
