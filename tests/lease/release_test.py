@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from jobs import children_of, command_of, eventually
+from jobs import children_of, command_of, eventually, the_only
 from lease_jobs import holder, leases, only_lease, ready, waiter, waiting
 from simulated_machine import DEADLINE_S
 
@@ -175,7 +175,7 @@ def test_nobody_gets_the_signal_twice_and_what_is_left_is_named(make_machine):
     job.send_signal(signal.SIGTERM)
     for file in (ends, stays):
         eventually(file.exists)
-    (stayed,) = eventually(lambda: len(left := children_of(command)) == 1 and left)
+    stayed = the_only(lambda: children_of(command))
     os.kill(command, signal.SIGKILL)
     assert "still hold the lease: " in (line := job.stderr.readline())
     assert f"they got SIGTERM; to end them and the lease: kill -KILL {stayed}\n" in line
