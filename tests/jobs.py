@@ -32,6 +32,13 @@ def eventually(condition, seconds: float = DEADLINE_S):
     return value
 
 
+def the_only(look):
+    """The only one that `look` finds, once it is the only one. What lists processes may show one more for a
+    moment: a probe that ends, or a child that is about to become what it was started for."""
+    (one,) = eventually(lambda: len(found := look()) == 1 and found)
+    return one
+
+
 def state(pid) -> str:
     """As /proc has it: "T" stopped, "S" asleep; "gone"."""
     with contextlib.suppress(OSError):
@@ -90,8 +97,7 @@ def command_of(job) -> int:
             if not is_probe(child) and not is_fork(child) and name_of(child) != "gone"
         ]
 
-    (command,) = eventually(commands)
-    return command
+    return the_only(commands)
 
 
 def name_of(pid) -> str:

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   const std::span<char*> words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
   const auto invocation = read_invocation(words);
   if (!invocation) return berth::command::report(std::unexpected(invocation.error()));
+  if (does_more_than_look(*invocation)) berth::command::hear_signals();
   berth::command::Environment environment(words);
   if (wants_probe(*invocation)) environment.fork_probe();
   return report(perform(*invocation, environment));

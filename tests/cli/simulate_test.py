@@ -182,3 +182,11 @@ def test_a_file_that_cannot_be_read_is_said_to_be(machine, tmp_path):
     huge = tmp_path / "huge.csv"
     os.truncate(os.open(huge, os.O_CREAT | os.O_RDWR), 1 << 30)
     assert "is longer than 64 MiB" in machine.berth("simulate", "--jobs", huge).err
+
+
+def test_it_ends_where_a_job_lasts_longer_than_its_earlier_runs(machine, tmp_path):
+    file = tmp_path / "runs.csv"
+    rows = ["0,1,100s,ada,train", "200,1,2h,ada,train", "300,2,1h,bob,eval"]
+    file.write_text("\n".join(["arrival,devices,duration,user,program", *rows]) + "\n")
+    document = checked(machine.berth("simulate", "--jobs", file, "--expect", "runs", "--json"), "simulate")
+    assert document["policies"][1]["starts_s"] == [0, 200, 200 + 2 * 3600]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from jobs import children_of, command_of, eventually
+from jobs import children_of, command_of, eventually, the_only
 from lease_jobs import at_terminal, holder, leases, only_lease, ready, waiter, waiting
 from simulated_machine import DEADLINE_S
 
@@ -175,7 +175,7 @@ def test_nobody_gets_the_signal_twice_and_what_is_left_is_named(make_machine):
     job.send_signal(signal.SIGTERM)
     for file in (ends, stays):
         eventually(file.exists)
-    (stayed,) = eventually(lambda: len(left := children_of(command)) == 1 and left)
+    stayed = the_only(lambda: children_of(command))
     os.kill(command, signal.SIGKILL)
     assert "still hold the lease: " in (line := job.stderr.readline())
     assert f"they got SIGTERM; to end them and the lease: kill -KILL {stayed}\n" in line
@@ -318,3 +318,33 @@ def test_a_gate_that_somebody_keeps_shut_keeps_nobody_from_ending_a_lease(machin
     finally:
         os.close(gate)
     assert job.wait(DEADLINE_S) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))",
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+    ],
+)
+@pytest.mark.parametrize("kind", [["run"], ["run", "--exec"]])
+def test_a_command_hears_the_release_whatever_its_caller_has_blocked_or_ignores(machine, how, kind):
+    code = f"import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); {how}; os.execv(sys.argv[1], sys.argv[1:])"
+    says = "echo ready; grep -E 'Sig(Blk|Ign)' /proc/self/status; exec sleep 1000"
+    job = machine.start(sys.executable, "-c", code, machine.program, *kind, "--", "bash", "-c", says)
+    ready(job)
+    blocked, ignored = (int(job.stdout.readline().split()[1], 16) for _ in range(2))
+    hang_up, term = (1 << (number - 1) for number in (signal.SIGHUP, signal.SIGTERM))
+    assert (blocked, ignored & hang_up, ignored & term) == (0, hang_up, 0)
+    assert machine.berth("release", only_lease(machine)).status == 0
+    assert job.wait(DEADLINE_S) == -signal.SIGTERM
+
+
+def test_a_request_hears_its_cancel_whatever_its_caller_has_blocked(make_machine):
+    machine = make_machine("1xH100")
+    holder(machine)
+    code = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65)); os.execv(sys.argv[1], sys.argv[1:])"
+    request = machine.start(sys.executable, "-c", code, machine.program, "run", "--", "true")
+    eventually(lambda: waiting(machine))
+    assert machine.berth("cancel", waiting(machine)[0]).status == 0
+    assert request.wait(DEADLINE_S) == -signal.SIGTERM

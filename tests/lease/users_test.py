@@ -314,3 +314,14 @@ def test_one_who_is_stopped_in_the_gate_is_named_after_a_second(one, as_user):
     other.send_signal(signal.SIGCONT)
     ended(other)
     job.starts()
+
+
+def test_a_home_that_its_user_may_not_enter_stops_only_what_needs_it(one, as_user):
+    home = one.directory / "closed"
+    home.mkdir(mode=0o700)
+    bob = (*as_user(BOB), "env", f"HOME={home}", one.program)
+    for words in (["list"], ["pick"], ["why"], ["queue"], ["run", "--", "true"], ["doctor"]):
+        answer = one.run(*bob, *words)
+        assert (words, answer.status) == (words, 0), answer.err
+    answer = one.run(*bob, "submit", "--", "true")
+    assert answer.status == 1 and str(home) in answer.err

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from jobs import the_only
 from lease_jobs import USES_DEVICES, alive, eventually, holder, leases, only_lease, ready, waiter, waiting
 from schemas import checked
 from simulated_machine import DEADLINE_S
@@ -196,7 +197,7 @@ def test_a_job_that_keeps_to_its_lease_hears_nothing(make_machine):
     )
     code = f"{KEEPS} 0 & read line; {machine.program} verify >/dev/null || exit 9; kill $!; exit 3"
     quiet = job(machine, code, stdin=subprocess.PIPE, env={"BERTH_VERIFY": "1s"})
-    (look,) = eventually(lambda: looks_below(quiet.pid))
+    look = the_only(lambda: looks_below(quiet.pid))
     eventually(lambda: not os.path.exists(f"/proc/{look}/exe"))
     _, err = quiet.communicate("\n", timeout=DEADLINE_S)
     assert (quiet.returncode, err) == (3, "")

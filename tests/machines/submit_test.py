@@ -5,7 +5,7 @@ import re
 import signal
 
 import pytest
-from jobs import eventually, is_fork, is_probe
+from jobs import eventually, is_fork, is_probe, the_only
 
 JOB = 'echo "$BERTH_DIR $CUDA_VISIBLE_DEVICES job $BERTH_JOB"'
 
@@ -70,11 +70,13 @@ def test_one_whose_connection_is_lost_is_interrupted_and_not_run_again(two, whom
     starts = two.folder / "starts"
     number = submit(two, "--retries", "3", "--", "sh", "-c", f"echo >>{starts}; exec sleep 1000")
     eventually(lambda: starts.exists() and starts.read_text())
-    (task,) = [
-        pid
-        for pid in two.at_the_desk()
-        if f"/{number}\0" in command_of(pid) and not is_probe(pid) and not is_fork(pid)
-    ]
+    task = the_only(
+        lambda: [
+            pid
+            for pid in two.at_the_desk()
+            if f"/{number}\0" in command_of(pid) and not is_probe(pid) and not is_fork(pid)
+        ]
+    )
     for pid in [task] if whom == "berth run" else two.own_ssh():
         os.kill(pid, signal.SIGKILL)
     eventually(lambda: " interrupted " in jobs(two, number))

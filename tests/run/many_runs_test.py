@@ -9,7 +9,7 @@ import statistics
 import time
 
 import pytest
-from jobs import children_of, eventually, samplers
+from jobs import children_of, eventually, samplers, the_only
 
 pytestmark = [pytest.mark.lasting, pytest.mark.release_only]
 
@@ -83,7 +83,7 @@ def test_one_sampler_looks_for_a_thousand_runs_and_takes_a_thousandth_of_a_core_
         run.asks(name)
     eventually(lambda: all("samples" in run.samples() for run in runs))
     assert samplers(machine) == [sampler]
-    (probe,) = children_of(sampler)
+    probe = the_only(lambda: children_of(sampler))
     spent, at = [], int(runs[-1].samples()["samples"])
     for _ in range(LOOKS + 2):
         at = eventually(lambda before=at: (now := int(runs[-1].samples()["samples"])) > before and now)

@@ -12,7 +12,7 @@ import time
 import pytest
 from agent import Agent
 from clock import Clock
-from jobs import children_of, eventually, has_told_energy, name_of, samplers, state
+from jobs import children_of, eventually, has_told_energy, name_of, samplers, state, the_only
 from lease_jobs import leases
 from schemas import checked_document
 from simulated_machine import DEADLINE_S
@@ -370,7 +370,7 @@ def test_a_run_that_was_asked_to_end_while_another_child_ended_did_not_end_badly
         stdin=subprocess.PIPE,
     )
     orphan, command = int(traced.stdout.readline()), int(traced.stdout.readline())
-    (run,) = children_of(traced.pid)
+    run = the_only(lambda: children_of(traced.pid))
     os.kill(orphan, signal.SIGKILL)
     eventually(lambda: state(orphan) in ("Z", "gone"))
     os.kill(run, signal.SIGTERM)

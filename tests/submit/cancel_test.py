@@ -5,7 +5,7 @@ import signal
 import sys
 
 import pytest
-from jobs import eventually
+from jobs import eventually, the_only
 from simulated_machine import DEADLINE_S
 from storm import processes
 from submitted import cmdline, fill, job, kill, log, spool, submit, wait_for
@@ -139,7 +139,9 @@ def test_of_an_array_only_the_task_whose_run_was_killed_is_cancelled(machine):
     number = submit(machine, "--array", "1-2", "--", "sh", "-c", script.format(machine.directory))
     for i in (1, 2):
         eventually(lambda i=i: log(machine, f"{number}.{i}") == "on\n")
-    (run,) = (pid for pid in processes(machine)["run"] if cmdline(pid).endswith(f"/{number}.1".encode()))
+    run = the_only(
+        lambda: [pid for pid in processes(machine)["run"] if cmdline(pid).endswith(f"/{number}.1".encode())]
+    )
     os.kill(run, signal.SIGKILL)
     eventually((machine.directory / "again").exists)
     assert machine.berth("cancel", f"{number}.1").status == 0

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 from clock import Clock
-from jobs import eventually, state
+from jobs import eventually, state, the_only
 from simulated_machine import DEADLINE_S
 from storm import processes
 from submitted import cmdline, fill, job, kill, log, spool, submit, told, wait_for
@@ -34,7 +34,9 @@ def test_with_its_runner_killed_a_job_that_starts_brings_up_the_next(make_machin
         submit(machine, "--", "touch", machine.directory / f"ran{i}")
     eventually(lambda: job(machine, "2")["in_line"])
     kill(machine, "runner")
-    (run,) = (pid for pid in processes(machine)["run"] if f"/{holder}".encode() in cmdline(pid))
+    run = the_only(
+        lambda: [pid for pid in processes(machine)["run"] if f"/{holder}".encode() in cmdline(pid)]
+    )
     os.kill(run, signal.SIGTERM)
     # Nobody asks for jobs meanwhile.
     eventually(lambda: len(list(machine.directory.glob("ran*"))) == 3)
@@ -45,7 +47,9 @@ def test_one_killed_in_line_gets_in_line_again(make_machine):
     (holder,) = fill(machine, 1)
     number = submit(machine, "--", "sh", "-c", "echo ran")
     eventually(lambda: job(machine, number)["in_line"])
-    (first,) = (pid for pid in processes(machine)["run"] if cmdline(pid).endswith(f"/{number}".encode()))
+    first = the_only(
+        lambda: [pid for pid in processes(machine)["run"] if cmdline(pid).endswith(f"/{number}".encode())]
+    )
     os.kill(first, signal.SIGKILL)
     eventually(lambda: job(machine, number)["in_line"] and first not in processes(machine)["run"])
     machine.berth("cancel", holder)
@@ -130,7 +134,7 @@ def opened_to_write(fifo: pathlib.Path) -> int | None:
 
 def test_one_that_could_not_be_read_for_a_while_is_run_all_the_same(machine):
     submit(machine, "--at", "1h", "--", "true")
-    (runner,) = eventually(lambda: processes(machine)["runner"])
+    runner = the_only(lambda: processes(machine)["runner"])
     eventually(lambda: is_asleep(runner))
     # It can wait as before, and open nothing.
     _, most = resource.prlimit(runner, resource.RLIMIT_NOFILE)
@@ -146,7 +150,7 @@ def test_one_that_could_not_be_read_for_a_while_is_run_all_the_same(machine):
 
 def test_a_spool_that_could_not_be_listed_for_a_while_is_listed_by_the_same_runner(machine, tmp_path):
     submit(machine, "--at", "1h", "--", "true")
-    (runner,) = eventually(lambda: processes(machine)["runner"])
+    runner = the_only(lambda: processes(machine)["runner"])
     eventually(lambda: is_asleep(runner))
     _, most = resource.prlimit(runner, resource.RLIMIT_NOFILE)
     os.kill(runner, signal.SIGSTOP)

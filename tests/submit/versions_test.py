@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 
-from jobs import DEADLINE_S, eventually
+from jobs import DEADLINE_S, eventually, the_only
 from storm import processes
 from submitted import as_version_1, fill, job, log, spool, submit, told
 
@@ -108,7 +108,7 @@ def test_a_runner_of_this_version_stays(make_machine):
     machine = make_machine("1xH100")
     fill(machine, 1)
     submit(machine, "--", "true")
-    (runner,) = processes(machine)["runner"]
+    runner = the_only(lambda: processes(machine)["runner"])
     submit(machine, "--", "true")
     assert processes(machine)["runner"] == [runner]
     with open(spool(machine) / "runner", "r+") as file:

@@ -188,6 +188,11 @@ Result<Invocation> read_invocation(std::span<char*> words) {
   return unknown_command(name);
 }
 
+bool does_more_than_look(const Invocation& invocation) {
+  const Row* row = invocation.row;
+  return row != nullptr && !row->summary.empty() && row->shown.group != CommandGroup::look;
+}
+
 bool wants_probe(const Invocation& invocation) {
   if (invocation.row == nullptr || !invocation.row->needs_probe || invocation.row->is_program ||
       invocation.sim)

@@ -24,6 +24,9 @@ Result<Invocation> read_invocation(std::span<char*> words);
 /// guess costs a process and nothing else.
 bool wants_probe(const Invocation& invocation);
 
+/// Whether it is a command for people or scripts that waits, holds a lease or starts something.
+bool does_more_than_look(const Invocation& invocation);
+
 /// Reads the command's options and runs the command.
 Result<command::Output> perform(const Invocation& invocation, command::Environment& environment);
 

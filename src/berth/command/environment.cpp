@@ -134,6 +134,13 @@ void survive_limit_on_file_sizes() {
     ::sigaction(SIGXFSZ, &before, nullptr);
 }
 
+void hear_signals() {
+  ::signal(SIGTERM, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 namespace {
 
 // `at_broken_pipe`: what SIGPIPE does meanwhile.

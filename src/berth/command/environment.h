@@ -56,6 +56,11 @@ void keep_standard_descriptors();
 /// starts is as it was.
 void survive_limit_on_file_sizes();
 
+/// Blocks no signal, and lets SIGTERM end this process, whatever its caller had set: by SIGTERM a
+/// lease and a request are ended, here and in what this process starts. Other signals that the
+/// caller ignores stay ignored, such as SIGHUP under nohup.
+void hear_signals();
+
 /// All of `text`, or an Error: `failure`. A reader that has gone away is an error and not a signal.
 Result<void> write_all(int descriptor, std::string_view text);
 

@@ -116,10 +116,14 @@ std::string encode(const Ticket& ticket, const std::vector<std::string>& candida
   return std::move(record).finish();
 }
 
+constexpr std::string_view kLastLine = "end\n";
+
+bool is_whole(std::string_view text) {
+  return text.ends_with(fmt::format("\n{}", kLastLine));
+}
+
 Result<std::string> with_lines(std::string_view text, std::string_view lines, std::size_t most_bytes) {
-  constexpr std::string_view kLastLine = "end\n";
-  if (!text.ends_with(fmt::format("\n{}", kLastLine)))
-    return fail(ErrorCode::failure, "its ticket has no end");
+  if (!is_whole(text)) return fail(ErrorCode::failure, "its ticket has no end");
   text.remove_suffix(kLastLine.size());
   std::string longer = fmt::format("{}{}{}", text, lines, kLastLine);
   if (longer.size() > most_bytes)
@@ -152,8 +156,16 @@ Result<std::string> with_time(std::string_view text, std::int64_t time_s) {
 }
 
 Result<std::string> with_yield(std::string_view text, std::optional<std::int64_t> yield_s) {
+  // All digits that it can have: a later change takes the place of this line, as a lease may begin
+  // and cease to yield as often as it likes.
+  const std::string line = fmt::format("yield={:04}\n", yield_s.value_or(0));
+  const std::size_t last = text.rfind("\nyield=");
+  if (is_whole(text) && last != std::string_view::npos && text.find('\n', last + 1) == last + line.size()) {
+    std::string changed(text);
+    return changed.replace(last + 1, line.size(), line);
+  }
   // The room for extensions stays theirs.
-  return with_lines(text, fmt::format("yield={}\n", yield_s.value_or(0)), kTicketMaxBytes - kExtensionsBytes);
+  return with_lines(text, line, kTicketMaxBytes - kExtensionsBytes);
 }
 
 Result<std::string> with_words(std::string_view text, std::string_view command, std::string_view note) {

@@ -19,7 +19,8 @@ std::string encode_ticket(const Ticket& ticket);
 /// The text of a lease with a new time limit, which replaces the one before: one more line. Error:
 /// `failure` if `text` is no whole ticket, or if there is no room for the line.
 Result<std::string> with_time(std::string_view text, std::int64_t time_s);
-/// The text of a lease that yields, or (nullopt) no longer yields. Error: as with_time.
+/// The text of a lease that yields, or (nullopt) no longer yields. It is as long as before, but for
+/// the first change, which adds a line. Error: as with_time.
 Result<std::string> with_yield(std::string_view text, std::optional<std::int64_t> yield_s);
 /// The text of a lease that now has another command and note. Both are cut to fit. Error: as
 /// with_time.

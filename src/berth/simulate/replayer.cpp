@@ -16,6 +16,12 @@ Moment Replayer::assumed(std::size_t job) const {
   return expected ? expected->likely_s.value_or(rules_.assumed_s) : rules_.assumed_s;
 }
 
+Moment Replayer::expected(const Running& running) const {
+  const auto& expectation = expectations_[running.job];
+  return expected_end(running.since, workload_.jobs[running.job].length, now_, rules_, 1,
+                      expectation ? expectation->likely_s : std::nullopt);
+}
+
 void Replayer::note_end(std::size_t job) {
   const WorkloadJob& ended = workload_.jobs[job];
   if (!ended.program.empty() && takes(ended) >= kShortestRun)
@@ -55,8 +61,8 @@ Moment Replayer::next_moment() const {
   Moment next = next_ < workload_.jobs.size() ? workload_.jobs[next_].arrival : kNever;
   for (const Running& each : running_) {
     next = std::min(next, each.ends);
-    const Moment expected = each.since + assumed(each.job);
-    if (!workload_.jobs[each.job].length && expected > now_) next = std::min(next, expected);
+    const Moment assumed_end = each.since + assumed(each.job);
+    if (!workload_.jobs[each.job].length && assumed_end > now_) next = std::min(next, assumed_end);
   }
   return std::min(next, next_shift());
 }
@@ -66,20 +72,21 @@ Moment Replayer::next_moment() const {
 // ends of other jobs. Between two such moments nothing changes for the jobs that wait.
 Moment Replayer::next_shift() const {
   if (!rules_.backfill || free_ == 0 || waiting_lengths_.empty()) return kNever;
-  std::vector<Moment> since_of_late;
+  std::vector<const Running*> late;
   std::vector<Moment> ends;
   for (const Running& each : running_) {
     const auto& length = workload_.jobs[each.job].length;
     const Moment end = each.since + assumed(each.job);
     if (!length && end <= now_)
-      since_of_late.push_back(each.since);
+      late.push_back(&each);
     else
       ends.push_back(end);
   }
   std::ranges::sort(ends);
   Moment next = kNever;
-  for (const Moment since : since_of_late) {
-    const Moment end = expected_end(since, std::nullopt, now_, rules_);
+  for (const Running* each : late) {
+    const Moment since = each->since;
+    const Moment end = expected(*each);
     const auto fits = waiting_lengths_.upper_bound(end - now_);
     if (fits != waiting_lengths_.end()) next = std::min(next, since + (*fits + kLonger - 1) / kLonger);
     // At `meets`, this end is not yet after the other end. One moment later it is.
@@ -105,9 +112,7 @@ void Replayer::start(std::size_t job, std::vector<std::size_t> devices) {
 std::vector<Hold> Replayer::holds(std::size_t first, std::size_t count) const {
   std::vector<Hold> holds;
   for (const Running& each : running_) {
-    const auto& expected = expectations_[each.job];
-    const Moment until = expected_end(each.since, workload_.jobs[each.job].length, now_, rules_, 1,
-                                      expected ? expected->likely_s : std::nullopt);
+    const Moment until = expected(each);
     for (const std::size_t device : replay_.grants[each.job].devices) {
       if (device >= first && device < first + count) holds.push_back({device - first, each.since, until});
     }

@@ -55,6 +55,7 @@ class Replayer {
   void go_on_to(Moment moment);
   void note_end(std::size_t job);
   Moment assumed(std::size_t job) const;
+  Moment expected(const Running& running) const;
   Moment next_moment() const;
   Moment next_shift() const;
 

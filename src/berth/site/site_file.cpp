@@ -45,10 +45,19 @@ Result<std::optional<std::string>> read_file(const std::string& path) {
   return *std::move(text);
 }
 
+// A home whose folders this process may not enter, as one on a file server whose ticket is over.
+bool is_out_of_reach(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) != 0 && errno != ENOENT && errno != ENOTDIR;
+}
+
 /// False: there is no such file.
 Result<bool> read_into(SiteFiles& files, const std::string& path, bool only_narrow) {
   if (path.empty()) return false;
-  BERTH_LET(const auto text, read_file(path));
+  auto read = read_file(path);
+  // A user's own file only narrows what the site says, and has no say where it is not to be had.
+  if (!read && only_narrow && is_out_of_reach(path)) return false;
+  BERTH_LET(const auto text, std::move(read));
   if (!text) return false;
   BERTH_LET(auto policy, apply_site_text(files.policy, *text, path, only_narrow));
   files.policy = std::move(policy);

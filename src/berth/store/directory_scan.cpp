@@ -26,6 +26,11 @@ constexpr std::size_t kMostDeadForRoot = 1024;
 // How far at most an id is raised past one that is ahead of the clock, in nanoseconds.
 constexpr std::uint64_t kRaise = 1 << 16;
 
+// As many are read in the time in which the kernel lists its locks. Who has met so many, and has as
+// many to read, asks it. Those who wait for one another are alive, and do not pay for that.
+constexpr std::size_t kManyDead = 128;
+constexpr std::size_t kWorthAsking = kMostDead + kManyDead;
+
 struct AddTo {
   Scan& scan;
   TicketPhase phase;
@@ -83,10 +88,21 @@ Result<void> scan_part(int directory, TicketPhase phase, Scan& scan) {
   const std::uint64_t now_ns = now();
   scan.ids = ids_taken(directory, entries, now_ns);
   const std::size_t most_dead = ::geteuid() == 0 ? kMostDeadForRoot : kMostDead;
-  for (const sys::DirectoryEntry& entry : worth_reading(directory, entries, most_dead)) {
-    TicketFile file = read_ticket_file(directory, entry.name, phase, now_ns);
-    std::visit(AddTo{scan, phase, ticket_id_from_text(entry.name)}, file);
-  }
+  auto left = worth_reading(directory, entries, most_dead);
+  // Gives how many were read when so many of them were dead.
+  const auto read = [&](std::size_t until_dead) {
+    std::size_t count = 0;
+    for (std::size_t dead = 0; count < left.size() && dead < until_dead; ++count) {
+      const std::string& name = left[count].name;
+      TicketFile file = read_ticket_file(directory, name, phase, now_ns);
+      if (std::holds_alternative<Dead>(file)) ++dead;
+      std::visit(AddTo{scan, phase, ticket_id_from_text(name)}, file);
+    }
+    return static_cast<std::ptrdiff_t>(count);
+  };
+  left.erase(left.begin(), left.begin() + read(kManyDead));
+  if (left.size() >= kWorthAsking) left = likely_alive(directory, std::move(left), most_dead);
+  read(left.size() + 1);
   return {};
 }
 

@@ -3,6 +3,8 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
+#include <utility>
+
 #include "berth/sys/lock.h"
 
 namespace berth::store {
@@ -24,7 +26,12 @@ bool lists_the_inodes_that_it_locks(int directory) {
 
 std::vector<sys::DirectoryEntry> worth_reading(int directory, std::vector<sys::DirectoryEntry> entries,
                                                std::size_t others) {
-  if (entries.size() <= kFew || !lists_the_inodes_that_it_locks(directory)) return entries;
+  return entries.size() <= kFew ? entries : likely_alive(directory, std::move(entries), others);
+}
+
+std::vector<sys::DirectoryEntry> likely_alive(int directory, std::vector<sys::DirectoryEntry> entries,
+                                              std::size_t others) {
+  if (!lists_the_inodes_that_it_locks(directory)) return entries;
   const auto locked = sys::inodes_with_write_locks();
   if (!locked) return entries;
   std::erase_if(entries, [&](const sys::DirectoryEntry& entry) {

@@ -15,4 +15,8 @@ namespace berth::store {
 std::vector<sys::DirectoryEntry> worth_reading(int directory, std::vector<sys::DirectoryEntry> entries,
                                                std::size_t others);
 
+/// The same in a directory of any size, for who has met many dead tickets in it.
+std::vector<sys::DirectoryEntry> likely_alive(int directory, std::vector<sys::DirectoryEntry> entries,
+                                              std::size_t others);
+
 }  // namespace berth::store

@@ -347,6 +347,26 @@ TEST_CASE("a ticket that is full, or cut off, is not extended") {
   CHECK(with_time(text, 9).error().message == "its ticket is full: it was added to too often");
 }
 
+TEST_CASE(
+    "a lease that begins and ceases to yield again and again is never full, and the last change counts") {
+  Ticket ticket = example();
+  for (const std::optional<std::int64_t> at_join : {std::optional<std::int64_t>(30), {}}) {
+    ticket.yield_s = at_join;
+    std::string text = encode_ticket(granted(ticket));
+    const std::size_t most = text.size() + std::string_view("yield=0030\n").size();
+    for (int change = 0; change < 1000; ++change) {
+      const std::optional<std::int64_t> yield_s =
+          change % 2 == 0 ? std::nullopt : std::optional<std::int64_t>(1 + change * 7 % kLongestYieldS);
+      const auto changed = with_yield(text, yield_s);
+      REQUIRE(changed.has_value());
+      text = *changed;
+      CHECK(text.size() == most);
+      CHECK(decode_ticket(text)->yield_s == yield_s);
+    }
+    CHECK(with_yield(text.substr(0, text.size() - 4), 1).error().message == "its ticket has no end");
+  }
+}
+
 TEST_CASE("who asks that a lease ends, and why, is added to its text, and the last one counts") {
   const std::string text = encode_ticket(granted(example()));
   CHECK(decode_ticket(text)->release == ReleaseCall{});
