@@ -27,8 +27,7 @@ Result<RecordedLeases> read_leases(const std::string& path, const LeasesQuestion
   BERTH_LET(auto file, open_history(path));
   auto recorded = file.recorded_leases(question, std::time(nullptr));
   if (!recorded) return std::unexpected(fault_of_history(path, recorded.error()));
-  if (!*recorded) return std::unexpected(too_many_leases());
-  return std::move(**recorded);
+  return *std::move(recorded);
 }
 
 std::string_view most_of(const std::vector<LeftOut>& left_out) {
