@@ -27,8 +27,7 @@ Result<RecordedLeases> read_leases(const std::string& path, const LeasesQuestion
   BERTH_LET(auto file, open_history(path));
   auto recorded = file.recorded_leases(question, std::time(nullptr));
   if (!recorded) return std::unexpected(fault_of_history(path, recorded.error()));
-  if (!*recorded) return std::unexpected(too_many_leases());
-  return std::move(**recorded);
+  return *std::move(recorded);
 }
 
 std::string_view most_of(const std::vector<LeftOut>& left_out) {
@@ -57,7 +56,12 @@ Result<command::Output> simulate_command(std::span<char*> words) {
                     : fmt::format("no lease of this time can be replayed; of most of them: {}",
                                   most_of(made.left_out)));
   }
-  return cli::simulated(options, made.workload, &made);
+  BERTH_LET(auto output, cli::simulated(options, made.workload, &made));
+  if (recorded.is_cut)
+    output.err +=
+        fmt::format("berth: of this time more leases are recorded than are read: these are the newest {}\n",
+                    recorded.leases.size());
+  return output;
 }
 
 }  // namespace berth::serve

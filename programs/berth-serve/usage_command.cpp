@@ -80,7 +80,7 @@ Result<history::LetterFacts> read_for_letter(const std::string& path, const Usag
   };
   auto leases = file.recorded_leases({.since_s = question.since_s}, now_s);
   if (!leases) return fault(leases.error());
-  facts.leases = *leases ? Result<RecordedLeases>(**std::move(leases)) : std::unexpected(too_many_leases());
+  facts.leases = *std::move(leases);
   const auto uuids = file.device_uuids();
   if (!uuids) return fault(uuids.error());
   for (const std::string& uuid : *uuids) {

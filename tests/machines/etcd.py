@@ -48,6 +48,7 @@ class Etcd:
         self.members = [self]
         self.process = None
         self.token = ""  # of root, where users have passwords
+        self.quota = 0  # bytes of its file; 0: as much as etcd takes
 
     def tls(self):
         files = {"cert-file": "server.pem", "key-file": "server.key", "trusted-ca-file": "ca.pem"}
@@ -68,6 +69,7 @@ class Etcd:
                 *("--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url),
                 *("--initial-cluster", ",".join(f"{each.name}={each.peer_url}" for each in self.members)),
                 *(() if self.is_lasting else ("--unsafe-no-fsync",)),
+                *(("--quota-backend-bytes", str(self.quota)) if self.quota else ()),
                 *(self.tls() if self.authority else []),
             ],
             stdout=subprocess.DEVNULL,

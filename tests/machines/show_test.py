@@ -256,6 +256,16 @@ def says(host, script: str) -> None:
     program.chmod(0o755)
 
 
+def test_a_host_without_berth_that_hangs_or_says_too_much_is_left_in_time(machines):
+    machines.add("gpu1", "2xH100")
+    hangs, floods = machines.add("gpu2", program=""), machines.add("gpu3", program="")
+    says(hangs, "exec sleep 1000")
+    says(floods, "exec yes 0, 40960, 31000, 97, NVIDIA A40")
+    answer = machines.run("list", "--anywhere", "--hosts", "gpu1,gpu2,gpu3")
+    assert answer.returncode == 0, answer.stderr
+    assert "3 hosts (2 down): 2 GPUs, 2 free" in answer.stdout
+
+
 def test_a_host_without_berth_is_a_row_that_grants_nothing(machines):
     machines.add("gpu1", "2xH100")
     bare = machines.add("gpu2", program="")

@@ -53,6 +53,31 @@ ALTER TABLE lease ADD COLUMN energy_mj INTEGER;
 ALTER TABLE lease ADD COLUMN clean INTEGER;
 )";
 
+struct AccountTable {
+  std::string_view name;
+  std::string_view counting;  ///< the rows of each user that may be dropped
+  /// Of the user ?1: all that are as old as the row before which ?2 are older. Those of one hour go
+  /// together.
+  std::string_view dropping;
+};
+
+const AccountTable& table_of(Account account) {
+  static constexpr AccountTable kLease{
+      "lease", "SELECT user, count(*) FROM lease WHERE ended_s IS NOT NULL GROUP BY user",
+      "DELETE FROM lease WHERE user = ?1 AND ended_s IS NOT NULL AND begun_s <= (SELECT begun_s FROM lease "
+      "WHERE user = ?1 AND ended_s IS NOT NULL ORDER BY begun_s LIMIT 1 OFFSET ?2)"};
+  static constexpr AccountTable kHour{
+      "hour", "SELECT user, count(*) FROM hour GROUP BY user",
+      "DELETE FROM hour WHERE user = ?1 AND hour_s <= (SELECT hour_s FROM hour WHERE user = ?1 ORDER BY "
+      "hour_s LIMIT 1 OFFSET ?2)"};
+  static constexpr AccountTable kJobHour{
+      "job_hour", "SELECT user, count(*) FROM job_hour GROUP BY user",
+      "DELETE FROM job_hour WHERE user = ?1 AND hour_s <= (SELECT hour_s FROM job_hour WHERE user = ?1 "
+      "ORDER BY hour_s LIMIT 1 OFFSET ?2)"};
+  if (account == Account::lease) return kLease;
+  return account == Account::hour ? kHour : kJobHour;
+}
+
 std::unexpected<DatabaseError> fault(DatabaseError::Kind kind, std::string message) {
   return std::unexpected(DatabaseError{kind, std::move(message)});
 }
@@ -289,6 +314,7 @@ Done<void> HistoryFile::thin(std::int64_t now_s) {
   if (!plan.accounts.empty()) {
     BERTH_DO(as_one([&] { return drop_accounts(plan.accounts.to_s); }));
   }
+  BERTH_DO(as_one([&] { return drop_unused_names(); }));
   return database_.execute("PRAGMA wal_checkpoint(PASSIVE)");
 }
 
@@ -347,10 +373,11 @@ Done<Room> HistoryFile::room() {
     if (!rows) return std::unexpected(rows.error());
     room.sample_rows[tier] = *rows;
   }
-  BERTH_LET(const auto rows,
-            database_.number("SELECT (SELECT count(*) FROM lease) + (SELECT count(*) FROM hour) + "
-                             "(SELECT count(*) FROM job_hour)"));
-  room.account_rows = rows;
+  for (std::size_t i = 0; i < kAccounts.size(); ++i) {
+    BERTH_LET(const auto rows,
+              database_.number(fmt::format("SELECT count(*) FROM {}", table_of(kAccounts[i]).name)));
+    room.account_rows[i] = rows;
+  }
   return room;
 }
 
@@ -369,22 +396,53 @@ Done<void> HistoryFile::make_room(std::int64_t now_s) {
   return {};
 }
 
-Done<void> HistoryFile::forget(std::size_t kind, const Room& room) {
-  const bool is_sample = kind < kTiers.size();
-  const auto at = (is_sample ? room.sample_rows[kind] : room.account_rows) / kShareForgotten;
-  BERTH_LET(
-      const auto before,
-      database_.number(
-          is_sample
-              ? fmt::format("SELECT time_s FROM sample WHERE step_s = {} ORDER BY time_s LIMIT 1 OFFSET {}",
-                            kTiers[kind].step_s, at)
-              : fmt::format("SELECT at FROM (SELECT begun_s AS at FROM lease WHERE ended_s IS NOT NULL "
-                            "UNION ALL SELECT hour_s FROM hour UNION ALL SELECT hour_s FROM job_hour) ORDER "
-                            "BY at LIMIT 1 OFFSET {}",
-                            at)));
-  if (!is_sample) return drop_accounts(before + 1);
+Done<void> HistoryFile::forget(const Kind& kind, const Room& room) {
+  if (const auto* tier = std::get_if<std::size_t>(&kind)) {
+    BERTH_DO(forget_samples(*tier, room.sample_rows[*tier] / kShareForgotten));
+  } else {
+    const auto account = std::get<Account>(kind);
+    BERTH_DO(forget_account(account, room.account_rows[static_cast<std::size_t>(account)] / kShareForgotten));
+  }
+  return drop_unused_names();
+}
+
+Done<void> HistoryFile::forget_samples(std::size_t tier, std::int64_t rows) {
+  const std::int64_t step_s = kTiers[tier].step_s;
+  BERTH_LET(const auto before, database_.number(fmt::format("SELECT time_s FROM sample WHERE step_s = {} "
+                                                            "ORDER BY time_s LIMIT 1 OFFSET {}",
+                                                            step_s, rows)));
   return database_.execute(
-      fmt::format("DELETE FROM sample WHERE step_s = {} AND time_s <= {}", kTiers[kind].step_s, before));
+      fmt::format("DELETE FROM sample WHERE step_s = {} AND time_s <= {}", step_s, before));
+}
+
+Done<void> HistoryFile::forget_account(Account account, std::int64_t rows) {
+  const AccountTable& table = table_of(account);
+  std::map<std::int64_t, std::int64_t> by_user;
+  {
+    BERTH_LET(auto counted, database_.statement(table.counting));
+    auto row = counted.next();
+    for (; row && *row; row = counted.next()) by_user[counted.number(0)] = counted.number(1);
+    if (!row) return std::unexpected(row.error());
+  }
+  for (const auto& [user, dropped] : rows_to_drop(std::move(by_user), rows)) {
+    BERTH_LET(auto statement, database_.statement(table.dropping));
+    BERTH_DO(statement.bind(user).bind(dropped - 1).run());
+  }
+  return {};
+}
+
+/// The names of users, jobs and devices of which nothing is left.
+Done<void> HistoryFile::drop_unused_names() {
+  users_.clear();
+  jobs_.clear();
+  devices_.clear();
+  return database_.execute(
+      "DELETE FROM job WHERE id NOT IN (SELECT job FROM job_hour UNION SELECT job FROM lease WHERE job IS "
+      "NOT NULL); "
+      "DELETE FROM user WHERE id NOT IN (SELECT user FROM hour UNION SELECT user FROM job_hour UNION "
+      "SELECT user FROM lease); "
+      "DELETE FROM device WHERE id NOT IN (SELECT device FROM sample UNION SELECT device FROM hour UNION "
+      "SELECT device FROM lease);");
 }
 
 }  // namespace berth::history

@@ -30,10 +30,11 @@ class HistoryFile {
   Done<Known> known(std::int64_t now_s);
   /// Writes all of the batch or nothing.
   Done<void> write(const Batch& batch);
-  /// Merges and drops old data, a part at a time. Also makes sure that a power cut cannot undo what
-  /// was written. To be called every kThinningEvery.
+  /// Merges and drops old data, a part at a time, and the names of which nothing is left. Also
+  /// makes sure that a power cut cannot undo what was written. To be called every kThinningEvery.
   Done<void> thin(std::int64_t now_s);
-  /// Drops the oldest data if the file is near its bound. To be called after each write.
+  /// Drops some of the oldest data if the file is near its bound: of the users' data, that of the
+  /// user who has the most of it. To be called after each write.
   Done<void> make_room(std::int64_t now_s);
   /// False: another file has this name now, or none.
   bool is_still_there() const;
@@ -43,9 +44,9 @@ class HistoryFile {
   Done<std::vector<std::string>> device_uuids();
   /// The usage of the hours that begin in this span.
   Done<Usage> usage(UsageBy by, Span span);
-  /// All leases that lived at some moment of this time; nullopt: there are more than
-  /// kMostRecordedLeases.
-  Done<std::optional<RecordedLeases>> recorded_leases(const LeasesQuestion& question, std::int64_t now_s);
+  /// All leases that lived at some moment of this time. If there are more than
+  /// kMostRecordedLeases, of a shorter time, up to the same moment.
+  Done<RecordedLeases> recorded_leases(LeasesQuestion question, std::int64_t now_s);
 
  private:
   HistoryFile(Database database, std::string path, std::int64_t most_bytes);
@@ -68,9 +69,14 @@ class HistoryFile {
   Done<void> drop_accounts(std::int64_t before_s);
   Done<Oldest> oldest();
   Done<Room> room();
-  Done<void> forget(std::size_t kind, const Room& room);
+  Done<void> forget(const Kind& kind, const Room& room);
+  Done<void> forget_samples(std::size_t tier, std::int64_t rows);
+  Done<void> forget_account(Account account, std::int64_t rows);
+  Done<void> drop_unused_names();
   Done<std::vector<SampleRow>> samples(std::size_t tier, Span span, std::optional<std::int64_t> device);
   Done<std::vector<std::string>> device_uuids(Span span);
+  /// From when on no more than kMostRecordedLeases lived in the span.
+  Done<std::int64_t> readable_from(Span span);
   /// Loads and memory of its devices.
   Done<void> add_readings(RecordedLeases& recorded, const Grid& grid);
   Done<std::vector<PastLease>> leases_of(std::int64_t device, Span span);

@@ -140,14 +140,32 @@ Done<void> HistoryFile::add_readings(RecordedLeases& recorded, const Grid& grid)
   return {};
 }
 
-Done<std::optional<RecordedLeases>> HistoryFile::recorded_leases(const LeasesQuestion& question,
-                                                                 std::int64_t now_s) {
+Done<std::int64_t> HistoryFile::readable_from(Span span) {
+  BERTH_LET(
+      auto statement,
+      database_.statement("SELECT max(coalesce(ended_s, ?2)) AS until_s FROM lease WHERE begun_s < ?2 AND "
+                          "(ended_s IS NULL OR ended_s >= ?1) GROUP BY begun_s, id ORDER BY until_s DESC "
+                          "LIMIT 1 OFFSET ?3"));
+  statement.bind(span.from_s).bind(span.to_s).bind(static_cast<std::int64_t>(kMostRecordedLeases));
+  BERTH_LET(const bool are_more, statement.next());
+  if (!are_more) return span.from_s;
+  const std::int64_t end_s = statement.number(0);
+  BERTH_DO(statement.next());
+  return std::min(end_s + 1, span.to_s);
+}
+
+Done<RecordedLeases> HistoryFile::recorded_leases(LeasesQuestion question, std::int64_t now_s) {
   // With those that were granted in this second.
   Span span{now_s - question.since_s, now_s + 1};
-  RecordedLeases recorded{.from_s = span.from_s, .to_s = span.to_s};
+  BERTH_LET(const auto from_s, readable_from(span));
+  const bool is_cut = from_s > span.from_s;
+  question.since_s = std::max<std::int64_t>(1, now_s - from_s);
+  span.from_s = from_s;
+  RecordedLeases recorded{.from_s = span.from_s, .to_s = span.to_s, .is_cut = is_cut};
   if (question.points > 0) {
     const Grid grid = grid_for(now_s, question.since_s, question.points, 1);
-    recorded.from_s = span.from_s = grid.span.from_s;
+    recorded.from_s = grid.span.from_s;
+    if (!is_cut) span.from_s = grid.span.from_s;
     BERTH_LET(recorded.devices, device_uuids(span));
     BERTH_DO(add_readings(recorded, grid));
   } else {
@@ -166,7 +184,8 @@ Done<std::optional<RecordedLeases>> HistoryFile::recorded_leases(const LeasesQue
     const auto device = std::ranges::lower_bound(recorded.devices, statement.text(2));
     if (recorded.leases.empty() || recorded.leases.back().id != lease.id ||
         recorded.leases.back().begun_s != lease.begun_s) {
-      if (recorded.leases.size() == kMostRecordedLeases) return std::nullopt;
+      // So many live, or have begun since.
+      if (recorded.leases.size() == kMostRecordedLeases) break;
       recorded.leases.push_back(lease);
     }
     const auto place = static_cast<std::size_t>(device - recorded.devices.begin());

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 // The driver may be slow to answer, and a listing does not wait for it for ever.
-constexpr auto kPatienceForBare = 20s;
+constexpr auto kPatienceForBare = 10s;
 constexpr std::chrono::milliseconds kPatienceForBareEnd = 2s;
 
 /// An ssh that runs nvidia-smi. It ends with the call.

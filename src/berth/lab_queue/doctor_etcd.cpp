@@ -37,6 +37,9 @@ Version version_of(std::string_view text) {
   return version;
 }
 
+/// The answer of etcd to each change while its file is as large as it may be.
+constexpr std::string_view kFull = "database space exceeded";
+
 /// Whether it would be made is asked before etcd looks at the condition, which cannot hold.
 EtcdQuestion impossible_write(std::string_view key) {
   LabChange change;
@@ -137,11 +140,23 @@ class Look {
     }
     if (fault.empty())
       tell(Level::pass, "rights", fmt::format("{} may read and write the queue", who), "");
+    else if (fault.contains(kFull))
+      tell_of_room(read);
     else
       tell(Level::fail, "rights", fmt::format("{} may not {} the queue: {}", who, what, fault),
            fault.contains("permission denied")
                ? "give it the right to read and write below /berth/1/; docs/machines.md has the lines"
                : "ask etcd what ails it: `etcdctl endpoint status`, `etcdctl alarm list`");
+  }
+
+  /// `read`: an answer to a question, which says how far the store has come.
+  void tell_of_room(const Result<std::string>& read) {
+    const auto range = read ? read_stored(*read) : std::unexpected(read.error());
+    tell(Level::fail, "room",
+         "etcd is full and takes no change (NOSPACE): no request in the queue of the lab starts",
+         fmt::format("as an admin of etcd: `etcdctl compact {}`, then `etcdctl defrag`, then `etcdctl alarm "
+                     "disarm`",
+                     range ? range->revision : 0));
   }
 
   EtcdAccess only_member(std::size_t which) const {

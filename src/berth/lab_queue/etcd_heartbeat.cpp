@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kKeptHistory = 1h;
+constexpr auto kKeptHistory = 10min;
 constexpr auto kPresence = 30s;
 constexpr auto kRenewal = 10s;
 
@@ -76,7 +76,7 @@ net::Task<Result<void>> EtcdHeartbeat::let_forget(Instant now) {
   if (!fault.empty() && fault != forgetting_fault_)
     log_(
         fmt::format("the store does not forget old changes, and its file grows: {}; start etcd with "
-                    "--auto-compaction-mode=periodic --auto-compaction-retention=1h",
+                    "--auto-compaction-mode=periodic --auto-compaction-retention=10m",
                     printable(fault)));
   forgetting_fault_ = fault;
   co_return Result<void>();

@@ -13,8 +13,8 @@
 namespace berth::lab_queue {
 
 /// etcd keeps every change until somebody tells it to forget the old ones. Says how far it may
-/// forget: once an hour, up to where the store was an hour ago. A watch that was cut off for no
-/// longer goes on where it was. Pure.
+/// forget: every ten minutes, up to where the store was ten minutes ago. A watch that was cut off
+/// for no longer goes on where it was. Pure.
 class Compaction {
  public:
   using Instant = std::chrono::steady_clock::time_point;
@@ -31,7 +31,7 @@ class Compaction {
     std::uint64_t revision = 0;
   };
 
-  std::optional<Heard> noted_{};  ///< to be forgotten an hour later
+  std::optional<Heard> noted_{};  ///< to be forgotten when it has been kept long enough
   std::uint64_t newest_ = 0;
 };
 

@@ -33,6 +33,7 @@ std::string ticket_text(const LabTicket& ticket) {
   json["asked_at"] = ticket.origin;
   json["hosts"] = ticket.hosts;
   json["joined"] = ticket.joined;
+  if (!ticket.awaited) json["unawaited"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -51,7 +52,8 @@ std::optional<LabTicket> read_ticket(std::string_view text) {
                    .most = reader.reading<unsigned>("most"),
                    .origin = reader.reading_text("asked_at").value_or(""),
                    .hosts = reader.texts("hosts"),
-                   .joined = reader.texts("joined")};
+                   .joined = reader.texts("joined"),
+                   .awaited = !reader.reading<bool>("unawaited").value_or(false)};
   if (reader.has_fault() || std::max(ticket.hosts.size(), ticket.joined.size()) > kMostHostsOfRequest)
     return std::nullopt;
   return ticket;

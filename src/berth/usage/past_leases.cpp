@@ -101,11 +101,6 @@ double idle_while_somebody_waits(const std::vector<RecordedJob>& jobs, std::size
 
 }  // namespace
 
-Error too_many_leases() {
-  return {ErrorCode::usage,
-          fmt::format("since: there were more than {} leases; ask for a shorter time", kMostRecordedLeases)};
-}
-
 RecordedWorkload recorded_workload(const RecordedLeases& recorded, std::optional<std::size_t> devices) {
   RecordedWorkload made;
   made.workload.devices = devices.value_or(recorded.devices.size());

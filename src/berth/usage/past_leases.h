@@ -53,6 +53,8 @@ struct RecordedLease {
 struct RecordedLeases {
   std::int64_t from_s = 0;
   std::int64_t to_s = 0;
+  /// The span begins later than was asked: before that there were too many leases.
+  bool is_cut = false;
   std::vector<std::string> devices{};   ///< UUIDs of the devices that were seen in the span
   std::vector<RecordedLease> leases{};  ///< in any order
   /// If they were asked for: the load of each device in percent, and its memory in use in MiB, in
@@ -64,10 +66,8 @@ struct RecordedLeases {
   bool operator==(const RecordedLeases&) const = default;
 };
 
-/// How many are read at most: a document of a few MiB.
+/// How many are read at most: a document of a few MiB. Of more, the newest are read.
 inline constexpr std::size_t kMostRecordedLeases = 20'000;
-/// The error if there are more. Code: `usage`.
-Error too_many_leases();
 
 /// How many leases did not become jobs of the workload, and why.
 struct LeftOut {

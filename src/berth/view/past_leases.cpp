@@ -96,6 +96,7 @@ std::string recorded_leases_json(const RecordedLeases& recorded, Layout layout) 
   Json json{{"kind", "berth-past-leases"}, {"version", 1},
             {"from_s", recorded.from_s},   {"to_s", recorded.to_s},
             {"devices", recorded.devices}, {"leases", std::move(leases)}};
+  if (recorded.is_cut) json["cut"] = true;
   // Only where they were asked for: a Berth that does not know them asks for none.
   if (recorded.step_s > 0) {
     json["step_s"] = recorded.step_s;
@@ -116,6 +117,7 @@ Result<RecordedLeases> recorded_leases_from_json(std::string_view text) {
   RecordedLeases recorded;
   recorded.from_s = document.time("from_s");
   recorded.to_s = document.time("to_s");
+  recorded.is_cut = document.maybe_flag("cut").value_or(false);
   recorded.devices = document.texts("devices");
   document.each("leases", [&](const JsonReader& lease) {
     recorded.leases.push_back(recorded_lease_from(lease, recorded.devices.size()));

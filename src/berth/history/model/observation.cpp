@@ -58,9 +58,11 @@ Reading<bool> has_strangers(const Facts& facts, const Ticket& lease, const std::
 Observation observe(const Facts& facts, const Ledger& ledger, TimeOfLook at, std::int64_t every_s) {
   Observation observation{at, every_s, {}, {}};
   const bool is_stale = facts.snapshot.stale_reason.has_value();
+  // Once for all leases: of thousands, each would look at all others.
+  const LeasesByDevice leases(ledger);
   for (const Device& device : facts.snapshot.devices) {
     if (device.uuid.empty()) continue;
-    observation.devices.push_back(device_seen(device, is_stale, !leases_on(ledger, device.uuid).empty()));
+    observation.devices.push_back(device_seen(device, is_stale, !leases.on(device.uuid).empty()));
   }
   for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase != TicketPhase::granted) continue;
@@ -69,7 +71,7 @@ Observation observe(const Facts& facts, const Ledger& ledger, TimeOfLook at, std
     lease.wish = {ticket.joined_s, ticket.time_s, !ticket.shared, ticket.yield_s.has_value()};
     const ComplianceReport report = is_stale ? ComplianceReport() : compliance_of(ticket, ledger, facts);
     for (const std::string& uuid : ticket.devices) {
-      const auto sharers = std::max<std::size_t>(1, leases_on(ledger, uuid).size());
+      const auto sharers = std::max<std::size_t>(1, leases.on(uuid).size());
       lease.devices.push_back({uuid, 1.0 / static_cast<double>(sharers), is_used(report, uuid),
                                is_stale ? std::nullopt : has_strangers(facts, ticket, uuid)});
     }

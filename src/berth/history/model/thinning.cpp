@@ -38,15 +38,32 @@ Thinning thinning(const Oldest& oldest, std::int64_t now_s) {
   return plan;
 }
 
+std::map<std::int64_t, std::int64_t> rows_to_drop(std::map<std::int64_t, std::int64_t> rows_by_user,
+                                                  std::int64_t in_all) {
+  constexpr std::int64_t kSteps = 8;  // in which a user comes down to the next
+  std::map<std::int64_t, std::int64_t> dropped;
+  while (in_all > 0) {
+    const auto most =
+        std::ranges::max_element(rows_by_user, {}, [](const auto& each) { return each.second; });
+    if (most == rows_by_user.end() || most->second == 0) break;
+    const std::int64_t some = std::min(in_all, (most->second + kSteps - 1) / kSteps);
+    dropped[most->first] += some;
+    most->second -= some;
+    in_all -= some;
+  }
+  return dropped;
+}
+
 bool is_near_bound(std::int64_t used_bytes, std::int64_t most_bytes) {
   return used_bytes > most_bytes - most_bytes / 8;
 }
 
-std::optional<std::size_t> to_forget(const Room& room, std::int64_t most_bytes) {
+std::optional<Kind> to_forget(const Room& room, std::int64_t most_bytes) {
   if (!is_near_bound(room.used_bytes, most_bytes)) return std::nullopt;
-  const auto most = std::ranges::max_element(room.sample_rows);
-  if (*most >= room.account_rows) return static_cast<std::size_t>(most - room.sample_rows.begin());
-  return kTiers.size();
+  const auto tier = std::ranges::max_element(room.sample_rows);
+  const auto account = std::ranges::max_element(room.account_rows);
+  if (*tier >= *account) return static_cast<std::size_t>(tier - room.sample_rows.begin());
+  return kAccounts[static_cast<std::size_t>(account - room.account_rows.begin())];
 }
 
 }  // namespace berth::history

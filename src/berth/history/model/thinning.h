@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <variant>
 
 namespace berth::history {
 
@@ -51,16 +53,27 @@ inline constexpr std::int64_t kThinnedAtOnce = 3600;
 
 Thinning thinning(const Oldest& oldest, std::int64_t now_s);
 
+/// The tables of what users have had. How many rows a user has in them is up to the user.
+enum class Account { lease, hour, job_hour };
+inline constexpr std::array kAccounts{Account::lease, Account::hour, Account::job_hour};
+
 /// The room that the file takes.
 struct Room {
   std::int64_t used_bytes = 0;
   std::array<std::int64_t, kTiers.size()> sample_rows{};
-  std::int64_t account_rows = 0;
+  std::array<std::int64_t, kAccounts.size()> account_rows{};
 };
 
-/// If the file is near its bound: the kind that has the most rows, and so loses its oldest rows. It
-/// is the number of a tier of samples, or kTiers.size() for accounts. nullopt: there is room.
-std::optional<std::size_t> to_forget(const Room& room, std::int64_t most_bytes);
+/// A tier of samples, or a table of accounts.
+using Kind = std::variant<std::size_t, Account>;
+
+/// If the file is near its bound: the kind that has the most rows, and so loses some of its oldest.
+/// nullopt: there is room.
+std::optional<Kind> to_forget(const Room& room, std::int64_t most_bytes);
+/// How many rows to drop of each user, of so many in all: always of the user who has the most left.
+/// So a user who fills a table loses what is the user's own, and never what others had.
+std::map<std::int64_t, std::int64_t> rows_to_drop(std::map<std::int64_t, std::int64_t> rows_by_user,
+                                                  std::int64_t in_all);
 bool is_near_bound(std::int64_t used_bytes, std::int64_t most_bytes);
 
 }  // namespace berth::history

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace berth::history {
 namespace {
@@ -12,6 +13,23 @@ constexpr double kStepOfClock =
 
 // As a receipt has it: a look may be late, and one may be missing.
 constexpr std::int64_t kMissedLooks = 3;
+
+/// Drops the oldest quarter of the rows of the user who has the most rows. Gives how many these
+/// are.
+template <class Rows, class UserOf>
+std::size_t drop_oldest_of_largest(Rows& rows, const UserOf& user_of) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& each : rows) ++counts[user_of(each)];
+  const auto largest = std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
+  const std::size_t wanted = (largest->second + 3) / 4;
+  std::size_t left = wanted;
+  for (auto row = rows.begin(); left > 0;) {
+    const bool goes = user_of(*row) == largest->first;
+    row = goes ? rows.erase(row) : std::next(row);
+    left -= goes ? 1 : 0;
+  }
+  return wanted;
+}
 
 double seconds_of(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
@@ -61,7 +79,7 @@ void Recorder::count(const Observation& observation, const Interval& interval) {
       const Counted a_second{device.share, used ? device.share : 0};
       LeaseChange& change = pending_.leases[key];
       change.user = lease.user;
-      change.job = lease.job;
+      if (lease.job) change.job = counted_name(step_of(observation.at.wall_s, kHour), lease.user, *lease.job);
       change.wish = lease.wish;
       change.ended_s.reset();
       change.more.add({seconds * a_second.leased_s, seconds * a_second.used_s});
@@ -106,10 +124,26 @@ void Recorder::add_hours(const LeaseSeen& lease, const std::string& uuid, std::i
     const double part = std::min(seconds, end - static_cast<double>(hour_s));
     const Counted counted{part * a_second.leased_s, part * a_second.used_s};
     pending_.hours[{hour_s, lease.user, uuid}].add(counted);
-    if (lease.job) pending_.job_hours[{hour_s, lease.user, *lease.job}].add(counted);
+    if (lease.job)
+      pending_.job_hours[{hour_s, lease.user, counted_name(hour_s, lease.user, *lease.job)}].add(counted);
     seconds -= part;
     end -= part;
   } while (seconds > 0);
+}
+
+/// The hours that a user had are all counted, whatever the user calls the jobs.
+const std::string& Recorder::counted_name(std::int64_t hour_s, const std::string& user,
+                                          const std::string& job) {
+  static const std::string others(kOtherJobs);
+  if (hour_s != named_hour_s_) {
+    named_hour_s_ = hour_s;
+    job_names_.clear();
+  }
+  std::set<std::string>& names = job_names_[user];
+  if (names.contains(job)) return job;
+  if (names.size() >= kMostJobNames) return others;
+  names.insert(job);
+  return job;
 }
 
 void Recorder::end_missing(const std::map<LeaseKey, std::string>& live, const Interval& interval,
@@ -145,15 +179,15 @@ void Recorder::keep_within_bounds() {
     pending_.samples.erase(pending_.samples.begin(), pending_.samples.begin() + gone);
     lost_ += gone;
   }
+  const auto of_lease = [](const auto& each) { return each.second.user; };
+  const auto of_hour = [](const auto& each) { return each.first.user; };
   while (pending_.leases.size() + pending_.hours.size() + pending_.job_hours.size() > kMostPendingRows) {
-    ++lost_;
-    if (pending_.job_hours.size() > std::max(pending_.leases.size(), pending_.hours.size())) {
-      pending_.job_hours.erase(pending_.job_hours.begin());
-    } else if (pending_.leases.size() > pending_.hours.size()) {
-      pending_.leases.erase(pending_.leases.begin());
-    } else {
-      pending_.hours.erase(pending_.hours.begin());
-    }
+    if (pending_.job_hours.size() > std::max(pending_.leases.size(), pending_.hours.size()))
+      lost_ += drop_oldest_of_largest(pending_.job_hours, of_hour);
+    else if (pending_.leases.size() > pending_.hours.size())
+      lost_ += drop_oldest_of_largest(pending_.leases, of_lease);
+    else
+      lost_ += drop_oldest_of_largest(pending_.hours, of_hour);
   }
   while (pending_.watched.size() > kMostPendingRows) pending_.watched.erase(pending_.watched.begin());
 }

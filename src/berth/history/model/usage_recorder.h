@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "berth/history/model/lease_energy.h"
@@ -96,8 +98,8 @@ class Recorder {
 
   void see(const Observation& observation);
 
-  /// Grows until it is written, up to a bound. At the bound it drops the oldest samples, and `lost`
-  /// counts them.
+  /// Grows until it is written, up to a bound. At the bound it drops the oldest samples, and of the
+  /// rows of users some of the user who has the most. `lost` counts them.
   const Batch& pending() const { return pending_; }
   void written() { pending_ = {}; }
   /// For a file that knows nothing yet.
@@ -123,6 +125,7 @@ class Recorder {
                    std::int64_t wall_s);
   void watch(const Interval& interval, std::int64_t wall_s);
   void keep_within_bounds();
+  const std::string& counted_name(std::int64_t hour_s, const std::string& user, const std::string& job);
 
   Known known_;
   std::optional<TimeOfLook> last_;
@@ -133,11 +136,17 @@ class Recorder {
   std::int64_t step_s_ = 0;
   std::map<std::string, SampleMerger> step_;
   std::map<std::string, DeviceName> names_;
+  std::int64_t named_hour_s_ = 0;
+  std::map<std::string, std::set<std::string>> job_names_;  ///< by user, in this hour
   Batch pending_;
   std::uint64_t lost_ = 0;
 };
 
 /// How much a batch may hold while it cannot be written: an hour of 50 devices.
 inline constexpr std::size_t kMostPendingRows = 20'000;
+
+/// How many names the jobs of a user may have in one hour. All further names count as kOtherJobs.
+inline constexpr std::size_t kMostJobNames = 256;
+inline constexpr std::string_view kOtherJobs = "(other jobs)";
 
 }  // namespace berth::history

@@ -170,6 +170,71 @@ TEST_CASE("the file does not grow beyond its bound, and what is new is kept") {
   CHECK_FALSE(file.usage(UsageBy::user, {now_s - 7200, now_s})->rows.empty());
 }
 
+TEST_CASE("a user who fills the file loses what is the user's own, and the others keep their hours") {
+  const Scratch scratch;
+  constexpr std::int64_t kMost = 4 << 20U;
+  HistoryFile file = opened(scratch, kMost);
+  const std::int64_t begun_s = step_of(kNow, 3600) - 100 * 3600;
+  Batch owed;
+  for (std::uint64_t hour = 0; hour < 100; ++hour) {
+    const std::int64_t hour_s = begun_s + 3600 * static_cast<std::int64_t>(hour);
+    owed.leases[lease(hour_s, hour)] = {"alice", "train", hour_s + 3600, true, {3600, 3600}};
+    owed.hours[{hour_s, "alice", "gpu0"}] = {3600, 3600};
+    owed.job_hours[{hour_s, "alice", "train"}] = {3600, 3600};
+  }
+  REQUIRE(file.write(owed));
+  std::uint64_t id = 1000;
+  for (int i = 0; i < 60; ++i) {
+    const std::int64_t now_s = kNow + 30 * i;
+    Batch flood;
+    for (int k = 0; k < 1000; ++k) {
+      const std::string name = fmt::format("a name that comes once {}", ++id);
+      flood.leases[lease(now_s - 20, id)] = {"mallory", name, now_s, true, {1, 1}};
+      flood.job_hours[{step_of(now_s, 3600), "mallory", name}] = {1, 1};
+    }
+    flood.hours[{step_of(now_s, 3600), "mallory", "gpu0"}] = {1000, 1000};
+    const auto written = file.write(flood);
+    REQUIRE_MESSAGE(written, written.error().message);
+    REQUIRE(file.make_room(now_s));
+  }
+  CHECK(size_of(scratch.path()) <= kMost);
+  const Span all{begun_s, kNow + 7200};
+  const auto hours_of_alice = [&](UsageBy by) {
+    double hours = 0;
+    for (const UsageRow& row : file.usage(by, all)->rows)
+      if (row.who == "alice") hours += row.leased_gpu_hours;
+    return hours;
+  };
+  CHECK(hours_of_alice(UsageBy::user) == 100);
+  CHECK(hours_of_alice(UsageBy::job) == 100);
+  CHECK(file.usage(UsageBy::user, all)->rows[0].leases == 100);
+}
+
+TEST_CASE("names of which nothing is left are removed, and cost the next ones no room") {
+  const Scratch scratch;
+  HistoryFile file = opened(scratch);
+  Batch batch;
+  const std::int64_t old_s = step_of(kNow, 3600) - 500 * kDay;
+  for (std::uint64_t id = 1; id <= 100; ++id) {
+    const std::string name = fmt::format("job {}", id);
+    batch.leases[lease(old_s, id)] = {"bob", name, old_s + 10, true, {10, 10}};
+    batch.job_hours[{old_s, "bob", name}] = {10, 10};
+    batch.hours[{old_s, "bob", "gpu0"}] = {10, 10};
+  }
+  batch.leases[lease(kNow - 60, 1)] = {"alice", "kept", kNow - 10, true, {10, 10}};
+  batch.job_hours[{step_of(kNow, 3600), "alice", "kept"}] = {10, 10};
+  batch.hours[{step_of(kNow, 3600), "alice", "gpu1"}] = {10, 10};
+  REQUIRE(file.write(batch));
+  for (int i = 0; i < 3; ++i) REQUIRE(file.thin(kNow));
+  CHECK(*file.device_uuids() == std::vector<std::string>{"gpu1"});
+  // Whoever comes back gets a name again.
+  REQUIRE(file.write(batch));
+  CHECK(*file.device_uuids() == std::vector<std::string>{"gpu0", "gpu1"});
+  const auto rows = file.usage(UsageBy::job, {kNow - 7200, kNow + 1})->rows;
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].job == "kept");
+}
+
 TEST_CASE("when room is needed, what a wrong clock put into the future goes first") {
   const Scratch scratch;
   HistoryFile file = opened(scratch, 512 << 10U);
@@ -298,21 +363,36 @@ TEST_CASE("leases are read with what they were asked for as, which their ends do
   Batch ended;
   ended.leases[lease(kNow - 90, 2, "gpu1")] = {"alice", {}, kNow - 10, true, {}};
   REQUIRE(file.write(ended));
-  CHECK((**file.recorded_leases({.since_s = 3600}, kNow)).leases[0].wish == alices.wish);
+  CHECK((*file.recorded_leases({.since_s = 3600}, kNow)).leases[0].wish == alices.wish);
 }
 
-TEST_CASE("more leases than are read at a time are not read in part") {
+TEST_CASE("of more leases than are read at a time the newest are read, and the answer says since when") {
   const Scratch scratch;
   HistoryFile file = opened(scratch);
+  constexpr auto kMost = static_cast<std::int64_t>(kMostRecordedLeases);
+  constexpr std::int64_t kSince = 50'000;
+  const auto one = [](std::int64_t ended_s) {
+    return LeaseChange{"bob", std::nullopt, ended_s, true, {1, 1}};
+  };
   Batch batch;
-  for (std::uint64_t id = 1; id <= kMostRecordedLeases; ++id)
-    batch.leases[lease(kNow - 90, id)] = {"bob", {}, kNow - 80, true, {}};
+  for (std::int64_t age = 1; age <= kMost; ++age)
+    batch.leases[lease(kNow - age - 5, static_cast<std::uint64_t>(age))] = one(kNow - age);
   REQUIRE(file.write(batch));
-  CHECK((**file.recorded_leases({.since_s = 3600}, kNow)).leases.size() == kMostRecordedLeases);
+  const auto all = *file.recorded_leases({.since_s = kSince}, kNow);
+  CHECK(all.leases.size() == kMostRecordedLeases);
+  CHECK_FALSE(all.is_cut);
+  CHECK(all.from_s == kNow - kSince);
   Batch more;
-  more.leases[lease(kNow - 90, kMostRecordedLeases + 1)] = {"bob", {}, kNow - 80, true, {}};
+  for (std::int64_t age = kMost + 1; age <= kMost + 10; ++age)
+    more.leases[lease(kNow - age - 5, static_cast<std::uint64_t>(age))] = one(kNow - age);
   REQUIRE(file.write(more));
-  CHECK_FALSE(*file.recorded_leases({.since_s = 3600}, kNow));
+  for (const std::int64_t points : {0, 50}) {
+    const auto newest = *file.recorded_leases({.since_s = kSince, .points = points}, kNow);
+    CHECK(newest.leases.size() == kMostRecordedLeases);
+    CHECK(newest.is_cut);
+    CHECK(newest.from_s <= kNow - kMost);
+    CHECK(newest.from_s > kNow - kSince);
+  }
 }
 
 TEST_CASE("a file from before requests were recorded goes on, and says of its leases that it does not know") {
@@ -327,10 +407,10 @@ TEST_CASE("a file from before requests were recorded goes on, and says of its le
       REQUIRE(database->execute(fmt::format("ALTER TABLE lease DROP COLUMN {}", column)));
   }
   HistoryFile file = opened(scratch);
-  CHECK_FALSE((**file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).wish);
+  CHECK_FALSE((*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).wish);
   batch.leases.begin()->second.wish = RecordedWish{kNow - 95};
   REQUIRE(file.write(batch));
-  CHECK((**file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).wish == RecordedWish{kNow - 95});
+  CHECK((*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).wish == RecordedWish{kNow - 95});
 }
 
 TEST_CASE("what a lease used is read, and the version before neither loses it nor needs it") {
@@ -347,7 +427,7 @@ TEST_CASE("what a lease used is read, and the version before neither loses it no
       REQUIRE(database->execute(fmt::format("ALTER TABLE lease DROP COLUMN {}", column)));
   }
   const auto figures_in = [](HistoryFile& file) {
-    return (**file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).figures;
+    return (*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).figures;
   };
   const std::map<std::size_t, RecordedFigures> used{{0, {5'000'000'000, {}}}, {1, {{}, false}}};
   {
@@ -370,7 +450,7 @@ TEST_CASE("what a lease used is read, and the version before neither loses it no
   }
   HistoryFile file = opened(scratch);
   CHECK(figures_in(file) == used);
-  CHECK((**file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).ended_s == kNow - 10);
+  CHECK((*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).ended_s == kNow - 10);
 }
 
 TEST_CASE("a name that others could have prepared is refused") {

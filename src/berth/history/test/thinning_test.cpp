@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <map>
 #include <vector>
 
 namespace berth::history::thinning_test {
@@ -45,10 +47,21 @@ TEST_CASE("thinning again and again keeps up with what is written, and more") {
 
 TEST_CASE("when the file comes near to its bound, what there is most of loses its oldest") {
   constexpr std::int64_t kMost = 1 << 20;
-  CHECK(to_forget({kMost / 2, {100, 10}, 10}, kMost) == std::nullopt);
-  CHECK(to_forget({kMost, {100, 10}, 10}, kMost) == 0);
-  CHECK(to_forget({kMost, {10, 100}, 10}, kMost) == 1);
-  CHECK(to_forget({kMost, {10, 10}, 100}, kMost) == kTiers.size());
+  CHECK(to_forget({kMost / 2, {100, 10}, {10, 10, 10}}, kMost) == std::nullopt);
+  CHECK(to_forget({kMost, {100, 10}, {10, 10, 10}}, kMost) == Kind(std::size_t{0}));
+  CHECK(to_forget({kMost, {10, 100}, {10, 10, 10}}, kMost) == Kind(std::size_t{1}));
+  CHECK(to_forget({kMost, {10, 10}, {100, 10, 10}}, kMost) == Kind(Account::lease));
+  CHECK(to_forget({kMost, {10, 10}, {10, 50, 100}}, kMost) == Kind(Account::job_hour));
+}
+
+TEST_CASE("of what users have, the user with the most loses rows, until others have as many") {
+  using Rows = std::map<std::int64_t, std::int64_t>;
+  CHECK(rows_to_drop({{1, 10}, {2, 1000}}, 100) == Rows{{2, 100}});
+  CHECK(rows_to_drop({}, 100) == Rows{});
+  CHECK(rows_to_drop({{1, 3}}, 100) == Rows{{1, 3}});
+  const Rows both = rows_to_drop({{1, 100}, {2, 100}, {3, 5}}, 100);
+  CHECK(both.at(1) + both.at(2) == 100);
+  CHECK(std::abs(both.at(1) - both.at(2)) <= 13);
 }
 
 TEST_CASE("what no span has is told once, also where spans overlap") {

@@ -179,6 +179,48 @@ TEST_CASE("what cannot be written does not grow without bound, and the hours go 
   CHECK(hours(recorder).leased_s == 10 * (kLooks - 1));
 }
 
+TEST_CASE("rows that cannot be written are dropped of the user who has the most") {
+  Recorder recorder({});
+  recorder.see(look(kHour, 5000, {}));
+  std::vector<LeaseSeen> leases{lease(kHour)};
+  leases.front().user = "alice";
+  for (std::uint64_t id = 1; id <= kMostPendingRows; ++id) {
+    LeaseSeen& one = leases.emplace_back(lease(kHour + 1));
+    one.id = {id};
+    one.user = "mallory";
+  }
+  for (int i = 1; i < 4; ++i) recorder.see(look(kHour + 10 * i, 5000 + 10 * i, leases));
+  const Batch& pending = recorder.pending();
+  CHECK(pending.leases.size() <= kMostPendingRows);
+  CHECK(recorder.lost() > 0);
+  REQUIRE(pending.leases.contains(key(kHour)));
+  CHECK(pending.leases.at(key(kHour)).more.leased_s == 30);
+}
+
+TEST_CASE("of ever new names of one user's jobs so many are counted, and further ones together") {
+  Recorder recorder({});
+  recorder.see(look(kHour, 5000, {}));
+  std::vector<LeaseSeen> leases;
+  for (std::uint64_t id = 1; id <= 4 * kMostJobNames; ++id) {
+    LeaseSeen& one = leases.emplace_back(lease(kHour));
+    one.id = {id};
+    one.user = id % 4 == 0 ? "alice" : "mallory";
+    one.job = one.user == "alice" ? "train" : "job " + std::to_string(id);
+  }
+  recorder.see(look(kHour + 10, 5010, leases));
+  const auto& rows = recorder.pending().job_hours;
+  CHECK(rows.size() == kMostJobNames + 2);
+  CHECK(rows.contains({kHour, "alice", "train"}));
+  CHECK(rows.at({kHour, "mallory", std::string(kOtherJobs)}).leased_s > 0);
+  double of_jobs = 0;
+  for (const auto& [who, counted] : rows) of_jobs += counted.leased_s;
+  double in_all = 0;
+  for (const auto& [who, counted] : recorder.pending().hours) in_all += counted.leased_s;
+  CHECK(of_jobs == doctest::Approx(in_all));
+  for (const auto& [which, change] : recorder.pending().leases)
+    CHECK(rows.contains({kHour, change.user, *change.job}));
+}
+
 TEST_CASE("whatever happens, the hours and the leases say the same") {
   holds_for_any("sums agree and are no more than the time that passed", [] {
     Recorder recorder({});

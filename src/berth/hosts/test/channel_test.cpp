@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -60,6 +61,25 @@ TEST_CASE("an ssh that closes its output and does not end keeps no other host wa
   lingers.let_go();
   while (!lingers.has_ended())
     wait_on({&lingers, &speaks}, nothing_else, std::chrono::steady_clock::now() + 1min);
+}
+
+TEST_CASE("a host whose word has no end is an error, and no more of it is kept") {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch.path("hello")) << encode(EnvoyHello{.version = "1.0"});
+  std::ofstream(scratch.path("ssh")) << "#!/bin/sh\ncat " << scratch.path("hello") << "; exec yes\n";
+  std::filesystem::permissions(scratch.path("ssh"), std::filesystem::perms::owner_all);
+  Channel speaks = open("speaks", ssh_program(scratch.path("ssh")));
+  std::vector<pollfd> nothing_else;
+  std::optional<Result<EnvoyMessage>> said;
+  while (!said) {
+    wait_on({&speaks}, nothing_else, std::chrono::steady_clock::now() + 1min);
+    said = speaks.next_message();
+  }
+  REQUIRE(*said);
+  for (said.reset(); !said; said = speaks.next_message())
+    wait_on({&speaks}, nothing_else, std::chrono::steady_clock::now() + 1min);
+  CHECK_FALSE(*said);
+  CHECK(speaks.take_output().size() < std::size_t{17} << 20U);
 }
 
 }  // namespace berth::hosts::channel_test

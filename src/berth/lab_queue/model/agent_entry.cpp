@@ -12,7 +12,8 @@ using Reach = Opened::Reach;
 constexpr auto kForHere = 5s;
 /// Longer than a connection by ssh takes, or than it takes to see that there is none.
 constexpr auto kForJoined = 60s;
-/// For a user of whom it is known that requests do not answer, or do not join.
+/// For a user of whom it is known that requests do not answer, or do not join: the user's own next
+/// request waits for it.
 constexpr auto kForKnown = 100ms;
 constexpr auto kRemembered = 10min;
 constexpr auto kPatienceForNames = 3s;
@@ -81,6 +82,14 @@ bool JoinPatience::is_known(const Opened& opened, std::uint32_t uid) const {
   return of_user != used_up.end() && opened.since < of_user->second + kRemembered;
 }
 
+bool JoinPatience::awaits(std::uint32_t uid, SteadyTime now) const {
+  const auto is_over = [&](const ByUser& used_up) {
+    const auto of_user = used_up.find(uid);
+    return of_user == used_up.end() || now >= of_user->second + kRemembered;
+  };
+  return is_over(silent_) && is_over(late_);
+}
+
 SteadyTime JoinPatience::end_for(const Opened& opened, std::uint32_t uid) const {
   if (is_known(opened, uid)) return opened.since + kForKnown;
   return opened.since + (opened.reach == Reach::answers ? kForJoined : kForHere);
@@ -94,6 +103,7 @@ void JoinPatience::skip(QueueEntry& entry, SteadyTime now) {
     if (!is_known(*opened, uid)) (opened->reach == Reach::answers ? late_ : silent_)[uid] = now;
     opened->reach = Reach::skipped;
   }
+  entry.kept.awaited = awaits(uid, now);
 }
 
 std::optional<SteadyTime> JoinPatience::next(const QueueEntry& entry) const {

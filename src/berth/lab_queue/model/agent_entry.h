@@ -111,12 +111,13 @@ struct QueueEntry {
 
 /// How long the lab queue waits for requests that may join a host and do not: somebody has stopped
 /// them, or means harm. Each is told `open` and `answer`, and answers `here` if it lives. If one of
-/// these times was used up for a request, the user's next ones are waited for a moment only, for a
-/// while: so many requests of one user cost the others hardly more than one. A request that is
-/// skipped may still join.
+/// these times was used up for a request, nobody waits for any request of this user, for a while:
+/// so many requests of one user cost the others as much as one. A request that is skipped, or that
+/// nobody waits for, may still join.
 class JoinPatience {
  public:
-  /// Skips the request on the hosts on which nobody waits for it any longer.
+  /// Skips the request on the hosts on which nobody waits for it any longer, and says whether
+  /// others wait for it at all.
   void skip(QueueEntry& entry, SteadyTime now);
   /// When the next host of this request is due to be skipped. nullopt: nobody waits for it.
   std::optional<SteadyTime> next(const QueueEntry& entry) const;
@@ -125,6 +126,7 @@ class JoinPatience {
   using ByUser = std::map<std::uint32_t, SteadyTime>;
 
   static bool is_awaited(const Opened& opened);
+  bool awaits(std::uint32_t uid, SteadyTime now) const;
   bool is_known(const Opened& opened, std::uint32_t uid) const;
   SteadyTime end_for(const Opened& opened, std::uint32_t uid) const;
 

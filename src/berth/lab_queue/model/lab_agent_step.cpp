@@ -16,6 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 using lab_queue::LabChange;
 
+/// A machine from which nobody has heard for so long: what it has left is removed. If it comes
+/// back, its agent writes the requests again that still wait there.
+constexpr auto kGoneForGood = 24h;
 /// In which those who waited here before this agent started may come back to their entries.
 constexpr auto kComingBack = 30s;
 /// etcd may make a change for so long after it was asked for and has not answered.
@@ -25,6 +28,8 @@ constexpr auto kRound = 5s;
 constexpr auto kIdleRound = 10s;
 /// For which what was read is kept up to date after the last one who waited here.
 constexpr auto kKeptReading = 60s;
+/// A user who has used up what the user may write may write again a little later.
+constexpr auto kPutOff = 1s;
 constexpr auto kAfterFault = 1s;
 constexpr auto kLongestAfterFault = 8s;
 
@@ -103,6 +108,7 @@ class RoundRules {
 
   void on(const NotAnswered& silent) {
     if (is(Rests{})) return;
+    state_.looks_since.reset();
     // The store may still make the change later, when the connection has ended and its entries were
     // removed.
     if (is(Registers{}) || is(Settles{}))
@@ -158,7 +164,10 @@ class RoundRules {
     if (deeds_.somebody_looks() || has_to_sweep || state_.board || deeds_.somebody_waits()) {
       state_.needed = now_;
     } else {
-      if (now_ > state_.needed + kKeptReading) deeds_.act(Forget{});
+      if (now_ > state_.needed + kKeptReading) {
+        deeds_.act(Forget{});
+        state_.looks_since = std::nullopt;
+      }
       return end_round();
     }
     for (const ClientId each : deeds_.clients()) deeds_.limit(each);
@@ -173,7 +182,9 @@ class RoundRules {
     while (!rest.empty()) {
       const QueueEntry* next = ready(rest.front());
       rest.pop_front();
-      if (next != nullptr && std::holds_alternative<Waits>(next->stage)) return change(put_ticket(*next, 0));
+      if (next == nullptr || !std::holds_alternative<Waits>(next->stage)) continue;
+      LabChange put = put_ticket(*next, 0);
+      if (may_write(*next, put)) return change(std::move(put));
     }
     read();
   }
@@ -189,6 +200,7 @@ class RoundRules {
     sweep();
     if (!state_.removals.empty()) state_.again = true;
     state_.round = Settles{.rest = deeds_.clients()};
+    state_.has_put_off = false;
     settle_next();
   }
 
@@ -200,7 +212,7 @@ class RoundRules {
       QueueEntry* entry = ready(settles.now);
       if (entry == nullptr) continue;
       state_.patience.skip(*entry, now_);
-      if (auto writes = settle(deeds_, settles.now)) {
+      if (auto writes = settle(deeds_, settles.now); writes && may_write(*entry, writes->change)) {
         settles.purpose = std::move(writes->purpose);
         return change(std::move(writes->change));
       }
@@ -220,6 +232,7 @@ class RoundRules {
     const auto at_latest = [&](std::optional<SteadyTime> at) { until = std::min(until, at.value_or(until)); };
     at_latest(state_.renewal.value_or(now_ + kAfterFault));
     at_latest(state_.sweep_at);
+    if (state_.has_put_off) at_latest(now_ + kPutOff);
     if (state_.board) at_latest(next_show(*state_.board, now_));
     for (const auto& [id, each] : state_.clients) {
       if (!each.entry) continue;
@@ -234,18 +247,27 @@ class RoundRules {
     deeds_.act(Rest{until});
   }
 
-  /// Tickets that a killed agent left here, or that were written late.
+  /// Tickets that a killed agent left here, or that were written late, and those of machines that
+  /// do not come back.
   void sweep() {
+    const SteadyTime looks_since = state_.looks_since.value_or(now_);
+    state_.looks_since = looks_since;
+    for (const auto& [home, since] : state_.silent_since)
+      if (now_ > std::max(since, looks_since) + kGoneForGood) remove_all_of(home, {});
     if (now_ < state_.began + kComingBack) return;
     if (state_.sweep_at && now_ >= *state_.sweep_at) state_.sweep_at.reset();
     const std::string& home = state_.settings.name;
     std::set<std::string, std::less<>> here;
     for (const auto& [id, each] : state_.clients)
       if (each.entry) here.insert(each.entry->kept.id);
+    remove_all_of(home, here);
+  }
+
+  void remove_all_of(std::string_view home, const std::set<std::string, std::less<>>& kept) {
     for (const std::string& id : store().queue().of_home(home))
-      if (!here.contains(id)) state_.removals.insert(id);
+      if (!kept.contains(id)) state_.removals.insert(id);
     for (const auto& [id, start] : store().starts())
-      if (home_of(id) == home && !here.contains(id)) state_.removals.insert(id);
+      if (home_of(id) == home && !kept.contains(id)) state_.removals.insert(id);
   }
 
   // --- the step
@@ -254,6 +276,11 @@ class RoundRules {
   QueueEntry* ready(ClientId id) const {
     QueueEntry* entry = deeds_.entry_of(id);
     return entry != nullptr && entry->is_ready() ? entry : nullptr;
+  }
+  bool may_write(const QueueEntry& entry, const LabChange& change) {
+    const bool may = state_.allowance.take(entry.kept.uid, weight_of(change), now_);
+    state_.has_put_off = state_.has_put_off || !may;
+    return may;
   }
   template <class Stage>
   bool is(const Stage&) const {

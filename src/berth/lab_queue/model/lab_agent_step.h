@@ -15,6 +15,7 @@
 #include "berth/lab_queue/model/agent_entry.h"
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/lab_queue/model/lab_tickets.h"
+#include "berth/lab_queue/model/write_allowance.h"
 #include "berth/machines/lab_standing.h"
 #include "berth/verdict/limits.h"
 #include "berth/verdict/queue_rules.h"
@@ -99,7 +100,11 @@ struct State {
   unsigned faults = 0;                  ///< since the last whole round
   std::set<std::string, std::less<>> removals{};  ///< ids of tickets whose requests have ended
   std::map<std::string, SteadyTime, std::less<>> silent_since{};  ///< homes whose heartbeat is not there
+  /// Since when it has seen without a break which homes are silent. none: it does not look.
+  std::optional<SteadyTime> looks_since{};
   JoinPatience patience{};
+  WriteAllowance allowance{};
+  bool has_put_off = false;      ///< a change waits until its user may write again
   std::optional<Board> board{};  ///< none: the queue is shown to nobody
   SteadyTime began{};
   SteadyTime needed{};                   ///< what the store has, by somebody here, the last time

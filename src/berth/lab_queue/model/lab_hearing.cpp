@@ -69,6 +69,11 @@ class HearingRules {
     if (entry.hosts.size() > kMostHostsOfRequest)
       return dismiss(fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",
                                  kMostHostsOfRequest));
+    if (words[3].size() > kLongestHostsOfRequest)
+      return dismiss(
+          fmt::format("the names of the hosts of a request may have {} bytes at most in all; name "
+                      "fewer with --hosts or --host",
+                      kLongestHostsOfRequest));
     const auto is_name = [](const NamedHost& each) { return check_host_name(each.name).has_value(); };
     if (entry.hosts.empty() || !std::ranges::all_of(entry.hosts, is_name))
       return dismiss("these are no hosts");

@@ -51,7 +51,8 @@ class NeedRules {
     if (!found_) return start_ == nullptr ? put() : std::nullopt;
     const LabTicket wanted = entry_.ticket();
     const bool is_as_wanted = found_->hosts == wanted.hosts && found_->joined == wanted.joined &&
-                              found_->most == wanted.most && found_->origin == wanted.origin;
+                              found_->most == wanted.most && found_->origin == wanted.origin &&
+                              found_->awaited == wanted.awaited;
     return is_as_wanted ? std::nullopt : put();
   }
 

@@ -1,6 +1,7 @@
 #include "berth/lab_queue/model/lab_openings.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace berth {
@@ -115,26 +116,64 @@ LabOrder LabOpenings::order() const {
   return order;
 }
 
+/// The room that the earlier tickets of a lane take in the queue of one host.
+class LabOpenings::RoomTaken {
+ public:
+  void add(const Spot& spot) {
+    auto user = std::ranges::find(of_users_, spot.uid, &Taken::uid);
+    if (user == of_users_.end()) user = of_users_.insert(user, Taken{spot.uid});
+    ++user->of_own;
+    if (user->of_others == kLabWindowOfUser || (!spot.stands && !spot.awaited)) return;
+    ++user->of_others;
+    ++of_all_;
+  }
+  bool has_room(std::uint32_t uid) const {
+    const auto found = std::ranges::find(of_users_, uid, &Taken::uid);
+    const Taken user = found == of_users_.end() ? Taken{} : *found;
+    return of_all_ - user.of_others + user.of_own < kLabWindow;
+  }
+  /// Nobody has room any more: what a user takes from others is part of what the user takes.
+  bool is_full() const { return of_all_ >= kLabWindow; }
+
+ private:
+  struct Taken {
+    std::uint32_t uid = 0;
+    std::size_t of_own = 0;     ///< from its own later requests
+    std::size_t of_others = 0;  ///< from those of any other user
+  };
+  std::vector<Taken> of_users_{};  // of few users: faster than a map
+  std::size_t of_all_ = 0;
+};
+
+LabOpenings::Spots LabOpenings::with_room(Spots spots) {
+  std::ranges::sort(spots, {}, &Spot::rank);
+  RoomTaken taken;
+  Spots inside;
+  for (const Spot& each : spots) {
+    if (taken.is_full()) break;
+    if (taken.has_room(each.uid)) inside.push_back(each);
+    taken.add(each);
+  }
+  return inside;
+}
+
 const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
   const auto [found, is_new] = windows_.try_emplace(host);
   Window& window = found->second;
   if (!is_new) return window;
   for (const LabTickets::Group* group : queue_.by_host_.find(host)->second) {
-    for (const auto& [number, lane] : group->lanes) {
-      std::vector<Spot>& spots = window[number];
+    for (const auto& [key, lane] : group->lanes) {
+      Spots& spots = window[key.first];
       std::size_t taken = 0;
       for (const Kept* each : lane) {
         if (is_skipped(*each)) continue;
-        spots.push_back({rank_of(*each), has_name(each->joined, host)});
+        spots.push_back({rank_of(*each), each->uid, has_name(each->joined, host), each->awaited});
         // The requests of a lane are in the order in which they came.
         if (++taken == kLabWindow && ranks_.empty()) break;
       }
     }
   }
-  for (auto& [number, spots] : window) {
-    std::ranges::sort(spots, {}, &Spot::rank);
-    spots.resize(std::min(spots.size(), kLabWindow));
-  }
+  for (auto& [number, spots] : window) spots = with_room(std::move(spots));
   return window;
 }
 
@@ -146,13 +185,15 @@ std::vector<std::string> LabOpenings::hosts_to_join(std::string_view id) {
   std::vector<std::string> open;
   for (const std::string& host : own->group->hosts) {
     bool all_stand = true;
-    std::size_t earlier = 0;
+    RoomTaken taken;
     for (const auto& [number, spots] : window_of(host)) {
       const auto end = std::ranges::find_if_not(spots, is_before);
-      all_stand = all_stand && std::all_of(spots.begin(), end, std::mem_fn(&Spot::stands));
-      if (number == own->lane) earlier = static_cast<std::size_t>(end - spots.begin());
+      all_stand = all_stand && std::all_of(spots.begin(), end,
+                                           [](const Spot& each) { return each.stands || !each.awaited; });
+      if (number == own->lane)
+        std::for_each(spots.begin(), end, [&taken](const Spot& each) { taken.add(each); });
     }
-    if (all_stand && earlier < kLabWindow) open.push_back(host);
+    if (all_stand && taken.has_room(own->uid)) open.push_back(host);
   }
   return open;
 }

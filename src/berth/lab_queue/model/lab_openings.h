@@ -22,6 +22,9 @@ namespace berth {
 /// more, connections would be idle. With fewer, a host would have no next request for as long as an
 /// ssh takes.
 inline constexpr std::size_t kLabWindow = 8;
+/// How many of one user's take room from another user's. A request only says that it stands in the
+/// queue of a host. If it lies, the others still have room.
+inline constexpr std::size_t kLabWindowOfUser = kLabWindow / 2;
 
 /// Which tickets may join which hosts, for as long as nobody changes the queue. The order is that
 /// in which the store got the tickets. Tickets with a fair number go past each other as queue_order
@@ -54,10 +57,14 @@ class LabOpenings {
 
   struct Spot {
     std::uint64_t rank = 0;
+    std::uint32_t uid = 0;
     bool stands = false;
+    bool awaited = true;
   };
-  /// For each lane, the tickets that have room in the window.
-  using Window = std::map<unsigned, std::vector<Spot>>;
+  using Spots = std::vector<Spot>;
+  /// For each lane, the tickets that have room in the window, in their order.
+  using Window = std::map<unsigned, Spots>;
+  class RoomTaken;
 
   void rank_by_number(const GpusByUser& has);
   void skip_limited(const GpusByUser& has);
@@ -67,6 +74,7 @@ class LabOpenings {
   std::size_t before(const LabTickets::Lane& lane, const Kept& own) const;
   std::set<const LabTickets::Group*> sharing_host_with(const LabTickets::Group& group) const;
   const Window& window_of(const std::string& host);
+  static Spots with_room(Spots spots);
 
   const LabTickets& queue_;
   const std::set<std::string, std::less<>>& absent_;

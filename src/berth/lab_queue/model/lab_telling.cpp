@@ -30,13 +30,16 @@ constexpr std::size_t kMostStanding = 500;
 Homes absent_homes(AgentDeeds& deeds) {
   auto& silent_since = deeds.state.silent_since;
   const SteadyTime now = deeds.given.now;
-  const auto& homes = deeds.given.store.queue().homes();
+  const auto& queued = deeds.given.store.queue().homes();
+  Homes homes;
+  for (const auto& [home, tickets] : queued) homes.insert(home);
+  for (const auto& [id, start] : deeds.given.store.starts()) homes.emplace(home_of(id));
   const auto& alive = deeds.given.store.alive();
   // Also where the last ticket went: if such a home is silent once more, it is silent from then on.
   std::erase_if(silent_since,
                 [&](const auto& each) { return alive.contains(each.first) || !homes.contains(each.first); });
   Homes absent;
-  for (const auto& [home, tickets] : homes)
+  for (const std::string& home : homes)
     if (!alive.contains(home) && now - silent_since.try_emplace(home, now).first->second > kSilence)
       absent.insert(home);
   return absent;

@@ -43,7 +43,7 @@ void LabTickets::put(LabTicket ticket) {
   if (const auto found = tickets_.find(id); found != tickets_.end()) {
     Kept& kept = found->second;
     const bool stays = kept.order == ticket.order && kept.home == ticket.home && kept.lane == ticket.lane &&
-                       kept.group->hosts == hosts;
+                       kept.uid == ticket.uid && kept.group->hosts == hosts;
     if (stays) {
       count(kept, -1);
       static_cast<LabTicket&>(kept) = std::move(ticket);
@@ -55,7 +55,7 @@ void LabTickets::put(LabTicket ticket) {
   const Kept& kept = tickets_.emplace(id, Kept{std::move(ticket), &group}).first->second;
   ++homes_[kept.home];
   count(kept, 1);
-  Lane& lane = group.lanes[kept.lane];
+  Lane& lane = group.lanes[{kept.lane, kept.uid}];
   lane.insert(std::ranges::lower_bound(lane, kept.order, {}, &Kept::order), &kept);
 }
 
@@ -66,7 +66,7 @@ void LabTickets::remove(std::string_view id) {
   if (const auto home = homes_.find(kept.home); --home->second == 0) homes_.erase(home);
   count(kept, -1);
   Group& group = *kept.group;
-  const auto lane = group.lanes.find(kept.lane);
+  const auto lane = group.lanes.find({kept.lane, kept.uid});
   // In a working store each order belongs to one ticket. In a broken store several tickets may
   // share one, and none of them may stay behind.
   std::erase(lane->second, &kept);

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "berth/queue/backfill.h"
@@ -35,6 +36,9 @@ struct LabTicket {
   std::string origin{};             ///< as Ticket::origin; "": its agent is too old to tell it
   std::vector<std::string> hosts;   ///< that could start it
   std::vector<std::string> joined;  ///< of those, the hosts in whose queue it stands
+  /// Whether others wait for it to join. Not where its user's requests are known to be opened in
+  /// vain.
+  bool awaited = true;
 
   bool operator==(const LabTicket&) const = default;
 };
@@ -52,9 +56,11 @@ struct LabStart {
 
 /// A request may name no more hosts.
 inline constexpr std::size_t kMostHostsOfRequest = 256;
+/// And their names, with a comma between two, have no more bytes.
+inline constexpr std::size_t kLongestHostsOfRequest = 8192;
 
 /// The requests of a lab. The same questions come again at each change of a long queue. To answer
-/// them fast, requests that name the same hosts and are of one lane are kept together.
+/// them fast, requests of one user that name the same hosts and are of one lane are kept together.
 class LabTickets {
  public:
   LabTickets() = default;
@@ -82,10 +88,12 @@ class LabTickets {
   friend class LabOpenings;
   struct Kept;
   using Lane = std::vector<const Kept*>;  // in the order of the queue
+  /// The number of a lane, and a user who has requests in it.
+  using LaneOfUser = std::pair<unsigned, std::uint32_t>;
   struct Group {
     std::vector<std::string> hosts;
     std::set<std::string, std::less<>> names{};  // the same
-    std::map<unsigned, Lane> lanes{};
+    std::map<LaneOfUser, Lane> lanes{};
   };
   /// Without its id and its hosts: the map has the one, the group the other.
   struct Kept : LabTicket {

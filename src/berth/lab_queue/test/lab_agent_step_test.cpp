@@ -314,6 +314,11 @@ TEST_CASE("a request that names no hosts, or too many, or no GPUs, is told so") 
   for (int i = 0; i < 257; ++i) many += fmt::format("gpu{},", i);
   CHECK(desk.says(desk.comes(), wait + "1 " + many + " 1").front() ==
         "4: no a request may name 256 hosts at most; name fewer with --hosts or --host");
+  std::string long_names;
+  for (int i = 100; i < 200; ++i) long_names += fmt::format("{}{},", std::string(90, 'a'), i);
+  CHECK(desk.says(desk.comes(), wait + "1 " + long_names + " 1").front() ==
+        "5: no the names of the hosts of a request may have 8192 bytes at most in all; name fewer with "
+        "--hosts or --host");
   CHECK(etcd.tickets() == 0);
   CHECK(desk.state.clients.empty());
 }

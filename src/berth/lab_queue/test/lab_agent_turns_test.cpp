@@ -8,7 +8,7 @@ namespace berth::lab_agent_test::lab_agent_turns_test {
 
 // --- turns and limits
 
-TEST_CASE("one user's many requests keep no other waiting in the fair order") {
+TEST_CASE("one user's many requests leave room for another's, who comes first in the fair order alone") {
   for (const bool is_fair : {true, false}) {
     Etcd etcd;
     Desk desk(etcd, is_fair ? fairly : std::function<void(Settings&)>([](Settings&) {}));
@@ -16,7 +16,8 @@ TEST_CASE("one user's many requests keep no other waiting in the fair order") {
     desk.waits("gpu1");
     desk.waits("gpu1", kBob);
     CHECK(is_told(desk.did, is_fair ? "10: place 1" : "10: place 9"));
-    CHECK(is_told(desk.did, "10: open gpu1") == is_fair);
+    CHECK(is_told(desk.did, "10: open gpu1"));
+    CHECK_FALSE(is_told(desk.did, "9: open gpu1"));
   }
 }
 
@@ -164,7 +165,7 @@ TEST_CASE("the limit in the ticket changes with the hours") {
 
 // --- who is waited for
 
-TEST_CASE("one that does not answer is waited for 5 s, and the user's next ones a moment only") {
+TEST_CASE("one that does not answer is waited for 5 s, and the user's next ones not at all") {
   Etcd etcd;
   Desk desk(etcd);
   desk.waits("gpu1");
@@ -172,9 +173,16 @@ TEST_CASE("one that does not answer is waited for 5 s, and the user's next ones 
   CHECK(desk.passes(4900ms).empty());
   CHECK(is_told(desk.passes(200ms), "2: open gpu1"));
   desk.says(2, "joined gpu1");
-  desk.waits("gpu1");
-  desk.waits("gpu1", kBob);
-  CHECK(is_told(desk.passes(200ms), "4: open gpu1"));
+  for (int i = 0; i < 200; ++i) desk.waits("gpu1");
+  const ClientId bobs = desk.waits("gpu1", kBob);
+  CHECK(is_told(desk.did, fmt::format("{}: open gpu1", bobs)));
+  // Of the user's own, each waits a moment for those before it.
+  CHECK_FALSE(is_told(desk.did, "12: open gpu1"));
+  CHECK(is_told(desk.passes(200ms), "12: open gpu1"));
+  CHECK_FALSE(etcd.ticket(desk.id_of(100))->awaited);
+  // 10 minutes later they are waited for again.
+  desk.passes(11min);
+  CHECK(etcd.ticket(desk.id_of(200))->awaited);
   // It may still join, and is not asked to hurry.
   desk.says(1, "joined gpu1");
   CHECK(etcd.ticket(desk.id_of(1))->joined == Words{"gpu1"});
@@ -191,6 +199,87 @@ TEST_CASE("one that answers is waited for 60 s, and again once it is heard of") 
   CHECK(etcd.ticket(desk.id_of(1))->hosts.empty());
   desk.says(1, "joined gpu1");
   CHECK(etcd.ticket(desk.id_of(1))->hosts == Words{"gpu1"});
+}
+
+TEST_CASE("eight of one user that say that they stand on a host, and do not, keep nobody from it") {
+  Etcd etcd;
+  Desk desk(etcd);
+  for (std::size_t i = 0; i < kLabWindow; ++i) desk.stands("gpu1,gpu2");
+  desk.waits("gpu1,gpu2", kBob);
+  CHECK(is_told(desk.did, "9: open gpu1"));
+  CHECK(is_told(desk.did, "9: open gpu2"));
+}
+
+// --- what a user may write
+
+TEST_CASE("a user who writes without end fills no store, and others write on") {
+  Etcd etcd;
+  Desk desk(etcd);
+  std::string hosts = "gpu0";
+  for (int i = 1; i < 200; ++i) hosts += fmt::format(",a-host-with-a-long-name-{}", i);
+  const ClientId one = desk.waits(hosts);
+  std::size_t bytes = 0;
+  etcd.before = [&](const LabChange& change) { bytes += weight_of(change); };
+  const auto flaps = [&] {
+    desk.says(one, "joined gpu0");
+    desk.says(one, "closed gpu0");
+  };
+  for (int i = 0; i < 2000; ++i) flaps();
+  CHECK(bytes > WriteAllowance::kAtOnce / 2);
+  CHECK(bytes < WriteAllowance::kAtOnce + 20'000);
+  desk.says(desk.waits("gpu7", kBob), "joined gpu7");
+  CHECK(etcd.ticket(desk.id_of(2))->joined == Words{"gpu7"});
+  // What it says in the end is in the store a little later.
+  desk.says(one, "joined gpu0");
+  desk.passes(10s);
+  CHECK(etcd.ticket(desk.id_of(one))->joined == Words{"gpu0"});
+  const std::size_t before = bytes;
+  for (int i = 0; i < 100; ++i) {
+    flaps();
+    desk.passes(1s);
+  }
+  CHECK(bytes - before < 120 * WriteAllowance::kPerSecond);
+}
+
+TEST_CASE("a start and its end count as what a user writes, and each request is paid for") {
+  Etcd etcd;
+  Desk desk(etcd);
+  std::size_t starts = 0;
+  etcd.before = [&](const LabChange& change) {
+    for (const LabChange::Put& put : change.puts) starts += name_in(kLabStarts, put.key) ? 1U : 0U;
+  };
+  const ClientId one = desk.stands("gpu1");
+  for (int i = 0; i < 20'000; ++i) {
+    desk.says(one, "start gpu1");
+    desk.says(one, "closed gpu1");
+  }
+  CHECK(starts > 1000);
+  CHECK(starts * 512 < WriteAllowance::kAtOnce + 10'000);
+}
+
+TEST_CASE("what a machine has left that has been silent for a day is removed, and not before") {
+  Etcd etcd;
+  etcd.put(kLabTickets, "desk3-1", ticket_of("desk3", "gpu1"));
+  etcd.put(kLabStarts, "desk4-1", start_of("gpu2", 7));
+  Desk desk(etcd);
+  desk.waits("gpu1");
+  desk.passes(23h);
+  CHECK(etcd.ticket("desk3-1"));
+  CHECK(etcd.start("desk4-1") == "gpu2");
+  desk.passes(2h);
+  CHECK_FALSE(etcd.ticket("desk3-1"));
+  CHECK(etcd.start("desk4-1").empty());
+  CHECK(etcd.tickets() == 1);
+}
+
+TEST_CASE("a machine that is not looked at is not silent for as long as nobody looks") {
+  Etcd etcd;
+  etcd.put(kLabTickets, "desk3-1", ticket_of("desk3", "gpu1"));
+  Desk desk(etcd);
+  desk.ends(desk.waits("gpu1"));
+  desk.passes(30h);
+  desk.waits("gpu1");
+  CHECK(etcd.ticket("desk3-1"));
 }
 
 // --- people who look

@@ -33,6 +33,7 @@ TEST_CASE("a ticket is read as it was written") {
         const OrderRow& row = order_rows()[number % order_rows().size()];
         if (has_numbers(row.order)) ticket.number = OrderNumber{row.order, static_cast<std::int64_t>(number)};
         if (number % 3 == 0) ticket.most = lane;
+        ticket.awaited = number % 5 != 0;
         for (const std::uint8_t name : names) ticket.hosts.push_back("gpu" + std::to_string(name));
         ticket.joined = ticket.hosts;
         RC_ASSERT(read_stored_text(kTicketKey, stored_text(ticket)) == LabValue(ticket));

@@ -84,6 +84,47 @@ TEST_CASE("a host has no more of the lab in its line than the window") {
   CHECK(hosts_to_join(queue, "last", {}) == Hosts{"a", "b"});
 }
 
+TEST_CASE("requests of one user that say that they stand on a host leave room for those of others") {
+  std::vector<LabTicket> queue;
+  for (std::size_t i = 0; i < 2 * kLabWindow; ++i)
+    queue.push_back(asks(std::to_string(i), i + 1, {"a"}, i < kLabWindow ? Hosts{"a"} : Hosts{}));
+  LabTicket bob = asks("bob", 100, {"a"});
+  bob.uid = 1001;
+  queue.push_back(bob);
+  CHECK(hosts_to_join(queue, "8", {}).empty());
+  CHECK(hosts_to_join(queue, "bob", {}) == Hosts{"a"});
+  // He comes after those of hers that have room, as ever.
+  queue[kLabWindow - 1].joined.clear();
+  CHECK(hosts_to_join(queue, "bob", {}).empty());
+  CHECK(hosts_to_join(queue, "7", {}) == Hosts{"a"});
+  queue[kLabWindow - 1].joined = {"a"};
+  // Of two users with many requests both have room, and for a third there is none.
+  for (std::uint64_t i = 0; i < kLabWindow; ++i) {
+    bob.id = fmt::format("bob-{}", i);
+    bob.order = 200 + i;
+    queue.push_back(bob);
+  }
+  for (LabTicket& each : queue)
+    if (each.uid == 1001 && !hosts_to_join(queue, each.id, {}).empty()) each.joined = {"a"};
+  CHECK(std::ranges::count_if(queue, [](const LabTicket& each) {
+          return each.uid == 1001 && !each.joined.empty();
+        }) == kLabWindow / 2);
+}
+
+TEST_CASE("nobody waits for a ticket that says so, and it takes room from its user's own alone") {
+  std::vector<LabTicket> queue;
+  for (std::size_t i = 0; i < 2 * kLabWindow; ++i) {
+    queue.push_back(asks(std::to_string(i), i + 1, {"a"}));
+    queue.back().awaited = false;
+  }
+  LabTicket bob = asks("bob", 100, {"a"});
+  bob.uid = 1001;
+  queue.push_back(bob);
+  CHECK(hosts_to_join(queue, "bob", {}) == Hosts{"a"});
+  CHECK(hosts_to_join(queue, "7", {}) == Hosts{"a"});
+  CHECK(hosts_to_join(queue, "8", {}).empty());
+}
+
 TEST_CASE("who asks for few does not wait behind a window full of those who ask for many") {
   std::vector<LabTicket> queue;
   for (std::size_t i = 0; i < kLabWindow; ++i) queue.push_back(asks_for(8, std::to_string(i), i + 1, {"a"}));
@@ -160,14 +201,25 @@ Hosts open_by_the_rule(const std::vector<LabTicket>& tickets, const LabTicket& o
     return std::ranges::find(names, name) != names.end();
   };
   for (const std::string& host : own.hosts) {
-    std::map<unsigned, std::size_t> earlier;
+    /// Of a lane, by user: all, and those that take room from others.
+    std::map<unsigned, std::map<std::uint32_t, std::pair<std::size_t, std::size_t>>> earlier;
+    const auto has_room = [&earlier](const LabTicket& ticket) {
+      std::size_t taken = 0;
+      for (const auto& [uid, counts] : earlier[ticket.lane])
+        taken += uid == ticket.uid ? counts.first : std::min(counts.second, kLabWindow / 2);
+      return taken < kLabWindow;
+    };
     bool all_stand = true;
     for (const LabTicket& each : tickets) {
       if (each.order >= own.order || !has(each.hosts, host)) continue;
       if (absent.contains(each.home)) continue;
-      if (earlier[each.lane]++ < kLabWindow) all_stand = all_stand && has(each.joined, host);
+      const bool stands = has(each.joined, host);
+      if (has_room(each)) all_stand = all_stand && (stands || !each.awaited);
+      auto& counts = earlier[each.lane][each.uid];
+      ++counts.first;
+      counts.second += stands || each.awaited ? 1 : 0;
     }
-    if (all_stand && earlier[own.lane] < kLabWindow) open.push_back(host);
+    if (all_stand && has_room(own)) open.push_back(host);
   }
   return open;
 }
@@ -217,6 +269,7 @@ TEST_CASE("a line that has changed often answers as the rule does on what is lef
       ticket.lane = 1 + (change >> 4U) % 2U;
       ticket.gpus = ticket.lane;
       ticket.uid = 1000 + (change >> 12U) % 3U;
+      ticket.awaited = (change >> 5U) % 5U != 0;
       if ((change >> 14U) != 0) ticket.number = next_number(QueueOrder::fair, ticket.uid, queue.numbers());
       for (std::size_t k = 0; k < names.size(); ++k)
         if ((change >> (6U + k) & 1U) != 0) ticket.hosts.push_back(names[k]);
@@ -279,8 +332,9 @@ TEST_CASE("in the fair order a window that is full of one user's is open to anot
   // What he has of the lab already counts as well.
   const GpusByUser has{.in_all = {{2, 60}}, .firmly = {{2, 60}}};
   LabOpenings later(queue, nobody_absent, has);
-  CHECK(later.hosts_to_join("bob-0").empty());
   CHECK(later.position("bob-0") == 40);
+  // She has half of his room at most.
+  CHECK(later.hosts_to_join("bob-0") == Hosts{"a"});
 }
 
 TEST_CASE("without turns nobody goes past anybody, and nobody past one who has none") {
