@@ -12,8 +12,8 @@ import sys
 
 from berth_dropin import asking, own
 
-# "PID UUID…". An earlier server of forkserver does not have it, as it keeps the environment of its own
-# beginning.
+# "PID UUID…". An earlier server of forkserver does not have it, as it keeps the environment of its
+# own beginning.
 _VARIABLE = "BERTH_GPUSELECT"
 
 
