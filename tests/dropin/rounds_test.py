@@ -132,11 +132,9 @@ def test_an_original_and_ours_that_ask_at_once_never_get_one_gpu(make_desk, thei
         "safe_gpu 1.5.1": ("safe_gpu_locks", home / "tmp/lock"),
         "gpu_scheduler": ("gpu_scheduler_locks", home / ".gpu_locks"),
     }
-    # There they are once an original has been here.
+    # The files are missing, as after a boot. Their place is there: /tmp stands for it.
     key, path = locks[theirs]
-    (path if key == "gpu_scheduler_locks" else path.parent).mkdir(parents=True, exist_ok=True)
-    if key == "safe_gpu_locks":
-        path.touch()
+    (home / "tmp").mkdir()
     if ours in ("berth run", "berth.lease()"):
         (desk.machine.directory / "site.toml").write_text(f'{key} = ["{path}"]\n')
     original, *words = THEIRS[theirs]

@@ -254,6 +254,29 @@ def test_the_lock_is_for_all_users_whatever_the_umask(make_desk, tmp_path):
     assert opened.returncode == 0, opened.stderr
 
 
+AROUND = {
+    "berth run": ("berth", "run", "--devices", "1", "--"),
+    "gpuselect --": ("gpuselect", "-d", "1", "--"),
+    "gpuselect()": (),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_in_a_lease_it_does_not_wait_for_the_lock_that_is_kept_for_it(make_desk, around):
+    """Nobody starts CUDA here, so Berth keeps the lock for the lease all the while."""
+    desk = make_desk("4x3090")
+    path = desk.machine.directory / "home/tmp/safe_gpu/lock"
+    if around == "berth run":
+        (desk.machine.directory / "site.toml").write_text(f'safe_gpu_locks = ["{path}"]\n')
+    before = "import gpuselect; gpuselect.gpuselect()" if around == "gpuselect()" else ""
+    script = f"{before}\nfrom safe_gpu import safe_gpu\nsafe_gpu.GPUOwner(1, lambda device_no: 0)\nprint('has it', flush=True); input()"
+    process = desk.machine.start(*AROUND[around], "python3", "-c", script, stdin=-1, cwd=desk.directory)
+    assert process.stdout.readline() == "has it\n"
+    with path.open("r+") as file, pytest.raises(BlockingIOError):
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    process.communicate("\n")
+
+
 def test_a_script_for_a_version_before_2(make_desk):
     """The document's script is of those days: it hands the plain functions over."""
     script = SETUP + (

@@ -55,6 +55,23 @@ def test_it_makes_the_directory_a_file_a_device_and_the_line_for_each_boot(make_
     ]
 
 
+def test_the_locks_of_originals_that_the_site_file_names_are_made_at_each_boot(make_machine, root):
+    (root / "etc/berth.toml").write_text(
+        'safe_gpu_locks = ["/tmp/safe_gpu/lock", "/tmp/lock", "/tmp/a b", "/srv/lock"]\n'
+        'gpu_scheduler_locks = ["/tmp/gpu_locks", "~/.gpu_locks", "/tmp/odd"]\n'
+    )
+    (root / "tmp/odd").mkdir(mode=0o755)
+    answer = make_machine("1xH100").berth("init", "--root", root)
+    assert (answer.status, answer.err) == (0, "")
+    lines = (root / "etc/tmpfiles.d/berth.conf").read_text().splitlines()
+    assert sorted(line for line in lines if "/run/berth" not in line and not line.startswith("#")) == [
+        "d /tmp/gpu_locks 0777 root root -",
+        "d /tmp/safe_gpu 0777 root root -",
+        "f /tmp/lock 0666 root root -",
+        "f /tmp/safe_gpu/lock 0666 root root -",
+    ]
+
+
 def test_again_there_is_nothing_to_do(make_machine, root):
     machine = make_machine("2xH100")
     machine.berth("init", "--root", root)

@@ -2,8 +2,11 @@
 file."""
 
 import fcntl
+import os
 import pathlib
 import signal
+import stat
+import subprocess
 import sys
 
 import pytest
@@ -201,7 +204,7 @@ def test_what_an_original_of_safe_gpu_has_chosen_meanwhile_is_not_granted(beside
     machine, file = beside_safe_gpu(used_by(0, 0))
     fcntl.lockf(file, fcntl.LOCK_EX)
     waiting = machine.start_berth("run", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
-    eventually(lambda: leased(machine) == [0])
+    until_it_waits(waiting)
     machine.change(used_by(STRANGER, 0))
     fcntl.lockf(file, fcntl.LOCK_UN)
     assert waiting.communicate(timeout=DEADLINE_S)[0] == "1\n"
@@ -239,11 +242,118 @@ def test_inside_of_a_lease_the_lock_of_safe_gpu_is_in_nobodys_way(beside_safe_gp
     assert machine.berth("run", "--devices", "1", "--", "sh", "-c", inside).out == "1\n"
 
 
-def test_where_nobody_uses_safe_gpu_no_lock_of_it_is_made(make_machine):
-    machine = make_machine("1xH100")
-    (machine.directory / "site.toml").write_text(f'safe_gpu_locks = ["{machine.directory}/lock"]\n')
-    assert machine.berth("run", "--", "true").status == 0
-    assert not (machine.directory / "lock").exists()
+# Its file is gone after each boot, and its folder, too.
+
+
+def test_the_lock_of_safe_gpu_is_made_for_all_users_where_it_is_missing(make_machine):
+    machine = make_machine(used_by(0))
+    path = machine.directory / "safe_gpu/lock"
+    (machine.directory / "site.toml").write_text(f'safe_gpu_locks = ["{path}"]\n')
+    job = machine.start(
+        "sh", "-c", f"umask 077; exec {machine.program} run -- sh -c 'echo; read x'", stdin=-1
+    )
+    assert job.stdout.readline() == "\n"
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (path.parent, path)] == [0o777, 0o666]
+    with path.open("r+") as file:
+        assert is_locked(file)
+    job.communicate("\n")
+
+
+def test_whatever_a_stranger_puts_in_the_place_of_the_lock_costs_no_grant_and_leads_nowhere(make_machine):
+    machine = make_machine(used_by(0))
+    victim, folder = machine.directory / "victim", machine.directory / "folder"
+    victim.mkdir()
+    (machine.directory / "site.toml").write_text(f'safe_gpu_locks = ["{folder}/lock"]\n')
+    folder.symlink_to(victim)
+    answer = machine.berth("run", "--", "echo", "mine")
+    assert (answer.out, "cannot be locked" in answer.err) == ("mine\n", True)
+    folder.unlink()
+    folder.mkdir()
+    (folder / "lock").symlink_to(victim / "file")
+    answer = machine.berth("run", "--", "echo", "mine")
+    assert (answer.out, "cannot be locked" in answer.err) == ("mine\n", True)
+    (folder / "lock").unlink()
+    os.mkfifo(folder / "lock")
+    answer = machine.berth("run", "--", "echo", "mine")
+    assert (answer.out, "cannot be locked" in answer.err) == ("mine\n", True)
+    assert list(victim.iterdir()) == []
+    said = machine.berth("doctor").out
+    assert f"{folder}/lock cannot be locked" in said and "all is well" not in said
+
+
+HOLD = """
+import fcntl, sys
+with open(sys.argv[1], "w") as file:
+    print("comes", flush=True)
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print("has it", flush=True)
+    input()
+"""
+
+
+def until_it_waits(request, pid: int | None = None) -> None:
+    """Until it says for whom it waits, and has no GPU meanwhile."""
+    said = request.stderr.readline()
+    while "has the lock of safe_gpu" not in said:
+        assert request.poll() is None, said
+        said = request.stderr.readline()
+    assert f"pid {pid or os.getpid()})" in said
+
+
+def test_who_waits_for_the_lock_of_safe_gpu_says_for_whom_and_has_no_gpu_meanwhile(beside_safe_gpu):
+    machine, file = beside_safe_gpu(used_by(0))
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    waiting = machine.start_berth("run", "--", "true")
+    until_it_waits(waiting)
+    assert leased(machine) == []
+    fcntl.lockf(file, fcntl.LOCK_UN)
+    assert waiting.wait(DEADLINE_S) == 0
+    at_once = machine.start_berth("run", "--no-wait", "--", "true")
+    assert at_once.wait(DEADLINE_S) == 0
+
+
+def test_whoever_waits_no_longer_is_refused_with_the_name_of_who_has_the_lock(beside_safe_gpu):
+    machine, file = beside_safe_gpu(used_by(0))
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    answer = machine.berth("run", "--wait", "1s", "--", "true")
+    assert answer.status == 124
+    assert f"pid {os.getpid()}) has the lock of safe_gpu, {file.name}" in answer.err
+    assert leased(machine) == []
+
+
+def test_two_starts_of_ours_hold_the_lock_of_safe_gpu_at_once(beside_safe_gpu):
+    machine, file = beside_safe_gpu(used_by(0, 0))
+    jobs = [machine.start_berth("run", "--", "sh", "-c", "echo $$; read x", stdin=-1) for _ in range(2)]
+    first, second = (int(job.stdout.readline()) for job in jobs)
+    machine.change(used_by(first, 0))
+    assert is_locked(file)
+    machine.change(used_by(first, second))
+    eventually(lambda: not is_locked(file))
+    for job in jobs:
+        job.communicate("\n")
+
+
+def test_an_original_that_waits_comes_before_the_next_start_of_ours(beside_safe_gpu):
+    machine, file = beside_safe_gpu(used_by(0, 0))
+    job = machine.start_berth("run", "--", "sh", "-c", "echo $$; read x", stdin=-1)
+    pid = int(job.stdout.readline())
+    original = subprocess.Popen([sys.executable, "-c", HOLD, file.name], stdin=-1, stdout=-1, text=True)
+    try:
+        assert original.stdout.readline() == "comes\n"
+        eventually(
+            lambda: f"-> POSIX  ADVISORY  WRITE {original.pid} " in pathlib.Path("/proc/locks").read_text()
+        )
+        later = machine.start_berth("run", "--", "echo", "later")
+        until_it_waits(later, original.pid)
+        machine.change(used_by(pid, 0))
+        assert original.stdout.readline() == "has it\n"
+        assert later.poll() is None
+        original.communicate("\n")
+        assert later.communicate(timeout=DEADLINE_S)[0] == "later\n"
+    finally:
+        original.kill()
+        original.wait()
+    job.communicate("\n")
 
 
 # A process is no stranger to its own request ------------------------------------------------------

@@ -6,6 +6,7 @@ of these. And where an original of safe_gpu is in use, its lock is held until CU
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 from typing import Any, Optional
@@ -23,6 +24,10 @@ SCHEDULER_DEBUG = "gpu_scheduler debug"
 # These end with a block, and what is for the rest of the program cannot be a part of them. Another
 # block, in another thread say, is for other GPUs.
 _OF_A_BLOCK = (SCHEDULER, SCHEDULER_DEBUG)
+
+
+# What is said of a wait for the lock of an original safe_gpu begins so, with who has it.
+WAITS_FOR_SAFE_GPU = "the lock of safe_gpu"
 
 
 _changing = threading.RLock()
@@ -96,6 +101,21 @@ def _asked(count, uuids, around: Optional[own.Held], *, beside: tuple, **asked: 
     outer = [os.environ.get("BERTH_LEASE"), around and around.lease]
     path = "/".join(lease for lease in outer if lease)
     variables = [safe_gpu_files.variable(), *([f"BERTH_LEASE={path}"] if path else [])]
+    if asked.get("wait") == 0:
+        asked.setdefault("on_wait", _Report(asked["note"]))
     with _environment.adding(variables, list(beside)):
         held = berth.lease(count, devices=uuids, mask=False, set_environ=False, **asked)
     return Granted(held, around)
+
+
+class _Report:
+    """Says, once, who has the lock of an original safe_gpu. All else of a wait is the caller's to tell."""
+
+    def __init__(self, note: str):
+        self._logger = logging.getLogger(note)
+        self._said = ""
+
+    def __call__(self, waiting: berth.Standing) -> None:
+        if WAITS_FOR_SAFE_GPU in waiting.reason and waiting.reason != self._said:
+            self._said = waiting.reason
+            self._logger.warning(waiting.reason)

@@ -77,7 +77,10 @@ def ordinals(gpus) -> dict[int, object] | None:
 
 
 def unmasked_ordinals(gpus) -> dict[int, object]:
-    """The same for a process that has set nothing, as most others have not. Where CUDA cannot tell, by the bus."""
+    """The same for a process that has set nothing, as most others have not. Where CUDA cannot tell, by the bus; so CUDA
+    itself counts boards of one model, and then it is not asked."""
+    if len({gpu.name for gpu in gpus}) <= 1:
+        return dict(enumerate(gpus))
     try:
         return _numbered(_asked((None, None)), gpus)
     except _CANNOT_TELL:

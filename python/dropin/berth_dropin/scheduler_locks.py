@@ -3,8 +3,7 @@ file a GPU. The original removes a file after it has let go of it, so a lock cou
 the file that was locked. We never remove one.
 
 Its GPUs may be idle while it holds them, and then nothing but the lock tells of it. So all drop-ins pass over what is
-locked; and those that lease hold the locks as well where there is a directory of them, which is where somebody uses
-gpu_scheduler."""
+locked; and those that lease hold the locks as well. They make what is missing, as the original does: it may come later."""
 
 from __future__ import annotations
 
@@ -105,6 +104,8 @@ def _take_once(gpu_id: int, lock_dir: str) -> Optional[dict[int, str]]:
         try:
             descriptor = _lock(path)
         except OSError as error:
+            if not os.path.isdir(directory):
+                continue  # neither can an original lock anything there
             # Only the owner of such a directory could lock there: Berth's lease holds without it.
             logger.warning(
                 "cannot lock %s: %s; an original of gpu_scheduler is not kept away by it", path, error

@@ -235,7 +235,8 @@ class GPUScheduler:
         logger.info("%sAcquired %d GPUs: %s", self._prefix(), len(ids), ids)
 
     def _report_wait(self, waiting) -> None:
-        place = (waiting.position, waiting.behind and waiting.behind.id)
+        held = asking.WAITS_FOR_SAFE_GPU in waiting.reason and waiting.reason
+        place = (waiting.position, waiting.behind and waiting.behind.id, held)
         if place != self._place:
             self._place = place
             logger.info("Waiting for %d GPUs: %s", self.num_gpus, waiting)

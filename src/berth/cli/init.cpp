@@ -5,6 +5,8 @@
 #include "berth/base/printable.h"
 #include "berth/command/command.h"
 #include "berth/command/field_options.h"
+#include "berth/lease/original_locks.h"
+#include "berth/site/site_file.h"
 #include "berth/store/site_directory.h"
 #include "berth/sys/environment.h"
 
@@ -39,7 +41,7 @@ class Init : public command::Command {
     while (root_.ends_with('/')) root_.pop_back();
     command::Output output;
     const std::vector<std::string> uuids = devices(environment, output);
-    BERTH_LET(const auto site, store::make_site_directory(root_, uuids, force_));
+    BERTH_LET(const auto site, store::make_site_directory(root_, uuids, force_, lines_for_originals(output)));
     for (const std::string& sentence : site.done) output.out += printable(sentence) + "\n";
     if (site.done.empty()) output.out = "nothing to do: all is as it should be\n";
     for (const std::string& sentence : site.trouble)
@@ -63,6 +65,21 @@ class Init : public command::Command {
       if (!device.uuid.empty()) uuids.push_back(device.uuid);
     }
     return uuids;
+  }
+
+  /// Lines of tmpfiles.d for the locks of originals that the site file names.
+  std::string lines_for_originals(command::Output& output) const {
+    const auto files = root_.empty() ? site::read_site_files()
+                                     : site::read_site_files({.site = root_ + "/etc/berth.toml", .user = ""});
+    if (!files) {
+      output.err += fmt::format("berth: {}; locks of original programs that it names are not made at boot\n",
+                                files.error().message);
+      return "";
+    }
+    std::string lines;
+    for (const leasing::BootFile& file : leasing::boot_files(files->policy.original_locks, root_))
+      lines += fmt::format("{} {} {:04o} root root -\n", file.folder ? 'd' : 'f', file.path, file.mode);
+    return lines;
   }
 
   std::string root_;

@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "berth/base/fail.h"
+#include "berth/base/units.h"
 #include "berth/lease/earlier_runs.h"
 #include "berth/lease/exclusions.h"
 #include "berth/queue/gate_decision.h"
@@ -27,8 +29,12 @@ using namespace acquisition;
 
 // Shorter ones are pauses between two looks.
 constexpr std::chrono::milliseconds kLongSleep{100};
-// As long as ten programs in a row take that have the lock and whose end nobody sees.
-constexpr auto kSafeGpuPatience = 10 * kUntilUsedAtMost;
+// For each process that has the lock of safe_gpu: a start of CUDA takes it no longer.
+constexpr std::chrono::milliseconds kSafeGpuPatience = 2 * kUntilUsedAtMost;
+// For all of them in a row.
+constexpr auto kSafeGpuPatienceInAll = 5 * kSafeGpuPatience;
+// A wait inside the kernel could not be bounded without a timer's signal.
+constexpr std::chrono::milliseconds kTryLockAgain{20};
 
 // Whether it was the driver that failed, of all that a look asks.
 class NotingSource : public source::Source {
@@ -279,6 +285,8 @@ class Acquirer {
     LocksBeside beside;
     // A nested request is covered by the outer lease's locks of originals.
     if (!options_.within) {
+      const auto holder = lock_safe_gpu(beside.until_used);
+      if (holder) return wait_without_devices(*holder);
       BERTH_LET(const auto lost, keep_originals_away(beside));
       if (lost) return begin_again(*lost);
     }
@@ -315,19 +323,59 @@ class Acquirer {
     // Others see that it no longer waits for this one: neither do they wait for it there, nor pass
     // it elsewhere.
     failed_.insert(device.uuid);
+    if (!wait_again()) return begin_again(device.uuid);
+    return What(Woken::changed);
+  }
+
+  /// The devices go back, and the request waits in its old place.
+  Result<void> wait_again() {
     std::vector<std::string> others = candidates_;
     std::erase_if(others, [this](const std::string& uuid) { return failed_.contains(uuid); });
     if (others.size() < state_.request.count) others = candidates_;
-    const auto back = own_->wait_again(std::move(others), limit_at_gate(state_.patience, now()));
-    if (!back) return begin_again(device.uuid);
+    return own_->wait_again(std::move(others), limit_at_gate(state_.patience, now()));
+  }
+
+  /// The process that has it, and is to be waited for. nullopt: we have it now, or go on without.
+  std::optional<SafeGpuHolder> lock_safe_gpu(SafeGpuLock& lock) {
+    for (;;) {
+      const auto holder = lock.take(files_until_used(options_.policy.original_locks), not_waited_for_);
+      if (!holder) return std::nullopt;
+      if (!safe_gpu_holder_ || safe_gpu_holder_->first != *holder) safe_gpu_holder_.emplace(*holder, now());
+      if (!safe_gpu_since_) safe_gpu_since_ = now();
+      if (now() < safe_gpu_holder_->second + kSafeGpuPatience &&
+          now() < *safe_gpu_since_ + kSafeGpuPatienceInAll)
+        return holder;
+      not_waited_for_.push_back(*holder);
+    }
+  }
+
+  /// Others may have the devices meanwhile; this request keeps its place.
+  Done wait_without_devices(const SafeGpuHolder& holder) {
+    if (is_over()) {
+      own_->release();
+      return fail(ErrorCode::timed_out, "gave up after {}: {}", duration_for_people(*state_.patience.limit),
+                  in_words(holder));
+    }
+    if (!wait_again()) return begin_anew();
+    state_.standing.ticket = own_->ticket();
+    state_.standing.hindrance = in_words(holder);
+    tell();
+    SafeGpuLock lock;
+    while (lock.take(files_until_used(options_.policy.original_locks), not_waited_for_) == holder &&
+           !is_over() && now() < safe_gpu_holder_->second + kSafeGpuPatience)
+      std::this_thread::sleep_for(kTryLockAgain);
+    state_.standing.hindrance.clear();
     return What(Woken::changed);
+  }
+
+  bool is_over() const {
+    return state_.patience.wait && state_.patience.limit && now() >= *state_.patience.limit;
   }
 
   /// The UUID of a device that an original has taken since we looked. nullopt: we have its locks
   /// now.
   Result<std::optional<std::string>> keep_originals_away(LocksBeside& beside) {
     const auto& rows = options_.policy.original_locks;
-    beside.until_used.take(files_until_used(rows), kSafeGpuPatience);
     if (beside.until_used) {
       // The process that had the lock may have chosen one of our devices meanwhile.
       BERTH_LET(auto taken, used_by_outsider());
@@ -356,11 +404,16 @@ class Acquirer {
   // An original has locked the device since we looked. Until something happens it is asked for no
   // more.
   Done begin_again(const std::string& lost) {
+    auto done = begin_anew();
+    state_.tries.refused.insert(lost);
+    return done;
+  }
+
+  Done begin_anew() {
     own_->release();
     own_.reset();
     state_.patience.is_requeued = true;
     state_ = begin(std::move(state_.request), state_.patience);
-    state_.tries.refused.insert(lost);
     return What(Begun{});
   }
 
@@ -457,6 +510,10 @@ class Acquirer {
   std::int64_t changes_ = 0;              ///< of the leases, before the last look or decision
   std::vector<std::string> candidates_;   ///< UUIDs, of the last join
   std::set<std::string> tried_, failed_;  ///< UUIDs
+  /// The process that has the lock of safe_gpu, and since when we wait for it.
+  std::optional<std::pair<SafeGpuHolder, std::chrono::milliseconds>> safe_gpu_holder_;
+  std::optional<std::chrono::milliseconds> safe_gpu_since_;  ///< since when for any of them
+  std::vector<SafeGpuHolder> not_waited_for_;                ///< any more
   std::unique_ptr<store::OwnTicket> own_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -27,6 +30,7 @@ using namespace std::chrono_literals;
 constexpr int kOriginalsTries = 20;
 // Some thousand times what lies between its two system calls.
 constexpr auto kRemovalTime = 20ms;
+constexpr mode_t kForAll = 0777;
 constexpr mode_t kLockFileMode = 0666;
 // Some hundred times what lies between the two system calls of a look.
 constexpr int kLookersTries = 8;
@@ -136,15 +140,6 @@ Result<bool> is_held(const OriginalLock& row, const std::string& path) {
   return !is_ours;
 }
 
-// For all users, except in a home. Not sticky: in a sticky one the kernel keeps the originals of
-// other users from opening what is there already.
-void make_folder(const std::string& folder) {
-  constexpr mode_t kForAll = 0777;
-  const bool is_private = is_in_home(folder);
-  if (::mkdir(folder.c_str(), is_private ? 0700 : kForAll) == 0 && !is_private)
-    ::chmod(folder.c_str(), kForAll);
-}
-
 // Another user may have put a link there, and files of ours would be made where it leads.
 Result<sys::Descriptor> open_folder(const std::string& folder) {
   auto opened = sys::open_directory(AT_FDCWD, folder);
@@ -176,6 +171,25 @@ Result<sys::Descriptor> open_lock(int folder, const std::string& name) {
   return fail(ErrorCode::failure, "it is removed again and again");
 }
 
+// For all users, except in a home. Not sticky: in a sticky one the kernel keeps the originals of
+// other users from opening what is there already.
+Result<sys::Descriptor> open_or_make_folder(const std::string& path) {
+  const bool is_private = is_in_home(path);
+  const mode_t mode = is_private ? 0700 : kForAll;
+  bool is_made = ::mkdir(path.c_str(), mode) == 0;
+  if (!is_made && errno == ENOENT) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    is_made = ::mkdir(path.c_str(), mode) == 0;
+  }
+  BERTH_LET(auto folder, open_folder(path));
+  // Another user may have put a folder in the place of the one that was made.
+  struct stat status{};
+  if (is_made && !is_private && ::fstat(folder.get(), &status) == 0 && status.st_uid == ::geteuid())
+    ::fchmod(folder.get(), kForAll);
+  return folder;
+}
+
 bool leads_to(int folder, const std::string& name, const sys::Descriptor& file) {
   struct stat status{};
   return ::fstat(file.get(), &status) == 0 && sys::identity_of(folder, name) == sys::identity_of(status);
@@ -185,8 +199,7 @@ bool leads_to(int folder, const std::string& name, const sys::Descriptor& file) 
 Result<sys::Descriptor> lock_what_comes_and_goes(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string name = path.substr(slash + 1);
-  make_folder(path.substr(0, slash));
-  BERTH_LET(const auto folder, open_folder(path.substr(0, slash)));
+  BERTH_LET(const auto folder, open_or_make_folder(path.substr(0, slash)));
   for (int attempt = 0; attempt < kOriginalsTries; ++attempt) {
     BERTH_LET(auto file, open_lock(folder.get(), name));
     BERTH_LET(const auto locked, sys::try_flock(file.get(), sys::LockMode::shared));
@@ -265,6 +278,45 @@ class SharedFlocks {
   std::map<std::string, std::set<ino_t>> known_;
 };
 
+bool is_emptied_at_boot(const std::string& path) {
+  return std::ranges::any_of(std::array{"/tmp/", "/run/", "/var/tmp/", "/dev/shm/"},
+                             [&](const char* place) { return path.starts_with(place); });
+}
+
+// Others mean something else to tmpfiles.d.
+bool is_plain(const std::string& path) {
+  return !(path + "/").contains("/../") && std::ranges::all_of(path, [](unsigned char letter) {
+    return std::isalnum(letter) != 0 || std::string_view("/._-").contains(static_cast<char>(letter));
+  });
+}
+
+// A folder of root's with another mode is for more than these locks.
+bool may_be_for_all(const std::string& folder) {
+  struct stat status{};
+  return ::lstat(folder.c_str(), &status) != 0 || status.st_uid != 0 ||
+         (status.st_mode & (kForAll | S_ISVTX)) == kForAll;
+}
+
+/// The one file of all users, which a start locks.
+void check_lock_of_all(const std::string& path, std::vector<OddLockFile>& odd) {
+  const auto file = sys::open_prepared(AT_FDCWD, path, O_RDONLY);
+  struct stat status{};
+  struct stat folder{};
+  const bool in_sticky =
+      ::stat(path.substr(0, path.rfind('/') + 1).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) != 0;
+  const std::string remedy = fmt::format("sudo rm -r {0} && sudo install -m 666 /dev/null {0}", path);
+  if (!file)
+    odd.push_back({fmt::format("{} cannot be locked: {}", path, file.error().message), remedy});
+  else if (!*file && ::access(path.substr(0, path.rfind('/')).c_str(), F_OK) == 0 && in_sticky)
+    odd.push_back(
+        {fmt::format("{} is not there: whoever comes first makes it, and owns it", path),
+         fmt::format("sudo berth init makes it at each boot; now: sudo install -m 666 /dev/null {}", path)});
+  else if (*file && ::fstat(file->get(), &status) == 0 && (status.st_mode & kLockFileMode) != kLockFileMode)
+    odd.push_back({fmt::format("{} belongs to {}, and not all users may write to it, as an original has to",
+                               path, sys::user_name(status.st_uid)),
+                   fmt::format("sudo chmod 666 {}", path)});
+}
+
 bool is_of_gpu(const Device& device, const Device& gpu) {
   return device.uuid == gpu.uuid || (device.mig && device.mig->parent_uuid == gpu.uuid);
 }
@@ -281,6 +333,13 @@ bool has_lease(const Device& gpu, const Snapshot& snapshot, const Ledger& ledger
 }
 
 }  // namespace
+
+Result<sys::Descriptor> open_or_make_lock(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return fail(ErrorCode::failure, "it is in no folder");
+  BERTH_LET(const auto folder, open_or_make_folder(path.substr(0, slash)));
+  return open_lock(folder.get(), path.substr(slash + 1));
+}
 
 std::vector<std::string> files_until_used(const std::vector<OriginalLock>& rows) {
   std::vector<std::string> files;
@@ -312,8 +371,23 @@ std::map<std::string, std::string> locked_by_originals(const std::vector<Origina
   return locked;
 }
 
+std::vector<BootFile> boot_files(const std::vector<OriginalLock>& rows, const std::string& root) {
+  std::vector<BootFile> files;
+  const auto add = [&](BootFile file) {
+    const bool is_known = std::ranges::find(files, file.path, &BootFile::path) != files.end();
+    if (!is_known && is_emptied_at_boot(file.path) && is_plain(file.path)) files.push_back(std::move(file));
+  };
+  for (const OriginalLock& row : rows) {
+    const std::string folder = row.path.substr(0, row.path.rfind('/'));
+    if (row.of_anybody && may_be_for_all(root + folder)) add({folder, kForAll, true});
+    if (row.held == OriginalLockSpan::until_used) add({row.path, kLockFileMode, false});
+  }
+  return files;
+}
+
 std::vector<OddLockFile> odd_lock_files(const std::vector<OriginalLock>& rows, const Snapshot& snapshot) {
   std::vector<OddLockFile> odd;
+  for (const std::string& path : files_until_used(rows)) check_lock_of_all(path, odd);
   for (const FileOfGpu& file : files_of_gpus(rows, snapshot)) {
     if (file.row->of_anybody) continue;
     const auto held = is_held(*file.row, file.path);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -28,6 +30,10 @@ namespace berth::leasing {
 /// "~".
 std::vector<std::string> files_until_used(const std::vector<OriginalLock>& rows);
 
+/// Opens the file of a lock for reading. What is missing of it and its folder is made as the
+/// originals make it, open to all users whatever the umask. Follows no link of another user's.
+Result<sys::Descriptor> open_or_make_lock(const std::string& path);
+
 /// What the names of the files of these rows are made of, beside what each snapshot has.
 ReadingSet readings_to_find_locks(const std::vector<OriginalLock>& rows);
 
@@ -37,6 +43,15 @@ ReadingSet readings_to_find_locks(const std::vector<OriginalLock>& rows);
 /// lease.
 std::map<std::string, std::string> locked_by_originals(const std::vector<OriginalLock>& rows,
                                                        const Snapshot& snapshot, const Ledger& ledger);
+
+/// What these rows need at each boot, as lines of tmpfiles.d make it: what is in a place that is
+/// empty then, and is for all users. `root` precedes the paths of what is there now.
+struct BootFile {
+  std::string path;  ///< letters, digits and "/._-"
+  mode_t mode = 0;
+  bool folder = false;
+};
+std::vector<BootFile> boot_files(const std::vector<OriginalLock>& rows, const std::string& root);
 
 /// What is wrong with a file of these rows, so that it keeps nobody away: a sentence, and what
 /// helps.

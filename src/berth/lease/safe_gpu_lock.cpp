@@ -1,48 +1,44 @@
 #include "berth/lease/safe_gpu_lock.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <thread>
+#include <algorithm>
 
+#include "berth/base/printable.h"
+#include "berth/sys/file.h"
 #include "berth/sys/lock.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::leasing {
-namespace {
 
-using namespace std::chrono_literals;
-using SafeGpuClock = std::chrono::steady_clock;
-
-// A wait inside the kernel could not be bounded without a timer's signal.
-constexpr auto kTryLockAgain = 20ms;
-
-/// False: others have had it until `end`.
-Result<bool> lock_by(int file, SafeGpuClock::time_point end) {
-  for (;;) {
-    BERTH_LET(const bool is_ours, sys::try_lock_bytes(file, 0, sys::kToTheEnd));
-    if (is_ours || SafeGpuClock::now() >= end) return is_ours;
-    std::this_thread::sleep_for(kTryLockAgain);
-  }
+std::string in_words(const SafeGpuHolder& holder) {
+  const auto owner = holder.pid > 0 ? sys::process_owner(holder.pid) : std::nullopt;
+  if (!owner) return fmt::format("another process has the lock of safe_gpu, {}", printable(holder.file));
+  return fmt::format("{} ({}, pid {}) has the lock of safe_gpu, {}", sys::user_name(*owner),
+                     printable(sys::process_command(holder.pid)), holder.pid, printable(holder.file));
 }
 
-}  // namespace
-
-void SafeGpuLock::take(const std::vector<std::string>& files, std::chrono::milliseconds limit) {
-  const auto end = SafeGpuClock::now() + limit;
+std::optional<SafeGpuHolder> SafeGpuLock::take(const std::vector<std::string>& files,
+                                               const std::vector<SafeGpuHolder>& kept) {
+  std::vector<std::string> odd;
   for (const std::string& path : files) {
-    sys::Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
-    // Nobody uses safe_gpu on this machine, or not yet.
-    if (!file && (errno == ENOENT || errno == ENOTDIR)) continue;
-    const auto locked = file ? lock_by(file.get(), end) : sys::fail_errno("opening it");
-    if (locked && *locked) {
-      add(std::move(file));
-      continue;
+    auto file = open_or_make_lock(path);
+    const auto holder = file ? sys::share_bytes(file->get(), 0, sys::kToTheEnd)
+                             : Result<std::optional<pid_t>>(std::unexpected(file.error()));
+    if (!holder) {
+      odd.push_back(fmt::format("{} cannot be locked: {}; an original safe_gpu is not kept away by it", path,
+                                holder.error().message));
+    } else if (!*holder) {
+      add(*std::move(file));
+    } else if (const SafeGpuHolder who{path, **holder}; std::ranges::find(kept, who) != kept.end()) {
+      odd.push_back(fmt::format("{}, and keeps it; an original safe_gpu is not kept away", in_words(who)));
+    } else {
+      release();
+      return who;
     }
-    const std::string why = locked ? "others keep it locked" : locked.error().message;
-    note(fmt::format("{} cannot be locked: {}; an original safe_gpu is not kept away by it", path, why));
   }
+  for (std::string& words : odd) note(std::move(words));
+  return std::nullopt;
 }
 
 }  // namespace berth::leasing

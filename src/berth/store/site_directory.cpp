@@ -74,7 +74,8 @@ Result<void> make_if_missing(const std::string& path) {
 
 class Site {
  public:
-  explicit Site(std::string root) : root_(std::move(root)), path_(root_ + kSiteDirectory) {}
+  Site(std::string root, std::string boot_lines)
+      : root_(std::move(root)), path_(root_ + kSiteDirectory), more_boot_lines_(std::move(boot_lines)) {}
 
   Result<SiteDirectory> make(const std::vector<std::string>& uuids, bool force) {
     if (!force && ::access(path_.c_str(), F_OK) != 0) BERTH_DO(check_elsewhere());
@@ -199,7 +200,7 @@ class Site {
       text += fmt::format("d {}{} 1777 root root -\n", kSiteDirectory, part);
     for (const std::string& name : devices_)
       text += fmt::format("{}{} 1666 root root -\n", kDeviceLine, name);
-    return text;
+    return text + more_boot_lines_;
   }
 
   // /run is empty after a boot; without this whoever comes first would make the directory, or use
@@ -260,6 +261,7 @@ class Site {
 
   std::string root_;
   std::string path_;
+  std::string more_boot_lines_;
   LeaseDirectory directory_;
   Result<std::string> there_;      // the text of kBootFile, before we write it
   std::set<std::string> devices_;  // the names of their files
@@ -269,8 +271,8 @@ class Site {
 }  // namespace
 
 Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids,
-                                          bool force) {
-  return Site(root).make(uuids, force);
+                                          bool force, const std::string& boot_lines) {
+  return Site(root, boot_lines).make(uuids, force);
 }
 
 Result<void> make_directory_of_root(const DirectoryChoice& choice) {

@@ -19,9 +19,10 @@ struct SiteDirectory {
 /// and the line that makes all of it again at each boot. Leases go on meanwhile. `root` precedes
 /// every path: "" for this machine. Error: `not_now` if the directory would be new and there are
 /// live tickets in /tmp/berth, which users of the new directory would not see; not with `force`.
+/// `boot_lines`: more lines of tmpfiles.d, each with its line feed.
 /// REQUIRES: we are root.
 Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids,
-                                          bool force);
+                                          bool force, const std::string& boot_lines = "");
 
 /// The same for a machine on which nobody has called `berth init`, and only as far as safety asks
 /// for it: the lease directory in use is root's from now on, so that nobody can remove other users'

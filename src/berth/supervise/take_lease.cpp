@@ -19,7 +19,8 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   const leasing::Domain& domain = session.domain();
   // Inside a lease the mask is the lease's.
   WaitReport report(words.request,
-                    options.request.mask == MaskUse::inherit && !domain.masks.empty() && !domain.within);
+                    options.request.mask == MaskUse::inherit && !domain.masks.empty() && !domain.within,
+                    wait_s != 0);
   Patience patience;
   patience.wait = wait_s != 0;
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);

@@ -36,17 +36,19 @@ std::string mask_in_words(const Snapshot& snapshot) {
 
 }  // namespace
 
-WaitReport::WaitReport(std::string request_words, bool obeys_mask)
+WaitReport::WaitReport(std::string request_words, bool obeys_mask, bool enters_queue)
     : request_words_(std::move(request_words)),
       obeys_mask_(obeys_mask),
-      terminal_(::isatty(STDERR_FILENO) == 1) {}
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      enters_queue_(enters_queue) {}
 
 void WaitReport::show(const Standing& standing, const Snapshot& snapshot) {
   const view::Style style = command::Environment::style_of(STDERR_FILENO);
   if (!shown_)
-    shown_ = command::mention(
-        fmt::format("berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n{}",
-                    request_words_, obeys_mask_ ? mask_in_words(snapshot) : ""));
+    shown_ = !enters_queue_ ||
+             command::mention(fmt::format(
+                 "berth: waiting for {}; Ctrl-C leaves the queue, --no-wait does not enter it\n{}",
+                 request_words_, obeys_mask_ ? mask_in_words(snapshot) : ""));
   Standing told = view::told(standing, snapshot, style);
   const std::string line = in_one_line(told);
   if (terminal_) {

@@ -15,7 +15,8 @@ bool may_draw();
 class WaitReport {
  public:
   /// `obeys_mask`: the request is for devices that an inherited mask shows; the report says so.
-  WaitReport(std::string request_words, bool obeys_mask);
+  /// `enters_queue`: it says how to leave the queue, and how not to enter it.
+  WaitReport(std::string request_words, bool obeys_mask, bool enters_queue);
 
   void show(const Standing& standing, const Snapshot& snapshot);
   /// Whether what it shows changes with the time.
@@ -27,6 +28,7 @@ class WaitReport {
   std::string request_words_;
   bool obeys_mask_;
   bool terminal_;
+  bool enters_queue_;
   bool shown_ = false;
   std::string last_;  ///< what was told last, without the time
 };

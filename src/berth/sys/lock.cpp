@@ -81,32 +81,43 @@ Result<std::optional<ByteRange>> lock_in_the_way(int file, struct flock wanted) 
                    to_the_end ? std::numeric_limits<off_t>::max() : wanted.l_start + wanted.l_len};
 }
 
-/// A lock that is held, as /proc/locks has it: "1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF".
+/// A lock, as /proc/locks has it: "1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF".
 struct LockLine {
   std::string_view text;  ///< without its number, which changes
   std::string_view kind;
+  bool waits = false;  ///< not held: its taker waits for it
   bool writes = false;
   std::string_view taker;
   FileIdentity file;
 };
 
-template <class OnLock>
-void for_each_lock(std::string_view proc_locks, const OnLock& on_lock) {
+template <class OnLine>
+void for_each_line(std::string_view proc_locks, const OnLine& on_line) {
   while (!proc_locks.empty()) {
     std::string_view line = proc_locks.substr(0, proc_locks.find('\n'));
     proc_locks.remove_prefix(std::min(line.size() + 1, proc_locks.size()));
     next_word(line);
     LockLine lock;
     lock.text = line;
-    lock.kind = next_word(line);  // who waits for that lock has "->" here
+    lock.kind = next_word(line);
+    lock.waits = lock.kind == "->";
+    if (lock.waits) lock.kind = next_word(line);
     next_word(line);
     lock.writes = next_word(line) == "WRITE";
     lock.taker = next_word(line);
     const auto file = parse_file(next_word(line));
-    if (!file || lock.kind == "->") continue;
+    if (!file) continue;
     lock.file = *file;
-    on_lock(lock);
+    on_line(lock);
   }
+}
+
+/// Of those that are held.
+template <class OnLock>
+void for_each_lock(std::string_view proc_locks, const OnLock& on_lock) {
+  for_each_line(proc_locks, [&](const LockLine& lock) {
+    if (!lock.waits) on_lock(lock);
+  });
 }
 
 LocksReading read_locks_once(std::chrono::steady_clock::time_point until) {
@@ -194,6 +205,33 @@ Result<bool> try_lock_bytes(int file, off_t first, off_t count) {
   }
   if (errno == EAGAIN || errno == EACCES) return false;
   return fail_errno("locking");
+}
+
+Result<std::optional<pid_t>> share_bytes(int file, off_t first, off_t count) {
+  struct flock lock = byte_lock(F_RDLCK, first, count);
+  if (::fcntl(file, F_OFD_SETLK, &lock) != 0) {
+    if (errno != EAGAIN && errno != EACCES) return fail_errno("locking");
+    // A lock that belongs to a descriptor has -1 for its process.
+    if (::fcntl(file, F_OFD_GETLK, &lock) != 0) return fail_errno("asking for a lock");
+    return lock.l_type == F_UNLCK ? 0 : std::max<pid_t>(lock.l_pid, 0);
+  }
+  struct stat status{};
+  if (::fstat(file, &status) != 0) return fail_errno("looking at a lock");
+  const auto writer = parse_waiting_writer(read_proc_locks().text, status.st_ino);
+  if (writer) unlock_bytes(file, first, count);
+  return writer;
+}
+
+std::optional<pid_t> parse_waiting_writer(std::string_view proc_locks, ino_t inode) {
+  std::optional<pid_t> writer;
+  for_each_line(proc_locks, [&](const LockLine& lock) {
+    std::string_view taker = lock.taker;
+    pid_t pid = 0;
+    if (!writer && lock.waits && lock.writes && lock.kind == "POSIX" && lock.file.inode == inode &&
+        take_number(taker, 10, pid))
+      writer = pid;
+  });
+  return writer;
 }
 
 Result<std::optional<ByteRange>> lock_in(int file, ByteRange range) {

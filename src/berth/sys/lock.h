@@ -46,6 +46,14 @@ inline constexpr off_t kToTheEnd = 0;
 Result<bool> try_lock_bytes(int file, off_t first, off_t count);
 void unlock_bytes(int file, off_t first, off_t count);
 
+/// Takes a read lock on `count` bytes from `first`, which excludes writers. So as not to keep a
+/// writer out for ever, it takes none while one waits. nullopt: it is ours now. Otherwise the
+/// process that has a write lock, or waits for one; 0: the kernel does not tell which.
+Result<std::optional<pid_t>> share_bytes(int file, off_t first, off_t count);
+/// Pure, from the text of /proc/locks: a process that waits for a write lock on this file. Only the
+/// inode counts: the kernel's number of the file system may be another than that of stat().
+std::optional<pid_t> parse_waiting_writer(std::string_view proc_locks, ino_t inode);
+
 struct ByteRange {
   off_t first = 0;
   off_t end = 0;
