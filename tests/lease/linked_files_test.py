@@ -113,3 +113,16 @@ def test_doctor_says_where_users_may_link_the_files_of_others(one, tmp_path):
             pytest.skip("needs the right to mount")
         answer = one.run("unshare", "--mount", "sh", "-c", mount, "-", one.program, "doctor")
         assert ("sysctl -w fs.protected_hardlinks=1" in answer.out) == warns
+
+
+def test_a_file_of_that_name_among_the_leases_stops_no_grant(one, as_user):
+    waiting = Job(one, user=BOB, group=BOB, extra_groups=[]).says("first in line")
+    (name,) = [path.name for path in (one.leases / "queue").iterdir()]
+    assert one.run(*as_user(MALLORY), "touch", one.leases / "leases" / name).status == 0
+    assert one.alice.ends() == 0
+    waiting.starts()
+    # It is shown as a lease of Bob's, and root ends it as any other.
+    leases = one.run(*as_user(ALICE), one.program, "list", "--json").json["leases"]
+    assert [(lease["uid"], lease["id"] == name) for lease in leases] == [(BOB, False)]
+    assert one.berth("release", leases[0]["id"]).status == 0
+    assert waiting.process.wait(DEADLINE_S) == -signal.SIGTERM

@@ -307,19 +307,31 @@ Result<void> DirectoryTicket::become_lease(const Take& take) {
   const std::int64_t granted_ms = take.decided_ms.value_or(sys::milliseconds_since_boot());
   granted.granted_boot_s = granted_ms / std::milli::den;
   granted.granted_boot_ms = granted_ms % std::milli::den;
-  const std::string text = encode_ticket(granted);
-  // Of a driver whose UUIDs are longer than any that is known: nobody could read the lease.
-  if (text.size() > kTicketMaxBytes)
-    return fail(ErrorCode::failure, "its devices have such long names that its ticket cannot hold them");
-  BERTH_DO(sys::write_start(file_.get(), text));
-  const std::string name = to_text(ticket_.id);
-  if (::renameat(directory_->queue.get(), name.c_str(), directory_->leases.get(), name.c_str()) != 0)
-    return sys::fail_errno("making the ticket a lease");
+  BERTH_DO(rename_into_leases(granted));
   granted.held_back = false;
   ticket_ = granted;
   set_mark(false);
   sys::unlock_bytes(file_.get(), kWaitingByte, 1);
   return {};
+}
+
+// Everybody reads the id while the ticket waits. So somebody may have put a file of that name into
+// leases/ that only its owner can remove. Then the lease has an id that nobody could know.
+Result<void> DirectoryTicket::rename_into_leases(Ticket& granted) {
+  const std::string name = to_text(ticket_.id);
+  for (int attempt = 0; attempt < kNames; ++attempt) {
+    const std::string text = encode_ticket(granted);
+    // Of a driver whose UUIDs are longer than any that is known: nobody could read the lease.
+    if (text.size() > kTicketMaxBytes)
+      return fail(ErrorCode::failure, "its devices have such long names that its ticket cannot hold them");
+    BERTH_DO(sys::write_start(file_.get(), text));
+    const std::string leased = to_text(granted.id);
+    if (::renameat(directory_->queue.get(), name.c_str(), directory_->leases.get(), leased.c_str()) == 0)
+      return {};
+    if (errno != EPERM && errno != EACCES && errno != EISDIR) break;
+    granted.id.value = static_cast<std::uint64_t>(sys::since_boot().count());
+  }
+  return sys::fail_errno("making the ticket a lease");
 }
 
 Result<void> DirectoryTicket::wait_again(std::vector<std::string> candidates, GateLimit limit) {

@@ -72,6 +72,7 @@ class DirectoryTicket : public OwnTicket {
   void set_mark(bool set);
   FaultOr<Decided> take(const Take& take, const Ledger& ledger);
   Result<void> become_lease(const Take& take);
+  Result<void> rename_into_leases(Ticket& granted);
   Result<void> become_waiting();
   bool watch_anew(const Beside& beside);
   bool is_rung(const Beside& beside);

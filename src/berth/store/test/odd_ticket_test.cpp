@@ -193,6 +193,26 @@ TEST_CASE("where a file in the place of a lease was found, a lease of that name 
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
+TEST_CASE("a name that somebody has put into leases/ before a ticket is granted stops no grant") {
+  const Lab lab;
+  const auto waiting = wait_for(*lab.open(), "GPU-a");
+  const TicketId id = waiting->ticket().id;
+  std::filesystem::create_directory(lab.file("leases/" + to_text(id)));
+  const auto decided = waiting->decide([](const Ledger&, TicketId) -> Result<Decision> {
+    return Decision(Take{{"GPU-a"}, {{"GPU-a", true}}});
+  });
+  REQUIRE(decided.has_value());
+  CHECK(std::holds_alternative<Taken>(*decided));
+  const Ledger ledger = lab.ledger();
+  REQUIRE(ledger.tickets.size() == 1);
+  CHECK(ledger.tickets[0].id == waiting->ticket().id);
+  CHECK(ledger.tickets[0].id != id);
+  CHECK(ledger.tickets[0].devices == std::vector<std::string>{"GPU-a"});
+  CHECK(std::filesystem::is_empty(lab.file("queue")));
+  waiting->release();
+  CHECK(lab.ledger().tickets.empty());
+}
+
 TEST_CASE("a ticket under somebody's file lease is named at once") {
   const Lab lab;
   const auto store = lab.open();
