@@ -6,7 +6,7 @@
 
 #include "berth/sys/halted.h"
 
-namespace berth::sys {
+namespace berth::sys::halted_test {
 namespace {
 
 using Files = std::map<std::string, std::string>;
@@ -54,4 +54,4 @@ TEST_CASE("a process that goes on is halted by nothing") {
 }
 
 }  // namespace
-}  // namespace berth::sys
+}  // namespace berth::sys::halted_test
