@@ -126,8 +126,9 @@ constexpr std::size_t kMostFrozen = 8;
 
 // For what people are told of tickets that leave a free device. Nothing is decided by it.
 void note_silence(store::LeaseStore& store, World& world) {
+  if (count_waiting(world.ledger) == 0) return;
   const std::chrono::nanoseconds changed(store.lease_changes());
-  if (changed.count() == 0 || count_waiting(world.ledger) == 0) return;
+  if (changed.count() == 0) return;
   const auto since = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now() - changed);
   world.facts.leases_unchanged_s = std::max<std::int64_t>(since.count(), 0);
   if (!is_any_unleased(world.ledger, world.facts.snapshot)) return;

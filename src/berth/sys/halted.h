@@ -11,7 +11,7 @@ namespace berth::sys {
 
 /// Why a process does not go on, and what lets it go on.
 struct Halted {
-  std::string how;    ///< "stopped", "frozen by docker", "frozen by its cgroup /batch"
+  std::string how;     ///< "stopped", "frozen by docker", "frozen by its cgroup /batch"
   std::string remedy;  ///< a command; "" if none can be given
 
   bool operator==(const Halted&) const = default;

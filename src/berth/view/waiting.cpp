@@ -84,7 +84,8 @@ std::string why_not_yet(const Standing& standing, const Snapshot& snapshot, cons
   const auto free = static_cast<std::size_t>(std::ranges::count_if(standing.verdicts, &Verdict::free));
   if (free < standing.ticket.count) return missing;
   if (!standing.silence.empty())
-    return with_missing(printable(standing.silence) + ": the next one takes it, and it keeps its place");
+    return with_missing(printable(standing.silence) +
+                        ": the next request may take it, and this one keeps its place");
   // A ticket says of conditions on readings only in words that it has them.
   return with_missing("it starts in a moment, unless conditions of its own keep it");
 }
