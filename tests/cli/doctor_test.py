@@ -144,8 +144,10 @@ def test_a_gpu_without_a_list_of_processes_has_its_own_word_and_a_site_may_let_l
     assert "no process list" in machine.berth("list").out and "outsider" not in machine.berth("list").out
     assert machine.berth("pick", "--devices", "0").out == "-1\n"
     assert level_of(machine, "GPU 0") == "fail"
-    assert "trust_leases = [0] in /etc/berth.toml" in " ".join(machine.berth("doctor").out.split())
-    (machine.directory / "site.toml").write_text("trust_leases = [0]\n")
+    uuid = machine.berth("list", "--json").json["devices"][0]["uuid"]
+    told = f'trust_leases = ["{uuid}"]'
+    assert f"{told} in /etc/berth.toml" in " ".join(machine.berth("doctor").out.split())
+    (machine.directory / "site.toml").write_text(f"{told}\n")
     assert machine.berth("pick", "--devices", "0").out == "0\n"
     assert level_of(machine, "GPU 0") == "warn"
     whole = holder(machine, "--devices", "0")

@@ -119,6 +119,16 @@ def test_a_shell_that_idles_at_its_prompt_when_the_time_is_over_starts_nothing_o
     assert it.variables() == CLEARED
 
 
+def test_it_is_told_that_its_index_means_another_card_when_one_before_it_has_gone(shell):
+    it = shell("bash", "3xH100", {"BERTH_SAMPLE": "20ms"})
+    it.claim("--devices 1")
+    uuids = [each["uuid"] for each in it.machine.berth("list", "--json").json["devices"]]
+    rest = "".join(f'[[device]]\nmodel = "H100"\nuuid = "{uuid}"\n' for uuid in uuids[1:])
+    it.machine.change(rest)
+    it.until("with CUDA_VISIBLE_DEVICES=1, a program of this lease")
+    it.until(f"set CUDA_VISIBLE_DEVICES={uuids[1]}")
+
+
 def test_a_notice_of_a_claim_that_cannot_be_sent_is_named_on_the_terminal(shell):
     it = shell("bash")
     it.type(f"eval \"$({it.machine.program} claim --notify 'cmd:exit 3' --notify-on start)\"")

@@ -72,7 +72,7 @@ std::expected<Picked, Refusal> pick(const Request& request, MaskUse mask) {
                                    api::findings(refusal->verdicts, refusal->world.facts.snapshot)});
   const auto& found = std::get<leasing::Picked>(*answer);
   const Snapshot& snapshot = found.world.facts.snapshot;
-  JobMask job = job_mask(found.choice.uuids, snapshot);
+  JobMask job = job_mask(found.choice.uuids, snapshot, session->policy().mask == MaskForm::uuid);
   return Picked{api::devices_among(found.choice.uuids, snapshot), std::move(job.visible),
                 leasing::all_notes(*session, leasing::notes_on(found)), std::move(job.variables)};
 }

@@ -44,7 +44,7 @@ struct Lease::Body {
         id(to_text(granted.id)),
         path(std::move(granted.path)),
         devices(api::devices_among(granted.uuids, snapshot)),
-        mask(job_mask(granted.uuids, snapshot)),
+        mask(job_mask(granted.uuids, snapshot, granted.mask_by_uuid)),
         ordinals(berth::ordinals(granted.uuids, snapshot, leasing::inherited_masks())),
         notes(std::move(granted.notes)),
         keeper(std::move(receipt_keeper)) {

@@ -111,6 +111,7 @@ class Claim : public command::Command {
     BERTH_LET(const auto times, receipts::sampling_times(lease_.request.request.clean));
     kept.sampling = std::make_unique<receipts::RunSampling>(kept.lease.ticket(), session.domain(),
                                                             lease_.request.source, times);
+    kept.mask.emplace(kept.lease.ticket(), claim_environment(session.domain(), kept.lease), *kept.sampling);
     kept.clears_variables = !json_ && shell_ != supervise::ShellKind::other && *process_ == caller_;
     return kept;
   }

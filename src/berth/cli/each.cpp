@@ -91,11 +91,12 @@ class Each : public command::Command {
     add_task_options(syntax, submission_);
   }
 
-  Result<command::Output> run(command::Environment&, const command::Words& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.size() > 1) return fail(ErrorCode::usage, "one file at a time");
     const std::string name = words.empty() ? std::string(command::kInput) : words.front();
     BERTH_LET(const std::string text, command::text_of_input(name, kLongestText));
     BERTH_DO(settle(submission_));
+    name_devices_by_uuid(environment, submission_);
     Job& job = submission_.job;
     job.lines_of = whole_path(name);
     job.words = {"sh", "-c"};

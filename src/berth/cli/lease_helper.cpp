@@ -166,9 +166,13 @@ class LeaseHelper : public command::Command {
     BERTH_DO(send(lease.world().facts.snapshot));
     std::vector<std::string> notes = leasing::notes_on(lease);
     if (!memory_told_.empty()) notes.push_back(memory_told_);
-    const leasing::LeaseGranted granted{
-        ticket.id,      std::filesystem::absolute(domain.store->path()), domain.path_of(ticket.id),
-        ticket.devices, leasing::all_notes(session, std::move(notes)),   ticket.promise_bytes};
+    const leasing::LeaseGranted granted{ticket.id,
+                                        std::filesystem::absolute(domain.store->path()),
+                                        domain.path_of(ticket.id),
+                                        ticket.devices,
+                                        leasing::all_notes(session, std::move(notes)),
+                                        ticket.promise_bytes,
+                                        session.policy().mask == MaskForm::uuid};
     return send(granted, descriptors);
   }
 

@@ -87,7 +87,8 @@ class Pick : public command::Command {
                               std::int64_t held_until_s) const {
     const Choice& choice = picked.choice;
     const Snapshot& snapshot = picked.world.facts.snapshot;
-    const JobMask mask = job_mask(choice.uuids, snapshot, options_.uuids);
+    const JobMask mask =
+        job_mask(choice.uuids, snapshot, options_.uuids || picked.world.facts.policy.mask == MaskForm::uuid);
     std::vector<std::string> notes = leasing::notes_on(picked);
     // Mostly the models are alike, and then no variable matters.
     if (numbering_note(mask, snapshot, {})) {

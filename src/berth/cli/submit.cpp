@@ -83,6 +83,7 @@ class Submit : public command::Command {
     BERTH_DO(settle(submission));
     if (script && submission.request.far.hosts.anywhere) BERTH_DO(shell_of_script(*script));
     BERTH_DO(check_possible_here(environment, submission));
+    name_devices_by_uuid(environment, submission);
     submission.job.words = words;
     const bool has_terminal = submission.job.tty;
     const std::vector<std::string> variables = jobs::environment_of_job(submission.job);

@@ -169,11 +169,12 @@ class Wait : public command::Command {
     if (!picked) return told_failure(view::request_in_words(options_.request), std::move(picked).error());
     const Snapshot& snapshot = picked->world.facts.snapshot;
     const std::string labels = device_labels(picked->choice.uuids, snapshot);
+    const bool by_uuid = options_.uuids || picked->world.facts.policy.mask == MaskForm::uuid;
     tell_others(0, fmt::format("GPU {}", labels), "free; nobody holds it for you");
     command::Output output;
     output.out = ::isatty(STDOUT_FILENO) == 1
                      ? fmt::format("GPU {} free; nobody holds it for you: `berth run` does\n", labels)
-                     : job_mask(picked->choice.uuids, snapshot, options_.uuids).visible + "\n";
+                     : job_mask(picked->choice.uuids, snapshot, by_uuid).visible + "\n";
     output.err = command::as_lines(leasing::notes_on(*picked));
     return output;
   }

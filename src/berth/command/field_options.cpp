@@ -24,7 +24,8 @@ void note_count(Syntax& syntax, RequestOptions& options) {
 }
 
 void add_names_and_sources(Syntax& syntax, RequestOptions& options) {
-  syntax.option(kHow, "ids", "FORM", "index or uuid (default index; a MIG instance always uuid)",
+  syntax.option(kHow, "ids", "FORM",
+                "index or uuid (default: what the site says, else index; a MIG instance always uuid)",
                 into(options.uuids, [](std::string_view value) -> Result<bool> { return value == "uuid"; }),
                 0, {"index", "uuid"});
   syntax.option(kHow, "mask", "USE", "inherit or ignore CUDA_VISIBLE_DEVICES and the like (default inherit)",

@@ -73,6 +73,7 @@ Result<Job> with_request(command::Environment& environment, const JobSpool& spoo
                 "for",
                 job.number, edited.job.tenant_gpus, count);
   BERTH_DO(check_possible_here(environment, edited));
+  name_devices_by_uuid(environment, edited);
   BERTH_LET(const auto variables, spool.environment(job.number));
   edited.job.rivals = rivals_of(edited.job.request, variables);
   return std::move(edited.job);

@@ -19,6 +19,7 @@
 #include "berth/job/job_array.h"
 #include "berth/jobs/send_notice.h"
 #include "berth/lease/answers.h"
+#include "berth/request/selector.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/environment.h"
@@ -121,15 +122,21 @@ bool may_recover(const leasing::Refusal& refusal) {
   return std::cmp_greater_equal(refusal.possible + static_cast<std::size_t>(away), refusal.request.count);
 }
 
-// Asked where the job will ask. nullopt: the request may be granted.
-Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& environment,
-                                                         const command::RequestOptions& options) {
+// Asks where the job will ask.
+Result<leasing::Session> session_of_job(command::Environment& environment,
+                                        const command::RequestOptions& options) {
   BERTH_LET(auto domain, leasing::find_domain({}));
   if (!sys::variable("BERTH_LEASE").empty()) {
     domain = leasing::machine_around(std::move(domain));
     domain.masks.clear();
   }
-  BERTH_LET(const auto session, open_session_at(std::move(domain), environment, options));
+  return open_session_at(std::move(domain), environment, options);
+}
+
+// The refusal that the job would get whenever it asks. nullopt: its request may be granted.
+Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& environment,
+                                                         const command::RequestOptions& options) {
+  BERTH_LET(const auto session, session_of_job(environment, options));
   const Request& request = options.request;
   // Its memory is settled when it starts; a whole device is the most.
   return session.never(asks_memory_by_runs(request) ? with_memory(request, std::nullopt) : request);
@@ -216,6 +223,19 @@ Result<void> settle(Submission& submission) {
   if (submission.job.requeue && !submission.request.lease.request.request.yield_s)
     return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
   return {};
+}
+
+void name_devices_by_uuid(command::Environment& environment, Submission& submission) {
+  Request& request = submission.request.lease.request.request;
+  const auto counts = [](const auto& selectors) { return std::ranges::any_of(selectors, counts_devices); };
+  if (submission.request.far.hosts.anywhere || (!counts(request.devices) && !counts(request.exclude))) return;
+  const auto session = session_of_job(environment, submission.request.lease.request);
+  const auto world = session ? session->look(request) : std::unexpected(session.error());
+  environment.end_probe();
+  if (!world) return;
+  request.devices = as_uuids(request.devices, world->facts.snapshot);
+  request.exclude = as_uuids(request.exclude, world->facts.snapshot);
+  submission.job.request = stored_of(submission.request);
 }
 
 Result<void> check_possible_here(command::Environment& environment, const Submission& submission) {

@@ -31,6 +31,11 @@ Result<void> read_options(Submission& submission, const std::vector<std::string>
 /// Checks all options together, and gives the job its request. Error: `usage`.
 Result<void> settle(Submission& submission);
 
+/// Puts UUIDs in the place of the indices by which the job asks for devices: it may start after a
+/// card has gone, and an index then means another one. A job for other hosts stays as it is, and so
+/// does every job if the machine cannot be looked at.
+void name_devices_by_uuid(command::Environment& environment, Submission& submission);
+
 /// Refuses a job that this machine could never start, as `berth run` does. A job for other hosts
 /// passes, and so does every job if the machine cannot be looked at. Error: `impossible`, with the
 /// reasons of all devices; `usage`.

@@ -55,6 +55,25 @@ void check_excluded(const SitePolicy& policy, const Snapshot& snapshot, Findings
   }
 }
 
+/// An index means another card once a card before it is gone, and nobody would notice.
+void check_index(std::string_view key, std::string_view selector, std::string_view before,
+                 const Snapshot& snapshot, Findings& findings) {
+  const std::string uuid = as_uuids({std::string(selector)}, snapshot).front();
+  if (uuid == selector) return;
+  findings.push_back(
+      {view::Level::warn, "site file",
+       fmt::format("{} names GPU {} by its index, which means another GPU once a card has gone", key,
+                   selector),
+       fmt::format("check that it is the GPU that you mean, and write {}\"{}\" in its place", before, uuid)});
+}
+
+void check_indices(const SitePolicy& policy, const Snapshot& snapshot, Findings& findings) {
+  for (const ExcludedDevice& each : policy.excluded)
+    check_index("[[excluded]]", each.selector, "device = ", snapshot, findings);
+  for (const std::string& each : policy.trust_leases)
+    check_index("trust_leases", each, "", snapshot, findings);
+}
+
 /// A lock that keeps nobody away.
 void check_original_locks(const SitePolicy& policy, const Snapshot& snapshot, Findings& findings) {
   for (const OriginalLock& row : policy.original_locks) {
@@ -90,6 +109,7 @@ std::vector<Finding> examine_site_files(const Snapshot* snapshot) {
   check_names(files->policy.limits.always, findings);
   for (const HourlyAllowances& each : files->policy.limits.hours) check_names(each.limits, findings);
   if (snapshot != nullptr) check_excluded(files->policy, *snapshot, findings);
+  if (snapshot != nullptr) check_indices(files->policy, *snapshot, findings);
   if (snapshot != nullptr) check_original_locks(files->policy, *snapshot, findings);
   return findings;
 }

@@ -50,6 +50,7 @@ constexpr auto kGranted =
       visit("uuid", granted.uuids);
       visit("note", granted.notes);
       visit("promise_bytes", granted.promise_bytes);
+      visit("mask_by_uuid", granted.mask_by_uuid);
     });
 
 constexpr auto kVisitError = [](auto& error, auto&& visit) {

@@ -38,6 +38,7 @@ struct LeaseGranted {
   std::vector<std::string> uuids;
   std::vector<std::string> notes;
   std::uint64_t promise_bytes = 0;  ///< of a share: memory that is promised on each device
+  bool mask_by_uuid = false;        ///< the site says so
 };
 
 struct LeaseRefused {

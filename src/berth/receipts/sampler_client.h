@@ -52,6 +52,7 @@ class RunSampling {
   std::optional<Time> next() const { return next_; }
   /// Begins, if that is due.
   void go_on();
+  std::chrono::milliseconds every() const { return std::chrono::milliseconds(lease_.every_ms); }
   /// What has been seen until now. nullopt: nothing.
   std::optional<RunSamples> samples() const;
 

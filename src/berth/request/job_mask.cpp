@@ -37,6 +37,22 @@ unsigned index_in_vendor(const Device& device, const Snapshot& snapshot) {
   return device.index - first->index;
 }
 
+std::optional<std::vector<std::optional<unsigned>>> runtime_indices(const std::vector<std::string>& uuids,
+                                                                    const Snapshot& snapshot) {
+  const std::string_view vendor = vendor_of_first(uuids, snapshot);
+  std::vector<std::optional<unsigned>> indices(uuids.size());
+  unsigned counted = 0;
+  for (const Device& device : snapshot.devices) {
+    const bool is_away = device.state == DeviceState::lost || device.state == DeviceState::not_permitted;
+    if (device.vendor != vendor || device.mig || is_split(device) || is_away) continue;
+    if (device.state != DeviceState::ok) return std::nullopt;
+    const auto found = std::ranges::find(uuids, device.uuid);
+    if (found != uuids.end()) indices[static_cast<std::size_t>(found - uuids.begin())] = counted;
+    ++counted;
+  }
+  return indices;
+}
+
 bool fits_mask(const Device& device) {
   const Vendor vendor = vendor_of(device);
   if (vendor.uuid_prefixes.empty()) return false;

@@ -40,6 +40,12 @@ bool fits_mask(const Device& device);
 /// vendor from 0; our indices count all devices of the machine.
 unsigned index_in_vendor(const Device& device, const Snapshot& snapshot);
 
+/// The numbers by which the vendor's runtime finds these devices in a program that starts now. It
+/// does not count a device that is lost, hidden or split by MIG. nullopt for a device: it is not
+/// counted. nullopt for all: a device of the vendor does not answer, so the numbers are not known.
+std::optional<std::vector<std::optional<unsigned>>> runtime_indices(const std::vector<std::string>& uuids,
+                                                                    const Snapshot& snapshot);
+
 /// What to tell a user who puts this mask into an environment that has these variables: that the
 /// runtime may count otherwise, and what helps. nullopt: nothing.
 std::optional<std::string> numbering_note(const JobMask& mask, const Snapshot& snapshot,

@@ -155,6 +155,21 @@ Result<std::vector<std::string>> uuids_named(const std::vector<std::string>& sel
   return uuids;
 }
 
+bool counts_devices(std::string_view selector) {
+  return Selector(selector).index.has_value();
+}
+
+std::vector<std::string> as_uuids(const std::vector<std::string>& selectors, const Snapshot& snapshot) {
+  std::vector<std::string> uuids;
+  for (const std::string& selector : selectors) {
+    const auto named =
+        counts_devices(selector) ? bearers(Selector(selector), snapshot) : std::vector<std::size_t>{};
+    const bool is_known = named.size() == 1 && !snapshot.devices[named.front()].uuid.empty();
+    uuids.push_back(is_known ? snapshot.devices[named.front()].uuid : selector);
+  }
+  return uuids;
+}
+
 Result<std::vector<std::string>> selectors_from_text(std::string_view text) {
   std::vector<std::string> selectors;
   while (true) {

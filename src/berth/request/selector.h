@@ -25,6 +25,16 @@ Result<std::vector<std::size_t>> resolve_selector(std::string_view selector, con
 Result<std::vector<std::string>> uuids_named(const std::vector<std::string>& selectors,
                                              const Snapshot& snapshot);
 
+/// These selectors with the UUID of the device in the place of each index (3) and MIG instance
+/// (3:1), to be kept for later: an index means another device once a card before it is gone. A
+/// split GPU is named itself, and not its instances. What names no device, or one without a UUID,
+/// stays as it is.
+std::vector<std::string> as_uuids(const std::vector<std::string>& selectors, const Snapshot& snapshot);
+
+/// True if `selector` is an index or a MIG instance by its index, so what it means depends on which
+/// cards are there.
+bool counts_devices(std::string_view selector);
+
 /// "0-3, 5, 6:1": the labels of these places.
 std::string labels_of(const std::vector<std::size_t>& indices, const Snapshot& snapshot);
 

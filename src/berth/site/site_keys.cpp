@@ -109,6 +109,16 @@ Result<void> read_commands(Page& page, std::string_view key, const toml::node& n
   return {};
 }
 
+Result<void> read_mask(Page& page, std::string_view key, const toml::node& node) {
+  BERTH_LET(const auto text, text_of(page, node, key));
+  const auto form = from_word<MaskForm>(text);
+  if (!form) return wrong(page, node, fmt::format("{} must be \"index\" or \"uuid\"", key));
+  if (page.only_narrow && *form < page.policy.mask)
+    return wrong(page, node, fmt::format("{} may not be \"index\" here: the site says \"uuid\"", key));
+  page.policy.mask = *form;
+  return {};
+}
+
 // No rule: a connection is kept by the user's own ssh.
 Result<void> read_connection(Page& page, std::string_view key, const toml::node& node) {
   BERTH_LET(page.policy.connection, word_of<connection_from_text>(page, key, node));
@@ -196,6 +206,10 @@ std::string words_of_commands(const Policy& policy) {
                                                     : "of others' commands the program is told";
 }
 
+std::string words_of_mask(const Policy& policy) {
+  return policy.mask == MaskForm::uuid ? "masks have UUIDs" : "";
+}
+
 /// "": there is none.
 template <auto Member, auto InWords>
 std::string value_of(const Policy& policy) {
@@ -272,6 +286,7 @@ constexpr auto kKeys = std::to_array<Key>({
      value_of<&Policy::hidden_tolerance_bytes, bytes_for_people>,
      "up to {} in use that nobody explains is tolerated"},
     {"commands", read_commands, words_of_commands},
+    {"mask", read_mask, words_of_mask},
     {"default_wait", span_into<&Policy::default_wait_s>, value_of<&Policy::default_wait_s, kAsDelay>,
      "a wait lasts at most {}"},
     {"idle_leftovers", span_into<&Policy::idle_leftovers_s>, value_of<&Policy::idle_leftovers_s, kAsDelay>,

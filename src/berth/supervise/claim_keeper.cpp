@@ -20,6 +20,7 @@
 
 #include "berth/base/fail.h"
 #include "berth/base/printable.h"
+#include "berth/base/steady_time.h"
 #include "berth/base/units.h"
 #include "berth/receipts/make_receipt.h"
 #include "berth/supervise/lease_clock.h"
@@ -157,12 +158,16 @@ receipts::ReceiptKeeping leave_receipt(const Kept& kept) {
 std::string wait_for_end(const Ends& ends, LeaseClock& clock, Kept& kept) {
   for (;;) {
     start_clock(ends, clock.left());
-    const int patience = kept.sampling ? sys::poll_timeout(kept.sampling->next()) : -1;
+    const auto next = earlier(kept.sampling ? kept.sampling->next() : std::nullopt,
+                              kept.mask ? kept.mask->next() : std::nullopt);
+    const int patience = sys::poll_timeout(next);
     std::array<pollfd, 3> ready{{{ends.process.get(), POLLIN, 0},  // -1 is ignored
                                  {ends.clock.get(), POLLIN, 0},
                                  {ends.signals.get(), POLLIN, 0}}};
     const int came = ::poll(ready.data(), ready.size(), patience);
     if (kept.sampling) kept.sampling->go_on();
+    if (const auto renumbered = kept.mask ? kept.mask->go_on() : std::nullopt; renumbered && kept.told)
+      tell_on_terminal(*kept.told, *renumbered);
     if (came <= 0) continue;
     if (ready[2].revents != 0) return tell_who_released(ends.signals, kept);
     if (ready[0].revents != 0) return "ended with its process";

@@ -13,6 +13,7 @@
 #include "berth/job/notice_wish.h"
 #include "berth/lease/acquire.h"
 #include "berth/receipts/sampler_client.h"
+#include "berth/supervise/mask_watch.h"
 
 namespace berth::supervise {
 
@@ -28,6 +29,7 @@ struct Kept {
   std::function<void(NoticeEvent event, const std::string& words)> tell_others = {};
   /// Samples of the lease, which then leaves a receipt; null: it leaves none.
   std::unique_ptr<receipts::RunSampling> sampling = {};
+  std::optional<MaskWatch> mask = {};  ///< of the job's mask; goes by `sampling`
   bool clears_variables = false;  ///< that process looks itself whether the lease has ended, also on SIGURG
 };
 

@@ -21,7 +21,9 @@
 #include "berth/receipts/make_receipt.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/lease_clock.h"
+#include "berth/supervise/lease_variables.h"
 #include "berth/supervise/leftovers.h"
+#include "berth/supervise/mask_watch.h"
 #include "berth/supervise/model/leased_run_step.h"
 #include "berth/supervise/preemption_watch.h"
 #include "berth/supervise/release_call.h"
@@ -74,6 +76,8 @@ class LeasedCommand {
         watch_(setting.session, lease),
         check_(lease.ticket(), source(), options_.first_look, !options_.shell),
         sampling_(lease.ticket(), setting.session.domain(), source(), setting.sampling),
+        mask_(lease.ticket(), lease_environment(setting.session.domain(), lease, options_.lease.request),
+              sampling_),
         // The counter of a card does not say which of its shares used the energy.
         energy_(lease.ticket().shared ? std::vector<std::string>() : lease.ticket().devices, source()) {}
 
@@ -85,6 +89,7 @@ class LeasedCommand {
       hear_waiters();
       if (const auto remark = check_.go_on()) tell(*remark);
       sampling_.go_on();
+      if (const auto renumbered = mask_.go_on()) command::print_message(*renumbered);
       energy_.go_on();
       happen(run::Woke{});
     }
@@ -147,7 +152,7 @@ class LeasedCommand {
 
   sys::Deadline next() const {
     return earlier(earlier(earlier(check_.next(), sampling_.next()), earlier(energy_.next(), next_look())),
-                   earlier(step_due(), watch_.next()));
+                   earlier(earlier(step_due(), watch_.next()), mask_.next()));
   }
   sys::Deadline next_look() const {
     return options_.hooks.look ? sys::Deadline(options_.hooks.look()) : std::nullopt;
@@ -295,6 +300,7 @@ class LeasedCommand {
   PreemptionWatch watch_;
   ComplianceCheck check_;
   receipts::RunSampling sampling_;
+  MaskWatch mask_;
   receipts::EnergyAtStart energy_;
   std::optional<ProcessEnd> ending_;
   run::Moment lasted_{};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "berth/base/record_fields.h"
+#include "berth/request/job_mask.h"
 
 namespace berth {
 namespace {
@@ -37,6 +38,7 @@ constexpr auto kFieldsOfDeviceSamples = [](auto& samples, auto&& field) {
   field("use_samples", samples.use_samples);
   field("throttled_samples", samples.throttled_samples);
   field("throttle_samples", samples.throttle_samples);
+  field("runtime_index", samples.runtime_index);
 };
 
 constexpr auto kRunSamples = record_of<RunSamples>(
@@ -114,6 +116,17 @@ void add_device(RunSamples& samples, const SampledLease& lease, const Device& de
   }
 }
 
+void note_runtime_indices(RunSamples& samples, const Snapshot& look) {
+  std::vector<std::string> uuids;
+  for (const DeviceSamples& device : samples.devices) uuids.push_back(device.uuid);
+  const auto indices = runtime_indices(uuids, look);
+  if (!indices) return;
+  for (std::size_t i = 0; i < uuids.size(); ++i) {
+    const auto& index = (*indices)[i];
+    samples.devices[i].runtime_index = index ? std::int64_t{*index} : kNotCounted;
+  }
+}
+
 /// The time from which and to which a process counts.
 struct Life {
   std::int64_t begun_us = 0;
@@ -148,6 +161,7 @@ Snapshot look_for_samplers(const Snapshot& look) {
     Device& bare = told.devices.emplace_back();
     bare.index = device.index;
     bare.uuid = device.uuid;
+    bare.vendor = device.vendor;
     bare.mig = device.mig;
     bare.state = device.state;
     bare.memory = device.memory;
@@ -193,6 +207,17 @@ void add_sample(RunSamples& samples, const SampledLease& lease, const Snapshot& 
     has_seen = true;
   }
   if (has_seen) ++samples.samples;
+  note_runtime_indices(samples, look);
+}
+
+bool is_renumbered(const RunSamples& samples, const std::vector<std::string>& uuids,
+                   const std::vector<std::int64_t>& indices) {
+  for (std::size_t i = 0; i < uuids.size() && i < indices.size(); ++i) {
+    const auto device = std::ranges::find(samples.devices, uuids[i], &DeviceSamples::uuid);
+    if (device == samples.devices.end() || !device->runtime_index) continue;
+    if (*device->runtime_index != indices[i]) return true;
+  }
+  return false;
 }
 
 AccountedUse accounted_use(std::span<const AccountedProcess> processes,

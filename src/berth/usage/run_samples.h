@@ -35,6 +35,8 @@ inline constexpr auto kFieldsOfStranger = [](auto& stranger, auto&& field) {
   field("seen_ms", stranger.seen_ms);
 };
 
+inline constexpr std::int64_t kNotCounted = -1;
+
 /// The samples of one device.
 struct DeviceSamples {
   std::string uuid;
@@ -44,6 +46,9 @@ struct DeviceSamples {
   unsigned use_samples = 0;
   unsigned throttled_samples = 0;
   unsigned throttle_samples = 0;
+  /// By which number a program that starts now finds it (runtime_indices); kNotCounted: by none;
+  /// absent: no sample could know.
+  Reading<std::int64_t> runtime_index{};
 
   bool operator==(const DeviceSamples&) const = default;
 };
@@ -78,6 +83,11 @@ using DescribeProcess = std::function<std::pair<std::string, std::string>(std::u
 /// adds nothing. `describe`: is asked of each stranger once.
 void add_sample(RunSamples& samples, const SampledLease& lease, const Snapshot& look,
                 const std::multimap<std::uint32_t, TicketId>& leases, const DescribeProcess& describe);
+
+/// Whether a mask of these indices, one for each of these devices, has changed its meaning: a
+/// program that starts now would find other devices by it, or none.
+bool is_renumbered(const RunSamples& samples, const std::vector<std::string>& uuids,
+                   const std::vector<std::int64_t>& indices);
 
 /// How long the sampler of a user waits for the next look of an agent before it looks itself.
 inline constexpr std::int64_t kWaitsForAgentMs = 2000;

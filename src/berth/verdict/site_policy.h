@@ -24,6 +24,15 @@ constexpr auto words_of(CommandVisibility) {
   return std::to_array<std::string_view>({"full", "program", "none"});
 }
 
+/// What the mask of a job has if nothing else is asked for.
+enum class MaskForm {
+  index,  ///< as most programs expect it; means another device once a card before it is gone
+  uuid,
+};
+constexpr auto words_of(MaskForm) {
+  return std::to_array<std::string_view>({"index", "uuid"});
+}
+
 struct ExcludedDevice {
   std::string selector;  ///< index, UUID or UUID prefix
   std::string reason;
@@ -51,6 +60,7 @@ struct SitePolicy {
   unsigned leave_free = 0;  ///< how many GPUs have to stay free when a request that yields starts
   SiteLimits limits;
   CommandVisibility commands = CommandVisibility::full;
+  MaskForm mask = MaskForm::index;
   QueueRules queue;
   /// The longest time limit that a request may have, and the time limit of a request that has none.
   /// nullopt: no limit.

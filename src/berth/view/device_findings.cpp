@@ -98,9 +98,9 @@ void check_what_is_told(const Snapshot& snapshot, const SitePolicy& policy, Find
          lists ? "often a newer driver tells it. A GPU that uses the machine's memory, of a kind that this "
                  "Berth does not know, looks so too: try a newer Berth"
                : fmt::format("often a newer driver tells it; inside a virtual machine, ask whoever runs the "
-                             "host. To let leases and memory in use decide: trust_leases = [{}] in "
+                             "host. To let leases and memory in use decide: trust_leases = [\"{}\"] in "
                              "/etc/berth.toml",
-                             device.index)});
+                             device.uuid)});
   }
 }
 

@@ -27,6 +27,24 @@ TEST_CASE("a job gets UUIDs when asked for, and for a MIG instance") {
   CHECK(!mask.by_index);
 }
 
+TEST_CASE("the runtime counts what it sees, and what does not answer leaves its numbers unknown") {
+  Facts facts = machine(4);
+  using Indices = std::vector<std::optional<unsigned>>;
+  const std::vector<std::string> devices{uuid_of(1), uuid_of(3)};
+  CHECK(runtime_indices(devices, facts.snapshot) == Indices{1, 3});
+  facts.snapshot.devices[0].state = DeviceState::lost;
+  CHECK(runtime_indices(devices, facts.snapshot) == Indices{0, 2});
+  facts.snapshot.devices[1].state = DeviceState::not_permitted;
+  CHECK(runtime_indices(devices, facts.snapshot) == Indices{std::nullopt, 1});
+  facts.snapshot.devices[2].vendor = "amd";
+  CHECK(runtime_indices(devices, facts.snapshot) == Indices{std::nullopt, 0});
+  facts.snapshot.devices[3].state = DeviceState::unresponsive;
+  CHECK_FALSE(runtime_indices(devices, facts.snapshot));
+  Facts split_first = machine(2);
+  split(split_first.snapshot, 0, 2);
+  CHECK(runtime_indices({uuid_of(1)}, split_first.snapshot) == Indices{0});
+}
+
 TEST_CASE("what would choose among a job's devices is unset, but for what hides another vendor's") {
   Facts facts = machine(2);
   CHECK(job_mask({uuid_of(0)}, facts.snapshot).unset.empty());

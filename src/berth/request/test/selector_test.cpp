@@ -47,6 +47,19 @@ TEST_CASE("a selector names devices by index, slot, UUID, its beginning, or PCI 
   }
 }
 
+TEST_CASE("for later an index becomes a UUID, and what is no index stays") {
+  Snapshot snapshot = machine_with_mig();
+  const std::vector<std::string> typed{"0", "2", "2:1", "GPU-0000000", "04:00.0", "99", "3:7"};
+  CHECK(as_uuids(typed, snapshot) == std::vector<std::string>{uuid_of(0), uuid_of(2),
+                                                              snapshot.devices[4].uuid, "GPU-0000000",
+                                                              "04:00.0", "99", "3:7"});
+  snapshot.devices[0].uuid.clear();
+  CHECK(as_uuids({"0"}, snapshot) == std::vector<std::string>{"0"});
+  for (const char* counting : {"0", " 3 ", "2:1"}) CHECK_MESSAGE(counts_devices(counting), counting);
+  for (const char* other : {"", "GPU-0", "MIG-21", "04:00.0", "0000:01:00.0"})
+    CHECK_FALSE_MESSAGE(counts_devices(other), other);
+}
+
 TEST_CASE("a selector that names nothing or several is refused with what there is") {
   Snapshot snapshot = machine_with_mig();
   const auto message = [&](std::string_view selector) {

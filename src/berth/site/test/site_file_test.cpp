@@ -191,6 +191,7 @@ TEST_CASE("what is malformed is named with file and line, and never skipped") {
   };
   for (const Row& row :
        {Row{"commands = \"some\"", "f:1: commands must be \"full\", \"program\" or \"none\""},
+        Row{"mask = \"UUID\"", "f:1: mask must be \"index\" or \"uuid\""},
         Row{"hidden_tolerance = 512",
             "f:1: hidden_tolerance must be a text in quotes, with its unit: hidden_tolerance = \"512M\""},
         Row{"ignored_users = \"gdm\"", "f:1: ignored_users must be a list of texts in quotes"},
@@ -251,6 +252,9 @@ TEST_CASE("a user's file may only narrow the site's") {
   site.idle_leftovers_s = 3600;
   site.commands = CommandVisibility::program;
   CHECK(apply_site_text(site, "commands = \"none\"", "u", true)->commands == CommandVisibility::none);
+  CHECK(apply_site_text(site, "mask = \"uuid\"", "u", true)->mask == MaskForm::uuid);
+  CHECK(apply_site_text(site, "mask = \"index\"", "u", true));
+  site.mask = MaskForm::uuid;
   site.most_time_s = 48 * 3600;
   site.tenant_gpus = 2;
   site.tenant_time_s = 60;
@@ -272,10 +276,10 @@ TEST_CASE("a user's file may only narrow the site's") {
   CHECK(narrowed->excluded.size() == 1);
   for (const char* text :
        {"hidden_tolerance = \"1G\"", "default_wait = \"2h\"", "default_wait = \"forever\"",
-        "idle_leftovers = \"2h\"", "commands = \"full\"", "assumed_time = \"1m\"", "time = \"3d\"",
-        "time_grace = \"31s\"", "job_output = \"2G\"", "keep_jobs = \"31d\"", "tenant_gpus = 3",
-        "trust_leases = [0]", "shares_per_gpu = 3", "leave_free = 1", "tenant_time = \"61s\"",
-        "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
+        "idle_leftovers = \"2h\"", "commands = \"full\"", "mask = \"index\"", "assumed_time = \"1m\"",
+        "time = \"3d\"", "time_grace = \"31s\"", "job_output = \"2G\"", "keep_jobs = \"31d\"",
+        "tenant_gpus = 3", "trust_leases = [0]", "shares_per_gpu = 3", "leave_free = 1",
+        "tenant_time = \"61s\"", "ignored_programs = [\"x\"]", "ignored_users = [\"x\"]"}) {
     CHECK_MESSAGE(!apply_site_text(site, text, "u", true), text);
   }
 }

@@ -23,6 +23,7 @@ const std::map<std::string_view, std::pair<std::string_view, std::string_view>> 
     {"hidden_tolerance",
      {"hidden_tolerance = \"1G\"", "up to 1 GiB in use that nobody explains is tolerated"}},
     {"commands", {"commands = \"none\"", "others' commands are not told"}},
+    {"mask", {"mask = \"uuid\"", "masks have UUIDs"}},
     {"default_wait", {"default_wait = \"2h\"", "a wait lasts at most 2 h"}},
     {"idle_leftovers", {"idle_leftovers = \"2h\"", "processes that a command leaves behind keep its lease"}},
     {"idle_leases", {"idle_leases = \"45m\"", "nothing computes for 45 min yields to whoever waits"}},

@@ -77,14 +77,45 @@ TEST_CASE("the peak is the most that a sample saw, the use their mean, and the t
   busy.throttle_reasons = kPowerCap | kIdle;
   run.see(look_at(device_with(10, {process(kOwn, 10)}))).see(look_at(busy));
   CHECK(run.samples.samples == 2);
-  CHECK(run.device() == DeviceSamples{"GPU-a", 30, 120, 2, 1, 2});
+  CHECK(run.device() == DeviceSamples{"GPU-a", 30, 120, 2, 1, 2, 0});
   CHECK(run.samples.strangers.empty());
+}
+
+TEST_CASE(
+    "indices mean other devices once a card before them is gone, and a look that cannot know says nothing") {
+  Snapshot look = look_at(device_with(30, {}));
+  look.devices.front().index = 1;
+  Device first = device_with(0, {});
+  first.uuid = "GPU-0";
+  look.devices.insert(look.devices.begin(), first);
+  const std::vector<std::string> devices{"GPU-a"};
+  Sampled run;
+  CHECK_FALSE(is_renumbered(run.samples, devices, {1}));
+  run.see(look);
+  CHECK_FALSE(is_renumbered(run.samples, devices, {1}));
+  Snapshot hanging = look;
+  hanging.devices.front().state = DeviceState::unresponsive;
+  run.see(hanging);
+  CHECK_FALSE(is_renumbered(run.samples, devices, {1}));
+  for (const DeviceState state : {DeviceState::lost, DeviceState::not_permitted}) {
+    Snapshot lost = look;
+    lost.devices.front().state = state;
+    CHECK(is_renumbered(Sampled().see(lost).samples, devices, {1}));
+  }
+  look.devices.erase(look.devices.begin());
+  look.devices.front().index = 0;
+  run.see(look);
+  CHECK(is_renumbered(run.samples, devices, {1}));
+  CHECK_FALSE(is_renumbered(run.samples, devices, {0}));
+  look.devices.front().uuid = "GPU-9";
+  run.see(look);
+  CHECK(is_renumbered(run.samples, devices, {0}));
 }
 
 TEST_CASE("a share has the memory of its own processes, and neither use nor strangers") {
   Sampled run(true);
   run.see(look_at(device_with(50, {process(kOwn, 7), process(200, 30), process(9, 13)})));
-  CHECK(run.device() == DeviceSamples{"GPU-a", 7, 0, 0, 0, 0});
+  CHECK(run.device() == DeviceSamples{"GPU-a", 7, 0, 0, 0, 0, 0});
   CHECK(run.samples.strangers.empty());
   run.see(look_at(device_with(50, {process(kOwn, std::nullopt)})));
   CHECK(run.device().peak_bytes == 7U);
@@ -187,7 +218,7 @@ TEST_CASE("what a look does not tell is no sample") {
   silent.processes.reset();
   run.see(look_at(silent));
   CHECK(run.samples.samples == 1);
-  CHECK(run.device() == DeviceSamples{"GPU-a"});
+  CHECK(run.device() == DeviceSamples{.uuid = "GPU-a", .runtime_index = 0});
 }
 
 TEST_CASE("a peak that lasts as long as the interval is never missed, and no higher one is told") {
@@ -249,7 +280,8 @@ TEST_CASE("no number of the driver breaks the arithmetic") {
 TEST_CASE("what the two programs tell each other is read as it was written") {
   const SampledLease lease = lease_of(true);
   CHECK(decode_sampled_lease(encode_sampled_lease(lease)) == lease);
-  const RunSamples samples{10'000, 3, {{"GPU-a", 5, 120, 3, 1, 2}}, {{"0", 812, "ann", "x", 3000}}};
+  const RunSamples samples{
+      10'000, 3, {{"GPU-a", 5, 120, 3, 1, 2, kNotCounted}}, {{"0", 812, "ann", "x", 3000}}};
   CHECK(decode_run_samples(encode_run_samples(samples)) == samples);
   const std::string text = encode_run_samples(samples);
   for (std::size_t cut = 0; cut < text.size(); ++cut) CHECK_FALSE(decode_run_samples(text.substr(0, cut)));
