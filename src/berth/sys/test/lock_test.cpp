@@ -271,53 +271,6 @@ TEST_CASE("who has a file open to read is not taken for one who has it open to w
   CHECK(process_can_write(::getpid(), identity_of(status)) == false);
 }
 
-/// Another process that locks the whole file for writing as a program does that uses lockf, and
-/// keeps it.
-class Writer {
- public:
-  explicit Writer(const std::string& path) : pid_(::fork()) {
-    if (pid_ != 0) return;
-    const int file = ::open(path.c_str(), O_RDWR);
-    if (::lockf(file, F_LOCK, 0) != 0) ::_exit(1);
-    for (;;) ::pause();
-  }
-  ~Writer() { end(); }
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
-
-  pid_t pid() const { return pid_; }
-  void end() {
-    if (pid_ > 0 && ::kill(pid_, SIGKILL) == 0) ::waitpid(pid_, nullptr, 0);
-    pid_ = -1;
-  }
-
- private:
-  pid_t pid_;
-};
-
-TEST_CASE("a shared lock keeps writers out, and comes after those that wait") {
-  const auto made = make_unnamed(AT_FDCWD, 0666);
-  REQUIRE(made);
-  const std::string path = fmt::format("/proc/{}/fd/{}", ::getpid(), made->get());
-  const auto opened = [&] { return Descriptor(::open(path.c_str(), O_RDONLY)); };
-  Descriptor first = opened();
-  const Descriptor second = opened();
-  REQUIRE(share_bytes(first.get(), 0, kToTheEnd) == std::optional<pid_t>());
-  REQUIRE(share_bytes(second.get(), 0, kToTheEnd) == std::optional<pid_t>());
-  unlock_bytes(second.get(), 0, kToTheEnd);
-  Writer writer(path);
-  eventually([&] {
-    const bool comes_after = share_bytes(second.get(), 0, kToTheEnd) == std::optional(writer.pid());
-    if (!comes_after) unlock_bytes(second.get(), 0, kToTheEnd);
-    return comes_after;
-  });
-  first.close();
-  eventually([&] { return is_byte_locked(second.get(), 0) == true; });
-  CHECK(share_bytes(second.get(), 0, kToTheEnd) == std::optional(writer.pid()));
-  writer.end();
-  CHECK(share_bytes(second.get(), 0, kToTheEnd) == std::optional<pid_t>());
-}
-
 TEST_CASE("of the locks that wait, those for writing the file are found") {
   constexpr std::string_view kLocks =
       "1: OFDLCK ADVISORY  READ -1 08:01:1234 0 EOF\n"
