@@ -56,7 +56,12 @@ Result<command::Output> simulate_command(std::span<char*> words) {
                     : fmt::format("no lease of this time can be replayed; of most of them: {}",
                                   most_of(made.left_out)));
   }
-  return cli::simulated(options, made.workload, &made);
+  BERTH_LET(auto output, cli::simulated(options, made.workload, &made));
+  if (recorded.is_cut)
+    output.err +=
+        fmt::format("berth: of this time more leases are recorded than are read: these are the newest {}\n",
+                    recorded.leases.size());
+  return output;
 }
 
 }  // namespace berth::serve

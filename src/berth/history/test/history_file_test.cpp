@@ -353,12 +353,12 @@ TEST_CASE("leases are read with what they were asked for as, which their ends do
   batch.leases[lease(kNow - 5000, 1)] = {"bob", "", kNow - 4000, true, {}};
   REQUIRE(file.write(batch));
   const auto asked = file.recorded_leases({.since_s = 3600}, kNow);
-  REQUIRE((asked && *asked));
-  CHECK((*asked)->from_s == kNow - 3600);
-  CHECK((*asked)->devices == std::vector<std::string>{"gpu0", "gpu1", "gpu2"});
+  REQUIRE(asked.has_value());
+  CHECK(asked->from_s == kNow - 3600);
+  CHECK(asked->devices == std::vector<std::string>{"gpu0", "gpu1", "gpu2"});
   const RecordedLease alices{{2}, "alice", kNow - 90, {}, {1, 2}, RecordedWish{kNow - 200, 600, true, true}};
   const RecordedLease bobs{{3}, "bob", kNow - 90, kNow - 80, {0}, {}};
-  CHECK((*asked)->leases == std::vector<RecordedLease>{alices, bobs});
+  CHECK(asked->leases == std::vector<RecordedLease>{alices, bobs});
 
   Batch ended;
   ended.leases[lease(kNow - 90, 2, "gpu1")] = {"alice", {}, kNow - 10, true, {}};
