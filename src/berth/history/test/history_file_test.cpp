@@ -201,7 +201,9 @@ TEST_CASE("a user who fills the file loses what is the user's own, and the other
   const Span all{begun_s, kNow + 7200};
   const auto hours_of_alice = [&](UsageBy by) {
     double hours = 0;
-    for (const UsageRow& row : file.usage(by, all)->rows)
+    const auto usage = file.usage(by, all);
+    REQUIRE(usage.has_value());
+    for (const UsageRow& row : usage->rows)
       if (row.who == "alice") hours += row.leased_gpu_hours;
     return hours;
   };
@@ -221,7 +223,7 @@ TEST_CASE("names of which nothing is left are removed, and cost the next ones no
     batch.job_hours[{old_s, "bob", name}] = {10, 10};
     batch.hours[{old_s, "bob", "gpu0"}] = {10, 10};
   }
-  batch.leases[lease(kNow - 60, 1)] = {"alice", "kept", kNow - 10, true, {10, 10}};
+  batch.leases[lease(kNow - 60, 1, "gpu1")] = {"alice", "kept", kNow - 10, true, {10, 10}};
   batch.job_hours[{step_of(kNow, 3600), "alice", "kept"}] = {10, 10};
   batch.hours[{step_of(kNow, 3600), "alice", "gpu1"}] = {10, 10};
   REQUIRE(file.write(batch));
