@@ -201,7 +201,9 @@ TEST_CASE("a user who fills the file loses what is the user's own, and the other
   const Span all{begun_s, kNow + 7200};
   const auto hours_of_alice = [&](UsageBy by) {
     double hours = 0;
-    for (const UsageRow& row : file.usage(by, all)->rows)
+    const auto usage = file.usage(by, all);
+    REQUIRE(usage.has_value());
+    for (const UsageRow& row : usage->rows)
       if (row.who == "alice") hours += row.leased_gpu_hours;
     return hours;
   };
@@ -221,7 +223,7 @@ TEST_CASE("names of which nothing is left are removed, and cost the next ones no
     batch.job_hours[{old_s, "bob", name}] = {10, 10};
     batch.hours[{old_s, "bob", "gpu0"}] = {10, 10};
   }
-  batch.leases[lease(kNow - 60, 1)] = {"alice", "kept", kNow - 10, true, {10, 10}};
+  batch.leases[lease(kNow - 60, 1, "gpu1")] = {"alice", "kept", kNow - 10, true, {10, 10}};
   batch.job_hours[{step_of(kNow, 3600), "alice", "kept"}] = {10, 10};
   batch.hours[{step_of(kNow, 3600), "alice", "gpu1"}] = {10, 10};
   REQUIRE(file.write(batch));
@@ -353,12 +355,12 @@ TEST_CASE("leases are read with what they were asked for as, which their ends do
   batch.leases[lease(kNow - 5000, 1)] = {"bob", "", kNow - 4000, true, {}};
   REQUIRE(file.write(batch));
   const auto asked = file.recorded_leases({.since_s = 3600}, kNow);
-  REQUIRE((asked && *asked));
-  CHECK((*asked)->from_s == kNow - 3600);
-  CHECK((*asked)->devices == std::vector<std::string>{"gpu0", "gpu1", "gpu2"});
+  REQUIRE(asked.has_value());
+  CHECK(asked->from_s == kNow - 3600);
+  CHECK(asked->devices == std::vector<std::string>{"gpu0", "gpu1", "gpu2"});
   const RecordedLease alices{{2}, "alice", kNow - 90, {}, {1, 2}, RecordedWish{kNow - 200, 600, true, true}};
   const RecordedLease bobs{{3}, "bob", kNow - 90, kNow - 80, {0}, {}};
-  CHECK((*asked)->leases == std::vector<RecordedLease>{alices, bobs});
+  CHECK(asked->leases == std::vector<RecordedLease>{alices, bobs});
 
   Batch ended;
   ended.leases[lease(kNow - 90, 2, "gpu1")] = {"alice", {}, kNow - 10, true, {}};
