@@ -53,7 +53,7 @@ std::optional<LabTicket> read_ticket(std::string_view text) {
                    .origin = reader.reading_text("asked_at").value_or(""),
                    .hosts = reader.texts("hosts"),
                    .joined = reader.texts("joined"),
-                   .awaited = !reader.reading<bool>("unawaited").value_or(false)};
+                   .awaited = !reader.reading_flag("unawaited").value_or(false)};
   if (reader.has_fault() || std::max(ticket.hosts.size(), ticket.joined.size()) > kMostHostsOfRequest)
     return std::nullopt;
   return ticket;
