@@ -39,17 +39,6 @@ std::string flags_of(const command::Syntax& syntax) {
   return flags + "--help";
 }
 
-/// As they are typed, those whose value may be the next word.
-std::string options_with_value(const command::Syntax& syntax) {
-  std::string names;
-  for (const command::Option& each : syntax.options) {
-    if (each.value.empty() || each.has_optional_value()) continue;
-    names += fmt::format("{}--{}", names.empty() ? "" : " ", each.name);
-    if (each.letter != 0) names += fmt::format(" -{}", each.letter);
-  }
-  return names;
-}
-
 std::string bash_script() {
   std::string names;
   std::string flags;
@@ -60,7 +49,7 @@ std::string bash_script() {
     if (entry.syntax.options_end_at_first_word) {
       with_command.push_back(entry.row.name);
       valued += fmt::format("    {}) with_value={} ;;\n", entry.row.name,
-                            in_shell_quotes(options_with_value(entry.syntax)));
+                            in_shell_quotes(command::options_with_value(entry.syntax)));
     }
     names += fmt::format("{} ", entry.row.name);
     const std::string pattern = entry.row.alias.empty()
@@ -93,7 +82,6 @@ _berth() {{
     *) command="${{COMP_WORDS[at]}}"; break ;;
     esac
   done
-  # Files, as without this function: COMPREPLY stays empty.
   [[ $previous == *[\<\>] ]] && return
   case "$command" in {with_command})
     # From the first word on that is no option, or after --, it is the command's own line.

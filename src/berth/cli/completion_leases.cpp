@@ -46,7 +46,7 @@ class Leases : public command::Command {
     BERTH_LET(const auto all, all_jobs(spool, output.err));
     for (const jobs::NumberedJob& each : all) {
       const auto standings = standings_of(spool, each);
-      if (standings && !std::ranges::all_of(*standings, is_over)) output.out += jobs::completion_line(each);
+      if (standings && !std::ranges::all_of(*standings, is_over)) output.out += jobs::as_completion(each);
     }
     return {};
   }

@@ -117,7 +117,7 @@ class TaskWords : public command::Command {
     BERTH_LET(const auto spool, jobs::open_spool());
     command::Output output;
     BERTH_LET(const auto jobs, all_jobs(spool, output.err));
-    for (const jobs::NumberedJob& each : jobs) output.out += jobs::completion_line(each);
+    for (const jobs::NumberedJob& each : jobs) output.out += jobs::as_completion(each);
     return output;
   }
 };

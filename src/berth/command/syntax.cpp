@@ -69,7 +69,7 @@ std::string spelled(const Option& each) {
   return fmt::format("--{}", each.name);
 }
 
-/// What Berth knows of the option by the habits of others: with this value, or with any.
+/// The habit of others that this option is: with this value, or with any.
 const Habit* habit_of_option(std::string_view name, std::string_view value) {
   const Habit* const with_value = habit_of(fmt::format("{}={}", name, value));
   return with_value != nullptr ? with_value : habit_of(name);
@@ -233,6 +233,16 @@ void note_words(std::span<Option> options, std::vector<std::string>& given) {
       return {};
     };
   }
+}
+
+std::string options_with_value(const Syntax& syntax) {
+  std::string names;
+  for (const Option& each : syntax.options) {
+    if (each.value.empty() || each.has_optional_value()) continue;
+    names += fmt::format("{}{}", names.empty() ? "" : " ", spelled(each));
+    if (each.letter != 0) names += fmt::format(" -{}", each.letter);
+  }
+  return names;
 }
 
 std::string flowed(std::string_view text) {

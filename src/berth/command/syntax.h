@@ -77,6 +77,9 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::vector
 /// same.
 void note_words(std::span<Option> options, std::vector<std::string>& given);
 
+/// "--count -n --name": the options, as they are typed, whose value may be the next word.
+std::string options_with_value(const Syntax& syntax);
+
 /// The whole of `berth COMMAND --help`.
 std::string help_text(const Syntax& syntax, std::string_view command, std::string_view summary);
 

@@ -128,7 +128,7 @@ void sleep_a_moment() {
   ::poll(nullptr, 0, kMomentMs);
 }
 
-std::string completion_line(const NumberedJob& job) {
+std::string as_completion(const NumberedJob& job) {
   const std::string words = fmt::format("{}", fmt::join(job.job.words, " "));
   return fmt::format("{}\t{}\n", job.number, printable(job.job.name.empty() ? words : job.job.name));
 }

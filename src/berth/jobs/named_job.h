@@ -28,7 +28,7 @@ struct NumberedJob {
 };
 
 /// A line of such a list: the number, a tab, and what the job is.
-std::string completion_line(const NumberedJob& job);
+std::string as_completion(const NumberedJob& job);
 
 /// The states of these tasks, in the order of `tasks`.
 Result<std::vector<TaskStanding>> standings_of(const JobSpool& spool, const NumberedJob& job);

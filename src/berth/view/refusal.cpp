@@ -29,10 +29,6 @@ std::string only_so_many(const Why& why) {
                      why.possible == 0 ? "none" : fmt::format("only {}", why.possible));
 }
 
-std::string_view where(const Why& why) {
-  return why.in_lease ? "this lease" : "this machine";
-}
-
 std::size_t free_devices(const Why& why) {
   return static_cast<std::size_t>(std::ranges::count_if(why.verdicts, &Verdict::free));
 }
@@ -130,6 +126,18 @@ std::string request_in_words(const Request& request) {
   return text;
 }
 
+namespace {
+
+std::string never_here(const Why& why) {
+  const std::string asked = request_in_words(why.request);
+  const std::string there = counted(why.verdicts.size(), "GPU") + only_so_many(why);
+  return why.in_lease
+             ? fmt::format("this lease can never satisfy the request ({}): it has {}\n", asked, there)
+             : fmt::format("this machine can never satisfy the request ({}): it has {}\n", asked, there);
+}
+
+}  // namespace
+
 std::string explanation(const Why& why, const Style& style) {
   std::string text = fmt::format("Asked for: {}\n\n", request_in_words(why.request));
   text += verdict_lines(why.verdicts, why.snapshot, style) + "\n";
@@ -166,8 +174,7 @@ std::string refusal(const Why& why, const Style& style) {
   } else if (hangs_on_driver(why)) {
     text = fmt::format("not now ({}): {}\n", request_in_words(why.request), about_silent_devices(why));
   } else if (why.possible < why.request.count) {
-    text = fmt::format("{} can never satisfy the request ({}): it has {}{}\n", where(why),
-                       request_in_words(why.request), counted(why.verdicts.size(), "GPU"), only_so_many(why));
+    text = never_here(why);
   } else {
     text = fmt::format("not now: {} wanted, {} free{}\n", request_in_words(why.request),
                        none_or_number(free_devices(why)), why.standing ? in_queue(why, style) : "");

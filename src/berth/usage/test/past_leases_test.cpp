@@ -27,7 +27,7 @@ RecordedLease lease(std::int64_t joined, std::int64_t begun, std::optional<std::
 }
 
 RecordedLeases on_two(std::vector<RecordedLease> leases) {
-  return {kBegan, kBegan + 1000, {"gpu0", "gpu1"}, std::move(leases)};
+  return {kBegan, kBegan + 1000, false, {"gpu0", "gpu1"}, std::move(leases)};
 }
 
 WorkloadJob job(Moment arrival, unsigned devices, Moment duration, std::optional<Moment> length = {}) {

@@ -20,7 +20,7 @@ std::string fault_of_record(const std::string& lease) {
 TEST_CASE("leases are read as they were written") {
   holds_for_any([] {
     RecordedLeases written{
-        *rc::gen::inRange<std::int64_t>(0, 1'000'000'000), 1'800'000'000, {"a", "b", "c"}, {}};
+        *rc::gen::inRange<std::int64_t>(0, 1'000'000'000), 1'800'000'000, false, {"a", "b", "c"}, {}};
     const auto count = *rc::gen::inRange(0, 5);
     for (int at = 0; at < count; ++at) {
       RecordedLease lease{{*rc::gen::arbitrary<std::uint64_t>()},
