@@ -153,9 +153,9 @@ std::string explanation(const Why& why, const Style& style) {
                     style.width, 0) +
             "\n";
   } else if (why.possible < why.request.count) {
-    text +=
-        fmt::format("Never possible {} {}: {} wanted, {} could serve the request.\n",
-                    why.in_lease ? "in" : "on", where(why), why.request.count, none_or_number(why.possible));
+    text += fmt::format("Never possible {}: {} wanted, {} could serve the request.\n",
+                        why.in_lease ? "in this lease" : "on this machine", why.request.count,
+                        none_or_number(why.possible));
   } else {
     text += fmt::format("Not now: {} wanted, {} free.\n", why.request.count, none_or_number(free));
     if (why.standing)
