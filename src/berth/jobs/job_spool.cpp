@@ -161,9 +161,11 @@ Result<std::optional<Job>> JobSpool::job(std::uint64_t number) const {
   return job_of_edit(number, whole.edit);
 }
 
-Result<std::optional<Job>> JobSpool::job_of_edit(std::uint64_t number, unsigned edit) const {
+Result<std::optional<Job>> JobSpool::job_of_edit(std::uint64_t number, unsigned edit,
+                                                 sys::Descriptor* kept) const {
   const std::string name = edit == 0 ? file_of({number, {}}, "job") : edited_file(number, edit);
-  BERTH_LET(const auto text, read_file(folder_.get(), name));
+  // The locks are on the first one.
+  BERTH_LET(const auto text, read_file(folder_.get(), name, edit == 0 ? kept : nullptr));
   if (!text) return std::nullopt;
   auto job = decode_job(*text, stored_from_options);
   if (!job) return std::unexpected(context(job.error(), fmt::format("{}/{}", path_, name)));

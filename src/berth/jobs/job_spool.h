@@ -71,9 +71,24 @@ class JobSpool {
   /// each.
   struct Told {
     Job job;
-    std::vector<TaskStanding> standings;
+    std::vector<TaskStanding> standings{};
+    bool is_array = false;
+    std::string position{};         ///< as TaskEvent::position; of an array, that of all of it
+    std::uint64_t state_bytes = 0;  ///< of all events that were read
   };
   Result<std::optional<Told>> told(std::uint64_t number) const;
+  /// What its files say of a job without being read. Events are only ever appended. So as long as
+  /// the mark is the same, nothing has been written of the job.
+  struct StateMark {
+    std::uint64_t file = 0;      ///< the inode of `state`
+    std::uint64_t bytes = 0;     ///< of all events
+    std::int64_t newest_ns = 0;  ///< when the last one was written
+
+    bool operator==(const StateMark&) const = default;
+  };
+  /// One call; of an array, one more for each task to which something has happened. nullopt: there
+  /// is no such job.
+  Result<std::optional<StateMark>> mark_of(std::uint64_t number, bool is_array) const;
   /// What was said of the job as a whole: that an array was cancelled, or is held, and its place.
   Result<TaskStanding> as_a_whole(std::uint64_t number) const;
   /// Gives the job another request, and notes these events: it is edited as a whole, or not at all.
@@ -140,12 +155,28 @@ class JobSpool {
   Result<std::uint64_t> next_number(int counter) const;
   Result<void> fill_draft(const Job& job, const std::vector<std::string>& environment,
                           std::string_view script) const;
-  Result<std::optional<Job>> job_of_edit(std::uint64_t number, unsigned edit) const;
+  /// A task of an array of which the lock has more to say.
+  struct Unsettled {
+    std::size_t place = 0;  ///< among the tasks
+    std::string text;       ///< its events; "": they say its end
+  };
+  struct TasksOfArray {
+    std::vector<TaskStanding> standings{};
+    std::uint64_t state_bytes = 0;
+  };
+  Result<std::optional<Job>> job_of_edit(std::uint64_t number, unsigned edit,
+                                         sys::Descriptor* kept = nullptr) const;
   Result<TaskStanding> own_standing(TaskId id) const;
-  Result<TaskStanding> own_standing(TaskId id, const std::optional<std::string>& text) const;
-  Result<std::vector<TaskStanding>> standings_of_array(std::uint64_t number, const TaskStanding& whole,
-                                                       const std::vector<unsigned>& indices,
-                                                       const std::vector<TaskStanding>& before) const;
+  Result<TaskStanding> own_standing(TaskId id, const std::optional<std::string>& text,
+                                    sys::Descriptor& locks) const;
+  Result<TasksOfArray> tasks_of_array(std::uint64_t number, const TaskStanding& whole,
+                                      const std::vector<unsigned>& indices,
+                                      const std::vector<TaskStanding>& before, sys::Descriptor& locks) const;
+  Result<void> settle(TaskId id, const std::vector<unsigned>& indices,
+                      const std::vector<Unsettled>& unsettled, sys::Descriptor& locks,
+                      std::vector<TaskStanding>& standings) const;
+  Result<TaskStanding> settled(TaskId id, std::string_view text, bool held) const;
+  Result<void> open_locks(std::uint64_t number, sys::Descriptor& locks) const;
   Result<bool> is_held(TaskId id) const;
 
   std::string path_;

@@ -6,9 +6,9 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "berth/base/fail.h"
-#include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
 #include "berth/sys/system_error.h"
 
@@ -31,10 +31,14 @@ std::string edited_file(std::uint64_t number, unsigned edit) {
   return file_of({number, {}}, fmt::format("job-{}", edit));
 }
 
+off_t byte_of_task(std::optional<unsigned> index) {
+  return index ? static_cast<off_t>(*index) : 0;
+}
+
 // The files are this user's own, and ten thousand are read for one `berth jobs`: what can be done
 // without a call is.
-Result<std::optional<std::string>> read_file(int folder, const std::string& name) {
-  const sys::Descriptor file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+Result<std::optional<std::string>> read_file(int folder, const std::string& name, sys::Descriptor* kept) {
+  sys::Descriptor file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file) {
     if (errno == ENOENT) return std::nullopt;
     return sys::fail_errno("opening " + name);
@@ -45,7 +49,9 @@ Result<std::optional<std::string>> read_file(int folder, const std::string& name
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0) return sys::fail_errno("reading " + name);
     text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (static_cast<std::size_t>(got) < buffer.size()) return text;
+    if (static_cast<std::size_t>(got) == buffer.size()) continue;
+    if (kept != nullptr) *kept = std::move(file);
+    return text;
   }
 }
 

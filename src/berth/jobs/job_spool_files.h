@@ -9,6 +9,7 @@
 
 #include "berth/base/error.h"
 #include "berth/job/job.h"
+#include "berth/sys/descriptor.h"
 
 // The files of a spool: their names, and how they are written and read. `folder`: a descriptor of
 // the spool or of a folder in it.
@@ -19,8 +20,12 @@ std::string file_of(TaskId id, std::string_view what);
 /// The job as an edit left it. It counts once an event names it.
 std::string edited_file(std::uint64_t number, unsigned edit);
 
-/// nullopt: there is none. Error: `failure`.
-Result<std::optional<std::string>> read_file(int folder, const std::string& name);
+/// The byte of `job` that a process locks for as long as it has the task.
+off_t byte_of_task(std::optional<unsigned> index);
+
+/// nullopt: there is none. Error: `failure`. `kept`: gets the file, still open.
+Result<std::optional<std::string>> read_file(int folder, const std::string& name,
+                                             sys::Descriptor* kept = nullptr);
 /// The same, for a file that mostly is empty, which one call tells instead of three.
 Result<std::optional<std::string>> read_unless_empty(int folder, const std::string& name);
 

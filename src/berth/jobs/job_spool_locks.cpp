@@ -29,28 +29,24 @@ constexpr const char* kRunner = "runner";
 constexpr off_t kVersionsOfRunner = 2;
 constexpr const char* kBell = "bell";
 
-off_t byte_of(TaskId id) {
-  return id.index ? static_cast<off_t>(*id.index) : 0;
-}
-
 }  // namespace
 
 Result<bool> JobSpool::is_held(TaskId id) const {
   BERTH_LET(const auto file, sys::open_prepared(folder_.get(), file_of({id.job, {}}, "job"), O_RDONLY));
   if (!file) return false;
-  return sys::is_byte_locked(file.get(), byte_of(id));
+  return sys::is_byte_locked(file.get(), byte_of_task(id.index));
 }
 
 Result<sys::Descriptor> JobSpool::hold(TaskId id) const {
   BERTH_LET(auto file, sys::open_prepared(folder_.get(), file_of({id.job, {}}, "job"), O_RDWR));
   if (!file) return fail(ErrorCode::failure, "there is no job {}", id.job);
-  BERTH_LET(const bool held, sys::try_lock_bytes(file.get(), byte_of(id), 1));
+  BERTH_LET(const bool held, sys::try_lock_bytes(file.get(), byte_of_task(id.index), 1));
   return held ? std::move(file) : sys::Descriptor();
 }
 
 std::vector<pid_t> JobSpool::holders(TaskId id) const {
   const auto file = sys::identity_of(folder_.get(), file_of({id.job, {}}, "job"));
-  return file ? sys::processes_that_lock(*file, byte_of(id)) : std::vector<pid_t>();
+  return file ? sys::processes_that_lock(*file, byte_of_task(id.index)) : std::vector<pid_t>();
 }
 
 bool JobSpool::is_held_by(TaskId id, pid_t pid) const {

@@ -1,6 +1,12 @@
 // How the tasks of a job stand: what was appended to their files, and whether a process has them.
 
-#include <set>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
 
 #include "berth/base/record.h"
 #include "berth/job/job_array.h"
@@ -10,6 +16,7 @@
 #include "berth/jobs/job_spool_files.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/sys/lock.h"
 #include "berth/sys/process_identity.h"
 
 namespace berth::jobs {
@@ -28,6 +35,57 @@ TaskStanding whole_of(const std::optional<std::string>& state) {
   return state && !state->empty() ? standing_of(decode_events(*state), false) : TaskStanding();
 }
 
+// Its end is in its events. An end that nobody has written shows by the lock alone.
+bool says_its_end(const TaskStanding& unheld) {
+  return is_over(unheld) && unheld.ended_s;
+}
+
+// Whether the lock would tell nothing more: no lock outlives the machine, and what has not started
+// has left nothing.
+bool tells_all(const TaskStanding& unheld) {
+  static const std::string boot = sys::boot_id();
+  if (is_over(unheld) && unheld.starts == 0) return true;
+  return unheld.phase == TaskPhase::ended && unheld.last_boot != boot;
+}
+
+// The indices of the tasks of an array to which something has happened, in order.
+Result<std::vector<unsigned>> touched_tasks(int folder) {
+  BERTH_LET(const auto entries, sys::list_directory(folder));
+  std::vector<unsigned> touched;
+  for (const sys::DirectoryEntry& entry : entries) {
+    const std::string_view name = entry.name;
+    if (!name.ends_with(".state")) continue;
+    if (const auto index = number_from_text<unsigned>(name.substr(0, name.find('.'))))
+      touched.push_back(*index);
+  }
+  std::ranges::sort(touched);
+  return touched;
+}
+
+// It asks once if nothing in the range is locked, and twice more for each lock.
+Result<std::vector<sys::ByteRange>> held_bytes(int file, sys::ByteRange range) {
+  std::vector<sys::ByteRange> found;
+  std::vector<sys::ByteRange> unasked{range};
+  while (!unasked.empty()) {
+    const sys::ByteRange part = unasked.back();
+    unasked.pop_back();
+    if (part.first >= part.end) continue;
+    BERTH_LET(const auto lock, sys::lock_in(file, part));
+    if (!lock) continue;
+    // The kernel tells any one of them.
+    found.push_back(*lock);
+    unasked.push_back({part.first, lock->first});
+    unasked.push_back({lock->end, part.end});
+  }
+  std::ranges::sort(found, {}, &sys::ByteRange::first);
+  return found;
+}
+
+bool is_among(const std::vector<sys::ByteRange>& locks, off_t byte) {
+  const auto after = std::ranges::upper_bound(locks, byte, {}, &sys::ByteRange::first);
+  return after != locks.begin() && byte < std::prev(after)->end;
+}
+
 }  // namespace
 
 bool runs_task(const TaskStanding& standing) {
@@ -40,15 +98,24 @@ Result<std::optional<JobSpool::Told>> JobSpool::told(std::uint64_t number) const
   // it.
   BERTH_LET(const auto text, read_unless_empty(folder_.get(), file_of({number, {}}, "state")));
   const bool is_edited = text && text->contains("[edited]");
-  BERTH_LET(auto job, job_of_edit(number, is_edited ? whole_of(text).edit : 0));
+  TaskStanding whole = is_edited ? whole_of(text) : TaskStanding();
+  sys::Descriptor locks;
+  BERTH_LET(auto job, job_of_edit(number, whole.edit, &locks));
   if (!job) return std::nullopt;
   const std::vector<unsigned> indices = indices_of(*job);
+  Told told{.job = *std::move(job), .is_array = !indices.empty(), .state_bytes = text ? text->size() : 0};
   if (indices.empty()) {
-    BERTH_LET(auto standing, own_standing({number, {}}, text));
-    return Told{*std::move(job), std::vector{std::move(standing)}};
+    BERTH_LET(auto standing, own_standing({number, {}}, text, locks));
+    told.position = standing.position;
+    told.standings.push_back(std::move(standing));
+    return told;
   }
-  BERTH_LET(auto standings, standings_of_array(number, whole_of(text), indices, {}));
-  return Told{*std::move(job), std::move(standings)};
+  if (!is_edited) whole = whole_of(text);
+  BERTH_LET(auto tasks, tasks_of_array(number, whole, indices, {}, locks));
+  told.standings = std::move(tasks.standings);
+  told.state_bytes += tasks.state_bytes;
+  told.position = std::move(whole.position);
+  return told;
 }
 
 Result<TaskStanding> JobSpool::as_a_whole(std::uint64_t number) const {
@@ -75,56 +142,119 @@ Result<std::vector<TaskStanding>> JobSpool::standings(std::uint64_t number, cons
     return std::vector{std::move(standing)};
   }
   BERTH_LET(const auto whole, as_a_whole(number));
-  return standings_of_array(number, whole, indices, before);
+  sys::Descriptor locks;
+  BERTH_LET(auto tasks, tasks_of_array(number, whole, indices, before, locks));
+  return std::move(tasks.standings);
 }
 
-Result<std::vector<TaskStanding>> JobSpool::standings_of_array(
-    std::uint64_t number, const TaskStanding& whole, const std::vector<unsigned>& indices,
-    const std::vector<TaskStanding>& before) const {
+Result<JobSpool::TasksOfArray> JobSpool::tasks_of_array(std::uint64_t number, const TaskStanding& whole,
+                                                        const std::vector<unsigned>& indices,
+                                                        const std::vector<TaskStanding>& before,
+                                                        sys::Descriptor& locks) const {
   BERTH_LET(const auto folder, sys::open_directory(folder_.get(), std::to_string(number)));
   if (!folder) return forgotten(number);
-  BERTH_LET(const auto entries, sys::list_directory(folder.get()));
-  std::set<unsigned> touched;
-  for (const sys::DirectoryEntry& entry : entries) {
-    const std::string_view name = entry.name;
-    if (!name.ends_with(".state")) continue;
-    if (const auto index = number_from_text<unsigned>(name.substr(0, name.find('.')))) touched.insert(*index);
-  }
-  std::vector<TaskStanding> found;
+  BERTH_LET(const auto touched, touched_tasks(folder.get()));
+  TasksOfArray found;
+  found.standings.reserve(indices.size());
+  std::vector<Unsettled> unsettled;
   for (const unsigned index : indices) {
-    TaskStanding& standing = found.emplace_back();
-    if (found.size() <= before.size() && is_gone(before[found.size() - 1])) {
-      standing = before[found.size() - 1];
-      continue;
+    const std::size_t place = found.standings.size();
+    TaskStanding& standing = found.standings.emplace_back();
+    if (place < before.size() && is_gone(before[place])) {
+      standing = before[place];
+    } else if (std::ranges::binary_search(touched, index)) {
+      BERTH_LET(auto text, read_file(folder.get(), fmt::format("{}.state", index)));
+      if (!text || text->empty()) continue;
+      found.state_bytes += text->size();
+      standing = standing_of(decode_events(*text), false);
+      if (tells_all(standing)) continue;
+      // Of what is over, its events say all unless something of it is left.
+      if (says_its_end(standing)) text->clear();
+      unsettled.push_back({place, *std::move(text)});
     }
-    if (touched.contains(index)) {
-      BERTH_LET(standing, own_standing({number, index}));
-    }
-    follow(standing, whole);
   }
+  BERTH_DO(settle({number, {}}, indices, unsettled, locks, found.standings));
+  for (TaskStanding& standing : found.standings) follow(standing, whole);
   return found;
+}
+
+// Of an array of ten thousand tasks mostly none has a process, or a few have: so all are asked for
+// at once.
+Result<void> JobSpool::settle(TaskId id, const std::vector<unsigned>& indices,
+                              const std::vector<Unsettled>& unsettled, sys::Descriptor& locks,
+                              std::vector<TaskStanding>& standings) const {
+  if (unsettled.empty()) return {};
+  BERTH_DO(open_locks(id.job, locks));
+  const auto byte = [&](const Unsettled& each) { return byte_of_task(indices[each.place]); };
+  std::vector<sys::ByteRange> held;
+  if (locks) {
+    BERTH_LET(held, held_bytes(locks.get(), {byte(unsettled.front()), byte(unsettled.back()) + 1}));
+  }
+  for (const Unsettled& each : unsettled) {
+    id.index = indices[each.place];
+    TaskStanding& standing = standings[each.place];
+    const bool is_held = is_among(held, byte(each));
+    if (!is_held && says_its_end(standing)) continue;
+    BERTH_LET(standing, settled(id, each.text, is_held));
+  }
+  return {};
 }
 
 Result<TaskStanding> JobSpool::own_standing(TaskId id) const {
   BERTH_LET(const auto text, read_file(folder_.get(), file_of(id, "state")));
-  return own_standing(id, text);
+  sys::Descriptor locks;
+  return own_standing(id, text, locks);
 }
 
-Result<TaskStanding> JobSpool::own_standing(TaskId id, const std::optional<std::string>& text) const {
+Result<TaskStanding> JobSpool::own_standing(TaskId id, const std::optional<std::string>& text,
+                                            sys::Descriptor& locks) const {
   if (!text || text->empty()) return TaskStanding();
-  const std::vector<TaskEvent> events = decode_events(*text);
-  const TaskStanding unheld = standing_of(events, false);
-  if (is_over(unheld) && unheld.starts == 0) return unheld;
-  // No lock outlives the machine.
-  static const std::string boot = sys::boot_id();
-  if (unheld.phase == TaskPhase::ended && unheld.last_boot != boot) return unheld;
-  BERTH_LET(const bool held, is_held(id));
-  if (!held) {
-    // It may have ended between the two looks: what it wrote before it let go counts.
-    BERTH_LET(const auto again, read_file(folder_.get(), file_of(id, "state")));
-    return standing_of(again ? decode_events(*again) : events, false);
+  TaskStanding unheld = standing_of(decode_events(*text), false);
+  if (tells_all(unheld)) return unheld;
+  BERTH_DO(open_locks(id.job, locks));
+  bool held = false;
+  if (locks) {
+    BERTH_LET(held, sys::is_byte_locked(locks.get(), byte_of_task(id.index)));
   }
-  return standing_of(events, true);
+  if (!held && says_its_end(unheld)) return unheld;
+  return settled(id, *text, held);
+}
+
+// `text`: its events as they were read before the lock was asked for; "": they are to be read.
+Result<TaskStanding> JobSpool::settled(TaskId id, std::string_view text, bool held) const {
+  if (held && !text.empty()) return standing_of(decode_events(text), true);
+  // It may have ended between the two looks: what it wrote before it let go counts.
+  BERTH_LET(const auto again, read_file(folder_.get(), file_of(id, "state")));
+  return standing_of(decode_events(again ? *again : text), held);
+}
+
+Result<void> JobSpool::open_locks(std::uint64_t number, sys::Descriptor& locks) const {
+  if (locks) return {};
+  BERTH_LET(locks, sys::open_prepared(folder_.get(), file_of({number, {}}, "job"), O_RDONLY));
+  return {};
+}
+
+Result<std::optional<JobSpool::StateMark>> JobSpool::mark_of(std::uint64_t number, bool is_array) const {
+  struct stat status{};
+  if (::fstatat(folder_.get(), file_of({number, {}}, "state").c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return std::nullopt;
+  StateMark mark{.file = status.st_ino};
+  const auto add = [&mark](const struct stat& file) {
+    mark.bytes += static_cast<std::uint64_t>(file.st_size);
+    mark.newest_ns =
+        std::max<std::int64_t>(mark.newest_ns, file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec);
+  };
+  add(status);
+  if (!is_array) return mark;
+  BERTH_LET(const auto folder, sys::open_directory(folder_.get(), std::to_string(number)));
+  if (!folder) return std::nullopt;
+  BERTH_LET(const auto touched, touched_tasks(folder.get()));
+  for (const unsigned index : touched) {
+    if (::fstatat(folder.get(), fmt::format("{}.state", index).c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+      return std::nullopt;
+    add(status);
+  }
+  return mark;
 }
 
 }  // namespace berth::jobs

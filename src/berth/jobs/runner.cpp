@@ -25,6 +25,7 @@
 #include "berth/command/command.h"
 #include "berth/job/end_signals.h"
 #include "berth/job/task_standing.h"
+#include "berth/jobs/jobs_over.h"
 #include "berth/jobs/model/runner_step.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/old_jobs.h"
@@ -104,9 +105,11 @@ class JobRunner {
     auto bell = spool_.bell();
     if (!bell) return leave(std::unexpected(bell.error()));
     bell_ = *std::move(bell);
+    over_.emplace(spool_);
     tell(runner::Begun{});
   }
   void perform(runner::LetGo&&) {
+    over_->keep();
     lock_.close();
     // Not read: it may be for whoever is the runner now.
     int unread = 0;
@@ -125,7 +128,10 @@ class JobRunner {
     leave(std::unexpected(numbers.error()));
   }
 
-  void perform(runner::ReadJob&& what) { read_job(what.number); }
+  void perform(runner::ReadJob&& what) {
+    if (over_ && over_->is_still(what.number)) return tell(runner::StillOver{what.number});
+    read_job(what.number);
+  }
 
   void read_job(std::uint64_t number) {
     auto read = read_now(number);
@@ -134,20 +140,15 @@ class JobRunner {
     tell(runner::JobRead{.number = number});
   }
 
-  Result<runner::JobRead> read_now(std::uint64_t number) const {
+  Result<runner::JobRead> read_now(std::uint64_t number) {
     runner::JobRead read{.number = number};
-    BERTH_LET(read.job, spool_.job(number));
-    if (!read.job) return read;
-    const Job& job = *read.job;
-    BERTH_LET(read.standings, spool_.standings(number, job));
-    if (job.array.empty() && job.params.empty() && job.lines_of.empty()) {
-      read.position = read.standings.front().position;
-    } else {
-      // Of an array it is said for the job, not for its tasks.
-      BERTH_LET(const auto whole, spool_.as_a_whole(number));
-      read.position = whole.position;
-    }
-    read.gpus = job.request.request.count;
+    BERTH_LET(auto told, spool_.told(number));
+    if (!told) return read;
+    if (over_) over_->note(number, *told);
+    read.gpus = told->job.request.request.count;
+    read.job = std::move(told->job);
+    read.standings = std::move(told->standings);
+    read.position = std::move(told->position);
     return read;
   }
 
@@ -338,6 +339,7 @@ class JobRunner {
   sys::Descriptor signals_;
   sys::Descriptor lock_{};
   sys::Descriptor bell_{};
+  std::optional<JobsOver> over_{};
   std::string boot_ = sys::boot_id();
   runner::State state_{};
   std::deque<runner::What> events_{};

@@ -265,6 +265,10 @@ void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job, co
               number);
 }
 
+std::string file_of_end_notice(const Job& job, const std::vector<TaskStanding>& standings) {
+  return job.notify.targets.empty() || !end_notice(standings) ? "" : claim_of_end(standings);
+}
+
 void tell_of_start(const JobSpool& spool, std::uint64_t number, const Job& job, const std::string& where) {
   if (!job.notify.wants(NoticeEvent::start) || !spool.claim(number, "told-start")) return;
   send_of_job(spool, job,

@@ -39,6 +39,9 @@ void send_notices(const NoticeWish& wish, const Notice& notice, std::vector<std:
 /// process that tries does nothing. If something cannot be read, the next process that looks sends
 /// the notice. `used`: what the run had and used, in words; "" if that is not known.
 void tell_of_end(const JobSpool& spool, std::uint64_t number, const Job& job, const std::string& used = {});
+/// The file of the job that says that the notice of this end was sent. "": there is none to send.
+/// REQUIRES: the tasks are over.
+std::string file_of_end_notice(const Job& job, const std::vector<TaskStanding>& standings);
 void tell_of_start(const JobSpool& spool, std::uint64_t number, const Job& job, const std::string& where);
 /// Sends the notice that a task has ended and these processes, in words, still have its GPUs; once
 /// for each job.

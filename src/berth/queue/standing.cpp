@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "berth/base/units.h"
@@ -65,29 +68,84 @@ bool is_foreseeable(const Verdict& verdict) {
          verdict.failed == Clause::not_awaited;
 }
 
+/// The tickets that wait before another one, by what they could be given. Of thousands, most could
+/// be given the same devices: so which of them are rivals is asked once for each kind.
+class TicketsBefore {
+ public:
+  explicit TicketsBefore(const std::map<TicketId, ForeseenStart>& starts) : starts_(starts) {}
+
+  void add(const Ticket& ticket) {
+    Kind& kind = kinds_[kind_of(ticket)];
+    ++kind.count;
+    kind.last = {++added_, &ticket};
+    if (starts_.contains(ticket.id)) kind.foreseen.push_back(&ticket);
+  }
+
+  struct Rivals {
+    std::size_t count = 0;
+    const Ticket* last = nullptr;
+    std::vector<const Ticket*> foreseen{};  ///< those of which a start is foreseen
+  };
+  Rivals rivals_of(const Ticket& ticket) {
+    Rivals rivals;
+    std::size_t last = 0;
+    const bool is_foreseen = starts_.contains(ticket.id);
+    for (const std::size_t at : kinds_[kind_of(ticket)].rivals) {
+      const Kind& kind = kinds_[at];
+      rivals.count += kind.count;
+      if (kind.last.first > last) std::tie(last, rivals.last) = kind.last;
+      if (is_foreseen) std::ranges::copy(kind.foreseen, std::back_inserter(rivals.foreseen));
+    }
+    return rivals;
+  }
+
+ private:
+  struct Kind {
+    const Ticket* any = nullptr;
+    std::vector<std::size_t> rivals{};
+    std::size_t count = 0;
+    std::pair<std::size_t, const Ticket*> last{};  ///< and the how many-th of all it is
+    std::vector<const Ticket*> foreseen{};
+  };
+
+  std::size_t kind_of(const Ticket& ticket) {
+    const auto [found, is_new] = numbers_.try_emplace(ticket.candidates, kinds_.size());
+    if (!is_new) return found->second;
+    const std::size_t number = kinds_.size();
+    kinds_.push_back({.any = &ticket});
+    for (std::size_t other = 0; other <= number; ++other) {
+      if (!are_rivals(*kinds_[other].any, ticket)) continue;
+      kinds_[number].rivals.push_back(other);
+      if (other != number) kinds_[other].rivals.push_back(number);
+    }
+    return number;
+  }
+
+  const std::map<TicketId, ForeseenStart>& starts_;
+  std::map<std::vector<std::string>, std::size_t> numbers_{};
+  std::vector<Kind> kinds_{};
+  std::size_t added_ = 0;
+};
+
 }  // namespace
 
 std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const std::set<TicketId>& stopped,
                                 Moment now, const std::set<TicketId>* only) {
   const auto starts = expected_starts(ledger, facts, now, stopped);
   std::vector<Standing> queue;
-  std::vector<const Ticket*> in_the_way;
+  TicketsBefore in_the_way(starts);
   for (const Ticket* ticket : waiting_in_order(ledger, stopped, now)) {
     const bool is_stopped = stopped.contains(ticket->id);
     const bool is_wanted = only == nullptr || only->contains(ticket->id);
-    const std::size_t before = in_the_way.size();
-    if (!is_stopped && !ticket->held_back) in_the_way.push_back(ticket);
-    if (!is_wanted) continue;
+    std::optional<TicketsBefore::Rivals> rivals;
+    if (is_wanted) rivals = in_the_way.rivals_of(*ticket);
+    if (!is_stopped && !ticket->held_back) in_the_way.add(*ticket);
+    if (!rivals) continue;
     Standing standing{.ticket = *ticket, .stopped = is_stopped};
-    std::vector<const Ticket*> rivals;
-    for (std::size_t i = 0; i < before; ++i) {
-      if (are_rivals(*in_the_way[i], *ticket)) rivals.push_back(in_the_way[i]);
-    }
-    standing.position += rivals.size();
-    const Ticket* behind = rivals.empty() ? nullptr : rivals.back();
-    if (behind != nullptr) standing.behind = *behind;
-    note_start(standing, rivals, starts, facts.booted_at_s);
-    if ((behind == nullptr || ticket->held_back) && !standing.stopped)
+    standing.position += rivals->count;
+    if (rivals->last != nullptr) standing.behind = *rivals->last;
+    note_start(standing, rivals->foreseen, starts, facts.booted_at_s);
+    if ((rivals->last == nullptr || ticket->held_back) && !standing.stopped)
       note_hindrances(standing, ledger, facts);
     note_silence(standing, facts, now);
     queue.push_back(std::move(standing));

@@ -11,8 +11,6 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kIdDigits = 16;
-constexpr std::size_t kFewestDigits = 6;
-constexpr std::size_t kBitsOfDigit = 4;
 
 }  // namespace
 
@@ -101,18 +99,6 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
   std::string ids;
   for (const Ticket* ticket : named) ids += (ids.empty() ? "" : ", ") + short_name(ledger, ticket->id);
   return fail(ErrorCode::usage, "{} could be {}; give more digits", text, ids);
-}
-
-std::string short_name(const Ledger& ledger, TicketId id) {
-  const std::string whole = to_text(id);
-  for (std::size_t digits = kFewestDigits; digits < kIdDigits; ++digits) {
-    const std::uint64_t told = (std::uint64_t{1} << (kBitsOfDigit * digits)) - 1;
-    const auto meant = [&](const Ticket& ticket) {
-      return ticket.id != id && (ticket.id.value & told) == (id.value & told);
-    };
-    if (std::ranges::none_of(ledger.tickets, meant)) return whole.substr(kIdDigits - digits);
-  }
-  return whole;
 }
 
 std::optional<std::int64_t> said_end(const Ticket& ticket) {

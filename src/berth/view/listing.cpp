@@ -300,10 +300,11 @@ std::string left_behind_in_brief(const Listing& listing, const Style& style) {
 
 std::string lease_table(const Listing& listing, const Ledger& ledger, const Style& style) {
   const bool some_end = has_some_end(ledger);
+  const ShortNames names(ledger);
   std::vector<Row> rows;
   for (const Ticket& ticket : ledger.tickets) {
     if (ticket.phase == TicketPhase::granted)
-      rows.push_back(lease_row(listing, ledger, ticket, some_end, style));
+      rows.push_back(lease_row(listing, names, ticket, some_end, style));
   }
   if (rows.empty()) return "";
   return "\n" + table(lease_columns(some_end), std::move(rows), style) +
@@ -366,9 +367,9 @@ std::vector<Column> lease_columns(bool some_end) {
   return columns;
 }
 
-Row lease_row(const Listing& listing, const Ledger& ledger, const Ticket& lease, bool some_end,
+Row lease_row(const Listing& listing, const ShortNames& names, const Ticket& lease, bool some_end,
               const Style& style) {
-  Row row{{short_name(ledger, lease.id)},
+  Row row{{names.of(lease.id)},
           {lease.user.empty() ? fmt::format("uid {}", lease.uid) : printable(lease.user)},
           {devices_of_lease(lease, listing.facts.snapshot)},
           {duration_for_people(std::max<std::int64_t>(0, style.now_s - lease.since_s))},

@@ -10,6 +10,7 @@
 #include "berth/queue/standing.h"
 #include "berth/verdict/idleness.h"
 #include "berth/verdict/ledger.h"
+#include "berth/verdict/short_names.h"
 #include "berth/verdict/verdict.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"
@@ -51,7 +52,7 @@ std::vector<Column> device_columns();
 Row device_row(const Listing& listing, const Device& device, const Style& style);
 /// `some_end`: has_some_end() of the ledger.
 std::vector<Column> lease_columns(bool some_end);
-Row lease_row(const Listing& listing, const Ledger& ledger, const Ticket& lease, bool some_end,
+Row lease_row(const Listing& listing, const ShortNames& names, const Ticket& lease, bool some_end,
               const Style& style);
 bool has_some_end(const Ledger& ledger);
 std::vector<Column> process_columns();

@@ -43,15 +43,14 @@ std::vector<Column> waiter_columns(bool foresees) {
   return columns;
 }
 
-Row waiter_row(const Standing& waiter, const Ledger& ledger, bool foresees, const Style& style) {
+Row waiter_row(const Standing& waiter, const ShortNames& names, bool foresees, const Style& style) {
   const Ticket& ticket = waiter.ticket;
   Row row{{std::to_string(waiter.position)},
-          {short_name(ledger, ticket.id)},
+          {names.of(ticket.id)},
           text_cell(ticket.user),
           {std::to_string(ticket.taker.pid)},
           {waited(ticket, style)},
-          {waiter.behind && !waiter.fills_gap_until_s ? short_name(ledger, waiter.behind->id)
-                                                      : std::string(kUnknown)},
+          {waiter.behind && !waiter.fills_gap_until_s ? names.of(waiter.behind->id) : std::string(kUnknown)},
           text_cell(ticket.request),
           {short_noted_command(ticket)},
           {waiter.reason, Tone::waiting}};
@@ -68,8 +67,9 @@ bool any_start_is_known(const std::vector<Standing>& waiters) {
 std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledger, const Style& style) {
   if (waiters.empty()) return "nobody waits\n";
   const bool foresees = any_start_is_known(waiters);
+  const ShortNames names(ledger);
   std::vector<Row> rows;
-  for (const Standing& waiter : waiters) rows.push_back(waiter_row(waiter, ledger, foresees, style));
+  for (const Standing& waiter : waiters) rows.push_back(waiter_row(waiter, names, foresees, style));
   return table(waiter_columns(foresees), rows, style) +
          unlisted_lines(ledger.unlisted, &Unlisted::waiting, "request", style);
 }
@@ -81,13 +81,14 @@ std::vector<Column> lab_waiter_columns(bool foresees, bool lab) {
   return columns;
 }
 
-Row lab_waiter_row(const LabWaiter& waiter, bool foresees, bool lab, const Style& style) {
+Row lab_waiter_row(const LabWaiter& waiter, const ShortNames& names, bool foresees, bool lab,
+                   const Style& style) {
   const std::string host = printable(waiter.at->name);
   const bool is_one = waiter.hosts.size() == 1;
   Standing shown = *waiter.nearest;
   shown.reason = printable(shown.reason);
   if (!is_one) shown.reason = fmt::format("{}: {}", host, shown.reason);
-  Row row = waiter_row(shown, waiter.at->report->ledger, foresees, style);
+  Row row = waiter_row(shown, names, foresees, style);
   if (lab)
     row.insert(row.begin(), {waiter.position ? std::to_string(*waiter.position) : std::string(kUnknown)});
   row.insert(row.begin(), {is_one ? host : counted(waiter.hosts.size(), "host")});
@@ -98,9 +99,10 @@ std::string hosts_queue_table(const Hosts& hosts, const LabOrder& order, const S
   const bool foresees = std::ranges::any_of(
       hosts, [](const auto& host) { return host->report && any_start_is_known(host->report->waiters); });
   const bool lab = !order.standing.empty();
+  ShortNamesByLedger names;
   std::vector<Row> rows;
   for (const LabWaiter& each : merged_queue(hosts, order))
-    rows.push_back(lab_waiter_row(each, foresees, lab, style));
+    rows.push_back(lab_waiter_row(each, names.of(each.at->report->ledger), foresees, lab, style));
   std::string below;
   const auto add = [&](const std::string& text) { below += wrapped(text, style.width, 2) + "\n"; };
   if (order.outside > 0)

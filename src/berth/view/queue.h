@@ -7,6 +7,7 @@
 #include "berth/machines/lab_standing.h"
 #include "berth/machines/merged_queue.h"
 #include "berth/queue/standing.h"
+#include "berth/verdict/short_names.h"
 #include "berth/view/table.h"
 #include "berth/view/text.h"
 
@@ -14,7 +15,8 @@ namespace berth::view {
 
 /// The table of a queue, and a row of it. `foresees`: any_start_is_known().
 std::vector<Column> waiter_columns(bool foresees);
-Row waiter_row(const Standing& waiter, const Ledger& ledger, bool foresees, const Style& style);
+/// `names`: of the tickets of its machine.
+Row waiter_row(const Standing& waiter, const ShortNames& names, bool foresees, const Style& style);
 bool any_start_is_known(const std::vector<Standing>& waiters);
 
 /// A line for each waiter, at most style.width columns; one sentence if nobody waits. REQUIRES: all
@@ -23,9 +25,10 @@ std::string queue_table(const std::vector<Standing>& waiters, const Ledger& ledg
 
 /// The table of the queue of a lab, and a row of it. A request that waits on several hosts has one
 /// row, which says on how many hosts it waits and shows the host where it starts the soonest.
-/// `lab`: the lab queue is known, and has a column.
+/// `lab`: the lab queue is known, and has a column. `names`: of the tickets of that host.
 std::vector<Column> lab_waiter_columns(bool foresees, bool lab);
-Row lab_waiter_row(const LabWaiter& waiter, bool foresees, bool lab, const Style& style);
+Row lab_waiter_row(const LabWaiter& waiter, const ShortNames& names, bool foresees, bool lab,
+                   const Style& style);
 
 /// A line for each request that waits on the hosts; below that, how many requests of the lab wait
 /// on none of them yet, and why a host has told nothing.

@@ -139,6 +139,10 @@ class RunnerRules {
     state_.over.erase(read.number);
     note_all(*known_job, read.standings);
   }
+  void on(const StillOver& old) {
+    state_.unread.erase(old.number);
+    drop(state_, old.number);
+  }
   // It may wait or run: it stays known, and what comes after it goes on waiting.
   void on(const NotRead& job) {
     lengthen(state_.unread[job.number], now_);
@@ -285,13 +289,16 @@ class RunnerRules {
 
   // --- what no event tells of
 
-  void on(const Woken&) { look_around(); }
-
-  void look_around() {
+  // After the first sleep at the earliest: what can start does not wait until old jobs are read.
+  void on(const Woken&) {
     if (now_ >= state_.next_forget) {
       state_.next_forget = now_ + kForgetPeriod;
       act(ForgetOld{});
     }
+    look_around();
+  }
+
+  void look_around() {
     if (state_.unlisted && now_ >= state_.unlisted->until) act(List{});
     for (const auto& [number, pause] : state_.unread)
       if (now_ >= pause.until) act(ReadJob{number});

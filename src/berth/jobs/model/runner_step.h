@@ -125,6 +125,11 @@ struct JobRead {
   unsigned gpus = 1;                      ///< how many each of its tasks gets
   std::string position{};                 ///< as TaskEvent::position
 };
+/// The answer to ReadJob, if an earlier runner found the job over, with nothing of it left, and
+/// nothing has been written of it since.
+struct StillOver {
+  std::uint64_t number = 0;
+};
 /// The answer to ReadJob or AskWell, if this job cannot be read now: too many open files, no
 /// memory.
 struct NotRead {
@@ -179,8 +184,8 @@ struct Woken {};
 /// All answers are in.
 struct Settled {};
 using What =
-    std::variant<Begun, Listed, NotListed, JobRead, NotRead, TaskRead, Watched, NotWatched, ProcessEnded,
-                 NotSpawned, TenantsSeen, WellKnown, HasLetGo, Rung, Overheard, Woken, Settled>;
+    std::variant<Begun, Listed, NotListed, JobRead, StillOver, NotRead, TaskRead, Watched, NotWatched,
+                 ProcessEnded, NotSpawned, TenantsSeen, WellKnown, HasLetGo, Rung, Overheard, Woken, Settled>;
 struct Event {
   SteadyTime now;
   std::int64_t wall_s = 0;

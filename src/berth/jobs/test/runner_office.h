@@ -207,6 +207,7 @@ class Office {
   bool is_runner_there = false;          ///< another one
   bool rung_unread = false;              ///< somebody has rung, and it was about to leave
   std::set<std::uint64_t> unreadable{};  ///< now
+  std::set<std::uint64_t> still_over{};  ///< as an earlier runner has found them
   bool unlistable = false;               ///< the spool, now
   bool spawns = true;
   bool takes_at_once = true;  ///< what it starts
@@ -226,6 +227,7 @@ class Office {
   void read(std::uint64_t number) {
     if (unreadable.contains(number)) return not_read(number);
     tries_.erase(number);
+    if (still_over.contains(number)) return (void)news_.emplace_back(StillOver{number});
     JobRead answer{.number = number};
     if (const auto found = jobs.find(number); found != jobs.end()) {
       answer.job = found->second;

@@ -79,6 +79,21 @@ TEST_CASE("what was over is not read again as the runner leaves, where nobody ha
   CHECK(reads == 1);
 }
 
+TEST_CASE("a job that is still over is not read, and what comes after it begins") {
+  Office office;
+  int reads = 0;
+  office.job(1).starts(task(1)).ends(task(1));
+  office.job(2, [](Job& job) { job.after_ok = {1}; });
+  office.still_over = {1};
+  office.on_read = [&](std::uint64_t number) { reads += number == 1 ? 1 : 0; };
+  CHECK(office.begins().lately() == "starts 2");
+  CHECK(reads == 0);
+  // Its user has it run again: its files are others now.
+  office.still_over.clear();
+  CHECK(office.let_go(task(1)).runs().lately() == "");
+  CHECK(office.starts(task(2)).runs().lately() == "starts 1");
+}
+
 TEST_CASE("a job that cannot be read now is read again later, and keeps the runner until then") {
   Office office;
   office.job(1).unreadable = {1};

@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "berth/verdict/test/machine.h"
+#include "property.h"
 
 namespace berth::test::standing_test {
 namespace {
@@ -27,6 +30,31 @@ TEST_CASE("a position counts the earlier rivals only") {
   CHECK(queue[2].position == 3);
   REQUIRE(queue[2].behind.has_value());
   CHECK(queue[2].behind->id == TicketId{3});
+}
+
+TEST_CASE(
+    "a position counts all earlier rivals, and the last of them is named, whatever each could be given") {
+  holds_for_any([] {
+    Ledger ledger;
+    const auto count = *rc::gen::inRange<std::uint64_t>(1, 12);
+    for (std::uint64_t id = 1; id <= count; ++id) {
+      std::vector<std::string> candidates;
+      for (const std::size_t device : {0U, 1U, 2U})
+        if (*rc::gen::arbitrary<bool>()) candidates.push_back(uuid_of(device));
+      if (candidates.empty()) candidates.emplace_back(kEveryDevice);
+      ledger.tickets.push_back(waiting(id, std::move(candidates)));
+      ledger.tickets.back().held_back = *rc::gen::arbitrary<bool>();
+    }
+    for (const Standing& each : standings(ledger, machine(3))) {
+      std::vector<TicketId> rivals;
+      for (const Ticket& other : ledger.tickets)
+        if (other.id < each.ticket.id && !other.held_back && are_rivals(other, each.ticket))
+          rivals.push_back(other.id);
+      RC_ASSERT(each.position == rivals.size() + 1);
+      RC_ASSERT(each.behind.has_value() == !rivals.empty());
+      if (each.behind) RC_ASSERT(each.behind->id == rivals.back());
+    }
+  });
 }
 
 TEST_CASE("a first is told what it waits for, a later one whom") {

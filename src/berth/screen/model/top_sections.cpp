@@ -123,31 +123,34 @@ class TopSections {
   void add(const Host& host, const HostReport& report, bool some_end) {
     const Listing listing = listing_of(sight_, report);
     for (const Device& device : report.facts.snapshot.devices) add_device(host, listing, device);
+    const ShortNames names(report.ledger);
     for (const Ticket& ticket : report.ledger.tickets) {
       if (ticket.phase != TicketPhase::granted) continue;
       TopEntry& entry = enter(TopSection::leases, host, to_text(ticket.id),
-                              lease_row(listing, report.ledger, ticket, some_end, style_));
+                              lease_row(listing, names, ticket, some_end, style_));
       entry.mine = is_mine(sight_, ticket.uid, ticket.user);
       entry.user = ticket.user;
       entry.memory = static_cast<double>(ticket.promise_bytes);
       entry.end_s = said_end_at_s(ticket, report.facts.booted_at_s).value_or(0);
-      entry.detail = fmt::format("lease {}: {}", short_name(report.ledger, ticket.id), noted_command(ticket));
+      entry.detail = fmt::format("lease {}: {}", names.of(ticket.id), noted_command(ticket));
     }
   }
 
   void add_waiters(bool foresees) {
+    ShortNamesByLedger names_of;
     for (const LabWaiter& each : merged_queue(sight_.hosts, sight_.order)) {
       const Ledger& ledger = each.at->report->ledger;
+      const ShortNames& names = names_of.of(ledger);
       Standing shown = *each.nearest;
       shown.reason = printable(shown.reason);
       const Ticket& ticket = shown.ticket;
       TopEntry& entry = enter(TopSection::queue, *each.at, to_text(ticket.id),
-                              sight_.is_lab ? lab_waiter_row(each, foresees, knows_lab_queue(), style_)
-                                            : waiter_row(shown, ledger, foresees, style_));
+                              sight_.is_lab ? lab_waiter_row(each, names, foresees, knows_lab_queue(), style_)
+                                            : waiter_row(shown, names, foresees, style_));
       entry.mine = is_mine(sight_, ticket.uid, ticket.user);
       entry.user = ticket.user;
       const bool is_one = each.hosts.size() == 1;
-      entry.detail = fmt::format("{}: {}", short_name(ledger, ticket.id),
+      entry.detail = fmt::format("{}: {}", names.of(ticket.id),
                                  is_one ? shown.reason : reason_of_several(each, shown.reason));
     }
   }
