@@ -259,12 +259,15 @@ def test_the_lock_of_safe_gpu_is_made_for_all_users_where_it_is_missing(make_mac
     job.communicate("\n")
 
 
-def test_whatever_a_stranger_puts_in_the_place_of_the_lock_costs_no_grant_and_leads_nowhere(make_machine):
+def test_whatever_a_stranger_puts_in_the_place_of_the_lock_costs_no_grant_and_leads_nowhere(
+    make_machine, as_user
+):
     machine = make_machine(used_by(0))
     victim, folder = machine.directory / "victim", machine.directory / "folder"
     victim.mkdir()
     (machine.directory / "site.toml").write_text(f'safe_gpu_locks = ["{folder}/lock"]\n')
     folder.symlink_to(victim)
+    os.lchown(folder, 12345, 12345)
     answer = machine.berth("run", "--", "echo", "mine")
     assert (answer.out, "cannot be locked" in answer.err) == ("mine\n", True)
     folder.unlink()

@@ -6,8 +6,10 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int stops_at(const char* point) {
@@ -28,9 +30,15 @@ __attribute__((constructor)) static void begin(void) {
   if (runs_a_task() && stops_at("task")) raise(SIGSTOP);
 }
 
-int sigqueue(pid_t pid, int number, union sigval value) {
-  static int (*real)(pid_t, int, union sigval);
-  if (!real) *(void**)(&real) = dlsym(RTLD_NEXT, "sigqueue");
-  if (stops_at("signal")) raise(SIGSTOP);
-  return real(pid, number, value);
+// The C library of older systems has no function for the signal through a pidfd.
+long syscall(long number, ...) {
+  static long (*real)(long, ...);
+  if (!real) *(void**)(&real) = dlsym(RTLD_NEXT, "syscall");
+  va_list given;
+  va_start(given, number);
+  long words[6];
+  for (int i = 0; i < 6; ++i) words[i] = va_arg(given, long);
+  va_end(given);
+  if (number == SYS_pidfd_send_signal && words[1] == SIGTERM && stops_at("signal")) raise(SIGSTOP);
+  return real(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }

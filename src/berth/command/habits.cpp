@@ -62,7 +62,6 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"--id", "--devices"},
     {"-i", "--devices"},
     {"-d", "--devices"},
-    {"-u", "--user"},
     {"-V", "--version"},
     {"--interval", "--watch"},
     {"--delay", "--at"},

@@ -87,7 +87,7 @@ std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view com
   const Habit* const habit = habit_of_option(name, value);
   const bool is_known = habit != nullptr && std::ranges::find(views, habit->meant) != views.end();
   // Where GPUs are asked for, people bring the words of other tools.
-  if (!is_known && std::ranges::find(views, "--count") != views.end()) {
+  if (std::ranges::find(views, "--count") != views.end()) {
     if (habit != nullptr && habit->meant.empty())
       return fail(ErrorCode::usage, "{} {}", printable(name), habit->advice);
     if (const auto ours = ours_for_slurm(name, value, views)) return fail(ErrorCode::usage, *ours);

@@ -51,7 +51,7 @@ std::vector<pid_t> JobSpool::holders(TaskId id) const {
 
 bool JobSpool::is_held_by(TaskId id, pid_t pid) const {
   const auto file = sys::identity_of(folder_.get(), file_of({id.job, {}}, "job"));
-  return file && sys::shares_lock(pid, *file, byte_of(id));
+  return file && sys::shares_lock(pid, *file, byte_of_task(id.index));
 }
 
 std::vector<pid_t> JobSpool::left_of(TaskId id, const TaskStanding& standing) const {

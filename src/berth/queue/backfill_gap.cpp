@@ -16,9 +16,13 @@ namespace berth {
 namespace {
 
 /// Of the first that leaves its turn, to be added to a reason.
-std::string silence_before(const Ticket& mine, const Ledger& ledger, const Facts& facts,
+std::string silence_before(Ticket mine, const Ledger& ledger, const Facts& facts,
                            const std::set<TicketId>& skipped, Moment now) {
   if (facts.leases_unchanged_s < kAnswersWithinS) return "";
+  // The verdicts of a newcomer say already which devices it could be given.
+  if (mine.candidates.empty()) {
+    for (const Device& device : facts.snapshot.devices) mine.candidates.push_back(device.uuid);
+  }
   Ledger with_mine = ledger;
   if (find_ticket(ledger, mine.id) == nullptr) with_mine.tickets.push_back(mine);
   const auto turns = able_before(mine.id, with_mine, facts, now, skipped, FreeBy::driver);
