@@ -16,7 +16,7 @@ from jobs import eventually
 OTHER_UID = 12345
 # A Berth that says in its folder that it was called. Where `hold` is there, it says what that has
 # and is then silent for ever, once. `hold-next` is that of the call after the next. It waits for
-# the file that `after` names. Where `floods` is there, it answers and then writes errors for ever.
+# the file that `after` names.
 HELD = """#!/bin/sh
 echo called >>@FOLDER@/calls
 if mv @FOLDER@/hold @FOLDER@/held 2>/dev/null; then
@@ -25,11 +25,6 @@ if mv @FOLDER@/hold @FOLDER@/held 2>/dev/null; then
   exec sleep 1000
 fi
 mv @FOLDER@/hold-next @FOLDER@/hold 2>/dev/null
-if [ -e @FOLDER@/floods ]; then
-  @BERTH@ "$@"
-  echo $$ >@FOLDER@/flooding
-  exec yes "an error without an end" >&2
-fi
 [ -e @FOLDER@/after ] && until [ -e "$(cat @FOLDER@/after)" ]; do sleep 0.02; done
 exec @BERTH@ "$@"
 """
@@ -114,17 +109,6 @@ def test_a_kept_connection_that_has_ended_is_made_again(kept):
     kept.look()
     assert len(kept.sockets()) == 2
     eventually(lambda: len(kept.gpu1.sessions()) == 1)
-
-
-def test_a_host_that_answers_and_never_ends_is_left_at_once(kept):
-    kept.look("gpu1")
-    (kept.gpu1.folder / "floods").touch()
-    kept.look("gpu1")
-    (kept.gpu1.folder / "floods").unlink()
-    flooding = pathlib.Path("/proc", (kept.gpu1.folder / "flooding").read_text().strip())
-    eventually(lambda: not flooding.exists())
-    kept.look("gpu1")
-    assert len(kept.gpu1.sessions()) == 1
 
 
 @pytest.mark.parametrize("has_greeted", [False, True])

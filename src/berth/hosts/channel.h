@@ -30,10 +30,10 @@ class Channel {
  public:
   Channel(Channel&&) noexcept = default;
   Channel& operator=(Channel&&) = delete;
-  /// Closes ssh's input, so that the envoy and ssh end. If the connection is a kept one, this ssh
-  /// only has a part of it and is killed: a host that never ends would keep the whole for ever.
+  /// Closes ssh's input, so that the envoy and ssh end. It does not kill ssh, because others may
+  /// share its connection.
   ~Channel() {
-    if (ssh_ && (!greeted_ || shared_)) ssh_->kill(SIGTERM);
+    if (!greeted_ && ssh_) ssh_->kill(SIGTERM);
   }
 
   /// `terminal`: the command there gets a terminal, and the connection is its own. Error: ssh
