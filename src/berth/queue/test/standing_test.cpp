@@ -39,7 +39,7 @@ TEST_CASE(
     const auto count = *rc::gen::inRange<std::uint64_t>(1, 12);
     for (std::uint64_t id = 1; id <= count; ++id) {
       std::vector<std::string> candidates;
-      for (const std::size_t device : {0U, 1U, 2U})
+      for (const unsigned device : {0U, 1U, 2U})
         if (*rc::gen::arbitrary<bool>()) candidates.push_back(uuid_of(device));
       if (candidates.empty()) candidates.emplace_back(kEveryDevice);
       ledger.tickets.push_back(waiting(id, std::move(candidates)));
