@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 from desk import ENVIRONMENT
@@ -20,6 +21,9 @@ def test_the_install_lines_leave_both_distributions_and_no_original(make_desk, t
     environment, downloads = tmp_path / "env", tmp_path / "downloads"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     pip = f"{sys.executable} -m pip --python {environment / 'bin/python'}"
+    # Flask and PyYAML, which pip would get from an index.
+    packages = environment / f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    (packages / "venv.pth").write_text(sysconfig.get_path("purelib"))
     # What is asked whether to remove it, is.
     (environment / "bin/pip").write_text(f'#!/bin/sh\nyes | exec {pip} --disable-pip-version-check "$@"\n')
     (environment / "bin/pip").chmod(0o755)

@@ -162,7 +162,11 @@ def is_held(gpu_id: int, lock_dir: str) -> bool:
 
 
 def is_held_by_others(gpu_id: int, lock_dir: str) -> bool:
-    return is_held(gpu_id, lock_dir) and not any(own.is_own(pid) for pid in takers(gpu_id, lock_dir))
+    """A program that a selecting one has started is that one's, whose locks are not those of others."""
+    if not is_held(gpu_id, lock_dir):
+        return False
+    above = own.ancestors(os.getpid()) if "BERTH_GPUSELECT" in os.environ else []
+    return not any(own.is_own(pid) or pid in above for pid in takers(gpu_id, lock_dir))
 
 
 # For those that know GPUs by UUID -----------------------------------------------------------------
