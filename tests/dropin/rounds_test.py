@@ -135,6 +135,8 @@ def test_an_original_and_ours_that_ask_at_once_never_get_one_gpu(make_desk, thei
     # The files are missing, as after a boot. Their place is there: /tmp stands for it.
     key, path = locks[theirs]
     (home / "tmp").mkdir()
+    if key == "gpu_scheduler_locks":  # there once an original has been here
+        path.mkdir()
     if ours in ("berth run", "berth.lease()"):
         (desk.machine.directory / "site.toml").write_text(f'{key} = ["{path}"]\n')
     original, *words = THEIRS[theirs]
