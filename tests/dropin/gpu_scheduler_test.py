@@ -507,6 +507,7 @@ def test_gpu_scheduler_sees_what_the_others_lease(make_desk, claim):
 
 def test_a_later_selection_and_a_release_give_the_locks_back(make_desk):
     desk = make_desk("2xH100")
+    (desk.machine.directory / "home/.gpu_locks").mkdir()
     setup = (
         "import berth_dropin.scheduler_locks as locks\nfrom gpuselect import gpuselect\nfrom safe_gpu import safe_gpu\n"
         "held = lambda: [locks.is_held(i, locks.DIRECTORY) for i in range(2)]"
