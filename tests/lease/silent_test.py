@@ -106,7 +106,8 @@ def freezer():
         finally:
             thaw()
             for pid in (folder / "cgroup.procs").read_text().split():
-                (folder.parent / "cgroup.procs").write_text(pid)
+                with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                    (folder.parent / "cgroup.procs").write_text(pid)
             eventually(lambda folder=folder: (folder / "cgroup.procs").read_text() == "")
             folder.rmdir()
         return
