@@ -39,7 +39,8 @@ struct AddTo {
   void operator()(Gone) const {}
   void operator()(Dead& dead) const {
     const uid_t self = ::geteuid();
-    if (named && (self == 0 || self == dead.uid)) scan.remains.push_back({phase, *named, dead.file, dead.uid});
+    if (named && (self == 0 || self == dead.uid))
+      scan.remains.push_back({phase, *named, dead.file, dead.uid});
     if (phase == TicketPhase::waiting || !dead.ticket) return;
     dead.ticket->uid = dead.uid;
     scan.ledger.ended.push_back(std::move(*dead.ticket));
