@@ -174,9 +174,11 @@ def test_one_that_somebody_releases_once_its_command_has_given_way_does_not_star
     told_of = machine.directory / "told"
     told_of.touch()
     notify = ("--notify", f"cmd:echo $BERTH_EVENT >>{told_of}")
-    stays = "(trap '' TERM; while [ ! -e go ]; do sleep 0.1; done) >&- 2>&- & trap 'exit 7' TERM; wait"
+    left = "trap '' TERM; while [ ! -e go ]; do sleep 0.1; done >&- 2>&- &"
+    stays = f"{left} trap 'exit 7' TERM; touch stands; wait"
     sweep = holder(machine, "--yield=1h", "--requeue", *notify, then=f"cd {machine.directory}; {stays}")
     command = command_of(sweep)
+    eventually((machine.directory / "stands").exists)
     person = Job(machine)
     eventually(lambda: state(command) == "gone")
     sweep.signal(signal.SIGTERM)

@@ -98,7 +98,10 @@ class LeasedCommand {
     // It may have been asked and have ended at once.
     happen(run::CommandEnded{take_call()});
     for (;;) {
-      happen(run::Looked{leftovers_.look()});
+      const run::Seen seen = leftovers_.look();
+      // If it was the last that was left, the job would else stand in line again.
+      if (const auto asked = take_call()) happen(*asked);
+      happen(run::Looked{seen});
       if (std::holds_alternative<run::Over>(state_.stage)) break;
       if (!std::exchange(looks_again_, false)) wait_for_rest();
     }
@@ -146,8 +149,7 @@ class LeasedCommand {
     hear_waiters();
     happen(run::Woke{});
     if (event == Event::asked_to_leave) return happen(run::ToldToLeave{});
-    if (event == Event::hung_up) return happen(run::ToldToLeave{.by_hang_up = true});
-    if (const auto asked = take_call()) happen(*asked);
+    if (event == Event::hung_up) happen(run::ToldToLeave{.by_hang_up = true});
   }
 
   sys::Deadline next() const {

@@ -104,8 +104,9 @@ class Abandoned {
   std::vector<pid_t> pids_;
 };
 
+// Never destroyed: a detached thread may abandon a child while this process ends.
 Abandoned& abandoned() {
-  static Abandoned instance;
+  static auto& instance = *new Abandoned;
   return instance;
 }
 

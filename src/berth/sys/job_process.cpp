@@ -338,6 +338,11 @@ void JobProcess::note_call(const siginfo_t& info) {
   call_ = {.sender = {info.si_uid, info.si_pid}, .is_cancel = is_cancel(info), .is_of_job = is_of_job};
 }
 
+std::optional<EndCall> JobProcess::take_call() {
+  if (const auto call = pending(SIGTERM)) note_call(*call);
+  return std::exchange(call_, std::nullopt);
+}
+
 std::optional<ProcessEnd> JobProcess::collect() {
   for (;;) {
     siginfo_t child{};

@@ -116,7 +116,7 @@ class JobProcess {
   };
   std::optional<Event> wait_for_leftovers(std::chrono::steady_clock::time_point until);
   /// Who has asked since the last call of this that the job end. nullopt: nobody.
-  std::optional<EndCall> take_call() { return std::exchange(call_, std::nullopt); }
+  std::optional<EndCall> take_call();
 
   struct Children {
     bool have_ended = false;  ///< one or more, since they were collected last

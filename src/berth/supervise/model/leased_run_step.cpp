@@ -112,6 +112,8 @@ class RunRules {
 
   // --- once it has ended
 
+  Action on(const CommandOver& over, const Asked& asked) { return end_by_call(over, asked); }
+
   Action on(const CommandOver& over, const Looked& looked) {
     if (looked.seen != Seen::something) return none_seen(looked.seen);
     state_.stage =

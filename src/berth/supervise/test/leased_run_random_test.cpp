@@ -206,6 +206,7 @@ class History {
         seen = Seen::perhaps_nothing;
       }
       looks_again_ = false;
+      if (one_in(8)) act(Deed::release);
       happen(Looked{seen});
       if (!looks_again_) return;
     }

@@ -45,6 +45,14 @@ class Life {
     look(now);
     return *this;
   }
+  /// The same, and somebody asks during the first look.
+  Life& ends_and_is_asked_at(Moment now, Seen left) {
+    at(now, CommandEnded{});
+    sees = left;
+    happen(now, Asked{});
+    look(now);
+    return *this;
+  }
   /// The last process ends that the command has left behind.
   Life& all_end_at(Moment now) {
     until(now);
@@ -306,6 +314,8 @@ TEST_CASE("one that has given way does not start again if what it left ends for 
     return life;
   };
   CHECK(given_way().all_end_at(13s).ended_by() == EndedBy::waiter);
+  for (const Seen left : {Seen::nothing, Seen::something})
+    CHECK(Life().at(10s, Wanted{1h}).ends_and_is_asked_at(12s, left).ended_by() == EndedBy::somebody);
   CHECK(given_way().at(13s, Asked{}).all_end_at(14s).ended_by() == EndedBy::somebody);
   CHECK(given_way().at(13s, ToldToLeave{}).ended_by() == EndedBy::somebody);
   CHECK(given_way(20s).until(21s).ended_by() == EndedBy::time);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <string>
 
 #include "berth/sys/descriptor.h"
@@ -134,6 +135,21 @@ TEST_CASE("standard descriptors of the parent may be handed on in any order") {
   close(saved);
   REQUIRE(child);
   CHECK(pipe.rest() == "out\nerr\n");
+}
+
+// The address sanitizer sees it. A thread that asks a driver may be as late.
+TEST_CASE("a child may be let go while its process ends") {
+  const auto let_go = [] { (void)Child::spawn({.program = "sleep", .arguments = {"2"}}); };
+  const pid_t host = ::fork();
+  if (host == 0) {
+    // What exit destroys is destroyed before this, since it is made after it.
+    std::atexit(let_go);
+    let_go();
+    std::exit(0);
+  }
+  int status = -1;
+  CHECK(::waitpid(host, &status, 0) == host);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a child that was let go leaves no zombie once another is started") {
