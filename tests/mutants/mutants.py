@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Breaks one guarantee after the other in a copy of the sources and asks whether the tests notice.
 
-mutants.toml has them. The copy and its build stay in build/mutants, so that only what a mutant touches is built
-again. The program is the mutant; the machine around it is that of build/release."""
+mutants.tsv has them, one a line. The copy and its build stay in build/mutants, so that only what a mutant touches is
+built again. The program is the mutant; the machine around it is that of build/release.
+
+--find: after sources were moved, writes into the table where each quote and each test stands now, and names those that
+it cannot find."""
 
 import argparse
 import dataclasses
 import os
 import pathlib
+import random
 import re
 import shlex
 import shutil
@@ -15,10 +19,9 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TABLE = pathlib.Path(__file__).with_name("mutants.toml")
+TABLE = pathlib.Path(__file__).with_name("mutants.tsv")
 RELEASE = ROOT / "build" / "release"
 SCRATCH = ROOT / "build" / "mutants"
 PROGRAMS_OF_OURS = ["berth", "berth-serve"]
@@ -27,30 +30,133 @@ TREE, PROGRAMS = SCRATCH / "tree", SCRATCH / "programs"
 BUILD = TREE / "build" / "release"
 # A mutant may make a test wait for ever. Unbroken, each of these answers within seconds.
 PATIENCE_S = 60
+SOURCES = {".cpp", ".h", ".py"}
+
+
+# What stands in the table for a line's end, and for "the statement that begins so goes".
+NEW_LINE, DELETE = "⏎", "delete"
+
+
+def place(quote: str, text: str) -> re.Match | None:
+    """Where the quote stands, if it stands once. A formatter may break its lines elsewhere."""
+    words = [re.escape(word) for word in re.split(rf"[\s{NEW_LINE}]+", quote) if word]
+    found = list(re.finditer(r"\s+".join(words), text))
+    return found[0] if len(found) == 1 else None
+
+
+def end_of_statement(text: str, begin: int) -> int:
+    """Behind the semicolon, or the block, that ends what begins there."""
+    depth = 0
+    for token in re.finditer(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|//[^\n]*|[()\[\]{};]', text[begin:]):
+        if token[0] in "([{":
+            depth += 1
+        elif token[0] in ")]}":
+            depth -= 1
+        if depth == 0 and token[0] in ("}", ";"):
+            return begin + token.end()
+    raise ValueError("no statement begins there")
 
 
 @dataclasses.dataclass
 class Mutant:
+    guarantee: str
     name: str
-    guarantee: int
-    breaks: str
     test: str
     file: str
     old: str
     new: str
+    breaks: str
 
     def text_of(self, tree: pathlib.Path) -> str:
         """The broken file. Raises ValueError where the mutant does not fit any more."""
         text = (tree / self.file).read_text()
-        if (count := text.count(self.old)) != 1:
-            raise ValueError(f"what it replaces stands {count} times in {self.file}")
+        found = place(self.old, text)
+        if not found:
+            raise ValueError(f"what it replaces does not stand once in {self.file}")
         if self.old == self.new:
             raise ValueError("it changes nothing")
-        return text.replace(self.old, self.new)
+        if self.new == DELETE:
+            return text[: found.start()] + text[end_of_statement(text, found.start()) :]
+        return text[: found.start()] + self.new.replace(NEW_LINE, "\n") + text[found.end() :]
 
 
 def read_table() -> list[Mutant]:
-    return [Mutant(**row) for row in tomllib.loads(TABLE.read_text())["mutant"]]
+    return [Mutant(*line.split("\t")) for line in TABLE.read_text().splitlines()[1:]]
+
+
+def write_table(mutants: list[Mutant]) -> None:
+    names = [field.name for field in dataclasses.fields(Mutant)]
+    rows = [names, *([getattr(mutant, name) for name in names] for mutant in mutants)]
+    TABLE.write_text("".join("\t".join(row) + "\n" for row in rows))
+
+
+def the_one(paths: list[pathlib.Path], before: pathlib.Path) -> pathlib.Path | None:
+    """Of the files where it could be, the only one, or the only one of its name."""
+    same = [path for path in paths if path.name == before.name]
+    return paths[0] if len(paths) == 1 else same[0] if len(same) == 1 else None
+
+
+def find_quote(mutant: Mutant, texts: dict[pathlib.Path, str]) -> str:
+    """Writes into the mutant where its quote stands. Gives why it cannot, or ""."""
+    before = pathlib.Path(mutant.file)
+    if before in texts and place(mutant.old, texts[before]):
+        return ""
+    there = [path for path, text in texts.items() if not is_test(path) and place(mutant.old, text)]
+    if not (found := the_one(there, before)):
+        return f"what it replaces stands once in {len(there)} files, and not in {before}"
+    mutant.file = str(found)
+    return ""
+
+
+def find_test(mutant: Mutant, tests: dict[pathlib.Path, set[str]]) -> str:
+    """Writes into the mutant in which room its unit test is. Gives why it cannot, or ""."""
+    kind, room, *patterns = shlex.split(mutant.test)
+    if kind != "unit":
+        return ""
+    rooms = [
+        {
+            path.parent.parent.name
+            for path, names in tests.items()
+            if any(fits(name, pattern) for name in names)
+        }
+        for pattern in patterns
+    ]
+    there = set.intersection(*rooms)
+    if room in there:
+        return ""
+    if len(there) != 1:
+        return f"its test is in {len(there)} rooms, and not in {room}"
+    mutant.test = mutant.test.replace(f"unit {room} ", f"unit {there.pop()} ", 1)
+    return ""
+
+
+def find_again() -> int:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    paths = [path for path in map(pathlib.Path, listed.splitlines()) if path.suffix in SOURCES]
+    texts = {path: (ROOT / path).read_text() for path in paths}
+    tests = {path: cases(text) for path, text in texts.items() if is_test(path)}
+    mutants, lost = read_table(), 0
+    for mutant in mutants:
+        for wrong in filter(None, (find_quote(mutant, texts), find_test(mutant, tests))):
+            print(f"  {mutant.name}: {wrong}")
+            lost += 1
+    write_table(mutants)
+    print(f"{len(mutants)} mutants, {lost} places to be found by hand")
+    return 1 if lost else 0
+
+
+def is_test(path: pathlib.Path) -> bool:
+    return "test" in path.parts or "tests" in path.parts
+
+
+def cases(text: str) -> set[str]:
+    """Names of the tests in a file, C++ or Python."""
+    return set(re.findall(r'TEST_CASE\(\s*"([^"]+)"', text)) | set(re.findall(r"^def (test_\w+)", text, re.M))
+
+
+def fits(name: str, pattern: str) -> bool:
+    """As doctest has it."""
+    return name.startswith(pattern.rstrip("*"))
 
 
 def targets(test: str) -> list[str]:
@@ -180,8 +286,14 @@ def examine(mutant: Mutant) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="all when there is none")
-    names = parser.parse_args().names
-    mutants = read_table()
+    parser.add_argument("--find", action="store_true", help="find them again after sources were moved")
+    parser.add_argument("--draw", type=int, metavar="N", help="only N of them, by lot")
+    options = parser.parse_args()
+    if options.find:
+        return find_again()
+    names, mutants = options.names, read_table()
+    if options.draw:
+        names = [mutant.name for mutant in random.sample(mutants, options.draw)]
     if unknown := set(names) - {mutant.name for mutant in mutants}:
         parser.error(f"no such mutant: {', '.join(sorted(unknown))}")
     mutants = [mutant for mutant in mutants if not names or mutant.name in names]
