@@ -261,7 +261,8 @@ bool may_be_my_turn(const State& state, const Ledger& ledger) {
 
 // True if the driver is to say whether those before this ticket leave what is free. Each ticket
 // that may be the one to notice it waits its time before it asks: if a thousand asked, that would
-// be a load. If the driver was asked in vain, something else keeps the device from all.
+// be a load. If the driver was asked in vain, something else keeps the device from all, and there
+// is more time.
 bool has_to_ask_for_others(State& state, const Ledger& ledger, milliseconds now) {
   Untaken& untaken = state.untaken;
   const Ticket& mine = state.standing.ticket;
@@ -271,10 +272,12 @@ bool has_to_ask_for_others(State& state, const Ledger& ledger, milliseconds now)
     untaken = {};
     return false;
   }
-  const auto place = static_cast<int>(std::max<std::size_t>(before->size() + unread_before(mine, ledger), 1));
+  const std::size_t unread = unread_before(mine, ledger);
+  const auto place = static_cast<int>(std::max<std::size_t>(before->size() + unread, 1));
+  const int turns = std::max(turns_to_wait_for(*before, mine.uid, unread), 1);
   const milliseconds since = untaken.suspected.value_or(now);
   untaken.suspected = since;
-  if (now < std::max(since + (place - 1) * patience_with_others(state), untaken.asks_next)) return false;
+  if (now < std::max(since + (turns - 1) * patience_with_others(state), untaken.asks_next)) return false;
   untaken.pause = std::clamp(2 * untaken.pause, state.patience.tick, state.patience.far_tick);
   untaken.asks_next = now + place * untaken.pause;
   return true;

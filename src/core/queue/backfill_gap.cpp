@@ -27,7 +27,7 @@ std::string silence_before(Ticket mine, const Ledger& ledger, const Facts& facts
   if (find_ticket(ledger, mine.id) == nullptr) with_mine.tickets.push_back(mine);
   const auto turns = able_before(mine.id, with_mine, facts, now, skipped, FreeBy::driver);
   if (!turns || turns->empty()) return "";
-  const std::string words = silence_in_words(*find_ticket(ledger, turns->front()), facts, now);
+  const std::string words = silence_in_words(*find_ticket(ledger, turns->front().id), facts, now);
   return words.empty() ? "" : ": " + words;
 }
 

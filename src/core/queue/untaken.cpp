@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -10,35 +11,59 @@
 #include "berth/queue/host_queue.h"
 
 namespace berth {
+namespace {
 
-std::optional<std::vector<TicketId>> able_before(TicketId me, const Ledger& ledger, const Facts& facts,
-                                                 Moment now, const std::set<TicketId>& skipped,
-                                                 FreeBy free_by) {
+// Of a user. One may be slow by chance.
+constexpr int kJudgedOfAUser = 2;
+
+}  // namespace
+
+std::optional<std::vector<TurnBefore>> able_before(TicketId me, const Ledger& ledger, const Facts& facts,
+                                                   Moment now, const std::set<TicketId>& skipped,
+                                                   FreeBy free_by) {
   QueueState queue = host_queue_of(ledger, facts, now, skipped).state;
   if (free_by == FreeBy::leases)
     std::erase_if(queue.holds, [](const Hold& hold) { return hold.owner == TicketId{}; });
-  std::vector<TicketId> turns;
+  std::vector<TurnBefore> turns;
   for (const std::size_t at : able_to_start(queue, facts.policy.queue)) {
-    if (queue.wishes[at].id == me) return turns;
-    turns.push_back(queue.wishes[at].id);
+    const Wish& wish = queue.wishes[at];
+    if (wish.id == me) return turns;
+    turns.push_back({wish.id, wish.uid});
   }
   return std::nullopt;
 }
 
+int turns_to_wait_for(const std::vector<TurnBefore>& turns, std::uint32_t own_uid, std::size_t unread) {
+  const bool is_own_before = !turns.empty() && turns.back().uid == own_uid;
+  int count = is_own_before ? static_cast<int>(unread) : 0;
+  std::map<std::uint32_t, int> of_user;
+  for (const TurnBefore& turn : turns) {
+    if (turn.uid == own_uid || of_user[turn.uid]++ < kJudgedOfAUser) ++count;
+  }
+  return count;
+}
+
 std::vector<PassedUpStart> seen_again(const std::vector<PassedUpStart>& before,
-                                      const std::vector<TicketId>& turns, std::chrono::milliseconds now) {
-  const auto [still, kept] = std::ranges::mismatch(before, turns, {}, &PassedUpStart::id);
+                                      const std::vector<TurnBefore>& turns, std::chrono::milliseconds now) {
+  const auto [still, kept] = std::ranges::mismatch(before, turns, {}, &PassedUpStart::turn);
   std::vector<PassedUpStart> seen(before.begin(), still);
   std::ranges::transform(kept, turns.end(), std::back_inserter(seen),
-                         [now](TicketId id) { return PassedUpStart{id, now}; });
+                         [now](const TurnBefore& turn) { return PassedUpStart{turn, now}; });
   return seen;
 }
 
 std::set<TicketId> that_do_not_answer(const std::vector<PassedUpStart>& turns, std::chrono::milliseconds now,
                                       std::chrono::milliseconds patience) {
   std::set<TicketId> silent;
-  for (const PassedUpStart& turn : turns) {
-    if (now - turn.since < (static_cast<int>(silent.size()) + 1) * patience) break;
+  std::map<std::uint32_t, int> judged_of;
+  int judged = 0;
+  for (const auto& [turn, since] : turns) {
+    int& of_user = judged_of[turn.uid];
+    if (of_user < kJudgedOfAUser) {
+      if (now - since < (judged + 1) * patience) break;
+      ++of_user;
+      ++judged;
+    }
     silent.insert(turn.id);
   }
   return silent;
