@@ -14,6 +14,7 @@
 #include "berth/doctor/blind_spots.h"
 #include "berth/history/default_path.h"
 #include "berth/history/history.h"
+#include "berth/hosts/model/lab_entry.h"
 #include "berth/hub/hub.h"
 #include "berth/lab_queue/etcd_access.h"
 #include "berth/lab_queue/lab_agent.h"
@@ -58,8 +59,8 @@ void log_line(const std::string& text) {
 }
 
 /// Gives the lab queue the site's rules: who comes first, as in the queue of this machine, and what
-/// a user may have of the lab. If the site file is broken, the lab queue is first come, first
-/// served.
+/// a user may have of the lab, and which hosts the lab has. If the site file is broken, the lab
+/// queue is first come, first served.
 void apply_site_file(lab_queue::EtcdAccess& access) {
   const auto files = site::read_site_files();
   if (!files)
@@ -67,6 +68,7 @@ void apply_site_file(lab_queue::EtcdAccess& access) {
                                 files.error().message));
   access.order = files->policy.queue.order;
   access.limits = files->policy.limits;
+  for (const LabHost& each : files->policy.hosts) access.hosts.push_back(caller::name_in_lab(each.name));
 }
 
 /// An agent removes entries from the store that others have left under its name. So a hub gets
@@ -223,7 +225,8 @@ class Program {
       return fail(ErrorCode::failure, "an agent becomes a hub, or a hub an agent, only with a restart");
     if (fresh->store != store_)
       return fail(ErrorCode::failure,
-                  "another store, another name in it, or another order of its line, only with a restart");
+                  "another store, another name in it, another order of its line, or other hosts, only with "
+                  "a restart");
     BERTH_DO(server_.apply(fresh->settings));
     return apply(*fresh);
   }

@@ -56,8 +56,8 @@ std::vector<PassedUpStart> seen_again(const std::vector<PassedUpStart>& before,
 
 /// Those that do not answer: the first has left its turn for `patience`, the second for twice as
 /// long, and so on. The second judges the first as we do, and needs that time to take its own turn.
-/// If two of one user do not answer, the next ones of that user are passed over with them, and need
-/// no time: a user could else keep everybody waiting with many tickets.
+/// If two of one user do not answer, the next ones of that user are skipped with them, and need no
+/// time: a user could else keep everybody waiting with many tickets.
 std::set<TicketId> that_do_not_answer(const std::vector<PassedUpStart>& turns, std::chrono::milliseconds now,
                                       std::chrono::milliseconds patience);
 

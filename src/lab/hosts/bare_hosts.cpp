@@ -24,6 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 // The driver may be slow to answer, and a listing does not wait for it for ever.
 constexpr auto kPatienceForBare = 10s;
+// An ssh server leaves a program alone whose connection has ended. So one that hangs ends itself.
+constexpr std::string_view kBareProgram = "timeout -k 5 15 nvidia-smi";
 constexpr std::chrono::milliseconds kPatienceForBareEnd = 2s;
 
 /// An ssh that runs nvidia-smi. It ends with the call.
@@ -34,7 +36,8 @@ class BareCall {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return sys::fail_errno("making a pipe for ssh");
     sys::Descriptor from(ends[0]);
     const sys::Descriptor theirs(ends[1]);
-    sys::Command command = ssh_call(ssh, {.name = host.name, .program = "nvidia-smi"}, kBareQuery);
+    sys::Command command =
+        ssh_call(ssh, {.name = host.name, .program = std::string(kBareProgram)}, kBareQuery);
     command.output = theirs.get();
     BERTH_LET(auto child, sys::Child::spawn(command));
     return BareCall(std::move(child), std::move(from));

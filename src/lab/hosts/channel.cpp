@@ -102,8 +102,23 @@ void Channel::take_settings() {
   if (const auto started = start(); !started) errors_ = started.error().message;
 }
 
+Channel::~Channel() {
+  if (!greeted_ && ssh_) ssh_->kill(SIGTERM);
+  if (may_never_end()) end_kept(*shared_);
+}
+
+// An envoy ends with its input. Of what does not, ssh would keep the connection for as long as it
+// runs, or for ever if it writes errors that nobody reads.
+bool Channel::may_never_end() const {
+  if (!shared_ || !from_) return false;
+  const bool is_silent = std::chrono::steady_clock::now() >= opened_at_ + kPatienceForKept;
+  return !greeted_ || (!answered_ && is_silent) || output_.size() > kLongestMessage ||
+         errors_.size() >= kMostErrors;
+}
+
 Result<void> Channel::connect_alone() {
   if (ssh_ && !greeted_) ssh_->kill(SIGTERM);
+  if (may_never_end()) end_kept(*shared_);
   asks_settings_ = greeted_ = answered_ = let_go_ = false;
   shared_.reset();
   next_try_.reset();

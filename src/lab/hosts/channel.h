@@ -31,10 +31,8 @@ class Channel {
   Channel(Channel&&) noexcept = default;
   Channel& operator=(Channel&&) = delete;
   /// Closes ssh's input, so that the envoy and ssh end. It does not kill ssh, because others may
-  /// share its connection.
-  ~Channel() {
-    if (!greeted_ && ssh_) ssh_->kill(SIGTERM);
-  }
+  /// share its connection. But a kept connection ends if what runs at its other end may never end.
+  ~Channel();
 
   /// `terminal`: the command there gets a terminal, and the connection is its own. Error: ssh
   /// cannot be started. If the host's ssh server takes no more connections at this moment, ssh is
@@ -90,6 +88,7 @@ class Channel {
   Result<void> ask_settings();
   void take_settings();
   Result<void> start();
+  bool may_never_end() const;
   void await_end();
   void look_for_end();
   void start_again_if_it_helps();

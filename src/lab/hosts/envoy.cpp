@@ -143,6 +143,8 @@ class Envoy : public command::Command {
     BERTH_LET(const auto asked, hear_question());
     if (!asked) return 0;
     question_ = *asked;
+    // A look may hang with the driver or a disk, and nobody else here would end it.
+    BERTH_DO(link_.end_with_caller());
     if (question_.ask.mode == EnvoyMode::look) {
       BERTH_LET(const auto report, report_of_machine(environment));
       BERTH_DO(link_.say(encode(report)));
@@ -215,7 +217,6 @@ class Envoy : public command::Command {
     options_.hooks.before_start = [this](const leasing::HeldLease& lease) { return ask_to_start(lease); };
     options_.hooks.after_end = [this](const RunEnd& end, const auto&) { ending_ = end.process; };
     options_.hooks.at_last = [this] { tell_end(); };
-    BERTH_DO(link_.end_with_caller());
     return run_leased(environment, options_);
   }
 

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <memory>
@@ -22,8 +24,10 @@
 
 #include "berth/base/fnv_hash.h"
 #include "berth/store/own_folder.h"
+#include "berth/sys/clock.h"
 #include "berth/sys/descriptor.h"
 #include "berth/sys/environment.h"
+#include "berth/sys/quiet_write.h"
 
 namespace berth::hosts {
 namespace {
@@ -81,15 +85,30 @@ std::string folder_below(const std::string& above, std::string_view name) {
   return is_for_user_alone(folder) ? folder : "";
 }
 
-// 0: somebody listens there; else why not, as errno has it.
-int error_of_connecting(const std::string& path) {
+struct Asker {
+  sys::Descriptor socket{};
+  int error = 0;  ///< 0: somebody listens there; else why not, as errno has it
+};
+
+Asker connect_to(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return ENAMETOOLONG;
+  if (path.size() >= sizeof address.sun_path) return {.error = ENAMETOOLONG};
   path.copy(address.sun_path, path.size());
-  const sys::Descriptor asker(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!asker) return errno;
-  return ::connect(asker.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+  Asker asker{sys::Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))};
+  const int socket = asker.socket.get();
+  if (!asker.socket || ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    asker.error = errno;
+  return asker;
+}
+
+/// A message to an ssh that keeps a connection (PROTOCOL.mux of OpenSSH): two numbers, after their
+/// length.
+std::string to_keeper(std::uint32_t first, std::uint32_t second) {
+  std::string message;
+  for (const std::uint32_t each : {std::uint32_t{8}, first, second})
+    for (const unsigned shift : {24U, 16U, 8U, 0U}) message += static_cast<char>(each >> shift & 0xFFU);
+  return message;
 }
 
 // ssh gives a socket that it makes a name with a dot, and listens a moment later. A crash leaves
@@ -133,8 +152,26 @@ std::string folder_of_kept() {
 }
 
 bool is_there(const KeptConnection& kept) {
-  const int error = error_of_connecting(kept.socket);
+  const int error = connect_to(kept.socket).error;
   return error == 0 || error == EAGAIN;  // many ask at once
+}
+
+void end_kept(const KeptConnection& kept) {
+  constexpr std::uint32_t kHello = 1;
+  constexpr std::uint32_t kVersion = 4;
+  constexpr std::uint32_t kTerminate = 0x10000005;
+  const Asker asker = connect_to(kept.socket);
+  if (asker.error != 0) return;
+  const std::string message = to_keeper(kHello, kVersion) + to_keeper(kTerminate, 0);
+  (void)sys::write_without_signal(asker.socket.get(), message.data(), message.size());
+  // It reads nothing of somebody who has gone before it has greeted.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  std::array<char, 64> answer{};
+  for (;;) {
+    pollfd polled{asker.socket.get(), POLLIN, 0};
+    if (::poll(&polled, 1, sys::poll_timeout(until)) <= 0) return;
+    if (::read(asker.socket.get(), answer.data(), answer.size()) <= 0) return;
+  }
 }
 
 void sweep_kept(const std::string& folder) {
@@ -143,7 +180,7 @@ void sweep_kept(const std::string& folder) {
   while (const dirent* entry = ::readdir(open.get())) {
     const std::string_view name(entry->d_name);
     const std::string path = fmt::format("{}/{}", folder, name);
-    if (!is_being_made(path, name) && error_of_connecting(path) == ECONNREFUSED) ::unlink(path.c_str());
+    if (!is_being_made(path, name) && connect_to(path).error == ECONNREFUSED) ::unlink(path.c_str());
   }
 }
 

@@ -31,6 +31,9 @@ std::string folder_of_kept();
 /// Whether an ssh keeps it now.
 bool is_there(const KeptConnection& kept);
 
+/// Ends the ssh that keeps it, and with it whatever goes on over it. Waits a second at most.
+void end_kept(const KeptConnection& kept);
+
 /// Removes the sockets in the folder at which no ssh listens any more.
 void sweep_kept(const std::string& folder);
 

@@ -21,6 +21,7 @@ struct EtcdAccess {
   std::string password_file;            ///< read anew whenever etcd wants the password
   QueueOrder order = QueueOrder::fifo;  ///< of those who ask on this machine, as its site file says
   SiteLimits limits{};                  ///< of those who ask on this machine, as its site file says
+  std::vector<std::string> hosts{};     ///< of the lab, as its site file says; empty: it names none
 
   bool operator==(const EtcdAccess&) const = default;
 };

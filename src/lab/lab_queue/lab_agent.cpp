@@ -45,6 +45,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
                                  .machine = sys::host_name(),
                                  .order = access_.order,
                                  .limits = access_.limits,
+                                 .hosts = {access_.hosts.begin(), access_.hosts.end()},
                                  .shows = show_ != nullptr},
                                 steady_now())),
         bell_(loop) {}

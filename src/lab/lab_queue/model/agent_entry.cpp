@@ -23,6 +23,7 @@ constexpr auto kPatienceForNames = 3s;
 LabTicket QueueEntry::ticket() const {
   LabTicket ticket = kept;
   for (const NamedHost& each : hosts) {
+    if (each.is_outside) continue;
     const auto* opened = std::get_if<Opened>(&each.how);
     const bool is_out = opened != nullptr && opened->reach == Reach::skipped;
     if (!is_out && !std::holds_alternative<Left>(each.how)) ticket.hosts.push_back(each.name);
@@ -99,7 +100,7 @@ void JoinPatience::skip(QueueEntry& entry, SteadyTime now) {
   const std::uint32_t uid = entry.kept.uid;
   for (NamedHost& each : entry.hosts) {
     auto* opened = std::get_if<Opened>(&each.how);
-    if (opened == nullptr || !is_awaited(*opened) || now < end_for(*opened, uid)) continue;
+    if (each.is_outside || opened == nullptr || !is_awaited(*opened) || now < end_for(*opened, uid)) continue;
     if (!is_known(*opened, uid)) (opened->reach == Reach::answers ? late_ : silent_)[uid] = now;
     opened->reach = Reach::skipped;
   }
@@ -109,7 +110,8 @@ void JoinPatience::skip(QueueEntry& entry, SteadyTime now) {
 std::optional<SteadyTime> JoinPatience::next(const QueueEntry& entry) const {
   std::optional<SteadyTime> next;
   for (const NamedHost& each : entry.hosts)
-    if (const auto* opened = std::get_if<Opened>(&each.how); opened != nullptr && is_awaited(*opened))
+    if (const auto* opened = std::get_if<Opened>(&each.how);
+        !each.is_outside && opened != nullptr && is_awaited(*opened))
       next = std::min(next.value_or(SteadyTime::max()), end_for(*opened, entry.kept.uid));
   return next;
 }

@@ -44,7 +44,8 @@ using OnHost = std::variant<Shut, Opened, Left>;
 struct NamedHost {
   std::string name;
   OnHost how{};
-  bool is_let_go = false;  ///< the request starts nothing there: a start there does not count
+  bool is_let_go = false;   ///< the request starts nothing there: a start there does not count
+  bool is_outside = false;  ///< no host of the lab: the store is told nothing of it
 };
 
 // How far the request has come in all.

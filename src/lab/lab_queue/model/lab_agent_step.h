@@ -87,6 +87,8 @@ struct Settings {
   std::string machine;  ///< its own name
   QueueOrder order = QueueOrder::fifo;
   SiteLimits limits{};
+  /// Of the lab, without their users. Empty: the site names none, and each host counts as one.
+  std::set<std::string, std::less<>> hosts{};
   bool shows = false;  ///< the queue to people who do not ask for it
 };
 

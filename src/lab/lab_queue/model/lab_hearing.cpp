@@ -65,7 +65,8 @@ class HearingRules {
                               .joined = {}}};
     for (const std::string_view host : words_at(words[3], ','))
       if (entry.hosts.size() <= kMostHostsOfRequest && entry.host(host) == nullptr)
-        entry.hosts.push_back({std::string(host)});
+        entry.hosts.push_back({.name = std::string(host),
+                               .is_outside = !settings.hosts.empty() && !settings.hosts.contains(host)});
     if (entry.hosts.size() > kMostHostsOfRequest)
       return dismiss(fmt::format("a request may name {} hosts at most; name fewer with --hosts or --host",
                                  kMostHostsOfRequest));

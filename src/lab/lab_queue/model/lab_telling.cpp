@@ -67,18 +67,22 @@ void tell_openings_to(AgentDeeds& deeds, ClientId id, QueueEntry& entry, LabOpen
     if (auto* opened = std::get_if<Opened>(&each.how);
         opened != nullptr && opened->closing && now - *opened->closing > kClosing)
       opened->closing.reset();
-  if (const auto taken = openings.taken_of_limit(entry.kept.id)) {
-    if (const auto why = deeds.why_over(entry, has, *taken)) hold_back(deeds, id, entry, *why);
+  const auto limited = openings.taken_of_limit(entry.kept.id);
+  if (limited) {
+    if (const auto why = deeds.why_over(entry, has, *limited)) hold_back(deeds, id, entry, *why);
   } else {
     tell_limit(deeds, id, entry, "");
   }
-  for (const std::string& name : openings.hosts_to_join(entry.kept.id)) {
-    NamedHost* host = entry.host(name);
-    if (host == nullptr || !std::holds_alternative<Shut>(host->how)) continue;
+  const auto open = [&](NamedHost* host) {
+    if (host == nullptr || !std::holds_alternative<Shut>(host->how)) return;
     host->how = Opened{.since = now};
-    deeds.tell(id, "open " + name);
-    deeds.tell(id, "answer " + name);
-  }
+    deeds.tell(id, "open " + host->name);
+    deeds.tell(id, "answer " + host->name);
+  };
+  for (const std::string& name : openings.hosts_to_join(entry.kept.id)) open(entry.host(name));
+  // Nobody stands before it there but in the queue of the host itself.
+  for (NamedHost& each : entry.hosts)
+    if (each.is_outside && !limited) open(&each);
   // The entry is sent last. So a request that does not wait knows that no other host is open to it
   // now.
   const std::size_t position = openings.position(entry.kept.id);

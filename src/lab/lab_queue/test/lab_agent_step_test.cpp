@@ -323,6 +323,41 @@ TEST_CASE("a request that names no hosts, or too many, or no GPUs, is told so") 
   CHECK(desk.state.clients.empty());
 }
 
+TEST_CASE("a host that the site does not name is open at once, and the store is told nothing of it") {
+  Etcd etcd;
+  Desk desk(etcd, [](Settings& settings) { settings.hosts = {"gpu1"}; });
+  const ClientId first = desk.waits("gpu1");
+  const ClientId one = desk.waits("gpu1,mine", kBob);
+  CHECK(desk.did == Words{"2: open mine", "2: answer mine", "2: place 1"});
+  CHECK(etcd.ticket(desk.id_of(one))->hosts == Words{"gpu1"});
+  desk.says(first, "joined gpu1");
+  desk.says(one, "joined gpu1");
+  // Nobody waits for it on the other one, so no time of its user's is used up.
+  desk.says(one, "here mine");
+  desk.passes(61s);
+  CHECK(etcd.ticket(desk.id_of(one))->awaited);
+  desk.says(one, "joined mine");
+  CHECK(etcd.ticket(desk.id_of(one))->joined == Words{"gpu1"});
+  CHECK(desk.says(one, "start mine") == Words{"2: yes mine"});
+  CHECK(etcd.start(desk.id_of(one)) == "mine");
+}
+
+TEST_CASE("a request that names no host of the site has its place, its limit and its start all the same") {
+  Etcd etcd;
+  Desk desk(etcd, [](Settings& settings) {
+    with_one_gpu_each(settings);
+    settings.hosts = {"gpu1"};
+  });
+  const ClientId one = desk.stands("mine");
+  const ClientId two = desk.waits("mine,yours");
+  CHECK_FALSE(is_told(desk.did, "2: open mine"));
+  CHECK(etcd.ticket(desk.id_of(two))->hosts.empty());
+  CHECK(is_told(desk.says(one, "start mine"), "1: yes mine"));
+  const Words did = desk.ends(one);
+  CHECK(is_told(did, "2: open mine"));
+  CHECK(is_told(did, "2: open yours"));
+}
+
 TEST_CASE("a request of the version before does not say how many GPUs it wants, as its lane does") {
   Etcd etcd;
   Desk desk(etcd);
