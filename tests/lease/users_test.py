@@ -1,5 +1,6 @@
 """Users who compete, and one who is hostile: what he cannot do, and how what he can do is named."""
 
+import json
 import os
 import pathlib
 import signal
@@ -128,6 +129,45 @@ def test_a_directory_that_another_made_inside_ones_lease_is_refused_by_name(one,
     assert one.run(*as_user(MALLORY), "mkdir", one.leases / "inside" / lease).status == 0
     assert job.ends() == 1
     assert f"inside/{lease}: it belongs to uid {MALLORY}" in job.err.rest()
+
+
+def test_a_lease_of_another_with_the_id_of_a_request_ends_nothing_and_hides_nothing(one, as_user):
+    """Everybody reads the id of a request as long as it waits."""
+    holding = job_of(one, BOB)
+    holding.starts()
+    first = job_of(one, ALICE).says("first in line")
+    second = job_of(one, BOB).says(f"no. 2 in line, behind uid {ALICE}")
+    third = job_of(one, ALICE).says("no. 3 in line")
+    named = sorted(path.name for path in (one.leases / "queue").iterdir())
+    lines = "granted_at=1\ndevice=GPU-of-no-machine\ncommand=forged\n"
+    forgers = [forged(one, as_user, name, lines, part="leases") for name in named]
+    shown = one.run(*as_user(MALLORY), one.program, "queue", "--json").out
+    assert [(each["id"], each["uid"]) for each in json.loads(shown)["waiters"]] == list(
+        zip(named, (ALICE, BOB, ALICE), strict=True)
+    )
+    answer = one.berth("cancel", named[2])
+    assert (answer.status, answer.err) == (0, ""), answer
+    assert third.ends() != 0
+    assert holding.ends() == 0
+    first.starts()
+    assert not second.has_started()
+    assert first.ends() == 0
+    second.starts()
+    assert second.ends() == 0
+    for forger in forgers:
+        ended(forger)
+
+
+def test_a_request_of_another_with_the_id_of_a_lease_hides_nothing(one, as_user):
+    holding = job_of(one, ALICE)
+    holding.starts()
+    (lease,) = [path.name for path in (one.leases / "leases").iterdir()]
+    forger = forged(one, as_user, lease, "candidate=*\ncommand=forged\n")
+    answer = one.run(*as_user(BOB), one.program, "run", "--no-wait", "--", "true")
+    assert answer.status == 75 and f"leased by uid {ALICE}" in answer.err
+    assert one.run(*as_user(ALICE), one.program, "release", lease).status == 0
+    assert holding.process.wait(DEADLINE_S) != 0
+    ended(forger)
 
 
 # Users who work together

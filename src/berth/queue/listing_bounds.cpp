@@ -101,6 +101,7 @@ std::vector<Standing> listed_standings(const Ledger& ledger, const Ledger& liste
   std::map<TicketId, const Ticket*> cut;
   std::set<TicketId> ids;
   for (const Ticket& ticket : listed.tickets) {
+    if (ticket.phase != TicketPhase::waiting) continue;
     cut.emplace(ticket.id, &ticket);
     ids.insert(ticket.id);
   }
