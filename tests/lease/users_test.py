@@ -303,6 +303,17 @@ def test_files_that_are_no_tickets_stop_nobody_and_are_named(one, as_user):
     assert one.run(*as_user(ALICE), one.program, "list").status == 0
 
 
+def test_of_very_many_files_that_are_no_tickets_everybody_reads_a_part_and_a_number(one, as_user):
+    names = [one.leases / part / f"odd-{number}" for part in ("queue", "leases") for number in range(60)]
+    assert one.run(*as_user(MALLORY), "touch", *names).status == 0
+    listed = one.run(*as_user(ALICE), one.program, "list")
+    assert listed.status == 0 and listed.err.count("cannot be understood") == 65
+    assert f"56 more tickets of uid {MALLORY} cannot be understood" in listed.err
+    report = one.run(*as_user(ALICE), one.program, "doctor").out
+    assert report.count("is not understood") == 64
+    assert f"56 more of uid {MALLORY} are not understood" in report
+
+
 HOLD_FILE_LEASE = """
 import fcntl, os, signal, sys
 signal.signal(signal.SIGIO, signal.SIG_IGN)
