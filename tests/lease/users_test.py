@@ -367,6 +367,34 @@ def test_one_who_is_stopped_in_the_gate_is_named_after_a_second(one, as_user):
     job.starts()
 
 
+HAND_ON_THE_GATE = """
+import fcntl, os, sys
+file = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.flock(file, fcntl.LOCK_EX)
+if os.fork() == 0:
+    print("ready", os.getpid(), os.getppid(), flush=True)
+    os.read(0, 1)
+"""
+
+
+def test_one_who_got_the_gate_from_another_is_named_to_root_and_the_other_to_nobody(one, as_user):
+    """The kernel names who took the lock. That process has ended, and anybody may have its pid by now."""
+    words = [*as_user(MALLORY), sys.executable, "-c", HAND_ON_THE_GATE, one.leases]
+    process = one.start(*words, stdin=subprocess.PIPE)
+    _, holder, taker = process.stdout.readline().split()
+    assert process.wait(DEADLINE_S) == 0
+    answer = one.run(*as_user(ALICE), one.program, "run", "--no-wait", "--", "true")
+    assert answer.status == 75 and "kill" not in answer.err
+    assert f"somebody who has the lock of process {taker} is deciding in {one.leases}" in answer.err
+    assert "`sudo berth doctor` may name who has it" in answer.err
+    answer = one.berth("run", "--no-wait", "--", "true")
+    assert f"process {holder} is deciding in {one.leases} and lets nobody else in" in answer.err
+    assert f"it is of uid {MALLORY}; `kill -KILL {holder}` ends it" in answer.err
+    process.stdin.close()
+    process.stdin = None
+    assert eventually(lambda: one.berth("run", "--no-wait", "--", "true").status == 0)
+
+
 def test_a_home_that_its_user_may_not_enter_stops_only_what_needs_it(one, as_user):
     home = one.directory / "closed"
     home.mkdir(mode=0o700)
