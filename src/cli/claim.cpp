@@ -146,7 +146,8 @@ class Claim : public command::Command {
     command::Output answer;
     answer.err = command::as_lines(leasing::notes_on(lease));
     // The first lease may have ended while this one was waited for. Then nothing of it is put back.
-    const Ticket* first = domain.beside ? find_ticket(lease.world().ledger, domain.beside->id) : nullptr;
+    const Ticket* first =
+        domain.beside ? find_ticket(lease.world().ledger, domain.beside->id, TicketPhase::granted) : nullptr;
     const bool is_beside = first != nullptr && first->phase == TicketPhase::granted;
     const bool has_lost_first = domain.beside && !is_beside;
     const std::string words = got_in_words(is_beside ? first : nullptr, lease);

@@ -67,7 +67,7 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
     return {};
   }
   if (const auto passed = passed_by_its_limit(world->ledger, world->stopped, lease.id)) {
-    const Ticket* waiter = find_ticket(world->ledger, *passed);
+    const Ticket* waiter = find_ticket(world->ledger, *passed, TicketPhase::waiting);
     return fail(ErrorCode::not_now,
                 "{} waits, and asked before you. Your request went first because its time limit is "
                 "short, so the lease {} ends at its time. Save your work before, and ask for GPUs "
@@ -77,7 +77,7 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
   const auto delayed =
       delayed_by_extension(world->ledger, world->facts, world->looked_at, world->stopped, lease.id, time_s);
   if (!delayed) return {};
-  const Ticket* waiter = find_ticket(world->ledger, delayed->waiter);
+  const Ticket* waiter = find_ticket(world->ledger, delayed->waiter, TicketPhase::waiting);
   return fail(ErrorCode::not_now,
               "{} waits and is to start about {}, and more time would delay that: the lease {} "
               "ends at its time. Save your work before, and ask for GPUs again",

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from jobs import DEADLINE_S
+from jobs import DEADLINE_S, Job, is_probe
 from lease_jobs import at_terminal, only_lease, ready
 
 ALICE, MALLORY = 20001, 20003
@@ -215,6 +215,83 @@ def test_no_word_of_a_user_is_run_by_roots_completion(image, as_user):
     answer = image.run("bash", "-c", script)
     assert only_lease(image)[-6:] in answer.out.split()
     assert not ran.exists()
+
+
+# Processes
+
+# A process may say that its arguments, or its environment, are more memory than the machine has.
+# What is not written to takes none.
+WITHOUT_END = """
+import ctypes, mmap, os, signal, struct, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+size = 16 << 30
+start = libc.mmap(None, ctypes.c_size_t(size), 3, 0x4022, -1, ctypes.c_long(0))
+with open("/proc/self/stat") as file:
+    fields = [0, 0, 0, 0, *map(int, file.read().rsplit(")", 1)[1].split()[1:])]
+arguments, environment = fields[48:50], fields[50:52]
+if sys.argv[1] == "arguments":
+    arguments = [start, start + size]
+else:
+    environment = [start, start + size]
+brk = libc.sbrk
+brk.restype = ctypes.c_long
+brk.argtypes = [ctypes.c_long]
+places = [fields[26], fields[27], fields[45], fields[46], fields[47], brk(0), fields[28]]
+sizes = struct.pack("12QII", *places, *arguments, *environment, 0, 0, 0xffffffff)
+if libc.prctl(35, 14, sizes, len(sizes), 0) != 0:
+    sys.exit(os.strerror(ctypes.get_errno()))
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+def without_end(machine, as_user, what: str, *within):
+    words = [*as_user(MALLORY), *within, sys.executable, "-c", WITHOUT_END, what]
+    process = machine.start(*words)
+    if process.stdout.readline() != "ready\n":
+        pytest.skip(f"this kernel lets no process say where its arguments are: {process.stderr.read()}")
+    return process
+
+
+def with_little_memory(machine, *words, **options):
+    return machine.run("prlimit", f"--as={2 << 30}", machine.program, *words, **options)
+
+
+def test_arguments_without_end_cost_root_no_memory(image, as_user):
+    process = without_end(image, as_user, "arguments", image.program, "run", "--exec", "--")
+    answer = with_little_memory(image, "release", only_lease(image), "--wait", "1s")
+    assert answer.status == 124 and f"these processes still hold it: {process.pid} (" in answer.err
+    assert len(answer.err) < 2000
+
+
+def test_an_environment_without_end_costs_root_no_memory(image, as_user):
+    process = without_end(image, as_user, "environment")
+    job = Job(image)
+    job.starts()
+    used = f"[[device.process]]\npid = {process.pid}\nused_mib = 900\n"
+    image.change(f'[[device]]\nmodel = "H100"\n[[device]]\nmodel = "H100"\n{used}')
+    answer = with_little_memory(image, "list", "-l")
+    assert answer.status == 0 and str(process.pid) in answer.out, answer
+    job.ends()
+
+
+@pytest.mark.parametrize("kind", ["directory", "file", "link"])
+@pytest.mark.parametrize("user", [0, ALICE])
+def test_a_name_that_another_has_taken_lets_no_hanging_probes_gather(image, as_user, user, kind):
+    made(
+        image,
+        as_user,
+        kind,
+        image.leases,
+        *(b"stuck-probe%s.%d" % (of, user) for of in (b"", b"-nvml", b"-amd")),
+    )
+    image.change('[[device]]\nmodel = "H100"\n[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\nhang = true\n')
+    words = [*(as_user(user) if user else []), image.program, "list"]
+    for _ in range(4):
+        image.run(*words, env={"BERTH_DRIVER_DEADLINE_MS": 300})
+    assert len([pid for pid in image.inhabitants() if is_probe(pid)]) == 1
 
 
 # Terminals

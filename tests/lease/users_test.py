@@ -1,5 +1,6 @@
 """Users who compete, and one who is hostile: what he cannot do, and how what he can do is named."""
 
+import json
 import os
 import pathlib
 import signal
@@ -128,6 +129,45 @@ def test_a_directory_that_another_made_inside_ones_lease_is_refused_by_name(one,
     assert one.run(*as_user(MALLORY), "mkdir", one.leases / "inside" / lease).status == 0
     assert job.ends() == 1
     assert f"inside/{lease}: it belongs to uid {MALLORY}" in job.err.rest()
+
+
+def test_a_lease_of_another_with_the_id_of_a_request_ends_nothing_and_hides_nothing(one, as_user):
+    """Everybody reads the id of a request as long as it waits."""
+    holding = job_of(one, BOB)
+    holding.starts()
+    first = job_of(one, ALICE).says("first in line")
+    second = job_of(one, BOB).says(f"no. 2 in line, behind uid {ALICE}")
+    third = job_of(one, ALICE).says("no. 3 in line")
+    named = sorted(path.name for path in (one.leases / "queue").iterdir())
+    lines = "granted_at=1\ndevice=GPU-of-no-machine\ncommand=forged\n"
+    forgers = [forged(one, as_user, name, lines, part="leases") for name in named]
+    shown = one.run(*as_user(MALLORY), one.program, "queue", "--json").out
+    assert [(each["id"], each["uid"]) for each in json.loads(shown)["waiters"]] == list(
+        zip(named, (ALICE, BOB, ALICE), strict=True)
+    )
+    answer = one.berth("cancel", named[2])
+    assert (answer.status, answer.err) == (0, ""), answer
+    assert third.ends() != 0
+    assert holding.ends() == 0
+    first.starts()
+    assert not second.has_started()
+    assert first.ends() == 0
+    second.starts()
+    assert second.ends() == 0
+    for forger in forgers:
+        ended(forger)
+
+
+def test_a_request_of_another_with_the_id_of_a_lease_hides_nothing(one, as_user):
+    holding = job_of(one, ALICE)
+    holding.starts()
+    (lease,) = [path.name for path in (one.leases / "leases").iterdir()]
+    forger = forged(one, as_user, lease, "candidate=*\ncommand=forged\n")
+    answer = one.run(*as_user(BOB), one.program, "run", "--no-wait", "--", "true")
+    assert answer.status == 75 and f"leased by uid {ALICE}" in answer.err
+    assert one.run(*as_user(ALICE), one.program, "release", lease).status == 0
+    assert holding.process.wait(DEADLINE_S) != 0
+    ended(forger)
 
 
 # Users who work together
@@ -263,6 +303,17 @@ def test_files_that_are_no_tickets_stop_nobody_and_are_named(one, as_user):
     assert one.run(*as_user(ALICE), one.program, "list").status == 0
 
 
+def test_of_very_many_files_that_are_no_tickets_everybody_reads_a_part_and_a_number(one, as_user):
+    names = [one.leases / part / f"odd-{number}" for part in ("queue", "leases") for number in range(60)]
+    assert one.run(*as_user(MALLORY), "touch", *names).status == 0
+    listed = one.run(*as_user(ALICE), one.program, "list")
+    assert listed.status == 0 and listed.err.count("cannot be understood") == 65
+    assert f"56 more tickets of uid {MALLORY} cannot be understood" in listed.err
+    report = one.run(*as_user(ALICE), one.program, "doctor").out
+    assert report.count("is not understood") == 64
+    assert f"56 more of uid {MALLORY} are not understood" in report
+
+
 HOLD_FILE_LEASE = """
 import fcntl, os, signal, sys
 signal.signal(signal.SIGIO, signal.SIG_IGN)
@@ -314,6 +365,34 @@ def test_one_who_is_stopped_in_the_gate_is_named_after_a_second(one, as_user):
     other.send_signal(signal.SIGCONT)
     ended(other)
     job.starts()
+
+
+HAND_ON_THE_GATE = """
+import fcntl, os, sys
+file = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.flock(file, fcntl.LOCK_EX)
+if os.fork() == 0:
+    print("ready", os.getpid(), os.getppid(), flush=True)
+    os.read(0, 1)
+"""
+
+
+def test_one_who_got_the_gate_from_another_is_named_to_root_and_the_other_to_nobody(one, as_user):
+    """The kernel names who took the lock. That process has ended, and anybody may have its pid by now."""
+    words = [*as_user(MALLORY), sys.executable, "-c", HAND_ON_THE_GATE, one.leases]
+    process = one.start(*words, stdin=subprocess.PIPE)
+    _, holder, taker = process.stdout.readline().split()
+    assert process.wait(DEADLINE_S) == 0
+    answer = one.run(*as_user(ALICE), one.program, "run", "--no-wait", "--", "true")
+    assert answer.status == 75 and "kill" not in answer.err
+    assert f"somebody who has the lock of process {taker} is deciding in {one.leases}" in answer.err
+    assert "`sudo berth doctor` may name who has it" in answer.err
+    answer = one.berth("run", "--no-wait", "--", "true")
+    assert f"process {holder} is deciding in {one.leases} and lets nobody else in" in answer.err
+    assert f"it is of uid {MALLORY}; `kill -KILL {holder}` ends it" in answer.err
+    process.stdin.close()
+    process.stdin = None
+    assert eventually(lambda: one.berth("run", "--no-wait", "--", "true").status == 0)
 
 
 def test_a_home_that_its_user_may_not_enter_stops_only_what_needs_it(one, as_user):

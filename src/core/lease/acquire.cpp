@@ -248,7 +248,7 @@ class Acquirer {
   Ticked look_up(const SleepBehind& sleep) const {
     Ticked tick{{}, own_->is_far_back(), has_lease_changed()};
     for (const TicketId id : sleep.watched) {
-      const Ticket* ticket = find_ticket(state_.look.ledger, id);
+      const Ticket* ticket = find_ticket(state_.look.ledger, id, TicketPhase::waiting);
       const bool passes =
           store_.is_held_back(id) || (ticket != nullptr && is_stopped(*ticket, *options_.processes));
       if (passes) tick.skipped.insert(id);
@@ -450,7 +450,7 @@ class Acquirer {
   std::set<TicketId> stopped_before(const Ledger& ledger, TicketId me,
                                     std::map<TicketId, bool>& looked_at) const {
     std::set<TicketId> stopped;
-    const Ticket* mine = find_ticket(ledger, me);
+    const Ticket* mine = find_ticket(ledger, me, TicketPhase::waiting);
     if (mine == nullptr) return stopped;
     const Moment boot = sys::milliseconds_since_boot();
     for (const auto& line : {rivals_before(*mine, ledger, boot), guards_before(*mine, ledger)}) {
@@ -469,7 +469,7 @@ class Acquirer {
     if (behind == nullptr) return {};
     std::set<TicketId> stopped;
     for (const TicketId id : behind->in_the_way) {
-      const Ticket* ticket = find_ticket(ledger, id);
+      const Ticket* ticket = find_ticket(ledger, id, TicketPhase::waiting);
       if (ticket != nullptr && !known.contains(id) && is_stopped_now(*ticket, looked_at)) stopped.insert(id);
     }
     return stopped;

@@ -20,9 +20,8 @@ namespace {
 // nullopt: there is no such lease, or it is another user's.
 Result<std::optional<Ticket>> own_lease(Domain& domain, TicketId id) {
   BERTH_LET(const auto books, domain.store->look());
-  const Ticket* lease = find_ticket(books.ledger, id);
-  if (lease == nullptr || lease->phase != TicketPhase::granted || lease->uid != ::geteuid())
-    return std::nullopt;
+  const Ticket* lease = find_ticket(books.ledger, id, TicketPhase::granted);
+  if (lease == nullptr || lease->uid != ::geteuid()) return std::nullopt;
   return *lease;
 }
 

@@ -15,7 +15,7 @@ std::string in_words(const SafeGpuHolder& holder) {
   const auto owner = holder.pid > 0 ? sys::process_owner(holder.pid) : std::nullopt;
   if (!owner) return fmt::format("another process has the lock of safe_gpu, {}", printable(holder.file));
   return fmt::format("{} ({}, pid {}) has the lock of safe_gpu, {}", sys::user_name(*owner),
-                     printable(sys::process_command(holder.pid)), holder.pid, printable(holder.file));
+                     listed_words(sys::process_command(holder.pid)), holder.pid, printable(holder.file));
 }
 
 std::optional<SafeGpuHolder> SafeGpuLock::take(const std::vector<std::string>& files,

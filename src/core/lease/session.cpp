@@ -9,6 +9,7 @@
 #include "berth/base/fail.h"
 #include "berth/base/units.h"
 #include "berth/queue/backfill_gap.h"
+#include "berth/queue/listing_bounds.h"
 #include "berth/site/site_file.h"
 #include "berth/store/lease_directory.h"
 #include "berth/sys/clock.h"
@@ -184,10 +185,13 @@ std::vector<std::string> notes_on(const World& world) {
                     world.locks_left_out));
   for (const std::string& key : world.facts.policy.not_understood)
     notes.push_back(fmt::format("{}; nothing is granted until it is corrected", key));
-  for (const OddTicket& odd : world.ledger.odd) {
+  const OddListed listed = listed_odd(world.ledger);
+  for (const OddTicket& odd : listed.odd) {
     notes.push_back(
         fmt::format("the ticket {} of uid {} cannot be understood: {}", odd.name, odd.uid, odd.reason));
   }
+  for (const auto& [uid, count] : listed.rest)
+    notes.push_back(fmt::format("{} more tickets of uid {} cannot be understood", count, uid));
   return notes;
 }
 

@@ -354,7 +354,8 @@ Action ring(State& state, milliseconds now, Ringing ringing) {
   if (others.empty()) return sleep(state, now);
   ringing.rung.insert(others.begin(), others.end());
   Ring these;
-  for (const TicketId id : others) these.tickets.push_back(*find_ticket(ringing.queue, id));
+  for (const TicketId id : others)
+    these.tickets.push_back(*find_ticket(ringing.queue, id, TicketPhase::waiting));
   state.doing = std::move(ringing);
   return these;
 }
@@ -370,7 +371,7 @@ Action on(State& state, milliseconds now, Ringing ringing, const Rang& rang) {
 }
 
 bool yields_to_a_later_one(const State& state, const Behind& me) {
-  const Ticket* rival = find_ticket(state.look.ledger, me.rival);
+  const Ticket* rival = find_ticket(state.look.ledger, me.rival, TicketPhase::waiting);
   return rival != nullptr && yields_to_a_later(state, *rival);
 }
 
@@ -378,11 +379,11 @@ bool yields_to_a_later_one(const State& state, const Behind& me) {
 // does not know that leases can yield, and waits for this ticket. So this ticket joins anew, behind
 // it.
 bool keeps_a_later_one_waiting(const State& state, milliseconds now) {
-  return std::ranges::any_of(that_do_not_answer(state.untaken.turns, now, patience_with_others(state)),
-                             [&](TicketId id) {
-                               const Ticket* ticket = find_ticket(state.look.ledger, id);
-                               return ticket != nullptr && yields_to_a_later(state, *ticket);
-                             });
+  return std::ranges::any_of(
+      that_do_not_answer(state.untaken.turns, now, patience_with_others(state)), [&](TicketId id) {
+        const Ticket* ticket = find_ticket(state.look.ledger, id, TicketPhase::waiting);
+        return ticket != nullptr && yields_to_a_later(state, *ticket);
+      });
 }
 
 // nullopt: nothing is free for a later one.

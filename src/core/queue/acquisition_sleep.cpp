@@ -62,7 +62,7 @@ std::vector<TicketId> asked_to_yield(const State& state) {
   if (state.request.yield_s || is_held_back(state)) return {};
   std::vector<TicketId> asked = leases_of_candidates(state);
   std::erase_if(asked, [&](TicketId id) {
-    const Ticket* lease = find_ticket(state.look.ledger, id);
+    const Ticket* lease = find_ticket(state.look.ledger, id, TicketPhase::granted);
     return !lease->yield_s || lease->ending;
   });
   return asked;

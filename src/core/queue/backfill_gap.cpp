@@ -24,10 +24,11 @@ std::string silence_before(Ticket mine, const Ledger& ledger, const Facts& facts
     for (const Device& device : facts.snapshot.devices) mine.candidates.push_back(device.uuid);
   }
   Ledger with_mine = ledger;
-  if (find_ticket(ledger, mine.id) == nullptr) with_mine.tickets.push_back(mine);
+  if (find_ticket(ledger, mine.id, TicketPhase::waiting) == nullptr) with_mine.tickets.push_back(mine);
   const auto turns = able_before(mine.id, with_mine, facts, now, skipped, FreeBy::driver);
   if (!turns || turns->empty()) return "";
-  const std::string words = silence_in_words(*find_ticket(ledger, turns->front().id), facts, now);
+  const std::string words =
+      silence_in_words(*find_ticket(ledger, turns->front().id, TicketPhase::waiting), facts, now);
   return words.empty() ? "" : ": " + words;
 }
 
@@ -97,7 +98,7 @@ std::vector<Verdict> behind_the_queue(std::vector<Verdict> verdicts, const Ticke
     if (!verdict.free() || gap.is_open(verdict)) continue;
     std::vector<const Ticket*> owners;
     for (const TicketId id : gap.owners(verdict)) {
-      if (const Ticket* ticket = find_ticket(ledger, id)) owners.push_back(ticket);
+      if (const Ticket* ticket = find_ticket(ledger, id, TicketPhase::waiting)) owners.push_back(ticket);
     }
     for (const Ticket* owner : owners | std::views::take(kMostCulprits))
       verdict.culprits.push_back(culprit_of(*owner));

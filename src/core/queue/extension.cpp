@@ -19,7 +19,9 @@ std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& f
                                             const std::set<TicketId>& skipped, TicketId lease,
                                             std::int64_t time_s) {
   Ledger longer = ledger;
-  const auto extended = std::ranges::find(longer.tickets, lease, &Ticket::id);
+  const auto extended = std::ranges::find_if(longer.tickets, [lease](const Ticket& ticket) {
+    return ticket.id == lease && ticket.phase == TicketPhase::granted;
+  });
   if (extended == longer.tickets.end()) return std::nullopt;
   extended->time_s = time_s;
   const QueueState queue = host_queue_of(ledger, facts, now, skipped).state;
@@ -40,7 +42,7 @@ std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& f
 
 std::optional<TicketId> passed_by_its_limit(const Ledger& ledger, const std::set<TicketId>& skipped,
                                             TicketId lease) {
-  const Ticket* held = find_ticket(ledger, lease);
+  const Ticket* held = find_ticket(ledger, lease, TicketPhase::granted);
   if (held == nullptr || !held->time_s || !held->expected_s) return std::nullopt;
   const auto was_passed = [&](const Ticket& other) {
     const auto could_use = [&](const std::string& uuid) { return is_candidate(other, uuid); };

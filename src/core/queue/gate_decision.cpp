@@ -125,7 +125,7 @@ std::set<TicketId> silent_before(const State& state, Deciding& deciding, const I
                                 turns.value_or(std::vector<TurnBefore>{}), gate.now);
   std::set<TicketId> silent = that_do_not_answer(deciding.untaken, gate.now, patience_with_others(state));
   std::erase_if(silent, [&](TicketId id) {
-    const Ticket* ticket = find_ticket(ledger, id);
+    const Ticket* ticket = find_ticket(ledger, id, TicketPhase::waiting);
     return ticket == nullptr || yields_to_a_later(state, *ticket);
   });
   return silent;
@@ -143,7 +143,7 @@ Result<Decision> decide_in(Deciding& deciding, State& state, const InGate& gate)
     return plan(ledger, state.look.facts, state.request, gate.me, last.skipped, gate.boot);
   };
   BERTH_LET(last.plan, plan_now());
-  if (const Ticket* mine = find_ticket(ledger, gate.me)) state.standing.ticket = *mine;
+  if (const Ticket* mine = find_ticket(ledger, gate.me, TicketPhase::waiting)) state.standing.ticket = *mine;
   last.silent = silent_before(state, deciding, gate);
   if (!last.silent.empty()) {
     last.skipped.insert(last.silent.begin(), last.silent.end());

@@ -32,7 +32,6 @@ std::size_t bytes_of(const Ticket& ticket) {
 struct Room {
   std::size_t lease_bytes = kMostListedLeaseBytes;
   std::size_t waiting_bytes = kMostListedWaitingBytes;
-  std::size_t odd = kMostListedOdd;
   Unlisted rest;
 };
 
@@ -75,6 +74,18 @@ void list(const Ticket& ticket, Room& room, std::vector<Ticket>& listed) {
 
 }  // namespace
 
+OddListed listed_odd(const Ledger& ledger) {
+  OddListed listed;
+  std::map<std::uint32_t, std::size_t> counts;
+  for (const OddTicket& odd : ledger.odd) {
+    if (counts[odd.uid]++ < kMostListedOdd)
+      listed.odd.push_back(odd);
+    else
+      ++listed.rest[odd.uid];
+  }
+  return listed;
+}
+
 Ledger listed_part(const Ledger& ledger) {
   Ledger listed;
   listed.unread = ledger.unread;
@@ -82,15 +93,9 @@ Ledger listed_part(const Ledger& ledger) {
   listed.ended = ledger.ended;
   Rooms rooms;
   for (const Ticket& ticket : ledger.tickets) list(ticket, rooms.of(ticket.uid), listed.tickets);
-  for (const OddTicket& odd : ledger.odd) {
-    Room& room = rooms.of(odd.uid);
-    if (room.odd == 0) {
-      ++room.rest.odd;
-      continue;
-    }
-    --room.odd;
-    listed.odd.push_back(odd);
-  }
+  OddListed odd = listed_odd(ledger);
+  listed.odd = std::move(odd.odd);
+  for (const auto& [uid, count] : odd.rest) rooms.of(uid).rest.odd = count;
   listed.unlisted = ledger.unlisted;
   std::ranges::move(rooms.rest(), std::back_inserter(listed.unlisted));
   return listed;
@@ -101,6 +106,7 @@ std::vector<Standing> listed_standings(const Ledger& ledger, const Ledger& liste
   std::map<TicketId, const Ticket*> cut;
   std::set<TicketId> ids;
   for (const Ticket& ticket : listed.tickets) {
+    if (ticket.phase != TicketPhase::waiting) continue;
     cut.emplace(ticket.id, &ticket);
     ids.insert(ticket.id);
   }

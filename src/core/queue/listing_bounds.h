@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -21,6 +23,13 @@ inline constexpr std::size_t kMostListedOdd = 64;
 /// The ledger as documents and tables tell it: bounded, with Ledger::unlisted for the rest. Nobody
 /// judges by it. Pure.
 Ledger listed_part(const Ledger& ledger);
+/// The odd tickets that people are told one by one, and how many more each user has. Pure.
+struct OddListed {
+  std::vector<OddTicket> odd;
+  std::map<std::uint32_t, std::size_t> rest;
+};
+OddListed listed_odd(const Ledger& ledger);
+
 /// How the waiting requests of `listed` stand among all of `ledger`: as standings, with their words
 /// cut. Pure.
 std::vector<Standing> listed_standings(const Ledger& ledger, const Ledger& listed, const Facts& facts,

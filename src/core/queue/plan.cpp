@@ -202,8 +202,8 @@ class PlanOfTicket {
 
 Result<Plan> plan(const Ledger& ledger, const Facts& facts, const Request& request, TicketId me,
                   const std::set<TicketId>& skipped, Moment now) {
-  const Ticket* mine = find_ticket(ledger, me);
-  if (!mine || mine->phase != TicketPhase::waiting) {
+  const Ticket* mine = find_ticket(ledger, me, TicketPhase::waiting);
+  if (!mine) {
     return fail(ErrorCode::failure, fmt::format("ticket {} does not wait", to_text(me)));
   }
   BERTH_LET(auto verdicts, judge(request, ledger, facts));

@@ -34,6 +34,8 @@ class StuckProbe {
 
  private:
   std::string path() const;
+  /// That of this user's file: if another user has taken the name, one that nobody could know.
+  std::string own_path() const;
   std::string directory_;
   std::string source_;
 };

@@ -107,12 +107,15 @@ Result<void> scan_part(int directory, TicketPhase phase, Scan& scan) {
   return {};
 }
 
-// In order, each once: the lease, where a ticket was seen both before and after its grant.
+// In order, each once: the lease, where a ticket was seen both before and after its grant. Of two
+// users who have one id, each has a ticket: else a lease that anybody has made would hide a
+// request.
 void put_in_order(Ledger& ledger) {
   std::ranges::sort(ledger.tickets, [](const Ticket& a, const Ticket& b) {
     return std::pair(a.id, b.phase) < std::pair(b.id, a.phase);
   });
-  const auto again = std::ranges::unique(ledger.tickets, {}, &Ticket::id);
+  const auto again = std::ranges::unique(
+      ledger.tickets, [](const Ticket& a, const Ticket& b) { return a.id == b.id && a.uid == b.uid; });
   ledger.tickets.erase(again.begin(), again.end());
   std::ranges::sort(ledger.odd, {}, &OddTicket::name);
   std::ranges::sort(ledger.ended, {}, &Ticket::id);

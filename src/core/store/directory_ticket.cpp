@@ -57,37 +57,54 @@ Fault in_directory(Fault fault, const std::shared_ptr<const LeaseDirectory>& dir
   return context(std::move(fault), in_words(*directory));
 }
 
-// 0: the kernel does not name the process, as in another pid namespace.
-pid_t who_is_in_gate(const LeaseDirectory& directory) {
+/// The process in the gate.
+struct InGate {
+  pid_t holder = 0;  ///< 0: it is not known
+  pid_t taker = 0;   ///< who took the lock, if that is known and not the holder
+};
+
+// The kernel names the process that took the lock. It may have handed the lock on, and a stranger
+// may have its pid by now: nobody is to be ended for that.
+InGate who_is_in_gate(const LeaseDirectory& directory) {
   const auto gate = sys::identity_of(directory.root.get(), ".");
   for (const sys::HeldFlock& lock : sys::held_flocks_on(directory.root.get()).locks) {
-    if (gate && lock.file.inode == gate->inode) return lock.taker;
+    if (!gate || lock.file.inode != gate->inode) continue;
+    if (lock.taker == 0) return {};
+    const auto has_it = sys::has_flock(lock.taker, *gate);
+    if (has_it ? *has_it : sys::still_runs(sys::unique_process(lock.taker))) return {lock.taker, 0};
+    const auto holders = sys::processes_with_flock(*gate);
+    return {holders.empty() ? 0 : holders.front(), lock.taker};
   }
-  return 0;
+  return {};
 }
 
-std::string in_words(pid_t taker) {
-  return taker != 0 ? fmt::format("process {}", taker) : "somebody whom the kernel does not name";
+std::string in_words(const InGate& who) {
+  if (who.holder != 0) return fmt::format("process {}", who.holder);
+  if (who.taker != 0) return fmt::format("somebody who has the lock of process {}", who.taker);
+  return "somebody whom the kernel does not name";
 }
 
 // The gate is never taken from its holder. So whoever waits is told why the holder does not go on,
 // and what to do. "": there is no such process.
-std::string how_to_go_on(pid_t taker) {
-  const auto owner = taker != 0 ? sys::process_owner(taker) : std::nullopt;
+std::string how_to_go_on(const InGate& who) {
+  const pid_t holder = who.holder;
+  const auto owner = holder != 0 ? sys::process_owner(holder) : std::nullopt;
+  if (!owner && who.taker != 0 && ::geteuid() != 0)
+    return fmt::format("process {} has handed it on, and `sudo berth doctor` may name who has it", who.taker);
   if (!owner) return "";
   const std::string user = sys::user_name(*owner);
-  const auto halted = sys::what_halts(taker);
-  if (!halted) return fmt::format("it is of {}; `kill -KILL {}` ends it", user, taker);
+  const auto halted = sys::what_halts(holder);
+  if (!halted) return fmt::format("it is of {}; `kill -KILL {}` ends it", user, holder);
   return fmt::format("it is of {} and {}; {}`kill -KILL {}` ends it", user, halted->how,
                      halted->remedy.empty() ? "" : fmt::format("`{}` lets it go on, ", halted->remedy),
-                     taker);
+                     holder);
 }
 
 Fault kept_out(const LeaseDirectory& directory) {
-  const pid_t taker = who_is_in_gate(directory);
+  const InGate who = who_is_in_gate(directory);
   Fault fault(Error{ErrorCode::not_now, fmt::format("{} is deciding in {} and lets nobody else in",
-                                                    in_words(taker), directory.choice.path)});
-  if (taker != 0) fault.remedy = [taker] { return how_to_go_on(taker); };
+                                                    in_words(who), directory.choice.path)});
+  fault.remedy = [who] { return how_to_go_on(who); };
   return fault;
 }
 
@@ -104,9 +121,9 @@ FaultOr<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit l
   sys::Descriptor gate(::openat(directory.root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!gate) return std::unexpected(context(sys::system_error(errno, "opening"), in_words(directory)));
   const auto name_holder = [&] {
-    const pid_t taker = who_is_in_gate(directory);
-    const std::string more = how_to_go_on(taker);
-    warn(fmt::format("waiting for {}, which is deciding in {} and takes unusually long{}{}", in_words(taker),
+    const InGate who = who_is_in_gate(directory);
+    const std::string more = how_to_go_on(who);
+    warn(fmt::format("waiting for {}, which is deciding in {} and takes unusually long{}{}", in_words(who),
                      directory.choice.path, more.empty() ? "" : "; ", more));
   };
   const auto entered =

@@ -16,7 +16,7 @@ struct Fault {
   Fault(Error what, std::function<std::string()> then) : error(std::move(what)), remedy(std::move(then)) {}
 
   Error error;
-  std::function<std::string()> remedy;  ///< more for the user; empty: nothing
+  std::function<std::string()> remedy;  ///< more for the user; empty, or "": nothing
 };
 
 /// The result of a step inside the gate.
@@ -32,7 +32,8 @@ inline Fault context(Fault fault, std::string_view doing) {
 /// The whole error, with the remedy. REQUIRES: the gate has been left.
 inline Error told(const Fault& fault) {
   Error error = fault.error;
-  if (fault.remedy) error.message += "; " + fault.remedy();
+  const std::string more = fault.remedy ? fault.remedy() : "";
+  if (!more.empty()) error.message += "; " + more;
   return error;
 }
 

@@ -95,7 +95,7 @@ Result<std::string> read_start(int file, std::size_t most_bytes) {
   return text;
 }
 
-Result<std::string> read_whole(const std::string& path) {
+Result<std::string> read_whole(const std::string& path, std::size_t most_bytes) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return fail_errno("opening " + path);
   std::string text;
@@ -105,6 +105,9 @@ Result<std::string> read_whole(const std::string& path) {
     if (got < 0) return fail_errno("reading " + path);
     if (got == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text.size() < most_bytes) continue;
+    text.resize(most_bytes);
+    return text;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <compare>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,8 +44,9 @@ Result<Descriptor> open_directory(int directory, const std::string& name);
 /// `most_bytes`.
 Result<std::string> read_start(int file, std::size_t most_bytes);
 
-/// The whole text of a file in /proc or /sys.
-Result<std::string> read_whole(const std::string& path);
+/// The whole text of a file in /proc or /sys, or its start where it is longer than `most_bytes`.
+Result<std::string> read_whole(const std::string& path,
+                               std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
 
 /// The text of a file that an admin named. Whatever kind of file it is, opening it neither blocks
 /// nor makes it our terminal. Error: it cannot be read, or is longer than this; the message begins

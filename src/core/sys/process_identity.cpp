@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,13 @@ constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING of the kernel
 std::string proc_path(pid_t pid, std::string_view what) {
   return fmt::format("/proc/{}/{}", pid, what);
 }
+
+// A process says itself where its arguments and its environment lie (PR_SET_MM_MAP): it may name
+// all of its memory, and more of it than there is in the machine. No program is started with a
+// longer environment than this (three quarters of _STK_LIM). Of the arguments, nobody wants to know
+// so much.
+constexpr std::size_t kMostOfEnvironment = 6 << 20;
+constexpr std::size_t kMostOfCommand = 64 << 10;
 
 std::optional<pid_t> pid_from_name(const std::string& name) {
   pid_t pid = 0;
@@ -102,21 +110,29 @@ std::optional<OpenFiles> open_files(pid_t pid) {
   return files;
 }
 
+// A descriptor may be open in a file system that never answers, as one that a user has made. So it
+// is asked for what is known already.
+std::optional<FileIdentity> identity_of(const OpenFiles& files, const DirectoryEntry& entry) {
+  struct statx status{};
+  if (::statx(files.folder.get(), entry.name.c_str(), AT_STATX_DONT_SYNC, STATX_INO, &status) != 0)
+    return std::nullopt;
+  return FileIdentity{makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
+}
+
 // Which of the files the process has open for writing. nullopt: we may not know.
 std::optional<std::set<FileIdentity>> written_of(pid_t pid, const std::set<FileIdentity>& wanted) {
   const auto files = open_files(pid);
   if (!files) return std::nullopt;
   std::set<FileIdentity> written;
   for (const DirectoryEntry& entry : files->entries) {
-    struct stat status{};
-    if (::fstatat(files->folder.get(), entry.name.c_str(), &status, 0) != 0) continue;
-    const FileIdentity file = identity_of(status);
+    const auto file = identity_of(*files, entry);
+    if (!file) continue;
     // The link's own mode says what the descriptor is open for.
     struct stat link{};
-    if (wanted.contains(file) &&
+    if (wanted.contains(*file) &&
         ::fstatat(files->folder.get(), entry.name.c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0 &&
         (link.st_mode & S_IWUSR) != 0)
-      written.insert(file);
+      written.insert(*file);
   }
   return written;
 }
@@ -238,16 +254,42 @@ std::vector<pid_t> processes_that_can_write(const FileIdentity& file) {
   return writers_of({file})[file];
 }
 
-bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte) {
+namespace {
+
+// Whether a descriptor of this file tells (/proc/PID/fdinfo) what is asked for. nullopt: we may not
+// know.
+template <class Tells>
+std::optional<bool> a_descriptor_tells(pid_t pid, const FileIdentity& file, const Tells& tells) {
   const auto files = open_files(pid);
-  if (!files) return false;
+  if (!files) return std::nullopt;
   return std::ranges::any_of(files->entries, [&](const DirectoryEntry& entry) {
-    struct stat status{};
-    if (::fstatat(files->folder.get(), entry.name.c_str(), &status, 0) != 0 || identity_of(status) != file)
-      return false;
+    if (identity_of(*files, entry) != file) return false;
     const auto info = read_whole(path_of_shared(pid, "fdinfo/" + entry.name));
-    return info && tells_lock(*info, byte);
+    return info && tells(*info);
   });
+}
+
+}  // namespace
+
+bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte) {
+  return a_descriptor_tells(pid, file, [byte](std::string_view info) { return tells_lock(info, byte); })
+      .value_or(false);
+}
+
+std::optional<bool> has_flock(pid_t pid, const FileIdentity& file) {
+  return a_descriptor_tells(
+      pid, file, [](std::string_view info) { return info.find(" FLOCK ") != std::string_view::npos; });
+}
+
+std::vector<pid_t> processes_with_flock(const FileIdentity& file) {
+  std::vector<pid_t> found;
+  const Descriptor proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto entries = list_directory(proc.get());
+  for (const DirectoryEntry& entry : entries ? *entries : std::vector<DirectoryEntry>()) {
+    const auto pid = pid_from_name(entry.name);
+    if (pid && *pid != ::getpid() && has_flock(*pid, file).value_or(false)) found.push_back(*pid);
+  }
+  return found;
 }
 
 std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte) {
@@ -262,7 +304,7 @@ Descriptor process_exit(pid_t pid) {
 }
 
 std::optional<std::string> process_variable(pid_t pid, std::string_view name) {
-  const auto text = read_whole(path_of_shared(pid, "environ"));
+  const auto text = read_whole(path_of_shared(pid, "environ"), kMostOfEnvironment);
   if (!text) return std::nullopt;
   for (std::string_view rest = *text; !rest.empty();) {
     const std::string_view entry = rest.substr(0, rest.find('\0'));
@@ -280,7 +322,7 @@ std::string process_name(pid_t pid) {
 }
 
 std::string process_command(pid_t pid) {
-  auto text = read_whole(path_of_shared(pid, "cmdline")).value_or("");
+  auto text = read_whole(path_of_shared(pid, "cmdline"), kMostOfCommand).value_or("");
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::ranges::replace(text, '\0', ' ');
   return text.empty() ? process_name(pid) : text;

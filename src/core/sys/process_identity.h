@@ -77,6 +77,12 @@ bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte);
 /// we may know.
 std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte);
 
+/// Whether the process has a `flock` on this file. nullopt: we may not know.
+std::optional<bool> has_flock(pid_t pid, const FileIdentity& file);
+
+/// All processes but this one that have a `flock` on this file, as far as we may know.
+std::vector<pid_t> processes_with_flock(const FileIdentity& file);
+
 /// A descriptor that is readable once the process has ended. Empty: there is no such process, or no
 /// descriptor.
 Descriptor process_exit(pid_t pid);

@@ -76,12 +76,14 @@ const std::vector<const Ticket*>& LeasesByDevice::on(std::string_view uuid) cons
   return found == leases_.end() ? kNone : found->second;
 }
 
-const Ticket* find_ticket(const Ledger& ledger, TicketId id) {
-  const auto found = std::ranges::find(ledger.tickets, id, &Ticket::id);
+const Ticket* find_ticket(const Ledger& ledger, TicketId id, std::optional<TicketPhase> phase) {
+  const auto found = std::ranges::find_if(ledger.tickets, [&](const Ticket& ticket) {
+    return ticket.id == id && (!phase || ticket.phase == *phase);
+  });
   return found == ledger.tickets.end() ? nullptr : &*found;
 }
 
-Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) {
+Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text, TicketPhase wanted) {
   const bool shaped = !text.empty() && text.size() <= kIdDigits &&
                       text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   if (!shaped)
@@ -92,6 +94,8 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text) 
   for (const Ticket& ticket : ledger.tickets) {
     if (to_text(ticket.id).ends_with(text)) named.push_back(&ticket);
   }
+  const auto is_other = [wanted](const Ticket* ticket) { return ticket->phase != wanted; };
+  if (!std::ranges::all_of(named, is_other)) std::erase_if(named, is_other);
   if (named.empty())
     return fail(ErrorCode::failure, "no live lease has the id {}; `berth list -l` shows the live leases",
                 text);

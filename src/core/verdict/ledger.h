@@ -166,13 +166,16 @@ class LeasesByDevice {
 std::vector<const Ticket*> leases_holding(const Device& device, const Ledger& ledger);
 std::vector<const Ticket*> leases_holding(const Device& device, const LeasesByDevice& leases);
 
-/// The ticket with this id, or null.
-const Ticket* find_ticket(const Ledger& ledger, TicketId id);
+/// The ticket with this id, or null. Only its phase tells a ticket from that of another user:
+/// anybody can give a lease the id of somebody's request, and a request that of a lease. Without
+/// `phase`, the first of them.
+const Ticket* find_ticket(const Ledger& ledger, TicketId id, std::optional<TicketPhase> phase = {});
 
 /// The ticket that people mean by `text`: its id, or as many of its last digits as no other ticket
-/// has. Error: `usage` if the text is no part of an id or fits several tickets, `failure` if no
-/// live ticket has it.
-Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text);
+/// has. If it fits tickets of both phases, those of `wanted` are meant. Error: `usage` if the text
+/// is no part of an id or fits several tickets, `failure` if no live ticket has it.
+Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text,
+                                   TicketPhase wanted = TicketPhase::granted);
 
 /// The id as tables show it: its last six digits, or more of them if another ticket ends in the
 /// same six.

@@ -8,8 +8,9 @@ namespace berth {
 namespace {
 
 bool has_lost_a_lease(const std::string& uuid, const Ledger& before, const Ledger& now) {
-  return std::ranges::any_of(leases_on(before, uuid),
-                             [&](const Ticket* lease) { return find_ticket(now, lease->id) == nullptr; });
+  return std::ranges::any_of(leases_on(before, uuid), [&](const Ticket* lease) {
+    return find_ticket(now, lease->id, TicketPhase::granted) == nullptr;
+  });
 }
 
 // Came after the driver was asked, and was killed.

@@ -136,9 +136,11 @@ class AskedHolders {
   std::vector<pollfd> ready_;
 };
 
-Result<bool> still_held(store::LeaseStore& store, TicketId lease) {
+Result<bool> still_held(store::LeaseStore& store, const Ticket& lease) {
   BERTH_LET(const auto books, store.look());
-  return find_ticket(books.ledger, lease) != nullptr;
+  return std::ranges::any_of(books.ledger.tickets, [&](const Ticket& ticket) {
+    return ticket.id == lease.id && ticket.uid == lease.uid;
+  });
 }
 
 }  // namespace
@@ -149,7 +151,7 @@ std::string in_words(const std::vector<pid_t>& pids) {
     const std::string command = sys::process_command(pid);
     if (command.empty()) continue;  // it has ended meanwhile
     const auto stat = sys::process_stat(pid);
-    text += fmt::format("{}{} ({}{})", text.empty() ? "" : ", ", pid, printable(command),
+    text += fmt::format("{}{} ({}{})", text.empty() ? "" : ", ", pid, listed_words(command),
                         stat && stat->stopped() ? ", stopped" : "");
   }
   return text.empty() ? fmt::format("{}", fmt::join(pids, ", ")) : text;
@@ -211,14 +213,14 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
   holders.take(ReleaseWish{});
   const auto until = Clock::now() + patience;
   for (;;) {
-    BERTH_LET(const auto held, still_held(store, lease.id));
+    BERTH_LET(const auto held, still_held(store, lease));
     if (!held) return {};
     if (Clock::now() >= until) break;
     holders.wait();
   }
   const Holders left = holders_of(store, lease);
   // The last of them may have ended in this moment.
-  BERTH_LET(const auto held, still_held(store, lease.id));
+  BERTH_LET(const auto held, still_held(store, lease));
   if (!held) return {};
   return std::unexpected(not_ended(lease, id, left));
 }

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <set>
 
+#include "berth/queue/listing_bounds.h"
 #include "berth/store/device_locks.h"
 #include "berth/store/directory_scan.h"
 #include "berth/store/directory_ticket.h"
@@ -89,12 +90,17 @@ void check_tickets(const store::LeaseDirectory& directory, std::vector<Finding>&
     findings.push_back({view::Level::fail, "tickets", scan.error().message, ""});
     return;
   }
-  for (const OddTicket& odd : scan->ledger.odd) {
+  const OddListed listed = listed_odd(scan->ledger);
+  for (const OddTicket& odd : listed.odd) {
     findings.push_back(
         {view::Level::warn, "tickets",
          fmt::format("{} of {} is not understood: {}", odd.name, sys::user_name(odd.uid), odd.reason),
          "its owner or root can remove it when nothing holds it"});
   }
+  for (const auto& [uid, count] : listed.rest)
+    findings.push_back({view::Level::warn, "tickets",
+                        fmt::format("{} more of {} are not understood", count, sys::user_name(uid)),
+                        "their owner or root can remove them when nothing holds them"});
 }
 
 // Then the queue may have a second name of the live ticket of somebody else.

@@ -40,7 +40,7 @@ bool is_in_run_of_its_own(const leasing::Domain& domain, const Ticket& ticket) {
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
     const auto id = ticket_id_from_text(part);
     const auto books = level.store->look(store::Extent::leases);
-    const Ticket* around = id && books ? find_ticket(books->ledger, *id) : nullptr;
+    const Ticket* around = id && books ? find_ticket(books->ledger, *id, TicketPhase::granted) : nullptr;
     if (around != nullptr && fingerprint_of(around->uid, around->command) == program) return true;
   }
   return false;

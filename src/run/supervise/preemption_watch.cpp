@@ -112,9 +112,9 @@ std::optional<PreemptionWatch::Asked> PreemptionWatch::look() {
   const auto yields = preemptions(world->ledger, world->facts, world->looked_at, world->stopped);
   const auto mine = std::ranges::find(yields, lease_.ticket().id, &Preemption::lease);
   if (mine == yields.end()) return std::nullopt;
-  const Ticket* waiter = find_ticket(world->ledger, mine->waiter);
+  const Ticket* waiter = find_ticket(world->ledger, mine->waiter, TicketPhase::waiting);
   // The ledger of the decision says how long it has: our own copy of the ticket may be older.
-  const Ticket* own = find_ticket(world->ledger, mine->lease);
+  const Ticket* own = find_ticket(world->ledger, mine->lease, TicketPhase::granted);
   return Asked{
       fmt::format("{} waits for this GPU, and {}", waiter != nullptr ? name_of(*waiter) : "somebody", why_),
       own->yield_s.value()};

@@ -45,5 +45,17 @@ TEST_CASE("a ticket's short name is enough to name it") {
   CHECK(short_name({}, TicketId{7}) == "000007");
 }
 
+TEST_CASE("a request and a lease of one id are found each by its phase") {
+  Ledger ledger = with({0x1a2b, 0x1a2b, 0x4d});
+  ledger.tickets[0].phase = TicketPhase::granted;
+  ledger.tickets[1].phase = TicketPhase::waiting;
+  CHECK(find_ticket(ledger, TicketId{0x1a2b}, TicketPhase::granted) == &ledger.tickets[0]);
+  CHECK(find_ticket(ledger, TicketId{0x1a2b}, TicketPhase::waiting) == &ledger.tickets[1]);
+  CHECK(find_ticket(ledger, TicketId{0x4d}, ledger.tickets[2].phase) == &ledger.tickets[2]);
+  CHECK(find_ticket(ledger, TicketId{0x3c}, TicketPhase::waiting) == nullptr);
+  CHECK(ticket_named(ledger, "0000000000001a2b", TicketPhase::waiting).value() == &ledger.tickets[1]);
+  CHECK(ticket_named(ledger, "2b", TicketPhase::granted).value() == &ledger.tickets[0]);
+}
+
 }  // namespace
 }  // namespace berth::ledger_test

@@ -32,7 +32,7 @@ std::optional<std::uint64_t> number_of_job(const TopSight& sight, const TopItem&
   if (item.section != TopSection::queue || sight.is_lab || sight.hosts.empty()) return std::nullopt;
   const auto& report = sight.hosts.front()->report;
   const auto id = ticket_id_from_text(item.name);
-  const Ticket* ticket = report && id ? find_ticket(report->ledger, *id) : nullptr;
+  const Ticket* ticket = report && id ? find_ticket(report->ledger, *id, TicketPhase::waiting) : nullptr;
   const auto note =
       ticket != nullptr && ticket->uid == sight.uid ? task_note_from_text(ticket->note) : std::nullopt;
   return note ? std::optional(note->task.job) : std::nullopt;

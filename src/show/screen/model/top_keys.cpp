@@ -114,10 +114,11 @@ struct Remedy {
 Remedy remedy_for_ticket(const TopSight& sight, const TopItem& item) {
   const HostReport* report = report_of(sight, item);
   const auto id = ticket_id_from_text(item.name);
-  const Ticket* ticket = report != nullptr && id ? find_ticket(report->ledger, *id) : nullptr;
+  const bool waits = item.section == TopSection::queue;
+  const TicketPhase phase = waits ? TicketPhase::waiting : TicketPhase::granted;
+  const Ticket* ticket = report != nullptr && id ? find_ticket(report->ledger, *id, phase) : nullptr;
   if (ticket == nullptr) return {.refusal = "it has ended meanwhile"};
   const std::string name = short_name(report->ledger, *id);
-  const bool waits = item.section == TopSection::queue;
   Remedy remedy{.words = {waits ? "cancel" : "release", name}, .ends = true};
   remedy.what = fmt::format("{} {} of {}, {}", waits ? "cancel request" : "release lease", name,
                             printable(ticket->user), short_command(ticket->command));
