@@ -15,7 +15,8 @@ STANDARD = pathlib.Path("/tmp/berth")
 def session(open_machine, as_user):
     """Gives the words that run a command as this user, in a /tmp of his own that still has the machine in it.
 
-    `lease_directory`: the folder that is mounted on /tmp/berth there."""
+    `lease_directory`: the folder that is mounted on /tmp/berth there. `disk`: his /tmp is the folder tmp of a file
+    system of its own, as that of the machine may be."""
     machine = open_machine
     if not machine.directory.is_relative_to("/tmp") or os.path.exists("/run/berth"):
         pytest.skip("needs a test directory below /tmp, and no /run/berth")
@@ -24,20 +25,21 @@ def session(open_machine, as_user):
     if any(" / / " in line and " - overlay " in line for line in mounts.splitlines()):
         pytest.skip("in a container nothing is refused")
 
-    def words(uid: int, lease_directory: pathlib.Path | None = None) -> list[str]:
-        private = machine.directory / f"instance-{uid}"
+    def words(uid: int, lease_directory: pathlib.Path | None = None, disk: bool = False) -> list[str]:
+        instance = machine.directory / f"instance-{uid}"
+        instance.mkdir(exist_ok=True)
+        private = instance / "tmp" if disk else instance
         kept = [(machine.directory, machine.directory)]
         if machine.build.is_relative_to("/tmp"):
             kept.append((machine.build, machine.build))
         if lease_directory:
             kept.append((lease_directory, STANDARD))
-        private.mkdir(exist_ok=True)
-        private.chmod(0o1777)
-        steps = []
+        steps = [f"mount -t tmpfs disk {instance}"] if disk else []
+        steps.append(f"mkdir -p {private} && chmod 1777 {private}")
         for source, target in kept:
-            inside = private / target.relative_to("/tmp")
-            inside.mkdir(parents=True, exist_ok=True)
-            steps.append(shlex.join(["mount", "--bind", str(source), str(inside)]))
+            inside = str(private / target.relative_to("/tmp"))
+            steps.append(f"mkdir -p {shlex.quote(inside)}")
+            steps.append(shlex.join(["mount", "--bind", str(source), inside]))
         steps.append(shlex.join(["mount", "--rbind", str(private), "/tmp"]))
         script = " && ".join([*steps, 'exec "$@"'])
         return ["unshare", "--mount", "bash", "-c", script, "-", *as_user(uid)]
@@ -61,6 +63,14 @@ def test_nobody_gets_a_gpu_where_others_would_not_see_the_lease(open_machine, se
         assert "no GPU is leased here" in answer.err
         assert "ask an admin to run `sudo berth init`" in answer.err
         assert not (open_machine.directory / f"instance-{user}/berth").exists()
+
+
+def test_a_process_of_the_user_outside_says_that_it_is_not_the_machines(open_machine, session, as_user):
+    outside = open_machine.start(*as_user(ALICE), "sh", "-c", "echo; exec sleep 1000")
+    outside.stdout.readline()
+    answer = in_session(open_machine, session(ALICE, disk=True), "run", "--no-wait", "--", "true")
+    assert answer.status == 69, answer
+    assert "the folder /tmp is mounted on /tmp here" in " ".join(answer.err.split()), answer
 
 
 def test_a_job_that_could_never_start_there_is_not_stored(open_machine, session):

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -57,6 +58,26 @@ def test_connections_that_lie_about_where_they_stand_keep_nobody_from_a_free_gpu
             lambda: [len(json.loads(value)["joined"]) for value, _ in lab.etcd.keys("ticket").values()]
             == [2] * 8
         )
+        starts_at_once(lab, 20)
+
+
+def test_an_admin_sees_and_ends_what_two_users_who_lie_take_together(lab):
+    with many_of(lab.desks[0], 4) as first, many_of(lab.desks[0], 4, uid=EVE, first=100) as second:
+        for asker, _ in first + second:
+            asker.sendall(b"joined gpu1\njoined gpu2\n")
+
+        def told():
+            return [json.loads(value) for value, _ in lab.etcd.keys("ticket").values()]
+
+        eventually(lambda: [len(ticket["joined"]) for ticket in told()] == [2] * 8)
+        answer = lab.anywhere("--wait", "3s", "--", "true", env=lab.desks[0].env())
+        assert answer.returncode == 124, answer
+        # The store says whose they are, and which process has them; no host knows of them.
+        those = {(MALLORY, str(os.getpid())), (EVE, str(os.getpid()))}
+        eventually(lambda: {(each["uid"], each["asked_at"].rpartition(":")[2]) for each in told()} == those)
+        assert all(host.tickets() == [] for host in lab.hosts)
+        for asker, _ in second:
+            asker.shutdown(socket.SHUT_RDWR)  # as the end of its process would
         starts_at_once(lab, 20)
 
 

@@ -3,7 +3,8 @@ file a GPU. The original removes a file after it has let go of it, so a lock cou
 the file that was locked. We never remove one.
 
 Its GPUs may be idle while it holds them, and then nothing but the lock tells of it. So all drop-ins pass over what is
-locked; and those that lease hold the locks as well. They make what is missing, as the original does: it may come later."""
+locked; and those that lease hold the locks as well. Where one of the two folders is there, they make what is missing,
+as the original does: it may come later. The drop-in of gpu_scheduler makes the folders, too."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 #include "berth/store/private_tmp.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -99,10 +101,10 @@ std::string mount_in_words(const Mount& tmp) {
                            : fmt::format("the folder {}", printable(tmp.folder));
 }
 
-/// The number of this process's namespace. nullopt: it is not known.
-std::optional<std::uint64_t> number_of_namespace(const char* link) {
+/// The number of a namespace. nullopt: it is not known.
+std::optional<std::uint64_t> number_of_namespace(const std::string& link) {
   std::array<char, 64> text{};
-  const ssize_t length = ::readlink(link, text.data(), text.size());
+  const ssize_t length = ::readlink(link.c_str(), text.data(), text.size());
   if (length <= 0) return std::nullopt;
   std::string_view rest(text.data(), static_cast<std::size_t>(length));
   rest.remove_prefix(std::min(rest.find('[') + 1, rest.size()));
@@ -112,24 +114,43 @@ std::optional<std::uint64_t> number_of_namespace(const char* link) {
 /// The namespaces that the kernel makes as it starts have these numbers (init_namespaces in
 /// linux/proc_ns.h and nsfs.h). Kernels before 6.18 gave the first mount namespace one of the two
 /// lowest of the others; whatever is made after the boot has a higher one.
-bool is_first_namespace(const char* link) {
+bool is_first_namespace(const std::string& link) {
   constexpr std::uint64_t kLowest = 0xEFFFFFF8;
   constexpr std::uint64_t kHighest = 0xF0000001;
   const auto number = number_of_namespace(link);
   return number && *number >= kLowest && *number <= kHighest;
 }
 
-std::optional<bool> has_first_process_this_tmp() {
+/// `process`: its folder in /proc.
+std::optional<bool> has_this_tmp(const std::string& process) {
   struct stat ours{};
-  struct stat first{};
-  if (::stat("/tmp", &ours) != 0 || ::stat("/proc/1/root/tmp", &first) != 0) return std::nullopt;
-  return sys::identity_of(ours) == sys::identity_of(first);
+  struct stat theirs{};
+  if (::stat("/tmp", &ours) != 0 || ::stat((process + "/root/tmp").c_str(), &theirs) != 0)
+    return std::nullopt;
+  return sys::identity_of(ours) == sys::identity_of(theirs);
+}
+
+// The kernel lets nobody look at the processes of others, so no other user decides here.
+std::optional<bool> have_first_mounts_this_tmp() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> processes(::opendir("/proc"), ::closedir);
+  if (!processes) return std::nullopt;
+  while (const dirent* entry = ::readdir(processes.get())) {
+    if (!number_from_text<pid_t>(entry->d_name)) continue;
+    const std::string process = fmt::format("/proc/{}", entry->d_name);
+    if (!is_first_namespace(process + "/ns/mnt")) continue;
+    std::array<char, 2> root{};
+    // A process that has changed its root has another /tmp there.
+    if (::readlink((process + "/root").c_str(), root.data(), root.size()) != 1) continue;
+    if (const auto has = has_this_tmp(process)) return has;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::string> mounted_on_private_tmp(const TmpFacts& facts) {
-  if (facts.is_first_mounts || (facts.is_first_pids && facts.as_first_process == true)) return std::nullopt;
+  if (facts.is_first_mounts || facts.as_first_mounts == true) return std::nullopt;
+  if (facts.is_first_pids && facts.as_first_process == true) return std::nullopt;
   const std::vector<Mount> mounts = mounts_of(facts.mounts);
   const Mount* const tmp = seen_at(kTmp, mounts);
   const Mount* const root = seen_at("/", mounts);
@@ -137,16 +158,17 @@ std::optional<std::string> mounted_on_private_tmp(const TmpFacts& facts) {
   // The lease directory of the machine was mounted there by whoever gave this session its /tmp.
   if (seen_at(kFallbackDirectory, mounts) != nullptr) return std::nullopt;
   const bool is_new = facts.is_first_pids && root->is_copy && !tmp->is_copy;
-  const bool is_private = facts.as_first_process == false || is_folder_from_elsewhere(*tmp, mounts) ||
-                          covers_another_tmp(*tmp, mounts) || (is_new && tmp->folder == "/");
+  const bool is_private = facts.as_first_mounts == false || facts.as_first_process == false ||
+                          is_folder_from_elsewhere(*tmp, mounts) || covers_another_tmp(*tmp, mounts) ||
+                          (is_new && tmp->folder == "/");
   return is_private ? std::optional(mount_in_words(*tmp)) : std::nullopt;
 }
 
 std::optional<std::string> mounted_on_private_tmp(const DirectoryChoice& choice) {
   if (!is_below(choice.path, kTmp) || is_first_namespace("/proc/self/ns/mnt")) return std::nullopt;
   const std::string mounts = sys::read_whole("/proc/self/mountinfo").value_or("");
-  return mounted_on_private_tmp(
-      TmpFacts{mounts, false, is_first_namespace("/proc/self/ns/pid"), has_first_process_this_tmp()});
+  return mounted_on_private_tmp(TmpFacts{mounts, false, is_first_namespace("/proc/self/ns/pid"),
+                                         has_this_tmp("/proc/1"), have_first_mounts_this_tmp()});
 }
 
 }  // namespace berth::store

@@ -15,6 +15,9 @@ struct TmpFacts {
   bool is_first_pids = false;    ///< the same of the pid namespace: it is in no container
   /// Whether the first process has this /tmp. nullopt: this process may not see that.
   std::optional<bool> as_first_process{};
+  /// Whether a process in the mount namespace that the machine began with has it. nullopt: this
+  /// process may look at none: a user at the user's own ones alone.
+  std::optional<bool> as_first_mounts{};
 };
 
 /// What is mounted on /tmp, if the machine has another /tmp that is not seen here: a session by

@@ -100,6 +100,12 @@ TEST_CASE("what is known better than by the mounts counts more") {
   // An admin has mounted it for all.
   CHECK(found({.mounts = bound, .is_first_mounts = true, .is_first_pids = true}).empty());
   CHECK(found({.mounts = bound, .is_first_pids = true, .as_first_process = true}).empty());
+  CHECK(found({.mounts = bound, .as_first_mounts = true}).empty());
+  // It looks like the machine's, but is not: a process outside has another.
+  const std::string disk = "30 22 259:1 / /scratch rw shared:5 - xfs /dev/nvme0n1 rw\n";
+  const std::string as_of_all = kRoot + disk + "36 22 259:1 /tmp /tmp rw shared:5 - xfs /dev/nvme0n1 rw\n";
+  CHECK(found({.mounts = as_of_all, .is_first_pids = true}).empty());
+  CHECK(found({.mounts = as_of_all, .is_first_pids = true, .as_first_mounts = false}) == "the folder /tmp");
   // The first process of a sandbox is in the sandbox.
   CHECK(found({.mounts = bound, .as_first_process = true}) == "the folder /data/tmp");
   const std::string tmpfs = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n36 22 0:55 / /tmp rw - tmpfs tmpfs rw\n";
