@@ -5,12 +5,12 @@ import pathlib
 import re
 
 import pytest
-from rooms_test import rows
+from rooms_test import place, rows
 
 pytestmark = pytest.mark.release_only
 
 ROOT = pathlib.Path(__file__).parents[1]
-# "queue/plan.cpp", "source/nvml/", "programs/berth/main.cpp": a path, and no command or expression.
+# "queue/plan.cpp", "source/nvml/", "src/cli/berth/main.cpp": a path, and no command or expression.
 PATH = re.compile(r"`((?:[\w-]+/)+(?:[\w-]+\.(?:h|cpp|py|md|ts))?)`")
 
 
@@ -30,9 +30,7 @@ def test_each_path_is_there(page):
     # adding.md names two files that its reader would add.
     named = [path for path in paths(page) if "acme" not in path and "uptime" not in path]
     assert len(named) > 20 or page.startswith(("design/", "decisions/"))
-    assert [
-        path for path in named if not ((ROOT / path).exists() or (ROOT / "src/berth" / path).exists())
-    ] == []
+    assert [path for path in named if not ((ROOT / path).exists() or place(path).exists())] == []
 
 
 @pytest.mark.parametrize("page, most", [("one-request.md", 80), ("design.md", 150), ("words.md", 80)])
@@ -50,12 +48,12 @@ def test_the_table_of_rooms_is_that_of_the_build():
 
 
 # The C++ library shows a host a face of its own, with the words that are inside.
-FACE = "src/berth/api/"
+FACE = "src/run/api/"
 TYPE = re.compile(r"^\s*(?:struct|class|enum class) (\w+)(?: final)?(?: : [\w:, ]+)? \{", re.M)
 
 
 def sources(pattern: str):
-    for path in (ROOT / "src/berth").rglob(pattern):
+    for path in (ROOT / "src").rglob(pattern):
         if "test" not in path.parts and not path.relative_to(ROOT).as_posix().startswith(FACE):
             yield path
 
@@ -88,6 +86,8 @@ IN_ITS_SENSE = {
     # A pure step, and the time between two samples.
     "step": """caller_step EndStep lab_agent_step leased_run_step next_step poller_step runner_step Step step_of
         task_run_step""",
+    # The turn of a ticket, which is not taken.
+    "turn": "TurnBefore turns_to_wait_for",
 }
 NAMED = re.compile(r"^\s*(?:struct|class|enum class|using) (\w+)", re.M)
 FUNCTION = re.compile(
@@ -133,8 +133,7 @@ GUESSED = re.compile(r"^ *///? (?:Who|Whoever|What|One|Those) |//.*\b(?:he|him|h
 
 
 def test_a_comment_of_a_source_begins_with_its_thing():
-    folders = [ROOT / "src/berth", ROOT / "programs"]
-    paths = [path for folder in folders for path in folder.rglob("*.cpp") if "test" not in path.parts]
+    paths = [path for path in (ROOT / "src").rglob("*.cpp") if "test" not in path.parts]
     assert [(path.name, line) for path in paths for line in GUESSED.findall(path.read_text())] == []
 
 
@@ -226,7 +225,7 @@ PAGES = {
 }
 
 
-SOURCES = ["src", "sim", "programs", "clients", "python", "tools", "tests"]
+SOURCES = ["src", "sim", "clients", "python", "tools", "tests"]
 # A comment with a table or a drawing in it, and a line that a tool reads, have the lines that they
 # need.
 WIDE = re.compile(r"\S {2,}|NOLINT|clang-format|shellcheck|noqa")
@@ -270,9 +269,31 @@ def test_what_a_page_says_of_where_a_rule_is_holds():
     rows = PLACE.findall((ROOT / "docs/where.md").read_text())
 
     def is_there(file, name):
-        path = ROOT / "src/berth" / file
+        path = place(file)
         definition = rf"^ *(?!return|//)[\w:<>*&, \[\]]*\b{re.escape(name)}(?:\(| =|\{{)"
         return path.exists() and re.search(definition, path.read_text(), re.M)
 
     assert len(rows) > 40 and [row for row in rows if not is_there(*row)] == []
     assert not is_there("queue/backfill.cpp", "thinning") and not is_there("queue/backfill.py", "thinning")
+
+
+PACKAGES = sorted((ROOT / "src").glob("*/README.md"))
+
+
+@pytest.mark.parametrize("page", PACKAGES, ids=lambda page: page.parent.name)
+def test_the_page_of_a_package_is_short_and_names_what_others_may_include(page):
+    """Each room has its row; a header that it names is public, or one of a folder that is named there."""
+    text = page.read_text()
+    assert len(text.splitlines()) <= 60
+    listed = page.with_name("public.txt")
+    public = listed.read_text() if listed.exists() else ""
+    for rooms, told in re.findall(r"^\| ((?:`[\w/-]+/`(?:, )?)+) \| (.*) \|$", text, re.M):
+        for room in re.findall(r"`([\w/-]+)/`", rooms):
+            assert (page.parent / room).is_dir(), room
+            for header in re.findall(r"`((?:model/)?\w+\.h)`", told):
+                assert f"{room}/{header}\n" in public, header
+
+
+def test_each_package_has_its_page():
+    folders = {path.parent.name for path in PACKAGES}
+    assert folders == {path.name for path in (ROOT / "src").iterdir()}

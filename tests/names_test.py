@@ -6,14 +6,14 @@ import pathlib
 import re
 
 import pytest
-from rooms_test import rows
+from rooms_test import place, rows
 
 pytestmark = pytest.mark.release_only
 
 ROOT = pathlib.Path(__file__).parents[1]
 ROOMS = [
-    *(f"src/berth/{name}" for name in rows()),
-    "programs/berth-serve",
+    *(place(f"{name}/").relative_to(ROOT).as_posix() for name in rows()),
+    "src/cli/berth-serve",
     *(f"sim/{name}" for name in "machine nvml cuda smi tool".split()),
 ]
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.S | re.M)
@@ -32,6 +32,12 @@ def names_of_its_own(text):
     }
 
 
+def is_of(path: pathlib.Path, room: str) -> bool:
+    """A model is a room of its own, and so is each program below the command line."""
+    below = path.relative_to(ROOT / room).parts[:-1]
+    return "test" not in below and "model" not in below and not (room == "src/cli" and below)
+
+
 def test_names_are_found():
     text = "namespace {\n\nstruct Row {\n  int x();\n};\nconstexpr int kMost = 3;\nvoid say(int what) {\n  call(1);\n}\n}  // namespace\nvoid open() {}\n"
     assert names_of_its_own(text) == {"Row", "kMost", "say"}
@@ -41,7 +47,7 @@ def test_names_are_found():
 def test_a_room_has_each_name_once(room):
     sources = collections.defaultdict(list)
     for path in (ROOT / room).rglob("*.cpp"):
-        if "test" not in path.parts and ("model" not in path.parts or room.endswith("/model")):
+        if is_of(path, room):
             for name in names_of_its_own(path.read_text()):
                 sources[name].append(path.relative_to(ROOT).as_posix())
     assert {name: paths for name, paths in sources.items() if len(paths) > 1} == {}
@@ -50,7 +56,7 @@ def test_a_room_has_each_name_once(room):
 def test_each_unit_test_has_a_namespace_of_its_own():
     """Those of a room are compiled as one source too."""
     wrong = []
-    for path in ROOT.glob("src/berth/*/test/*_test.cpp"):
+    for path in ROOT.glob("src/**/test/*_test.cpp"):
         spaces = re.findall(r"^namespace (berth\S*) \{$", path.read_text(), re.M)
         wrong += [path.name for space in spaces if not space.endswith(f"::{path.stem}")]
     assert wrong == []
@@ -59,7 +65,7 @@ def test_each_unit_test_has_a_namespace_of_its_own():
 def test_no_unit_test_forgets_what_rapidcheck_has_found():
     """It says so in a value."""
     wrong = []
-    for path in [*ROOT.glob("src/berth/**/test/*"), *ROOT.glob("tests/**/*.cpp")]:
+    for path in [*ROOT.glob("src/**/test/*"), *ROOT.glob("tests/**/*.cpp")]:
         text = path.read_text()
         looked_at = re.findall(r"(?:CHECK|REQUIRE)\(\s*rc::check\(", text)
         if len(looked_at) != text.count("rc::check("):

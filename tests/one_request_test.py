@@ -7,12 +7,12 @@ import subprocess
 
 import pytest
 from jobs import eventually
+from rooms_test import in_rooms
 from simulated_machine import DEADLINE_S, Machine
 
 pytestmark = pytest.mark.release_only
 
 ROOT = pathlib.Path(__file__).parents[1]
-SOURCES = ROOT / "src/berth"
 PAGE = (ROOT / "docs/one-request.md").read_text()
 # Of these rooms the page names each file.
 WHOLE_ROOMS = set(re.findall(r"`(\w+)/`", PAGE.partition("under a profiler")[2].partition("no other")[0]))
@@ -27,14 +27,14 @@ BEGINS = re.compile(
 def defined() -> dict:
     """{"berth::store::DirectoryStore::join": the files that define it}."""
     found = collections.defaultdict(set)
-    for path in SOURCES.rglob("*.cpp"):
+    for path in (ROOT / "src").rglob("*.cpp"):
         if "test" in path.parts:
             continue
         space = ""
         for begins in BEGINS.finditer(path.read_text()):
             space = begins[1] or space
             if name := begins[2] or begins[3] or begins[4]:
-                found[f"{space}::{name}"].add(path.relative_to(SOURCES).as_posix())
+                found[f"{space}::{name}"].add(in_rooms(path))
     return found
 
 
@@ -115,7 +115,7 @@ def test_the_page_names_the_files_of_a_request(traced):
     steps = PAGE.partition("## 1.")[2]
     named = set(NAMED.findall(steps))
     # What happens only at times.
-    always = set(NAMED.findall(re.sub(r"^\| If .*$", "", steps, flags=re.M))) - {"programs/berth/main.cpp"}
+    always = set(NAMED.findall(re.sub(r"^\| If .*$", "", steps, flags=re.M))) - {"cli/berth/main.cpp"}
     assert len(always) > 50 and len(WHOLE_ROOMS) == 8
     folders = {name for name in always if name.endswith("/")}
     assert always - folders - possibly == set()

@@ -1,5 +1,6 @@
-"""The rooms of src/berth: what the rows of CMakeLists.txt allow is all that a source includes, and nothing runs in a
-circle. The include path says so of each build; this says it of the whole, also of headers that nothing compiles.
+"""The packages of src and their rooms: what the rows of CMakeLists.txt allow is all that a source includes, of another
+package only its public headers, and nothing runs in a circle. The include path says so of each build; this says it of the
+whole, also of headers that nothing compiles.
 
 What several features know is in pure rooms below them all. A feature's model is the feature."""
 
@@ -9,8 +10,17 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-SOURCES = ROOT / "src/berth"
-ROW = re.compile(r"^ *berth_room\(([\w/]+)( PURE)?(?: USES ([\w /]+))?\)", re.M)
+SOURCES = ROOT / "src"
+ROW = re.compile(r"^ *berth_room\(([a-z]+)(?:/([\w/]+))?( PURE)?(?: USES ([\w /]+))?\)", re.M)
+# Which packages each package may include.
+MAY_INCLUDE = {
+    "core": set(),
+    "run": {"core"},
+    "lab": {"core", "run"},
+    "work": {"core", "run", "lab"},
+    "show": {"core", "run"},
+    "cli": {"core", "run", "lab", "work", "show"},
+}
 # Features that include another or its model, and why. Longer than this it is no table but a knot.
 PAIRS = {
     ("hosts", "supervise"): "the far end runs its command as `berth run` does",
@@ -19,9 +29,24 @@ PAIRS = {
     ("mcp", "jobs"): "what a program asks for are jobs",
     ("hub", "agent"): "the pages of many machines are made of those of one",
 }
+# A person who is to own the core has to know these. It shall become fewer.
+MOST_PUBLIC_OF_CORE = 132
 # Rooms that are not pure and no features either: any feature above them may include them. Of
 # `receipts`, those are runs (supervise), and the helper that takes leases for libraries (cli).
-SHELL = {"sys", "source", "store", "site", "lease", "command", "receipts", "http", "net"}
+SHELL = {
+    "sys",
+    "source",
+    "store",
+    "site",
+    "lease",
+    "answers",
+    "api",
+    "command",
+    "receipts",
+    "doctor",
+    "http",
+    "net",
+}
 # What a pure room may include but its own kind.
 COMPUTES = set(
     """algorithm array bit bitset charconv chrono cmath compare concepts cstddef cstdint cstring deque expected functional
@@ -32,12 +57,34 @@ COMPUTES = set(
 
 def rows() -> dict:
     """{room: the rooms that its row names}."""
-    text = (ROOT / "CMakeLists.txt").read_text()
-    return {name: uses.split() for name, _, uses in ROW.findall(text)}
+    return {room or package: uses.split() for package, room, _, uses in found_rows()}
+
+
+def found_rows() -> list[tuple]:
+    return ROW.findall((ROOT / "CMakeLists.txt").read_text())
+
+
+def packages() -> dict:
+    """{room: its package}."""
+    return {room or package: package for package, room, _, _ in found_rows()}
+
+
+def place(path: str) -> pathlib.Path:
+    """Where "lease/look.cpp" lies, which a page calls so: a room and its file. Another path begins at the root."""
+    package = packages().get(path.partition("/")[0], "")
+    if path.startswith("cli/"):
+        return SOURCES / path
+    return SOURCES / package / path if package else ROOT / path
+
+
+def in_rooms(path: pathlib.Path) -> str:
+    """The other way."""
+    package, _, rest = path.relative_to(SOURCES).as_posix().partition("/")
+    return f"cli/{rest}" if package == "cli" else rest
 
 
 def pure_rooms() -> list[str]:
-    return [name for name, pure, _ in ROW.findall((ROOT / "CMakeLists.txt").read_text()) if pure]
+    return [room for _, room, pure, _ in found_rows() if pure]
 
 
 def features() -> set[str]:
@@ -58,7 +105,7 @@ def files_of(room: str) -> list[pathlib.Path]:
     """Those of its model are not its own; those of the vendors are."""
     return [
         path
-        for path in sorted((SOURCES / room).glob("**/*"))
+        for path in sorted(place(f"{room}/").glob("*" if room == "cli" else "**/*"))
         if path.suffix in (".h", ".cpp")
         and "test" not in path.parts
         and ("model" not in path.parts or room.endswith("/model"))
@@ -82,9 +129,76 @@ def test_the_library_for_hosts_holds_all_the_rooms_that_it_needs():
 
 
 def test_every_folder_has_its_row():
-    folders = {path.name for path in SOURCES.iterdir() if path.is_dir()}
-    folders |= {f"{path.parent.name}/model" for path in SOURCES.glob("*/model")}
-    assert rows().keys() == folders
+    folders = {path.name for path in SOURCES.glob("*/*") if path.is_dir() and path.parent.name != "cli"}
+    folders |= {f"{path.parent.name}/model" for path in SOURCES.glob("*/*/model")}
+    assert rows().keys() == folders | {"cli"}
+    assert packages().keys() == {
+        f"{place(room).relative_to(SOURCES / package)}"
+        for room, package in packages().items()
+        if room != "cli"
+    } | {"cli"}
+
+
+def public_headers(package: str) -> list[str]:
+    path = SOURCES / package / "public.txt"
+    return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+def headers_in(text: str) -> list[str]:
+    return re.findall(r'#include [<"]berth/([\w/]+\.h)[>"]', text)
+
+
+def sources_of(package: str) -> list[pathlib.Path]:
+    return [
+        path
+        for path in sorted((SOURCES / package).rglob("*"))
+        if path.suffix in (".h", ".cpp") and "test" not in path.relative_to(SOURCES).parts
+    ]
+
+
+def package_of(header: str) -> str:
+    return packages()[header.partition("/")[0]]
+
+
+@pytest.mark.parametrize("package", MAY_INCLUDE)
+def test_a_package_includes_only_what_others_have_made_public(package):
+    public = {each: set(public_headers(each)) for each in MAY_INCLUDE}
+    beyond = [
+        (path.relative_to(ROOT).as_posix(), header)
+        for path in sources_of(package)
+        for header in headers_in(path.read_text())
+        if (of := package_of(header)) != package
+        and (of not in MAY_INCLUDE[package] or header not in public[of])
+    ]
+    assert beyond == []
+
+
+def test_the_library_and_the_python_extension_include_only_public_headers():
+    for path in (ROOT / "python/extension").glob("*.*"):
+        for header in headers_in(path.read_text()):
+            assert header in public_headers(package_of(header)), (path, header)
+
+
+@pytest.mark.parametrize("package", MAY_INCLUDE)
+def test_what_is_public_is_used_outside_and_shows_only_what_is_public(package):
+    listed = public_headers(package)
+    assert listed == sorted(set(listed))
+    outside = [path for each in MAY_INCLUDE if each != package for path in sources_of(each)]
+    outside += (ROOT / "python/extension").glob("*.*")
+    used = {header for path in outside for header in headers_in(path.read_text())}
+    shown = {
+        header
+        for name in listed
+        for header in headers_in((SOURCES / package / name).read_text())
+        if package_of(header) == package
+    }
+    assert shown <= set(listed)
+    assert set(listed) <= used | shown
+
+
+def test_core_has_few_public_headers():
+    """Whoever adds one widens what one person has to hold."""
+    assert len(public_headers("core")) <= MOST_PUBLIC_OF_CORE
 
 
 @pytest.mark.parametrize("room", sorted(rows()))
@@ -138,7 +252,7 @@ def test_a_pure_room_includes_only_what_computes(room):
 def test_no_folder_is_crowded():
     folders = [path for path in SOURCES.rglob("*") if path.is_dir() and path.name != "test"]
     crowded = {
-        folder.relative_to(SOURCES).as_posix(): count
+        folder.relative_to(ROOT).as_posix(): count
         for folder in folders
         if (count := sum(path.suffix in (".h", ".cpp") for path in folder.iterdir())) > 60
     }

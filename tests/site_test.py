@@ -23,7 +23,7 @@ def test_the_references_have_each_path_and_each_name(site):
     http = text_of(site / "reference/http.html")
     assert len(paths) > 10 and [path for path in paths if f"GET {path}" not in http] == []
     assert "GPU-hours" in http and "schema/usage.json" in (site / "reference/http.html").read_text()
-    header = (ROOT / "src/berth/api/berth.h").read_text()
+    header = (ROOT / "src/run/api/berth.h").read_text()
     names = re.findall(r"^(?:class|struct) (\w+)|^[\w:<>&, ]+ (\w+)\(", header, re.MULTILINE)
     cpp = text_of(site / "reference/cpp.html")
     assert len(names) > 8 and [each for each in map("".join, names) if each not in cpp] == []

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 
 # Writes what is made from the tables of what is known of a device, of what a request can say and of
-# the orders of the queue: src/berth/device/device_readings.cpp,
-# src/berth/request/request_fields.cpp and src/berth/queue/order_table.cpp.
+# the orders of the queue: src/core/device/device_readings.cpp,
+# src/core/request/request_fields.cpp and src/core/queue/order_table.cpp.
 cmd_readings() {
   setup_to_build
   build release berth_view_test

@@ -82,7 +82,7 @@ def cell(text: str) -> str:
 def cpp_page() -> str:
     text = "# C++\n\nA program finds the library with `find_package(berth)` and includes `<berth/berth.h>`.\n"
     for header in HEADERS:
-        source = (ROOT / f"src/berth/{header}.h").read_text()
+        source = next((ROOT / "src").glob(f"*/{header}.h")).read_text()
         shown = "berth/berth.h" if header == "api/berth" else f"berth/{header}.h"
         text += f"\n## `<{shown}>`\n"
         about, body = split_at_namespace(source)

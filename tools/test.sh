@@ -111,9 +111,14 @@ program_tests_debug() {
 }
 
 run_part_debug() {
+  run_part_sanitized
+  if grep -qx 'passed 1' build/results/build-debug.count; then program_tests_debug; fi
+}
+
+# The unit tests, and the inputs that the readers of foreign text were fed.
+run_part_sanitized() {
   check build-debug build debug all unit_tests || return 0
   unit_tests_debug
-  program_tests_debug
 }
 
 # The agent and the hub under load, a report ends them. Not a part of the whole: the build alone
@@ -208,48 +213,35 @@ run_part_wheels() {
   longest_s=7200 program_tests program-wheels release -m wheels
 }
 
-# The whole, in lanes: tests of the program wait most of the time, and beside them whatever computes
-# is built and looked at, at a lower priority. Tests wait for the build that they ask for, and for
-# nothing else. Each test of the program runs once: under the sanitizers, or, where it is marked so,
-# as the build that ships. Unit tests run under the sanitizers alone. `./dev test --all` runs all of
-# them as the build that ships, too, a host with threads under TSan, clang-tidy, which reads as long
-# as half a build takes, and each source by itself.
+# The whole, with one build, the one that ships, and in lanes: tests of the program wait most of the
+# time, and beside them whatever computes is built and looked at, at a lower priority. CI runs the
+# part sanitized too. `./dev test --all` also runs the tests of the program under the sanitizers, a
+# host with threads under TSan, clang-tidy, which reads as long as half a build takes, and each
+# source by itself.
 run_part_whole() {
   check build-release build release || return 0
   compute_beside &
-  local beside=$!
-  tests_of_what_ships &
-  while [[ ! -e build/results/build-debug.count ]] && kill -0 "$beside" 2>/dev/null; do sleep 1; done
-  # Half of what a sanitized command costs is the search for leaks at its end. Here berth-serve,
-  # which lives long, and the unit tests are searched; the part debug searches every command.
-  if grep -qx 'passed 1' build/results/build-debug.count; then
-    ASAN_OPTIONS=include_if_exists=$PWD/tests/sanitizers/%b program_tests_debug
-  fi
-  # Not by their pids: bash may have forgotten one that ended while another had job control.
-  wait
-}
-
-tests_of_what_ships() {
   # Once, and not by all workers at the same time.
   BERTH_BUILD=$PWD/build/release step read-tests on_tests tests --collect-only -qq || true
-  suite=$(marked release_only) program_tests program-release release \
-    -m "release_only and not package and not python and not lasting"
+  program_tests program-release release -m "not package and not python and not lasting"
   run_part_python
   run_part_package
+  # Not by its pid: bash may have forgotten it if it ended while another had job control.
+  wait
 }
 
 compute_beside() {
   renice -n 5 -p "$BASHPID" >/dev/null
-  if check build-debug build debug all unit_tests; then unit_tests_debug; fi
   # Nothing that is compiled goes into the model. It keeps one core busy.
   run_part_model --changed &
+  if check build-tests build release unit_tests; then unit_tests release; fi
   run_part_text
   wait
 }
 
 cmd_test() {
   local parts=("$@") part
-  if [[ ${1-} == --all ]]; then parts=(whole release model tsan lint each); fi
+  if [[ ${1-} == --all ]]; then parts=(whole debug model tsan lint each); fi
   for part in "${parts[@]}"; do
     declare -F "run_part_$part" >/dev/null || die "no such part: $part"
   done

@@ -15,7 +15,7 @@ function typeOf(file: string): string {
   return type;
 }
 
-/// Writes the C++ source that holds the built files: programs/berth-serve/page_files.h has what it defines.
+/// Writes the C++ source that holds the built files: src/cli/berth-serve/page_files.h has what it defines.
 function embed(source: string): Plugin {
   return {
     name: "embed",

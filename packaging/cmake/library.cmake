@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 # What the public header includes, and what these values are made of.
 set(api_headers queue verdict request device base)
-set(api_rooms api lease site store source sys view usage simulate machines slurm job ${api_headers} fmt)
+set(api_rooms api answers view usage simulate machines job lease site store source sys ${api_headers} fmt)
 foreach(room IN LISTS api_rooms)
   get_target_property(kind berth_${room} TYPE)
   if(kind STREQUAL "STATIC_LIBRARY")
@@ -18,10 +18,10 @@ target_include_directories(berth_archive INTERFACE $<INSTALL_INTERFACE:${CMAKE_I
 
 install(TARGETS berth_archive EXPORT berth ARCHIVE COMPONENT library)
 foreach(room IN LISTS api_headers)
-  install(DIRECTORY src/berth/${room}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/${room} COMPONENT library
+  install(DIRECTORY src/core/${room}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/${room} COMPONENT library
           FILES_MATCHING PATTERN "*.h" PATTERN test EXCLUDE)
 endforeach()
-install(FILES src/berth/api/berth.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth COMPONENT library)
+install(FILES src/run/api/berth.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth COMPONENT library)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
 set(package_files ${PROJECT_BINARY_DIR}/package)

@@ -17,6 +17,7 @@ function(berth_extension version suffix)
 
   add_library(${target} MODULE ${berth_extension_sources})
   target_link_libraries(${target} PRIVATE nanobind_${version} berth_api berth_warnings)
+  berth_sees(${target} outside api)
   target_compile_options(${target} PRIVATE -Os -fno-stack-protector -fvisibility=hidden)
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME _berth SUFFIX ${suffix}
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/berth)

@@ -1,4 +1,4 @@
-"""What a request can say. Written by `./dev readings` from src/berth/request/request_fields.cpp."""
+"""What a request can say. Written by `./dev readings` from src/core/request/request_fields.cpp."""
 
 from __future__ import annotations
 

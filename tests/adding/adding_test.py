@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from rooms_test import packages, place
 
 ROOT = pathlib.Path(__file__).parents[2]
 PATCHES = sorted(pathlib.Path(__file__).parent.glob("*.patch"))
@@ -16,7 +17,7 @@ ROW = re.compile(r"^\| `([\w/.-]+)` \| (\d+|–) \| (.*) \|$", re.M)
 
 
 def whole(path: str) -> str:
-    return path if path.startswith(("docs/", "tests/")) else f"src/berth/{path}"
+    return place(path).relative_to(ROOT).as_posix()
 
 
 def rows(section: str) -> list[tuple]:
@@ -51,8 +52,8 @@ def test_a_section_names_what_is_there(section):
             assert name in text, f"{path} has no {name}"
 
 
-def lines_of(place: pathlib.Path) -> int:
-    files = place.glob("*.*") if place.is_dir() else [place]
+def lines_of(there: pathlib.Path) -> int:
+    files = there.glob("*.*") if there.is_dir() else [there]
     return sum(path.read_text().count("\n") for path in files)
 
 
@@ -60,8 +61,7 @@ def test_what_is_there_is_about_as_long_as_the_page_says():
     sizes = re.findall(r"`([\w/.]+)`,\s(\d+)\slines", PAGE)
     assert len(sizes) > 4
     for path, lines in sizes:
-        place = ROOT / (path if path.startswith(("sim/", "tests/")) else f"src/berth/{path}")
-        assert abs(lines_of(place) - int(lines)) <= int(lines) / 10, path
+        assert abs(lines_of(place(path)) - int(lines)) <= int(lines) / 10, path
 
 
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
@@ -84,6 +84,11 @@ def patched(patch, tmp_path) -> pathlib.Path:
     shutil.copytree(ROOT / "src", tmp_path / "src")
     git("init", "--quiet", cwd=tmp_path)
     git("apply", str(patch), cwd=tmp_path)
+    # As the build has it.
+    (tmp_path / "include/berth").mkdir(parents=True)
+    for room in packages():
+        if "/" not in room:
+            (tmp_path / "include/berth" / room).symlink_to(tmp_path / place(f"{room}/").relative_to(ROOT))
     return tmp_path
 
 
@@ -91,6 +96,7 @@ def patched(patch, tmp_path) -> pathlib.Path:
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
 def test_an_example_keeps_the_rules_of_rooms_and_names(patched):
     """File by file it compiles with a name that its room has, and with an include of a room above."""
+    shutil.copytree(ROOT / "python/extension", patched / "python/extension")
     needed = ("CMakeLists.txt", "packaging/cmake/library.cmake", "tests/pytest.ini")
     for path in (*needed, "tests/rooms_test.py", "tests/names_test.py"):
         (patched / path).parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +116,8 @@ def test_an_example_compiles(patch, patched):
     ]
     assert sources
     for source in sources:
-        flags = ["-std=c++23", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{patched}/src"]
+        folders = [f"-I{patched}/include", f"-I{ROOT}/tests/unit"]
+        flags = ["-std=c++23", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *folders]
         subprocess.run(
             ["c++", *flags, '-DFMT_STATIC_THOUSANDS_SEPARATOR=","', source], cwd=patched, check=True
         )

@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "berth/hosts/model/host_ranking.h"
 #include "berth/hosts/model/host_selection.h"
 #include "berth/lab_queue/model/lab_openings.h"
 #include "berth/lab_queue/model/lab_tickets.h"
-#include "berth/machines/host_ranking.h"
 #include "berth/simulate/replayer.h"
 
 namespace berth {

@@ -17,7 +17,7 @@ from simulated_machine import Machine
 
 pytestmark = pytest.mark.python
 
-# As src/berth/base/error.cpp has them.
+# As src/core/base/error.cpp has them.
 STATUS = {"failure": 1, "usage": 2, "no_driver": 69, "impossible": 69, "not_now": 75}
 PYTHON = {
     "failure": "Error",

@@ -109,6 +109,20 @@ def test_one_user_does_not_fill_the_store(lab):
     assert size() - before < 10_000 * KIB
 
 
+def test_the_store_is_told_of_no_host_that_the_site_does_not_name(lab):
+    desk = lab.desks[0]
+    desk.site.write_text(f'store = "{desk.socket}"\nhosts = ["alice@gpu1", "gpu2"]\n')
+    lab.hosts[0].machine.env["BERTH_SITE_FILE"] = str(desk.site)
+    desk.agent.terminate()
+    desk.agent.wait(timeout=PATIENCE_S)
+    desk.start_agent()
+    with many_of(desk, 1, hosts="gpu1,elsewhere") as places:
+        ((_, says),) = places
+        assert "open elsewhere\n" in iter(says.readline, "")
+        (ticket,) = lab.etcd.keys("ticket").values()
+        assert json.loads(ticket[0])["hosts"] == ["gpu1"]
+
+
 ETCDCTL = shutil.which("etcdctl")
 
 

@@ -8,15 +8,16 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 import pytest
-from fleet_of_hosts import PATIENCE_S
+from fleet_of_hosts import PATIENCE_S, words_of
 from jobs import eventually
 
 OTHER_UID = 12345
 # A Berth that says in its folder that it was called. Where `hold` is there, it says what that has
 # and is then silent for ever, once. `hold-next` is that of the call after the next. It waits for
-# the file that `after` names.
+# the file that `after` names. Where `floods` is there, it writes errors without end, once.
 HELD = """#!/bin/sh
 echo called >>@FOLDER@/calls
 if mv @FOLDER@/hold @FOLDER@/held 2>/dev/null; then
@@ -24,6 +25,7 @@ if mv @FOLDER@/hold @FOLDER@/held 2>/dev/null; then
   touch @FOLDER@/holds
   exec sleep 1000
 fi
+mv @FOLDER@/floods @FOLDER@/flooded 2>/dev/null && exec yes flood >&2
 mv @FOLDER@/hold-next @FOLDER@/hold 2>/dev/null
 [ -e @FOLDER@/after ] && until [ -e "$(cat @FOLDER@/after)" ]; do sleep 0.02; done
 exec @BERTH@ "$@"
@@ -129,6 +131,34 @@ def test_a_kept_connection_that_says_nothing_is_not_waited_for(kept):
         kept.look("gpu1")
     finally:
         os.kill(master, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("what", ["hold", "floods"])
+def test_a_kept_connection_over_which_something_never_ends_is_ended(kept, what):
+    kept.look("gpu1")
+    (master,) = map(kept.master, kept.sockets())
+    (kept.gpu1.folder / what).write_text("")
+    kept.look("gpu1")
+    assert (kept.gpu1.folder / {"hold": "held", "floods": "flooded"}[what]).exists()
+    eventually(lambda: kept.gpu1.sessions() == [] and kept.sockets() == [] and not any(words_of(master)))
+    # Who only sleeps is left alone by an ssh server, and who writes finds that nobody reads.
+    eventually(lambda: not any(words_of(pid)[:1] == ["yes"] for pid in kept.gpu1.machine.inhabitants()))
+
+
+HANGING = '[[device]]\nmodel = "H100"\n[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\nhang = true\n'
+
+
+def test_a_look_at_a_driver_that_hangs_ends_with_who_looks(kept):
+    """Whoever is killed leaves nothing there that waits for the driver, nor for its own answer to be read."""
+    kept.look("gpu1")
+    kept.gpu1.machine.change(HANGING)
+    look = kept.machines.start("list", "--anywhere", "--hosts", "gpu1")
+    eventually(kept.gpu1.envoys, PATIENCE_S)
+    look.kill()
+    killed_at = time.monotonic()
+    eventually(lambda: kept.gpu1.envoys() == [])
+    # By itself it would wait 10 s for the driver.
+    assert time.monotonic() - killed_at < 5
 
 
 def test_one_that_takes_no_more_sessions_costs_a_connection(kept):

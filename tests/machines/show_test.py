@@ -4,6 +4,7 @@ import json
 import shutil
 
 from jobs import eventually
+from fleet_of_hosts import words_of
 from schemas import checked_document
 from screen import make_screen  # noqa: F401
 
@@ -264,6 +265,8 @@ def test_a_host_without_berth_that_hangs_or_says_too_much_is_left_in_time(machin
     answer = machines.run("list", "--anywhere", "--hosts", "gpu1,gpu2,gpu3")
     assert answer.returncode == 0, answer.stderr
     assert "3 hosts (2 down): 2 GPUs, 2 free" in answer.stdout
+    # Its connection is over, and its ssh server ends nothing.
+    eventually(lambda: not any(words_of(pid)[:1] == ["sleep"] for pid in hangs.machine.inhabitants()))
 
 
 def test_a_host_without_berth_is_a_row_that_grants_nothing(machines):

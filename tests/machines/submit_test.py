@@ -61,7 +61,7 @@ def test_one_that_runs_is_asked_to_end(two):
     number = submit(two, "--", "sh", "-c", script)
     eventually(mark.exists)
     assert two.run("cancel", number).returncode == 0
-    assert mark.read_text() == "asked\n"
+    eventually(lambda: mark.read_text() == "asked\n")
     eventually(lambda: all(host.tickets() == [] for host in two.hosts))
 
 

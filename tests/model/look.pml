@@ -1,4 +1,4 @@
-/* A look at one device (src/berth/lease/look.cpp). The kernel takes its time to tell the locks, so they are read beside the
+/* A look at one device (src/core/lease/look.cpp). The kernel takes its time to tell the locks, so they are read beside the
  * driver's answer, and the tickets after it. What is told of a lock that no ticket explains? A model of its own.
  *   LEASES    so many, one after the other: the lock, the ticket; at the end the lock goes and then the ticket's name
  *   KILLS     so many of them are killed: lock and life end one by one, and the name stays. LOCK_FIRST: the lock first

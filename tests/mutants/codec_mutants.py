@@ -29,30 +29,30 @@ from mutants import ROOT, TREE, build, configure, copy_tree
 
 # The codec, and the rooms whose tests must notice.
 CODECS = {
-    "src/berth/device/device_readings.cpp": ("device", "request", "view"),
-    "src/berth/request/request_fields.cpp": ("request", "view"),
-    "src/berth/request/request_record.h": ("jobs", "lease"),
-    "src/berth/job/job_codec.cpp": ("job", "jobs"),
-    "src/berth/job/stored_request_fields.h": ("job", "jobs"),
-    "src/berth/job/stored_request.cpp": ("job", "jobs"),
-    "src/berth/request/typed_request.cpp": ("jobs",),
-    "src/berth/base/record.cpp": ("base", "device", "queue"),
-    "src/berth/base/record_fields.h": ("device", "queue", "lease", "usage"),
-    "src/berth/base/record_fields.cpp": ("device", "queue"),
-    "src/berth/device/snapshot_fields.h": ("device",),
-    "src/berth/device/snapshot_codec.cpp": ("device",),
-    "src/berth/queue/ticket_codec.cpp": ("queue",),
-    "src/berth/lease/lease_messages.cpp": ("lease",),
-    "src/berth/site/site_keys.cpp": ("lease",),
-    "src/berth/source/probe/protocol.cpp": ("source",),
-    "src/berth/usage/receipt.cpp": ("usage",),
-    "src/berth/usage/run_samples.h": ("usage",),
-    "src/berth/usage/run_samples.cpp": ("usage",),
-    "src/berth/view/json_parts.cpp": ("view",),
-    "src/berth/view/hosts_reader.cpp": ("view",),
-    "src/berth/view/json_reader.cpp": ("view",),
-    "src/berth/view/json_reader.h": ("view",),
-    "src/berth/view/version_text.cpp": ("view",),
+    "src/core/device/device_readings.cpp": ("device", "request", "view"),
+    "src/core/request/request_fields.cpp": ("request", "view"),
+    "src/core/request/request_record.h": ("jobs", "lease"),
+    "src/run/job/job_codec.cpp": ("job", "jobs"),
+    "src/run/job/stored_request_fields.h": ("job", "jobs"),
+    "src/run/job/stored_request.cpp": ("job", "jobs"),
+    "src/core/request/typed_request.cpp": ("jobs",),
+    "src/core/base/record.cpp": ("base", "device", "queue"),
+    "src/core/base/record_fields.h": ("device", "queue", "lease", "usage"),
+    "src/core/base/record_fields.cpp": ("device", "queue"),
+    "src/core/device/snapshot_fields.h": ("device",),
+    "src/core/device/snapshot_codec.cpp": ("device",),
+    "src/core/queue/ticket_codec.cpp": ("queue",),
+    "src/run/api/lease_messages.cpp": ("lease",),
+    "src/core/site/site_keys.cpp": ("lease",),
+    "src/core/source/probe/protocol.cpp": ("source",),
+    "src/run/usage/receipt.cpp": ("usage",),
+    "src/run/usage/run_samples.h": ("usage",),
+    "src/run/usage/run_samples.cpp": ("usage",),
+    "src/run/view/json_parts.cpp": ("view",),
+    "src/run/view/hosts_reader.cpp": ("view",),
+    "src/run/view/json_reader.cpp": ("view",),
+    "src/run/view/json_reader.h": ("view",),
+    "src/run/view/version_text.cpp": ("view",),
 }
 # The tables: how each begins, what a row is, what is true of the whole one alone, and how a row of
 # it may begin.
@@ -69,7 +69,7 @@ TABLES = {
     ),
 }
 # A table whose keys are deleted like those of JSON, and is made at run time for that.
-AT_RUN_TIME = {"src/berth/site/site_keys.cpp": ("constexpr auto kKeys = ", "const auto kKeys = ")}
+AT_RUN_TIME = {"src/core/site/site_keys.cpp": ("constexpr auto kKeys = ", "const auto kKeys = ")}
 BUILD = TREE / "build" / "codecs"
 # The test files that are about codecs.
 FIRST = {
@@ -129,27 +129,27 @@ FLAGS = f"-O1 -w -D_GLIBCXX_ASSERTIONS -include {SWITCH} -fsanitize=return,unrea
 # Deletions that change nothing: the file, the beginning of the statement, why.
 EQUIVALENT = [
     (
-        "src/berth/base/record_fields.h",
+        "src/core/base/record_fields.h",
         "taken_ = true;",
         "the names of a record differ: it saves comparing on",
     ),
     (
-        "src/berth/device/snapshot_codec.cpp",
+        "src/core/device/snapshot_codec.cpp",
         "next_reading_ = 0;",
         "where a search begins, which goes all around",
     ),
     (
-        "src/berth/request/request_fields.cpp",
+        "src/core/request/request_fields.cpp",
         ".kind = K::truth",
         "a row that says nothing of its kind is a flag",
     ),
     (
-        "src/berth/request/request_fields.cpp",
+        "src/core/request/request_fields.cpp",
         '.key = "yield"',
         "each face of this row says itself what it calls it",
     ),
     (
-        "src/berth/base/record.cpp",
+        "src/core/base/record.cpp",
         "if (backslash == std::string_view::npos) return text;",
         "a text without a backslash comes out the same: it saves a copy",
     ),

@@ -7,6 +7,7 @@ import shlex
 
 import pytest
 from mutants.mutants import DELETE, ROOT, Mutant, cases, find_quote, find_test, fits, read_table
+from rooms_test import place as folder_of
 
 MUTANTS = read_table()
 SECTIONS = {
@@ -27,9 +28,7 @@ def test_a_mutant_fits_the_sources_and_names_a_test(mutant):
     mutant.text_of(ROOT)
     kind, place, *patterns = shlex.split(mutant.test)
     if kind == "unit":
-        there = set().union(
-            *(cases(path.read_text()) for path in (ROOT / "src/berth" / place / "test").glob("*.cpp"))
-        )
+        there = set().union(*(cases(path.read_text()) for path in folder_of(f"{place}/test").glob("*.cpp")))
         for pattern in patterns:
             assert "," not in pattern  # doctest would take it for two
             assert any(fits(name, pattern) for name in there), pattern

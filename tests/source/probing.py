@@ -10,7 +10,7 @@ from jobs import is_probe
 
 
 class Reading(enum.IntFlag):
-    """As ReadingKind in src/berth/device/snapshot.h."""
+    """As ReadingKind in src/core/device/snapshot.h."""
 
     NAME = enum.auto()
     MEMORY = enum.auto()

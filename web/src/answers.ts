@@ -1,4 +1,4 @@
-// The first questions, each answered in a sentence; `berth timeline` has the same (src/berth/timeline/picture.cpp).
+// The first questions, each answered in a sentence; `berth timeline` has the same (src/show/timeline/picture.cpp).
 import { serverNow } from "./clock";
 import { type DeviceView, type Fleet, type HostView, userOf, type WaiterView } from "./state";
 import { timelineOf } from "./timelines";

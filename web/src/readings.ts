@@ -1,4 +1,4 @@
-// What is known of a device. Written by `./dev readings` from src/berth/device/device_readings.cpp.
+// What is known of a device. Written by `./dev readings` from src/core/device/device_readings.cpp.
 
 export interface Memory {
   kind: "dedicated" | "unified";

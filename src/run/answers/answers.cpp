@@ -1,0 +1,59 @@
+#include "berth/answers/answers.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "berth/base/printable.h"
+#include "berth/base/units.h"
+#include "berth/sys/clock.h"
+#include "berth/view/verdict_text.h"
+
+namespace berth::leasing {
+
+view::Style plain_style() {
+  view::Style style;
+  style.width = view::kUnlimited;
+  style.now_s = std::time(nullptr);
+  style.utc_offset_s = sys::utc_offset_s;
+  return style;
+}
+
+std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot& snapshot,
+                                  const view::Style& style) {
+  const auto devices = view::devices_of(verdicts, snapshot);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (devices[i] != nullptr && !verdicts[i].free())
+      verdicts[i].reason = view::sentence(verdicts[i], *devices[i], style);
+  }
+  return verdicts;
+}
+
+view::Why facts_of(const Explained& found) {
+  return {found.request,
+          found.world.facts.snapshot,
+          found.verdicts,
+          found.possible,
+          found.looser,
+          found.standing ? &*found.standing : nullptr,
+          found.starts_at_s,
+          found.never,
+          found.world.facts.within.has_value()};
+}
+
+Error in_words(const Refusal& refusal, const view::Style& style) {
+  std::string text = view::refusal(facts_of(refusal), style);
+  while (text.ends_with('\n')) text.pop_back();
+  if (refusal.code == ErrorCode::timed_out)
+    text = fmt::format("gave up after {}; {}", duration_for_people(*refusal.waited), text);
+  return {refusal.code, std::move(text)};
+}
+
+std::vector<std::string> all_notes(const Session& session, std::vector<std::string> notes) {
+  notes.insert(notes.begin(), session.warnings().begin(), session.warnings().end());
+  std::ranges::transform(notes, notes.begin(), [](const std::string& note) { return printable(note); });
+  return notes;
+}
+
+}  // namespace berth::leasing

@@ -1,0 +1,175 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <variant>
+
+#include "berth/device/device.h"
+#include "berth/job/end_signals.h"
+#include "berth/job/run_end.h"
+#include "berth/supervise/model/time_limit.h"
+
+// A command in its lease, from its start to the end of the lease, as a pure step: what has happened
+// goes in, and what to do next comes out. The shell (src/run/supervise/leased_command.cpp) does
+// that and passes the result back in.
+//
+// The lease lasts as long as anything lives that the command has started, unless its user or the
+// site says otherwise. Berth ends the command early for one of three reasons: somebody asks for
+// that, its time is over, or it gives way to a waiter.
+namespace berth::leased_run {
+
+/// Of the boot clock, which nobody can set, and which goes on while the machine sleeps.
+using Moment = std::chrono::milliseconds;
+
+/// What was asked for, and what the site says.
+struct Rules {
+  Moment grace{};                          ///< before SIGKILL, if the time is over or the job is cancelled
+  bool end_with_command = false;           ///< what the command leaves behind does not hold the lease
+  std::optional<Moment> idle_leftovers{};  ///< what it leaves behind, and computes nothing, holds it so long
+};
+
+// How far the run has come.
+
+/// The command runs.
+struct Running {
+  EndOfCommand end{};
+};
+/// The command has ended. What it has left behind is not known yet.
+struct CommandOver {
+  EndOfRest end{};
+};
+/// What its user was told of the processes that the command has left behind.
+enum class Told { nothing, that_they_live, that_they_were_asked };
+/// Processes that the command has left behind hold the lease.
+struct LeftBehind {
+  EndOfRest end{};
+  Moment judged_at{};    ///< until then they may end without a word
+  bool is_new = true;    ///< they have just been left behind, or asked to end
+  Moment computed_at{};  ///< when they were last known to compute
+  Told told = Told::nothing;
+};
+/// This process has no part in the lease any more.
+struct Over {};
+
+struct State {
+  std::variant<Running, CommandOver, LeftBehind, Over> stage{};
+  EndedBy ended_by = EndedBy::itself;  ///< so far; final once the command has ended, but for a waiter
+  Moment granted{};
+  std::optional<JobTime> time{};        ///< nullopt: none, or it does not matter any more
+  std::optional<Moment> watch_until{};  ///< until then what only the wait needed is kept
+};
+
+// What has happened.
+
+/// The command has started.
+struct Begun {};
+/// Somebody has asked by SIGTERM that the job end.
+struct Asked {
+  bool is_cancel = false;
+};
+/// The lease yields, and somebody waits for its devices.
+struct Wanted {
+  Moment grace;  ///< between SIGTERM and SIGKILL
+};
+/// The wait is over: what is due may be done.
+struct Woke {};
+/// The answer to ReadTime: the time limit as the ticket says now; nullopt: it cannot be read.
+struct TimeRead {
+  std::optional<Moment> time;
+};
+struct CommandEnded {
+  std::optional<Asked> asked;  ///< just before
+};
+/// What a look at the processes has found that the command has started.
+enum class Seen {
+  nothing,
+  perhaps_nothing,  ///< but while it looked, a process has ended, which may have started another
+  something,
+};
+/// After the end of the command, and after each wait since then.
+struct Looked {
+  Seen seen;
+};
+/// The answer to AskDriver. True also if that cannot be known.
+struct DriverAsked {
+  Reading<bool> computes = false;  ///< absent: not known
+};
+/// By Ctrl-C, or because the terminal has closed: what was left behind is to be left alone.
+struct ToldToLeave {
+  bool by_hang_up = false;
+};
+using What =
+    std::variant<Begun, Asked, Wanted, Woke, TimeRead, CommandEnded, Looked, DriverAsked, ToldToLeave>;
+
+struct Event {
+  Moment now;
+  What what;
+};
+
+// What to do.
+
+/// Wait on.
+struct Nothing {};
+/// Send these signals.
+struct Send {
+  EndAction what;
+};
+/// Say that the time is over, hang up a shell, and send these signals.
+struct EndForTime {
+  EndAction what;
+  Moment time;  ///< the limit
+};
+/// Say for whom it ends, hang up a shell, and send these signals.
+struct EndForWaiter {
+  EndAction what;
+  Moment grace;  ///< as Wanted
+};
+/// Read the time limit, which somebody may have changed. The answer is TimeRead.
+struct ReadTime {};
+/// Warn that the time will be over.
+struct Warn {
+  Moment time;  ///< the limit
+  Moment left;
+};
+/// Give back what only the wait needed.
+struct EndWatch {};
+/// Send these signals to what the command has left behind, and note how the command ended.
+struct NoteEnd {
+  EndAction what;
+};
+/// Look once more, at once.
+struct LookAgain {};
+/// Tell those who want to know that the command has ended: its lease goes on. Do EndWatch too.
+struct TellEnd {};
+/// Ask whether what was left behind computes. The answer is DriverAsked.
+struct AskDriver {};
+/// Name the processes that hold the lease, and say how to end them.
+struct TellLeft {
+  bool were_asked = false;  ///< they got SIGTERM, and nobody kills them
+};
+/// Give the lease back.
+struct GiveBack {
+  enum class Why { nothing_left, with_command, idle } why;
+};
+/// Give up our part of the lease: what was left behind still holds it.
+struct Leave {};
+using Action = std::variant<Nothing, Send, EndForTime, EndForWaiter, ReadTime, Warn, EndWatch, NoteEnd,
+                            LookAgain, TellEnd, AskDriver, TellLeft, GiveBack, Leave>;
+
+struct Step {
+  State state;
+  Action action;
+};
+
+/// Before the start of the command. `time`: the time limit of the lease, which counts from the
+/// grant.
+State begin(const std::optional<Moment>& time, Moment granted);
+
+Step next(const Rules& rules, State state, const Event& event);
+
+/// When the next Woke is due at the latest. nullopt: never.
+std::optional<Moment> next_due(const State& state, Moment now);
+/// The same of what has to be done in time even if the terminal has stopped this process.
+std::optional<Moment> next_end(const State& state);
+
+}  // namespace berth::leased_run

@@ -1,0 +1,224 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "berth/base/steady_time.h"
+
+// A hub, as a pure step: what has happened goes in, and what to do next comes out. The shell
+// (src/show/hub/hub.cpp) does that and passes the results back in.
+//
+// The step says when each host is asked, whether what it told is taken, and when a page is made of
+// all. What a host told is the shell's: the step knows how long it is and whether it is new.
+namespace berth::poller {
+
+/// A host as the settings name it. If its address or its token changes, it is another host. No
+/// number is given twice.
+using HostId = std::uint64_t;
+
+// What a host last was.
+
+/// Nothing has come of it.
+struct Unheard {};
+struct Up {
+  std::string tag;  ///< of its last answer; "": that had none
+};
+struct Down {
+  unsigned failures = 1;  ///< in a row
+};
+using Standing = std::variant<Unheard, Up, Down>;
+
+/// What is shown of a host.
+struct Row {
+  Standing standing{};
+  std::size_t entry_bytes = 0;
+  bool lack_is_told = false;  ///< the admin knows, since it was last up, that memory lacks for its answers
+};
+
+// How a host comes to tell something.
+
+/// It is not asked, and its row says why.
+struct Refused {};
+
+/// Nothing that it has published is in work.
+struct Idle {};
+struct InWork {};
+/// It has published something newer than what is in work.
+struct Overtaken {};
+/// The machine of the hub: its agent publishes by itself.
+struct Own {
+  Row row{};
+  std::variant<Idle, InWork, Overtaken> turn{};
+};
+
+struct Resting {
+  SteadyTime until;
+};
+/// It was asked, and its answer has not come, or is in work.
+struct Asking {
+  SteadyTime since;
+};
+enum class Connection {
+  fresh,  ///< is made for the next question: certificates were read since it was made, or it is at fault
+  kept,
+};
+struct Far {
+  Row row{};
+  std::variant<Resting, Asking> turn{};
+  Connection connection = Connection::fresh;
+  std::optional<SteadyTime> second{};  ///< when it is asked for the second time; nullopt: it was
+};
+
+using Host = std::variant<Refused, Own, Far>;
+
+// How far what is new has come to the clients.
+
+/// They have all.
+struct Told {};
+/// A page is made then, of all that is new until then.
+struct Gathering {
+  SteadyTime until;
+};
+enum class News { none, some, urgent };
+struct Making {
+  std::uint64_t number = 0;
+  News since = News::none;  ///< what has come since
+};
+using Publication = std::variant<Told, Gathering, Making>;
+
+struct State {
+  std::map<HostId, Host> hosts{};
+  Publication publication{};
+  std::uint64_t number = 0;        ///< of the last event that clients are told of
+  std::uint64_t published = 0;     ///< number of the last page that was published
+  std::uint64_t queue_number = 0;  ///< of the event that tells the lab queue; 0: nobody has told it
+  std::uint64_t answered = 0;      ///< questions that were answered
+  std::uint64_t failed = 0;        ///< questions that were not
+  std::chrono::milliseconds every{};
+  bool own_has_published = false;
+};
+
+// What has happened. What comes of a host that is not wanted any more changes nothing.
+
+enum class Kind { refused, own, far };
+struct Named {
+  HostId id = 0;
+  Kind kind = Kind::far;
+};
+/// The settings were read: these hosts, and no others, are shown from now on.
+struct Applied {
+  std::vector<Named> hosts;
+  std::chrono::milliseconds every;
+};
+/// The answer to AskAt.
+struct Due {
+  HostId host = 0;
+};
+/// The answer to Ask, ReadOwn and Refuse: what the host has told, or why it has not.
+struct Read {
+  HostId host = 0;
+  bool is_up = false;
+  bool has_new_report = false;
+  std::size_t entry_bytes = 0;       ///< of its row; 0: nothing in it is new but when it was seen
+  std::optional<std::string> tag{};  ///< nullopt: that of the answer before holds
+};
+/// The same: an answer came, and could not be worked out.
+struct Unreadable {
+  HostId host = 0;
+  std::string why;
+};
+/// The same: memory ended in between.
+struct Lost {
+  HostId host = 0;
+};
+/// The agent of this machine has published.
+struct OwnPublished {};
+/// The lab queue has changed.
+struct LabQueueChanged {};
+/// The answer to PublishAt.
+struct PageDue {};
+/// The answers to MakePage and MakePageNow.
+struct Made {
+  std::uint64_t number = 0;
+};
+struct NotMade {
+  std::uint64_t number = 0;
+  std::string why;
+};
+using What =
+    std::variant<Applied, Due, Read, Unreadable, Lost, OwnPublished, LabQueueChanged, PageDue, Made, NotMade>;
+struct Event {
+  SteadyTime now;
+  double chance = 0;  ///< from 0 up to 1
+  What what;
+};
+
+// What to do.
+
+/// Ask the host now. Its answer is read beside the loop.
+struct Ask {
+  HostId host = 0;
+  Connection connection = Connection::kept;
+  std::string tag;  ///< the answer that is shown has it; "": it has none
+};
+/// Instead of any earlier time.
+struct AskAt {
+  HostId host = 0;
+  SteadyTime at;
+};
+/// Read, beside the loop, what the agent of this machine has published.
+struct ReadOwn {
+  HostId host = 0;
+};
+/// Show this error instead of what the host has told. What was shown before stays beside it.
+struct Refuse {
+  HostId host = 0;
+  std::string why;
+};
+/// Note when it was seen. Nothing else is new.
+struct Keep {
+  HostId host = 0;
+};
+/// Show what was read, as the event of this number.
+struct Post {
+  HostId host = 0;
+  std::uint64_t number = 0;
+};
+/// Forget the host, and ask it no more.
+struct Drop {
+  HostId host = 0;
+};
+/// Instead of any earlier time.
+struct PublishAt {
+  SteadyTime at;
+};
+/// Make the page of all hosts, as they are now, beside the loop.
+struct MakePage {
+  std::uint64_t number = 0;
+};
+/// The same, before anything else is done.
+struct MakePageNow {
+  std::uint64_t number = 0;
+};
+/// Publish the page that was made.
+struct Publish {
+  std::uint64_t number = 0;
+};
+/// Tell the admin. `host`: of whom that is; nullopt: of the hub.
+struct Log {
+  std::optional<HostId> host;
+  std::string what;
+};
+using Action = std::variant<Ask, AskAt, ReadOwn, Refuse, Keep, Post, Drop, PublishAt, MakePage, MakePageNow,
+                            Publish, Log>;
+
+/// In place: if memory ends in a step, the hub keeps what it knows.
+std::vector<Action> next(State& state, const Event& event);
+
+}  // namespace berth::poller
