@@ -83,15 +83,26 @@ std::string how_to_go_on(pid_t taker) {
                      taker);
 }
 
+std::string lets_nobody_in(pid_t taker, const LeaseDirectory& directory) {
+  return fmt::format("{} is deciding in {} and lets nobody else in", in_words(taker), directory.choice.path);
+}
+
 Fault kept_out(const LeaseDirectory& directory) {
   const pid_t taker = who_is_in_gate(directory);
-  Fault fault(Error{ErrorCode::not_now, fmt::format("{} is deciding in {} and lets nobody else in",
-                                                    in_words(taker), directory.choice.path)});
+  Fault fault(Error{ErrorCode::not_now, lets_nobody_in(taker, directory)});
   if (taker != 0) fault.remedy = [taker] { return how_to_go_on(taker); };
   return fault;
 }
 
 }  // namespace
+
+std::string who_is_halted_in_gate(const LeaseDirectory& directory) {
+  const pid_t taker = who_is_in_gate(directory);
+  // A process that is only slow is out in a moment.
+  if (taker == 0 || !sys::what_halts(taker)) return "";
+  const std::string more = how_to_go_on(taker);
+  return more.empty() ? "" : fmt::format("{}; {}", lets_nobody_in(taker, directory), more);
+}
 
 std::string bell_name(const LeaseDirectory& directory, TicketId id) {
   const auto root = sys::identity_of(directory.root.get(), ".").value_or(sys::FileIdentity{});
