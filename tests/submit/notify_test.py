@@ -99,7 +99,6 @@ def test_a_hook_that_hangs_delays_nothing_and_one_that_fails_is_named(make_machi
     checked(machine.berth("jobs", "--json"), "jobs")
 
 
-@pytest.mark.lasting
 def test_a_hook_that_never_ends_is_killed_and_named(machine):
     never = "trap '' TERM; echo $$ >{0}/hook; while :; do sleep 0.1; done".format(machine.directory)
     number = submit(machine, "--notify", f"cmd:{never}", "--", "true")
