@@ -86,8 +86,6 @@ IN_ITS_SENSE = {
     # A pure step, and the time between two samples.
     "step": """caller_step EndStep lab_agent_step leased_run_step next_step poller_step runner_step Step step_of
         task_run_step""",
-    # The turn of a ticket, which is not taken.
-    "turn": "TurnBefore turns_to_wait_for",
 }
 NAMED = re.compile(r"^\s*(?:struct|class|enum class|using) (\w+)", re.M)
 FUNCTION = re.compile(

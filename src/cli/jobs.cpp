@@ -78,6 +78,8 @@ class JobList : public command::Command {
       BERTH_LET(const bool there, spool.has_runner());
       if (const auto started = there ? Result<void>() : ensure_runner(spool, found->id); !started)
         output.err += command::as_lines({started.error().message});
+      if (const std::string why = there ? jobs::why_runner_rests(spool) : ""; !why.empty())
+        output.err += command::as_lines({why});
     }
     jobs::keep_states(tasks, states_);
     if (watch_.json) {

@@ -79,7 +79,8 @@ class Queue : public command::Command {
     std::vector<Unlisted> unlisted;
     for (leasing::Domain& each : domains) {
       const bool is_inside = each.within.has_value();
-      BERTH_LET(const auto session, open_session_at(std::move(each), environment, options_));
+      BERTH_LET(auto session, open_session_at(std::move(each), environment, options_));
+      session.asks_for_gate();
       BERTH_LET(const auto world, session.look(options_.request));
       const view::Style style = command::Environment::style_of(1);
       const Ledger ledger = listed_part(world.ledger);

@@ -55,7 +55,8 @@ class Why : public command::Command {
 
  private:
   Result<command::Output> of_request(command::Environment& environment) {
-    BERTH_LET(const auto session, open_session(environment, options_));
+    BERTH_LET(auto session, open_session(environment, options_));
+    session.asks_for_gate();
     BERTH_LET(const auto found, session.why(options_.request));
     const view::Why why = leasing::facts_of(found);
     return command::Output{
@@ -77,7 +78,8 @@ class Why : public command::Command {
     if (!wait.in_queue) return output;
     BERTH_LET(const auto request, jobs::request_of(job.job.request));
     options_ = request.lease.request;
-    BERTH_LET(const auto session, open_session(environment, options_));
+    BERTH_LET(auto session, open_session(environment, options_));
+    session.asks_for_gate();
     BERTH_LET(const auto found, session.why(options_.request));
     view::Why why = leasing::facts_of(found);
     // The job has a place already: `told` says it.

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from jobs import state, the_only, words_of
 from lease_jobs import eventually
 from original_scheduler import OriginalLock
 from simulated_machine import DEADLINE_S
@@ -357,6 +358,27 @@ def test_an_original_that_waits_comes_before_the_next_start_of_ours(beside_safe_
         original.kill()
         original.wait()
     job.communicate("\n")
+
+
+def keepers(machine) -> list[int]:
+    return [pid for pid in machine.inhabitants() if b"__until-used" in words_of(pid)]
+
+
+def test_one_that_keeps_the_lock_of_safe_gpu_and_is_stopped_holds_up_no_start_of_ours(beside_safe_gpu):
+    machine, file = beside_safe_gpu(used_by(0, 0))
+    job = machine.start_berth("run", "--", "sh", "-c", "echo; read x", stdin=-1)
+    assert job.stdout.readline() == "\n"
+    keeper = the_only(lambda: keepers(machine))
+    os.kill(keeper, signal.SIGSTOP)
+    eventually(lambda: state(keeper) == "T")
+    assert machine.berth("run", "--no-wait", "--", "echo", "mine").out == "mine\n"
+    assert is_locked(file)
+    # With its lease the lock ends, whether or not it goes on.
+    job.communicate("\n", timeout=DEADLINE_S)
+    assert job.returncode == 0
+    eventually(lambda: leased(machine) == [])
+    eventually(lambda: not is_locked(file))
+    os.kill(keeper, signal.SIGKILL)
 
 
 # A process is no stranger to its own request ------------------------------------------------------

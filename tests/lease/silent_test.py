@@ -3,16 +3,19 @@
 import contextlib
 import os
 import pathlib
+import pwd
+import signal
 import subprocess
 import sys
 import time
 
 import pytest
-from jobs import DEADLINE_S, close_input, device_file, eventually, holder, queue, waiter
+from jobs import DEADLINE_S, close_input, device_file, eventually, holder, queue, state, waiter
 
 SCRIPT = pathlib.Path(__file__).with_name("participant.py")
 # A tick to notice a free device, two more to have seen it left for long enough.
 NOTICED_S = 3 * 5
+MALLORY = 20003
 
 
 @pytest.fixture
@@ -23,11 +26,10 @@ def one(make_machine):
     return machine
 
 
-def sleeper(machine) -> subprocess.Popen:
+def sleeper(machine, *within) -> subprocess.Popen:
     """One that waits by the protocol, lives, and does not look until it is given a line."""
-    process = machine.start(
-        sys.executable, SCRIPT, machine.leases, machine.uuid, stdin=subprocess.PIPE, env={"ASLEEP": "1"}
-    )
+    words = [*within, sys.executable, SCRIPT, machine.leases, machine.uuid]
+    process = machine.start(*words, stdin=subprocess.PIPE, env={"ASLEEP": "1"})
     assert process.stdout.readline() == "waiting\n", process.stderr.read()
     return process
 
@@ -76,6 +78,65 @@ def test_several_that_never_look_are_passed_over_one_after_the_other(one):
     assert queue(one) == [each.pid for each in silent]
     for each in silent:
         each.kill()
+
+
+@pytest.mark.release_only
+def test_a_user_with_many_that_never_look_costs_others_no_more_than_with_two(open_machine, as_user):
+    machine = open_machine
+    machine.change("1xH100")
+    machine.uuid = device_file(machine).name
+    holding = holder(machine)
+    silent = [sleeper(machine, *as_user(MALLORY)) for _ in range(7)]
+    last = waiter(machine)
+    holding.ends()
+    begun = time.monotonic()
+    eventually(last.has_started, 7 * NOTICED_S)
+    # If each had its time, the last would look only after 6 times 7.5 s, and start 7 times later.
+    assert time.monotonic() - begun < 13 * 7.5
+    assert len(queue(machine)) == len(silent)
+    for each in silent:
+        each.kill()
+
+
+# In the gate
+
+
+def in_the_gate(machine) -> subprocess.Popen:
+    """One that is in the gate until its input ends."""
+    words = (
+        "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), 2); print('ready', flush=True); input()"
+    )
+    inside = machine.start(sys.executable, "-c", words, machine.leases, stdin=subprocess.PIPE)
+    assert inside.stdout.readline() == "ready\n"
+    return inside
+
+
+@pytest.mark.parametrize("leased", [False, True])
+def test_whoever_asks_is_told_who_is_stopped_in_the_gate(one, leased):
+    holding = holder(one) if leased else None
+    inside = in_the_gate(one)
+    for command in ("queue", "why"):
+        assert one.berth(command).err == ""  # it may be out in a moment
+    inside.send_signal(signal.SIGSTOP)
+    eventually(lambda: state(inside.pid) == "T")
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    for command in ("queue", "why"):
+        answer = one.berth(command)
+        assert answer.status == 0
+        assert (
+            f"process {inside.pid} is deciding in {one.leases} and lets nobody else in; "
+            f"it is of {name} and stopped; `kill -CONT {inside.pid}` lets it go on, "
+            f"`kill -KILL {inside.pid}` ends it" in answer.err
+        )
+    inside.send_signal(signal.SIGCONT)
+    close_input(inside)
+    inside.wait(DEADLINE_S)
+    assert one.berth("queue").err == ""
+    if holding:
+        holding.ends()
+
+
+# Frozen
 
 
 @contextlib.contextmanager
@@ -130,16 +191,13 @@ def test_a_first_that_is_frozen_is_passed_over_and_starts_when_it_thaws(one):
 
 
 def test_one_who_is_frozen_in_the_gate_is_named_with_what_thaws_him(one):
-    words = (
-        "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), 2); print('ready', flush=True); input()"
-    )
     with freezer() as (freeze, thaw):
-        inside = one.start(sys.executable, "-c", words, one.leases, stdin=subprocess.PIPE)
-        assert inside.stdout.readline() == "ready\n"
+        inside = in_the_gate(one)
         freeze(inside.pid)
         answer = one.berth("run", "--no-wait", "--", "true")
         assert answer.status == 75
         assert "frozen by its cgroup /berth-test-" in answer.err and "` lets it go on" in answer.err
+        assert "frozen by its cgroup /berth-test-" in one.berth("queue").err
         thaw()
         close_input(inside)
         assert one.berth("run", "--no-wait", "--", "true").status == 0

@@ -1,7 +1,10 @@
 """berth list, queue and why over the hosts of a lab."""
 
+import contextlib
 import json
+import os
 import shutil
+import signal
 
 from jobs import eventually
 from fleet_of_hosts import words_of
@@ -19,6 +22,23 @@ def test_all_hosts_are_one_list_and_each_that_is_down_a_row_with_its_reason(mach
     assert "4 hosts (1 down, 1 without Berth): 6 GPUs, 6 free" in answer.stdout
     assert "gpu3: there is no berth for a shell without a terminal" in " ".join(answer.stdout.split())
     assert "gpu4: it runs no ssh server on this port" in " ".join(answer.stdout.split())
+
+
+# One that is stopped as it begins, as by SIGSTOP from outside.
+STOPPED = (
+    '#!/bin/sh\n[ "$1" = __envoy ] && { echo $$ >@FOLDER@/stopped; kill -STOP $$; }\nexec @BERTH@ "$@"\n'
+)
+
+
+def test_an_envoy_that_is_stopped_costs_its_host_and_no_other(machines):
+    machines.add("gpu1", "1xH100")
+    machines.add("gpu2", "1xH100", program=STOPPED.replace("@FOLDER@", str(machines.folder / "gpu2")))
+    answer = machines.run("list", "--anywhere", "--hosts", "gpu1,gpu2")
+    assert answer.returncode == 0, answer.stderr
+    assert "2 hosts (1 down): 1 GPU, 1 free" in answer.stdout
+    assert "gpu2: ssh has had no answer for 20 s" in " ".join(answer.stdout.split())
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(int((machines.folder / "gpu2/stopped").read_text()), signal.SIGKILL)
 
 
 def test_as_json_it_is_what_a_hub_tells(two):

@@ -261,6 +261,23 @@ def test_an_agent_that_says_nothing_costs_no_look(open_machine, as_user):
     end(run)
 
 
+def test_a_sampler_that_is_stopped_holds_up_no_run_and_no_start(machine):
+    run = sampled(start(machine), 1)
+    (sampler,) = samplers(machine)
+    os.kill(sampler, signal.SIGSTOP)
+    eventually(lambda: state(sampler) == "T")
+    try:
+        # Another run begins, is sampled or not, and ends beside it; and the first one ends.
+        end(start(machine))
+        end(run)
+        assert leases(machine) == []
+        assert machine.berth("run", "--no-wait", "-n", "8", "--", "true").status == 0
+        assert machine.berth("receipt").status == 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(sampler, signal.SIGCONT)
+
+
 @pytest.mark.parametrize("env", [{}, {"BERTH_SAMPLE": "never"}], ids=["short", "never"])
 def test_a_run_that_is_over_soon_or_wants_no_samples_has_none(machine, env):
     run = start(machine, env=env)

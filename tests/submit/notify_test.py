@@ -9,8 +9,9 @@ import subprocess
 import threading
 
 import pytest
-from jobs import eventually
+from jobs import eventually, state
 from schemas import checked
+from simulated_machine import DEADLINE_S
 from storm import processes
 from submitted import fill, job, kill, submit, wait_for
 
@@ -96,6 +97,17 @@ def test_a_hook_that_hangs_delays_nothing_and_one_that_fails_is_named(make_machi
     eventually(lambda: job(machine, failing)["not_told"] == words)
     assert f"job {failing}: {words}" in machine.berth("jobs").out
     checked(machine.berth("jobs", "--json"), "jobs")
+
+
+def test_a_hook_that_never_ends_is_killed_and_named(machine):
+    never = "trap '' TERM; echo $$ >{0}/hook; while :; do sleep 0.1; done".format(machine.directory)
+    number = submit(machine, "--notify", f"cmd:{never}", "--", "true")
+    assert machine.berth("wait", number).status == 0
+    words = "was not sent: it did not end within 30 s"
+    eventually(lambda: words in (job(machine, number)["not_told"] or ""), 2 * DEADLINE_S)
+    assert words in machine.berth("jobs", number).out
+    pid = int((machine.directory / "hook").read_text())
+    eventually(lambda: state(pid) == "gone")
 
 
 def test_a_mail_goes_through_sendmail(machine):

@@ -168,6 +168,28 @@ def test_a_spool_that_could_not_be_listed_for_a_while_is_listed_by_the_same_runn
     assert processes(machine)["runner"] == [runner]
 
 
+def test_while_the_runner_is_stopped_no_command_hangs_and_whoever_asks_is_told(machine):
+    submit(machine, "--at", "1h", "--", "true")
+    runner = the_only(lambda: processes(machine)["runner"])
+    eventually(lambda: is_asleep(runner))
+    assert "which starts your jobs" not in machine.berth("jobs").err
+    os.kill(runner, signal.SIGSTOP)
+    eventually(lambda: state(runner) == "T")
+    number, unwanted = submit(machine, "--", "true"), submit(machine, "--", "true")
+    words = f"process {runner}, which starts your jobs, is stopped; `kill -CONT {runner}` lets it go on"
+    assert words in machine.berth("jobs").err
+    assert words in machine.berth("why", number).out
+    assert machine.berth("cancel", unwanted).out == f"cancelled job {unwanted}\n"
+    waiting = machine.start_berth("wait", number)
+    assert words in waiting.stderr.readline()
+    answer = machine.berth("wait", "--wait", "1s", number)
+    assert answer.status == 124 and f"job {number} is not over yet" in answer.err
+    os.kill(runner, signal.SIGCONT)
+    assert waiting.wait(DEADLINE_S) == 0
+    assert job(machine, unwanted)["state"] == "cancelled"
+    assert "which starts your jobs" not in machine.berth("jobs").err
+
+
 def is_asleep(pid: int) -> bool:
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 

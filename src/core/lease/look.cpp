@@ -230,8 +230,10 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   const ReadingSet needed =
       request.readings() | options.also | readings_to_find_locks(options.policy.original_locks);
   std::optional<store::LocksSeen> locks;
+  std::string halted_in_gate;
   const auto see_locks = [&] {
     if (options.locks) locks = store.see_locks();
+    if (options.gate) halted_in_gate = store.halted_in_gate();
   };
   BERTH_LET(auto snapshot, source.read_beside(needed, see_locks));
   // After the driver, which may take its time: the books are then the younger of the two.
@@ -258,6 +260,7 @@ Result<World> look(source::Source& source, store::LeaseStore& store, const Reque
   world.assumed = std::move(attribution.assumed);
   world.foreign_locks = std::move(books.foreign_locks);
   world.locks_left_out = std::move(books.locks_left_out);
+  world.halted_in_gate = std::move(halted_in_gate);
   for (const Device& device : facts.snapshot.devices) {
     if (std::ranges::any_of(world.foreign_locks, [&](const auto& lock) { return is_foreign(lock, device); }))
       facts.foreign_locks.push_back(device.uuid);

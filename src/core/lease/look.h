@@ -35,6 +35,7 @@ struct LookOptions {
   ReadingSet also;  ///< readings beyond those that judging the request needs
   store::Extent books = store::Extent::everything;
   bool locks = true;  ///< find out who has locked a device without a ticket
+  bool gate = false;  ///< find out who keeps the gate shut
   Processes* processes = &system_processes();
 };
 
@@ -44,6 +45,7 @@ struct World {
   Ledger ledger;
   std::set<std::uint32_t> assumed;  ///< processes that were attributed to a lease only because of their user
   std::string locks_left_out{};     ///< as in store::Books
+  std::string halted_in_gate{};     ///< as in store::LeaseStore, if it was asked for
   std::vector<store::ForeignLock> foreign_locks;  ///< as in `facts`, with the user and process that took each
   std::set<TicketId> stopped;  ///< waiters that others skip; empty unless the whole ledger was read
   Moment looked_at = 0;

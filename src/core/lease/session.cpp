@@ -183,6 +183,7 @@ std::vector<std::string> notes_on(const World& world) {
         fmt::format("Berth has not read all file locks (/proc/locks): {}; a GPU that somebody has locked "
                     "without a lease may be shown as free",
                     world.locks_left_out));
+  if (!world.halted_in_gate.empty()) notes.push_back(world.halted_in_gate);
   for (const std::string& key : world.facts.policy.not_understood)
     notes.push_back(fmt::format("{}; nothing is granted until it is corrected", key));
   const OddListed listed = listed_odd(world.ledger);

@@ -81,6 +81,10 @@ class Session {
   /// From now on these processes count as if they were not there: they are about to get a lease.
   void set_aside(std::set<std::uint32_t> processes) { options_.adopted = std::move(processes); }
 
+  /// From now on each look also finds out who keeps the gate shut (World::halted_in_gate), for a
+  /// command that tells people why they wait.
+  void asks_for_gate() { options_.gate = true; }
+
   /// The machine and the ledger as they are now, with the readings that judging the request needs,
   /// and `also`. Nobody asks, so each process without a lease is an outsider. Error: as
   /// Source::read; the lease directory is not fit for use.

@@ -274,7 +274,7 @@ bool has_to_ask_for_others(State& state, const Ledger& ledger, milliseconds now)
   }
   const std::size_t unread = unread_before(mine, ledger);
   const auto place = static_cast<int>(std::max<std::size_t>(before->size() + unread, 1));
-  const int turns = std::max(turns_to_wait_for(*before, mine.uid, unread), 1);
+  const int turns = std::max(count_to_wait_for(*before, mine.uid, unread), 1);
   const milliseconds since = untaken.suspected.value_or(now);
   untaken.suspected = since;
   if (now < std::max(since + (turns - 1) * patience_with_others(state), untaken.asks_next)) return false;

@@ -122,7 +122,7 @@ std::set<TicketId> silent_before(const State& state, Deciding& deciding, const I
   // Looks that are further apart say nothing together: this process may have been stopped itself.
   const bool goes_on = gate.now - state.untaken.looked <= 2 * usual_period(state);
   deciding.untaken = seen_again(goes_on ? state.untaken.turns : std::vector<PassedUpStart>{},
-                                turns.value_or(std::vector<TurnBefore>{}), gate.now);
+                                turns.value_or(std::vector<AbleBefore>{}), gate.now);
   std::set<TicketId> silent = that_do_not_answer(deciding.untaken, gate.now, patience_with_others(state));
   std::erase_if(silent, [&](TicketId id) {
     const Ticket* ticket = find_ticket(ledger, id, TicketPhase::waiting);

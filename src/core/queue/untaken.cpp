@@ -18,13 +18,13 @@ constexpr int kJudgedOfAUser = 2;
 
 }  // namespace
 
-std::optional<std::vector<TurnBefore>> able_before(TicketId me, const Ledger& ledger, const Facts& facts,
+std::optional<std::vector<AbleBefore>> able_before(TicketId me, const Ledger& ledger, const Facts& facts,
                                                    Moment now, const std::set<TicketId>& skipped,
                                                    FreeBy free_by) {
   QueueState queue = host_queue_of(ledger, facts, now, skipped).state;
   if (free_by == FreeBy::leases)
     std::erase_if(queue.holds, [](const Hold& hold) { return hold.owner == TicketId{}; });
-  std::vector<TurnBefore> turns;
+  std::vector<AbleBefore> turns;
   for (const std::size_t at : able_to_start(queue, facts.policy.queue)) {
     const Wish& wish = queue.wishes[at];
     if (wish.id == me) return turns;
@@ -33,22 +33,22 @@ std::optional<std::vector<TurnBefore>> able_before(TicketId me, const Ledger& le
   return std::nullopt;
 }
 
-int turns_to_wait_for(const std::vector<TurnBefore>& turns, std::uint32_t own_uid, std::size_t unread) {
+int count_to_wait_for(const std::vector<AbleBefore>& turns, std::uint32_t own_uid, std::size_t unread) {
   const bool is_own_before = !turns.empty() && turns.back().uid == own_uid;
   int count = is_own_before ? static_cast<int>(unread) : 0;
   std::map<std::uint32_t, int> of_user;
-  for (const TurnBefore& turn : turns) {
+  for (const AbleBefore& turn : turns) {
     if (turn.uid == own_uid || of_user[turn.uid]++ < kJudgedOfAUser) ++count;
   }
   return count;
 }
 
 std::vector<PassedUpStart> seen_again(const std::vector<PassedUpStart>& before,
-                                      const std::vector<TurnBefore>& turns, std::chrono::milliseconds now) {
+                                      const std::vector<AbleBefore>& turns, std::chrono::milliseconds now) {
   const auto [still, kept] = std::ranges::mismatch(before, turns, {}, &PassedUpStart::turn);
   std::vector<PassedUpStart> seen(before.begin(), still);
   std::ranges::transform(kept, turns.end(), std::back_inserter(seen),
-                         [now](const TurnBefore& turn) { return PassedUpStart{turn, now}; });
+                         [now](const AbleBefore& turn) { return PassedUpStart{turn, now}; });
   return seen;
 }
 

@@ -15,16 +15,16 @@
 namespace berth {
 
 /// A ticket whose turn is before mine.
-struct TurnBefore {
+struct AbleBefore {
   TicketId id;
   std::uint32_t uid = 0;
 
-  bool operator==(const TurnBefore&) const = default;
+  bool operator==(const AbleBefore&) const = default;
 };
 
 /// One which could have started at each look since then.
 struct PassedUpStart {
-  TurnBefore turn;
+  AbleBefore turn;
   std::chrono::milliseconds since;  ///< by the clock of the request that looks
 
   bool operator==(const PassedUpStart&) const = default;
@@ -39,7 +39,7 @@ enum class FreeBy {
 /// The tickets before `me` that could start now, in the order of their turns: each of them if those
 /// before it took nothing. nullopt: even if none of them takes anything, `me` could not start.
 /// Those `skipped` or held back are left out.
-std::optional<std::vector<TurnBefore>> able_before(TicketId me, const Ledger& ledger, const Facts& facts,
+std::optional<std::vector<AbleBefore>> able_before(TicketId me, const Ledger& ledger, const Facts& facts,
                                                    Moment now, const std::set<TicketId>& skipped,
                                                    FreeBy free_by);
 
@@ -47,17 +47,17 @@ std::optional<std::vector<TurnBefore>> able_before(TicketId me, const Ledger& le
 /// do not all look at once: for each ticket of one's own user, and for at most two of each other.
 /// `unread`: so many more were not read. They count if the nearest that was read is of one's own
 /// user, as in an array of jobs.
-int turns_to_wait_for(const std::vector<TurnBefore>& turns, std::uint32_t own_uid, std::size_t unread);
+int count_to_wait_for(const std::vector<AbleBefore>& turns, std::uint32_t own_uid, std::size_t unread);
 
 /// What is known after one more look, which found `turns`. If a ticket has left, those behind it
 /// could not start before: their time begins now.
 std::vector<PassedUpStart> seen_again(const std::vector<PassedUpStart>& before,
-                                      const std::vector<TurnBefore>& turns, std::chrono::milliseconds now);
+                                      const std::vector<AbleBefore>& turns, std::chrono::milliseconds now);
 
 /// Those that do not answer: the first has left its turn for `patience`, the second for twice as
 /// long, and so on. The second judges the first as we do, and needs that time to take its own turn.
-/// If two of one user do not answer, the next ones of that user are skipped with them, and need no
-/// time: a user could else keep everybody waiting with many tickets.
+/// If two of one user do not answer, the next ones of that user do not either, and need no time: a
+/// user could else keep everybody waiting with many tickets.
 std::set<TicketId> that_do_not_answer(const std::vector<PassedUpStart>& turns, std::chrono::milliseconds now,
                                       std::chrono::milliseconds patience);
 

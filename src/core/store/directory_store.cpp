@@ -125,6 +125,11 @@ LocksSeen DirectoryStore::see_locks() {
   return seen;
 }
 
+std::string DirectoryStore::halted_in_gate() {
+  if (!directory_ || !refresh() || !directory_) return "";
+  return who_is_halted_in_gate(*directory_);
+}
+
 Result<Books> DirectoryStore::look(Extent extent, const std::optional<LocksSeen>& locks) {
   BERTH_DO(refresh());
   if (!directory_) return Books{};

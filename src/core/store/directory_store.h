@@ -21,6 +21,7 @@ class DirectoryStore : public LeaseStore {
   using LeaseStore::join;
   using LeaseStore::look;
   LocksSeen see_locks() override;
+  std::string halted_in_gate() override;
   Result<Books> look(Extent extent, const std::optional<LocksSeen>& locks) override;
   Result<Joined> join(const Ticket& draft, const Decide& decide, const Entry& entry) override;
   std::int64_t lease_changes() override;

@@ -100,15 +100,26 @@ std::string how_to_go_on(const InGate& who) {
                      holder);
 }
 
+std::string lets_nobody_in(const InGate& who, const LeaseDirectory& directory) {
+  return fmt::format("{} is deciding in {} and lets nobody else in", in_words(who), directory.choice.path);
+}
+
 Fault kept_out(const LeaseDirectory& directory) {
   const InGate who = who_is_in_gate(directory);
-  Fault fault(Error{ErrorCode::not_now, fmt::format("{} is deciding in {} and lets nobody else in",
-                                                    in_words(who), directory.choice.path)});
+  Fault fault(Error{ErrorCode::not_now, lets_nobody_in(who, directory)});
   fault.remedy = [who] { return how_to_go_on(who); };
   return fault;
 }
 
 }  // namespace
+
+std::string who_is_halted_in_gate(const LeaseDirectory& directory) {
+  const InGate who = who_is_in_gate(directory);
+  // A process that is only slow is out in a moment.
+  if (who.holder == 0 || !sys::what_halts(who.holder)) return "";
+  const std::string more = how_to_go_on(who);
+  return more.empty() ? "" : fmt::format("{}; {}", lets_nobody_in(who, directory), more);
+}
 
 std::string bell_name(const LeaseDirectory& directory, TicketId id) {
   const auto root = sys::identity_of(directory.root.get(), ".").value_or(sys::FileIdentity{});

@@ -22,6 +22,9 @@ namespace berth::store {
 /// stay in it for longer than `limit`.
 FaultOr<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit limit, const Warn& warn);
 
+/// As LeaseStore::halted_in_gate.
+std::string who_is_halted_in_gate(const LeaseDirectory& directory);
+
 /// The bell of a ticket that waits.
 std::string bell_name(const LeaseDirectory& directory, TicketId id);
 

@@ -155,6 +155,9 @@ class LeaseStore {
   /// Asks the kernel who has locked which device, which may take it 10 ms: so ask while somebody
   /// else works.
   virtual LocksSeen see_locks() = 0;
+  /// Who keeps everybody out because it is stopped or frozen while it decides, in words, with what
+  /// lets it go on; "": nobody, as far as this process can see. Asks the kernel, as see_locks.
+  virtual std::string halted_in_gate() { return ""; }
   /// Reads the store as it is now. Takes no lock and waits for nobody. Of the locks that were seen
   /// before, it tells those that no ticket explains; if leases have come or gone since, it sees
   /// them anew.

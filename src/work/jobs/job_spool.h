@@ -142,6 +142,9 @@ class JobSpool {
   /// The processes of a runner of an older Berth, which leaves jobs of this one alone; empty: there
   /// is none.
   Result<std::vector<pid_t>> older_runner() const;
+  /// The processes of the runner, if it has not read yet what others rang: it is busy, or does not
+  /// go on. Cheap if it has.
+  std::vector<pid_t> deaf_runner() const;
   /// Whether the process is a runner now.
   bool is_run_by(pid_t pid) const;
   /// The descriptor from which the runner reads what `ring` writes. Error: `failure`.

@@ -2,6 +2,7 @@
 // the runner.
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,6 +107,14 @@ Result<std::vector<pid_t>> JobSpool::older_runner() const {
   if (!lock || lock->end >= kVersionsOfRunner) return std::vector<pid_t>();
   const auto identity = sys::identity_of(folder_.get(), kRunner);
   return identity ? sys::processes_that_lock(*identity, 0) : std::vector<pid_t>();
+}
+
+std::vector<pid_t> JobSpool::deaf_runner() const {
+  const sys::Descriptor bell(::openat(folder_.get(), kBell, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  int unread = 0;
+  if (!bell || ::ioctl(bell.get(), FIONREAD, &unread) != 0 || unread == 0) return {};
+  const auto file = sys::identity_of(folder_.get(), kRunner);
+  return file ? sys::processes_that_lock(*file, 0) : std::vector<pid_t>();
 }
 
 bool JobSpool::is_run_by(pid_t pid) const {

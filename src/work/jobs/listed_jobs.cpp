@@ -240,6 +240,9 @@ std::string why_it_waits(const JobSpool& spool, TaskId id) {
     std::ranges::move(listed_tasks(spool, {{id.job, **job, id.index}}, told), std::back_inserter(*all));
   say_behind_whom(*all);
   const auto task = find();
+  if (task != all->end() && may_begin(task->standing) && !task->standing.in_queue) {
+    if (std::string why = why_runner_rests(spool); !why.empty()) return why;
+  }
   return task == all->end() ? ""
                             : view::why_it_waits(*task, *all, command::Environment::style_of(STDERR_FILENO));
 }

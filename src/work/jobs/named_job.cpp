@@ -24,6 +24,8 @@ namespace {
 constexpr int kMomentMs = 100;
 // How long a process takes at most that finds its task cancelled when it is about to join the line.
 constexpr std::chrono::seconds kSeesItsEnd{2};
+// How often to look whether the runner goes on, while a job does not begin.
+constexpr std::chrono::seconds kAsksForRunner{1};
 
 // Its `berth run` knows what to do with all that it has started. Where that was killed, the rest is
 // asked here, and the runner ends what does not heed it.
@@ -96,7 +98,8 @@ Result<void> wait_until_gone(const JobSpool& spool, const NumberedJob& job,
 }
 
 Result<std::vector<TaskStanding>> end_of(const JobSpool& spool, const NumberedJob& job, sys::Deadline until) {
-  for (;;) {
+  auto asks_at = std::chrono::steady_clock::now() + kAsksForRunner;
+  for (bool has_told = false;;) {
     BERTH_DO(spool.still_has(job.number));
     BERTH_LET(auto standings, standings_of(spool, job));
     if (std::ranges::all_of(standings, is_over)) return standings;
@@ -105,6 +108,12 @@ Result<std::vector<TaskStanding>> end_of(const JobSpool& spool, const NumberedJo
                   to_text(TaskId{job.number, job.index}), view::standing_word(standing_of_all(standings)));
     BERTH_LET(const bool there, spool.has_runner());
     if (!there && std::ranges::any_of(standings, may_begin)) BERTH_DO(ensure_runner(spool, {job.number, {}}));
+    if (!has_told && there && std::chrono::steady_clock::now() >= asks_at) {
+      const std::string why = std::ranges::any_of(standings, may_begin) ? why_runner_rests(spool) : "";
+      has_told = !why.empty();
+      if (has_told) command::print_message(fmt::format("job {} has not begun: {}", job.number, why));
+      asks_at += kAsksForRunner;
+    }
     sleep_a_moment();
   }
 }

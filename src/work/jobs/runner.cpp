@@ -33,6 +33,7 @@
 #include "berth/site/site_file.h"
 #include "berth/sys/child.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/halted.h"
 #include "berth/sys/process_identity.h"
 #include "berth/sys/process_signal.h"
 #include "berth/sys/resource_limits.h"
@@ -428,6 +429,16 @@ Result<void> ensure_runner(const JobSpool& spool, TaskId news) {
   const auto runner = sys::Child::spawn(command);
   if (!runner) return std::unexpected(context(runner.error(), "starting the runner of your jobs"));
   return {};
+}
+
+std::string why_runner_rests(const JobSpool& spool) {
+  for (const pid_t pid : spool.deaf_runner()) {
+    const auto halted = sys::what_halts(pid);
+    if (!halted) continue;
+    return fmt::format("process {}, which starts your jobs, is {}{}", pid, halted->how,
+                       halted->remedy.empty() ? "" : fmt::format("; `{}` lets it go on", halted->remedy));
+  }
+  return "";
 }
 
 BERTH_COMMAND(make_job_runner, Jobs);

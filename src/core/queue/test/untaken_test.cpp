@@ -10,15 +10,15 @@ namespace {
 constexpr std::uint32_t kAda = 1001;
 constexpr std::uint32_t kBob = 1002;
 
-std::vector<TurnBefore> ids(std::initializer_list<std::uint64_t> values) {
-  std::vector<TurnBefore> found;
+std::vector<AbleBefore> ids(std::initializer_list<std::uint64_t> values) {
+  std::vector<AbleBefore> found;
   for (const std::uint64_t value : values) found.push_back({TicketId{value}, 1000});
   return found;
 }
 
 // The tickets 1, 2 and so on, of these users.
-std::vector<TurnBefore> of_users(std::initializer_list<std::uint32_t> uids) {
-  std::vector<TurnBefore> found;
+std::vector<AbleBefore> of_users(std::initializer_list<std::uint32_t> uids) {
+  std::vector<AbleBefore> found;
   for (const std::uint32_t uid : uids) found.push_back({TicketId{found.size() + 1}, uid});
   return found;
 }
@@ -75,11 +75,11 @@ TEST_CASE("two of a user who do not answer are judged, and the user's next ones 
 }
 
 TEST_CASE("who looks first waits for each of its own user, and for two at most of another") {
-  CHECK(turns_to_wait_for(of_users({kAda, kAda, kAda, kBob}), 1003, 0) == 3);
-  CHECK(turns_to_wait_for(of_users({kAda, kAda, kAda, kBob}), kAda, 0) == 4);
-  CHECK(turns_to_wait_for(of_users({kAda, kBob, kAda}), kBob, 90) == 3);
-  CHECK(turns_to_wait_for(of_users({kBob, kAda}), kAda, 90) == 92);
-  CHECK(turns_to_wait_for({}, kAda, 90) == 0);
+  CHECK(count_to_wait_for(of_users({kAda, kAda, kAda, kBob}), 1003, 0) == 3);
+  CHECK(count_to_wait_for(of_users({kAda, kAda, kAda, kBob}), kAda, 0) == 4);
+  CHECK(count_to_wait_for(of_users({kAda, kBob, kAda}), kBob, 90) == 3);
+  CHECK(count_to_wait_for(of_users({kBob, kAda}), kAda, 90) == 92);
+  CHECK(count_to_wait_for({}, kAda, 90) == 0);
 }
 
 TEST_CASE("those have a turn that could start, each if those before it take nothing") {
