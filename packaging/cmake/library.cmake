@@ -17,9 +17,11 @@ target_link_libraries(berth_archive PUBLIC ${CMAKE_DL_LIBS})
 target_include_directories(berth_archive INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 install(TARGETS berth_archive EXPORT berth ARCHIVE COMPONENT library)
+# What others may include of them, and nothing else.
 foreach(room IN LISTS api_headers)
-  install(DIRECTORY src/core/${room}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/${room} COMPONENT library
-          FILES_MATCHING PATTERN "*.h" PATTERN test EXCLUDE)
+  file(STRINGS src/core/public.txt headers REGEX "^${room}/")
+  list(TRANSFORM headers PREPEND src/core/)
+  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/${room} COMPONENT library)
 endforeach()
 install(FILES src/run/api/berth.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth COMPONENT library)
 

@@ -43,20 +43,23 @@ http::Page match(const Roll& roll, const http::Parameters& parameters) {
 
 }  // namespace
 
-PostedHost post(Host host, http::Part entry, std::uint64_t number, const std::optional<HostChange>& change) {
+PostedHost post(Host host, const http::Part& entry, std::uint64_t number,
+                const std::optional<HostChange>& change) {
   static const http::Part kEnd = http::make_part("\n\n");
   static const http::Part kHost = http::make_part("event: host\ndata: ");
-  http::Frame event{number,
-                    {http::make_part(fmt::format("event: host\nid: {}\ndata: ", number)), entry, kEnd}};
-  // This event has no id: a client that goes on from an id must have all that was published before,
-  // as it has after a summary.
-  http::Frame shorter{number, {kHost, entry, kEnd}};
+  // The second event has no id: a client that goes on from an id must have all that was published
+  // before, as it has after a summary.
+  PostedHost posted{
+      .host = std::make_shared<const Host>(std::move(host)),
+      .entry = entry,
+      .event = {number, {http::make_part(fmt::format("event: host\nid: {}\ndata: ", number)), entry, kEnd}},
+      .change = {number, {kHost, entry, kEnd}},
+  };
   if (change) {
     static const http::Part kChange = http::make_part("event: change\ndata: ");
-    shorter.change.emplace(change->since, http::Parts{kChange, change->text, kEnd});
+    posted.change.change.emplace(change->since, http::Parts{kChange, change->text, kEnd});
   }
-  return {std::make_shared<const Host>(std::move(host)), std::move(entry), std::move(event),
-          std::move(shorter)};
+  return posted;
 }
 
 void publish_hosts(const std::vector<PostedHost>& posted, const view::HostsHead& head,

@@ -26,7 +26,7 @@ struct PostedHost {
   http::Frame change;  ///< of the stream /api/v1/hosts/changes
 };
 /// `number`: of the host's events, larger than any before.
-PostedHost post(Host host, http::Part entry, std::uint64_t number,
+PostedHost post(Host host, const http::Part& entry, std::uint64_t number,
                 const std::optional<HostChange>& change = {});
 
 /// /api/v1/hosts, its two streams, and /api/v1/match: the same on an agent, which is one host, and
