@@ -15,7 +15,8 @@ std::string in_words(const SafeGpuHolder& holder) {
   const auto owner = holder.pid > 0 ? sys::process_owner(holder.pid) : std::nullopt;
   if (!owner) return fmt::format("another process has the lock of safe_gpu, {}", printable(holder.file));
   return fmt::format("{} ({}, pid {}) has the lock of safe_gpu, {}", sys::user_name(*owner),
-                     listed_words(sys::process_command(holder.pid)), holder.pid, printable(holder.file));
+                     printable(listed_words(sys::process_command(holder.pid))), holder.pid,
+                     printable(holder.file));
 }
 
 std::optional<SafeGpuHolder> SafeGpuLock::take(const std::vector<std::string>& files,

@@ -151,7 +151,7 @@ std::string in_words(const std::vector<pid_t>& pids) {
     const std::string command = sys::process_command(pid);
     if (command.empty()) continue;  // it has ended meanwhile
     const auto stat = sys::process_stat(pid);
-    text += fmt::format("{}{} ({}{})", text.empty() ? "" : ", ", pid, listed_words(command),
+    text += fmt::format("{}{} ({}{})", text.empty() ? "" : ", ", pid, printable(listed_words(command)),
                         stat && stat->stopped() ? ", stopped" : "");
   }
   return text.empty() ? fmt::format("{}", fmt::join(pids, ", ")) : text;
