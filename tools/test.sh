@@ -221,9 +221,12 @@ run_part_wheels() {
 run_part_whole() {
   check build-release build release || return 0
   compute_beside &
+  local beside=$!
   # Once, and not by all workers at the same time.
   BERTH_BUILD=$PWD/build/release step read-tests on_tests tests --collect-only -qq || true
   program_tests program-release release -m "not package and not python and not lasting"
+  # These build there too, and two do not do that at once.
+  while [[ ! -e build/results/build-tests.count ]] && kill -0 "$beside" 2>/dev/null; do sleep 1; done
   run_part_python
   run_part_package
   # Not by its pid: bash may have forgotten it if it ended while another had job control.
