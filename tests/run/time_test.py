@@ -125,8 +125,8 @@ def test_what_a_command_has_left_behind_ends_at_the_time_too(machine):
 def test_the_time_counts_from_the_grant_as_berth_list_shows_also_while_cuda_is_tried(make_machine):
     machine = make_machine(SLOW_CUDA)
     assert machine.berth("run", "--", "sh", "-c", "exit 1").status == 1
-    # CUDA is tried first, since a run on this GPU has failed, and the trial takes longer than that. The
-    # command may end before it has printed anything.
+    # CUDA is tried first, since a run on this GPU has failed, and the trial takes longer than that.
+    # The command may end before it has printed anything.
     site_file = site(machine, 'time_grace = "1s"\n')
     words = ("run", "--time", "1s", "--quiet", "--", "sleep", "1000")
     status, err = ended(machine.start_berth(*words, env=site_file))
