@@ -78,6 +78,14 @@ InGate who_is_in_gate(const LeaseDirectory& directory) {
   return {};
 }
 
+// The same while somebody has the gate: the list of the kernel may leave out a lock at one moment.
+InGate who_keeps_us_out(const LeaseDirectory& directory) {
+  InGate who;
+  for (int looks = 0; looks < 5 && who.holder == 0 && who.taker == 0; ++looks)
+    who = who_is_in_gate(directory);
+  return who;
+}
+
 std::string in_words(const InGate& who) {
   if (who.holder != 0) return fmt::format("process {}", who.holder);
   if (who.taker != 0) return fmt::format("somebody who has the lock of process {}", who.taker);
@@ -105,7 +113,7 @@ std::string lets_nobody_in(const InGate& who, const LeaseDirectory& directory) {
 }
 
 Fault kept_out(const LeaseDirectory& directory) {
-  const InGate who = who_is_in_gate(directory);
+  const InGate who = who_keeps_us_out(directory);
   Fault fault(Error{ErrorCode::not_now, lets_nobody_in(who, directory)});
   fault.remedy = [who] { return how_to_go_on(who); };
   return fault;
@@ -132,7 +140,7 @@ FaultOr<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit l
   sys::Descriptor gate(::openat(directory.root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!gate) return std::unexpected(context(sys::system_error(errno, "opening"), in_words(directory)));
   const auto name_holder = [&] {
-    const InGate who = who_is_in_gate(directory);
+    const InGate who = who_keeps_us_out(directory);
     const std::string more = how_to_go_on(who);
     warn(fmt::format("waiting for {}, which is deciding in {} and takes unusually long{}{}", in_words(who),
                      directory.choice.path, more.empty() ? "" : "; ", more));
