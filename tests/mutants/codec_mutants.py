@@ -31,19 +31,19 @@ from mutants import ROOT, TREE, build, configure, copy_tree
 CODECS = {
     "src/core/device/device_readings.cpp": ("device", "request", "view"),
     "src/core/request/request_fields.cpp": ("request", "view"),
-    "src/core/request/request_record.h": ("jobs", "lease"),
+    "src/core/request/request_record.h": ("jobs", "api"),
     "src/run/job/job_codec.cpp": ("job", "jobs"),
     "src/run/job/stored_request_fields.h": ("job", "jobs"),
     "src/run/job/stored_request.cpp": ("job", "jobs"),
     "src/core/request/typed_request.cpp": ("jobs",),
     "src/core/base/record.cpp": ("base", "device", "queue"),
-    "src/core/base/record_fields.h": ("device", "queue", "lease", "usage"),
+    "src/core/base/record_fields.h": ("device", "queue", "api", "usage"),
     "src/core/base/record_fields.cpp": ("device", "queue"),
     "src/core/device/snapshot_fields.h": ("device",),
     "src/core/device/snapshot_codec.cpp": ("device",),
     "src/core/queue/ticket_codec.cpp": ("queue",),
-    "src/run/api/lease_messages.cpp": ("lease",),
-    "src/core/site/site_keys.cpp": ("lease",),
+    "src/run/api/lease_messages.cpp": ("api",),
+    "src/core/site/site_keys.cpp": ("site",),
     "src/core/source/probe/protocol.cpp": ("source",),
     "src/run/usage/receipt.cpp": ("usage",),
     "src/run/usage/run_samples.h": ("usage",),
@@ -79,13 +79,14 @@ FIRST = {
     "queue": "*ticket_codec_test*",
     "view": "*host_report_test*,*readings_document_test*,*request_document_test*",
     "source": "*protocol_test*,*interrupted_test*,*probe_source_test*",
-    "lease": "*lease_wire_test*,*site_keys_test*,*site_file_test*",
+    "api": "*lease_messages_test*",
+    "site": "*site_keys_test*,*site_file_test*",
     "usage": "*receipt_test*,*run_samples_test*",
     "job": "*job_test*,*job_codec_test*",
     "jobs": "*stored_request_test*",
 }
 # The others of this room ask the whole program.
-ALL = {room: "*" for room in FIRST} | {"lease": FIRST["lease"]}
+ALL = {room: "*" for room in FIRST} | {"api": FIRST["api"]}
 # What a deletion may take of a processor, whose work is seconds unbroken, and of memory.
 PATIENCE_S = 30
 MEMORY_BYTES = 4 << 30
