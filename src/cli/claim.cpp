@@ -148,9 +148,9 @@ class Claim : public command::Command {
     // The first lease may have ended while this one was waited for. Then nothing of it is put back.
     const Ticket* first =
         domain.beside ? find_ticket(lease.world().ledger, domain.beside->id, TicketPhase::granted) : nullptr;
-    const bool is_beside = first != nullptr && first->phase == TicketPhase::granted;
+    const bool is_beside = first != nullptr;
     const bool has_lost_first = domain.beside && !is_beside;
-    const std::string words = got_in_words(is_beside ? first : nullptr, lease);
+    const std::string words = got_in_words(first, lease);
     if (json_) {
       answer.out = view::claim_json({ticket, lease.devices(), mask.variables,
                                      said_end_at_s(ticket, lease.world().facts.booted_at_s).value_or(0)});

@@ -1,6 +1,5 @@
 #include "berth/store/private_tmp.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -18,6 +16,7 @@
 #include "berth/base/record.h"
 #include "berth/base/text_match.h"
 #include "berth/sys/file.h"
+#include "berth/sys/process_identity.h"
 
 namespace berth::store {
 namespace {
@@ -132,11 +131,8 @@ std::optional<bool> has_this_tmp(const std::string& process) {
 
 // The kernel lets nobody look at the processes of others, so no other user decides here.
 std::optional<bool> have_first_mounts_this_tmp() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> processes(::opendir("/proc"), ::closedir);
-  if (!processes) return std::nullopt;
-  while (const dirent* entry = ::readdir(processes.get())) {
-    if (!number_from_text<pid_t>(entry->d_name)) continue;
-    const std::string process = fmt::format("/proc/{}", entry->d_name);
+  for (const pid_t pid : sys::processes_here()) {
+    const std::string process = fmt::format("/proc/{}", pid);
     if (!is_first_namespace(process + "/ns/mnt")) continue;
     std::array<char, 2> root{};
     // A process that has changed its root has another /tmp there.
@@ -167,8 +163,11 @@ std::optional<std::string> mounted_on_private_tmp(const TmpFacts& facts) {
 std::optional<std::string> mounted_on_private_tmp(const DirectoryChoice& choice) {
   if (!is_below(choice.path, kTmp) || is_first_namespace("/proc/self/ns/mnt")) return std::nullopt;
   const std::string mounts = sys::read_whole("/proc/self/mountinfo").value_or("");
-  return mounted_on_private_tmp(TmpFacts{mounts, false, is_first_namespace("/proc/self/ns/pid"),
-                                         has_this_tmp("/proc/1"), have_first_mounts_this_tmp()});
+  TmpFacts facts{mounts, false, is_first_namespace("/proc/self/ns/pid"), has_this_tmp("/proc/1")};
+  // All processes are asked only where the first one does not decide.
+  if (!facts.is_first_pids || facts.as_first_process != true)
+    facts.as_first_mounts = have_first_mounts_this_tmp();
+  return mounted_on_private_tmp(facts);
 }
 
 }  // namespace berth::store

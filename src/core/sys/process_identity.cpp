@@ -236,16 +236,23 @@ std::optional<bool> process_can_write(pid_t pid, const FileIdentity& file) {
   return files ? std::optional(!files->empty()) : std::nullopt;
 }
 
-std::map<FileIdentity, std::vector<pid_t>> writers_of(const std::set<FileIdentity>& files) {
+std::vector<pid_t> processes_here() {
   const Descriptor proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto entries = list_directory(proc.get());
+  std::vector<pid_t> pids;
+  for (const DirectoryEntry& entry : entries ? *entries : std::vector<DirectoryEntry>()) {
+    if (const auto pid = pid_from_name(entry.name)) pids.push_back(*pid);
+  }
+  return pids;
+}
+
+std::map<FileIdentity, std::vector<pid_t>> writers_of(const std::set<FileIdentity>& files) {
   std::map<FileIdentity, std::vector<pid_t>> found;
-  if (!entries || files.empty()) return found;
-  for (const DirectoryEntry& entry : *entries) {
-    const auto pid = pid_from_name(entry.name);
-    if (!pid || *pid == ::getpid()) continue;
-    for (const FileIdentity& file : written_of(*pid, files).value_or(std::set<FileIdentity>{}))
-      found[file].push_back(*pid);
+  if (files.empty()) return found;
+  for (const pid_t pid : processes_here()) {
+    if (pid == ::getpid()) continue;
+    for (const FileIdentity& file : written_of(pid, files).value_or(std::set<FileIdentity>{}))
+      found[file].push_back(pid);
   }
   return found;
 }
@@ -283,11 +290,8 @@ std::optional<bool> has_flock(pid_t pid, const FileIdentity& file) {
 
 std::vector<pid_t> processes_with_flock(const FileIdentity& file) {
   std::vector<pid_t> found;
-  const Descriptor proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const auto entries = list_directory(proc.get());
-  for (const DirectoryEntry& entry : entries ? *entries : std::vector<DirectoryEntry>()) {
-    const auto pid = pid_from_name(entry.name);
-    if (pid && *pid != ::getpid() && has_flock(*pid, file).value_or(false)) found.push_back(*pid);
+  for (const pid_t pid : processes_here()) {
+    if (pid != ::getpid() && has_flock(pid, file).value_or(false)) found.push_back(pid);
   }
   return found;
 }
@@ -339,11 +343,8 @@ std::vector<pid_t> own_children() {
 }
 
 ProcessTree::ProcessTree() {
-  const Descriptor proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const auto entries = list_directory(proc.get());
-  for (const DirectoryEntry& entry : entries ? *entries : std::vector<DirectoryEntry>()) {
-    const auto pid = pid_from_name(entry.name);
-    const auto stat = pid ? process_stat(*pid) : std::nullopt;
+  for (const pid_t pid : processes_here()) {
+    const auto stat = process_stat(pid);
     if (stat && !stat->ended()) children_.emplace(stat->parent, stat->process);
   }
 }

@@ -77,6 +77,9 @@ bool shares_lock(pid_t pid, const FileIdentity& file, off_t byte);
 /// we may know.
 std::vector<pid_t> processes_that_lock(const FileIdentity& file, off_t byte);
 
+/// All processes that /proc shows.
+std::vector<pid_t> processes_here();
+
 /// Whether the process has a `flock` on this file. nullopt: we may not know.
 std::optional<bool> has_flock(pid_t pid, const FileIdentity& file);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "berth/receipts/receipts_on_disk.h"
+#include "berth/sys/detached_answer.h"
 #include "berth/usage/memory_by_runs.h"
 #include "berth/usage/receipt.h"
 
@@ -31,18 +32,13 @@ auto begin_to_read(Use use) {
 
 }  // namespace
 
-EarlierRunsReading::EarlierRunsReading(const std::string& command)
-    : told_(begin_to_read([command, uid = ::geteuid()](const std::vector<Receipt>& receipts) {
-        return earlier_runs(receipts, uid, command);
-      })) {}
-
-std::vector<Moment> EarlierRunsReading::lasted_s() {
-  return told_.within(kPatienceWithHome);
-}
-
 std::function<std::function<std::vector<Moment>()>()> earlier_runs_of(const std::string& command) {
   return [command]() -> std::function<std::vector<Moment>()> {
-    return [reading = std::make_shared<EarlierRunsReading>(command)] { return reading->lasted_s(); };
+    const auto told = std::make_shared<sys::DetachedAnswer<std::vector<Moment>>>(
+        begin_to_read([command, uid = ::geteuid()](const std::vector<Receipt>& receipts) {
+          return earlier_runs(receipts, uid, command);
+        }));
+    return [told] { return told->within(kPatienceWithHome); };
   };
 }
 

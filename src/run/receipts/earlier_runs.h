@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "berth/request/request.h"
-#include "berth/sys/detached_answer.h"
 #include "berth/verdict/queue_rules.h"
 
 namespace berth::leasing {
@@ -13,19 +12,9 @@ namespace berth::leasing {
 /// For how long this user's earlier runs lasted that say most of a command
 /// (usage/receipt.h), as `expectation_of` takes it. A home may not answer, so a thread
 /// reads the record, while the driver is asked.
-class EarlierRunsReading {
- public:
-  /// Begins to read.
-  explicit EarlierRunsReading(const std::string& command);
-
-  /// What was read; nothing if that takes longer than a second. To be called once.
-  std::vector<Moment> lasted_s();
-
- private:
-  sys::DetachedAnswer<std::vector<Moment>> told_;
-};
-
-/// The same, as TicketWords::earlier_runs.
+///
+/// As TicketWords::earlier_runs: the first call begins to read, and the second, which is made once,
+/// gives what was read; nothing if that takes longer than a second.
 std::function<std::function<std::vector<Moment>()>()> earlier_runs_of(const std::string& command);
 
 /// A request in which `--memory auto` is settled.

@@ -37,7 +37,7 @@ bool is_used(const Device& device, const TicketId lease, const Facts& facts) {
 /// The lease is over, or a process of it is on each of its devices.
 bool is_settled(const leasing::World& world, TicketId id) {
   const Ticket* lease = find_ticket(world.ledger, id, TicketPhase::granted);
-  if (lease == nullptr || lease->phase != TicketPhase::granted) return true;
+  if (lease == nullptr) return true;
   return std::ranges::all_of(lease->devices, [&](const std::string& uuid) {
     const Device* device = find_device(world.facts.snapshot, uuid);
     return device == nullptr || is_used(*device, id, world.facts);
