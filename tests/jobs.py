@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from simulated_machine import DEADLINE_S, Machine
+from simulated_machine import DEADLINE_S, MOST_OF_A_PROCESS, Machine
 
 # Its first thread ends, another one goes on: /proc then calls the process a zombie.
 FIRST_THREAD_ENDS = """
@@ -72,8 +72,8 @@ def samplers(machine: Machine) -> list[int]:
 
 
 def words_of(pid) -> bytes:
-    with contextlib.suppress(OSError):
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as words:
+        return words.read(MOST_OF_A_PROCESS)
     return b""
 
 

@@ -17,7 +17,8 @@ func directory() string {
 	return map[bool]string{true: "/run/berth", false: "/tmp/berth"}[err == nil]
 }
 
-// Whether a process has a ticket in this folder whose name begins so. The kernel knows, and may leave out a lock once.
+// Whether a process has a ticket in this folder whose name begins so. The kernel knows. While others
+// unlock, it may leave out a lock in one reading.
 func isAlive(folder, start string) bool {
 	inodes := []string{}
 	entries, _ := os.ReadDir(folder)
@@ -31,8 +32,13 @@ func isAlive(folder, start string) bool {
 	if len(inodes) == 0 {
 		return false
 	}
-	read := func() []byte { text, _ := os.ReadFile("/proc/locks"); return text }
-	return regexp.MustCompile(`(?m)^\d+: OFDLCK +\S+ +WRITE .*:(` + strings.Join(inodes, "|") + `) `).Match(append(read(), read()...))
+	ours := regexp.MustCompile(`(?m)^\d+: OFDLCK +\S+ +WRITE .*:(` + strings.Join(inodes, "|") + `) `)
+	for range [5]int{} {
+		if locks, _ := os.ReadFile("/proc/locks"); ours.Match(locks) {
+			return true
+		}
+	}
+	return false
 }
 
 // HasByLease says whether this process runs inside a lease that has the GPU.

@@ -11,6 +11,7 @@ extern "C" {
     fn flock(file: i32, how: i32) -> i32;
 }
 const SHARED_EXCLUSIVE_AT_ONCE: [i32; 3] = [1, 2, 4];
+const READINGS: i32 = 5; // of /proc/locks: while others unlock, the kernel may leave out a lock in one
 const NONBLOCK: i32 = 0o4000; // as on x86, ARM, POWER and RISC-V
 
 fn directory() -> PathBuf {
@@ -27,14 +28,13 @@ fn is_alive(tickets: impl Iterator<Item = PathBuf>) -> bool {
     let is_ticket = |file: &fs::Metadata| file.is_file() && file.mode() & 0o022 == 0;
     let files = tickets.filter_map(|path| fs::symlink_metadata(path).ok());
     let inodes: HashSet<u64> = files.filter(is_ticket).map(|file| file.ino()).collect();
-    // Twice: the kernel may leave out a lock.
-    let readings = if inodes.is_empty() { 0 } else { 2 };
-    let locks: String = (0..readings).map(|_| fs::read_to_string("/proc/locks").unwrap_or_default()).collect();
-    locks.lines().any(|line| {
+    let has_it = |line: &str| {
         let word: Vec<&str> = line.split_whitespace().collect();
         let inode = word.get(5).and_then(|file| file.rsplit(':').next()?.parse().ok());
         inode.map_or(false, |inode| word[1] == "OFDLCK" && word[3] == "WRITE" && inodes.contains(&inode))
-    })
+    };
+    let locks = || fs::read_to_string("/proc/locks").unwrap_or_default();
+    !inodes.is_empty() && (0..READINGS).any(|_| locks().lines().any(has_it))
 }
 
 /// Whether this process runs inside a lease that has the GPU.

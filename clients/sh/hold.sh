@@ -13,15 +13,16 @@ berth_directory() {
 }
 
 # berth_alive PATH: whether a process has this ticket, or one in this folder. The kernel knows. What
-# others than its owner may write is nobody's ticket.
+# others than its owner may write is nobody's ticket. While others unlock, the kernel may leave out a
+# lock in one reading.
 berth_alive() {
   # shellcheck disable=SC2012 # no name is read
   berth_inodes=$(LC_ALL=C ls -1inAq -- "$1" 2>/dev/null | awk '$2 ~ /^-....-..-/ { print $1 }')
   [ -n "$berth_inodes" ] || return 1
   printf '%s\n' "$berth_inodes" | awk '
     NR == FNR { ticket[$1]; next }
-    $2 == "OFDLCK" && $4 == "WRITE" { sub(/.*:/, "", $6); if ($6 in ticket) found = 1 }
-    END { exit !found }' - /proc/locks /proc/locks 2>/dev/null # the kernel may leave out a lock
+    $2 == "OFDLCK" && $4 == "WRITE" { sub(/.*:/, "", $6); if ($6 in ticket) { found = 1; exit } }
+    END { exit !found }' - /proc/locks /proc/locks /proc/locks /proc/locks /proc/locks 2>/dev/null
 }
 
 # berth_has_by_lease UUID: whether this shell runs inside a lease that has the GPU.

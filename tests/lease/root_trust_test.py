@@ -219,14 +219,14 @@ def test_no_word_of_a_user_is_run_by_roots_completion(image, as_user):
 
 # Processes
 
-# A process may say that its arguments, or its environment, are more memory than the machine has.
+# A process may say that its arguments, or its environment, are more memory than another one has.
 # What is not written to takes none.
 WITHOUT_END = """
 import ctypes, mmap, os, signal, struct, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
-size = 16 << 30
+size = 1 << 30
 start = libc.mmap(None, ctypes.c_size_t(size), 3, 0x4022, -1, ctypes.c_long(0))
 with open("/proc/self/stat") as file:
     fields = [0, 0, 0, 0, *map(int, file.read().rsplit(")", 1)[1].split()[1:])]
@@ -256,7 +256,7 @@ def without_end(machine, as_user, what: str, *within):
 
 
 def with_little_memory(machine, *words, **options):
-    return machine.run("prlimit", f"--as={2 << 30}", machine.program, *words, **options)
+    return machine.run("prlimit", f"--as={1 << 30}", machine.program, *words, **options)
 
 
 def test_arguments_without_end_cost_root_no_memory(image, as_user):

@@ -11,7 +11,7 @@ import socket
 import subprocess
 
 from jobs import eventually
-from simulated_machine import BUILD, DEADLINE_S, Machine, machine_text
+from simulated_machine import BUILD, DEADLINE_S, MOST_OF_A_PROCESS, Machine, machine_text
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
 # How long nobody may take for what is a matter of milliseconds.
@@ -79,14 +79,8 @@ class SshHost:
 
 
 def words_of(pid: int) -> list[str]:
-    with contextlib.suppress(OSError):
-        return (
-            pathlib.Path(f"/proc/{pid}/cmdline")
-            .read_bytes()
-            .decode(errors="replace")
-            .rstrip("\0")
-            .split("\0")
-        )
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as words:
+        return words.read(MOST_OF_A_PROCESS).decode(errors="replace").rstrip("\0").split("\0")
     return []
 
 
@@ -271,8 +265,8 @@ class Machines:
         """Whatever was started there and lives."""
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # it has ended
-                if os.fsencode(f"BERTH_SITE_FILE={self.site}") in (entry / "environ").read_bytes():
+            with contextlib.suppress(OSError), (entry / "environ").open("rb") as environ:  # it has ended
+                if os.fsencode(f"BERTH_SITE_FILE={self.site}") in environ.read(MOST_OF_A_PROCESS):
                     found.append(int(entry.name))
         return found
 

@@ -1,5 +1,6 @@
 """What a probe says, read from its pipe."""
 
+import contextlib
 import dataclasses
 import enum
 import os
@@ -85,12 +86,11 @@ def probes(machine) -> set:
     """The probes inside this machine."""
     found = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            environment = pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if is_probe(name) and f"BERTH_SIM={machine.file}".encode() in environment:
-            found.add(int(name))
+        with contextlib.suppress(OSError):
+            if is_probe(name):
+                environment = pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")
+                if f"BERTH_SIM={machine.file}".encode() in environment:
+                    found.add(int(name))
     return found
 
 

@@ -26,6 +26,7 @@ _RECORD = "hhqqi4x"
 # A start of CUDA takes a few seconds. Whoever waits for longer wants to know for whom.
 _SILENT_S = 5.0
 _TRY_AGAIN_S = 0.02
+_MOST_OF_COMMAND = 200  # bytes; a process may say that it has gigabytes of arguments
 
 
 def _made_for_all(path: str) -> int:
@@ -61,7 +62,7 @@ def _holder(descriptor: int) -> str:
     pid = struct.unpack(_RECORD, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))[4]
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+            words = file.read(_MOST_OF_COMMAND).replace(b"\0", b" ").decode(errors="replace").strip()
         return f"pid {pid} of uid {os.stat(f'/proc/{pid}').st_uid} ({words if words.isprintable() else '?'})"
     except OSError:
         return f"pid {pid}" if pid > 0 else "another process"
