@@ -24,10 +24,11 @@ import time
 PATIENCE_S = 60  # hang guard: all that is waited for comes within a second or two
 QUIET_S = 1.5  # in which a program that waits looks once
 UUIDS = ["GPU-00000000-0000-4000-8000-000000000001", "GPU-00000000-0000-4000-8000-000000000002"]
-# Is there as long as the test wants, and says in a file that it runs.
-LIVES = ["sh", "-c", 'echo $$ >"$0.new" && mv "$0.new" "$0" && exec sleep 1000']
-LEAVES_A_CHILD = ["sh", "-c", 'sleep 1000 & echo $! >"$0.new" && mv "$0.new" "$0"']
-BECOMES_ANOTHER = ["sh", "-c", 'exec sh -c \'echo $$ >"$0.new" && mv "$0.new" "$0" && exec sleep 1000\' "$0"']
+# Is there as long as the test wants, and says in a file that it runs. It starts nothing for that: a
+# child would have the lock for a moment longer.
+LIVES = ["sh", "-c", 'echo $$ >"$0" && exec sleep 1000']
+LEAVES_A_CHILD = ["sh", "-c", 'sleep 1000 & echo $! >"$0"']
+BECOMES_ANOTHER = ["sh", "-c", 'exec sh -c \'echo $$ >"$0" && exec sleep 1000\' "$0"']
 # In the place of one GPU only one can be.
 ALONE = ["sh", "-c", 'mkdir "$0" || echo >>"$0.double"; sleep 0.02; rmdir "$0"; echo >>"$0.done"']
 
@@ -85,7 +86,7 @@ class Started:
         return self.said.read().strip()
 
     def has_begun(self) -> bool:
-        return self.mark.exists()
+        return self.mark.exists() and self.mark.read_text().endswith("\n")
 
     def command(self) -> int:
         return int(self.mark.read_text())

@@ -13,7 +13,7 @@ BUILD = pathlib.Path(
 ).resolve()
 # As a container has them: a command before which these words stand is the first process there.
 PRIVATE_PIDS = ("unshare", "--pid", "--mount-proc", "--fork", "--kill-child")
-# Of the arguments or the environment of one: a process of another test may say that it has gigabytes.
+# Of the arguments or the environment: a process of another test may say that it has gigabytes.
 MOST_OF_A_PROCESS = 1 << 20
 DEADLINE_S = 90  # hang guard: everything here answers within milliseconds, a sanitized build within seconds
 

@@ -13,8 +13,8 @@ berth_directory() {
 }
 
 # berth_alive PATH: whether a process has this ticket, or one in this folder. The kernel knows. What
-# others than its owner may write is nobody's ticket. While others unlock, the kernel may leave out a
-# lock in one reading.
+# others than its owner may write is nobody's ticket. While others unlock, the kernel may leave out
+# a lock in one reading.
 berth_alive() {
   # shellcheck disable=SC2012 # no name is read
   berth_inodes=$(LC_ALL=C ls -1inAq -- "$1" 2>/dev/null | awk '$2 ~ /^-....-..-/ { print $1 }')

@@ -50,7 +50,6 @@ class Claim : public command::Command {
   void syntax(command::Syntax& syntax) override {
     syntax.about = kClaimAbout;
     add_lease_options(syntax, lease_);
-    syntax.add(supervise::time_option("for", "older name of --time", lease_.request.request));
     syntax.option(supervise::kLeaseGroup, "pid", "PID",
                   "end the lease when this process ends (default: the shell that calls)",
                   command::count_into(process_));

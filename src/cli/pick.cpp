@@ -36,7 +36,7 @@ class Pick : public command::Command {
     syntax.about = kPickAbout;
     add_request_options(syntax, options_);
     syntax.add(
-        supervise::time_option("time", "judge it as a job with this time limit (30m)", options_.request));
+        supervise::time_option("judge it as a job with this time limit (30m)", options_.request));
     syntax.option("Output", "hold", "TIME", "lease them for this long: a process stays behind and holds them",
                   [this](std::string_view value) -> Result<void> {
                     BERTH_LET(const auto seconds, seconds_from_text(value));

@@ -128,7 +128,7 @@ class Wait : public command::Command {
     syntax.about = kWaitAbout;
     add_request_options(syntax, options_);
     syntax.add(
-        supervise::time_option("time", "judge it as a job with this time limit (30m)", options_.request));
+        supervise::time_option("judge it as a job with this time limit (30m)", options_.request));
     note_words(syntax.options, request_words_);
     syntax.option(kGroup, "wait", "TIME", "wait at most this long (30m), then exit with status 124",
                   command::delay_into(wait_s_));

@@ -33,7 +33,7 @@ class Why : public command::Command {
     syntax.about = kWhyAbout;
     add_request_options(syntax, options_);
     syntax.add(
-        supervise::time_option("time", "judge it as a job with this time limit (30m)", options_.request));
+        supervise::time_option("judge it as a job with this time limit (30m)", options_.request));
     command::Option yield = supervise::lease_option("yield", options_.request);
     yield.help = "judge it as a job that gives way to requests that do not yield";
     syntax.add(yield);

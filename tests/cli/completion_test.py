@@ -94,7 +94,7 @@ def test_bash(two_leases):
         name for name in names if name.startswith(names[0][:4])
     ]
     assert in_bash(machine, "berth", "adopt", "--no") == ["--note"]
-    assert in_bash(machine, "berth", "claim", "--fo") == ["--for"]
+    assert in_bash(machine, "berth", "claim", "--tim") == ["--time"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_fish(two_leases):
     assert in_fish(machine, "berth", "ver") == ["verify", "version"]
     assert set(names) <= set(in_fish(machine, "berth", "release", ""))
     assert set(names) <= set(in_fish(machine, "berth", "verify", ""))
-    assert "--for" in in_fish(machine, "berth", "claim", "--")
+    assert "--time" in in_fish(machine, "berth", "claim", "--")
 
 
 def test_zsh(two_leases):

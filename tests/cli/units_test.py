@@ -1,9 +1,7 @@
 """Sizes and times where people type them: a number without a unit means something else to each reader, and is refused."""
 
-import json
-
 from lease_jobs import holder, leases
-from submitted import as_version_1, kill, log, spool, submit, told
+from submitted import told
 
 ODD = ["--", "true"]
 
@@ -54,21 +52,3 @@ def test_the_site_file_says_units_too(machine):
     told_so = 'time = 1-00:00:00: a time needs quotes: time = "1-00:00:00"'
     assert answer.status == 1
     assert answer.err == f"berth: {machine.directory / 'site.toml'}:2: {told_so}\n"
-
-
-def test_a_job_that_an_earlier_version_has_stored_runs_as_it_was_meant(make_machine):
-    """It took plain numbers, and stored them as they were typed."""
-    machine = make_machine("1xH100")
-    gate = holder(machine)
-    first = submit(machine, "--", "true")
-    # It comes after one that waits: so nobody has read it, or reads it while it is written anew.
-    number = submit(
-        machine, "--after", first, "--time", "2h", "--memory", "30G", "--yield=45s", "--", machine.program, "list", "--json"
-    )  # fmt: skip
-    kill(machine, "runner")
-    file = spool(machine) / number / "job"
-    as_version_1(file, "--time=7200", f"--memory={30 << 30}", "--yield=45")
-    gate.kill()
-    assert machine.berth("wait", number).status == 0
-    (lease,) = json.loads(log(machine, number))["leases"]
-    assert (lease["time_s"], lease["promise_bytes"], lease["yield_s"]) == (7200, 30 << 30, 45)

@@ -47,14 +47,9 @@ void read_job(std::string_view input) {
     require(decode_receipts(encode_receipt(receipt)).size() == 1, "a receipt that is written can be read");
   (void)task_id_from_text(input);
   (void)indices_from_text(input);
-  const auto read_typed = [](const std::vector<std::string>& options) -> Result<StoredRequest> {
-    StoredRequest stored;
-    for (const std::string& option : options) stored.note += option;
-    return stored;
-  };
-  const auto job = decode_job(input, read_typed);
+  const auto job = decode_job(input);
   if (!job) return;
-  const auto again = decode_job(encode_job(*job), read_typed);
+  const auto again = decode_job(encode_job(*job));
   require(again && *again == *job, "a job is read as it was written");
   if (!check_array(*job)) return;
   const auto indices = indices_of(*job);

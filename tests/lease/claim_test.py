@@ -82,29 +82,29 @@ def test_it_ends_by_release_and_leaves_the_shell(machine):
 
 
 def test_it_ends_by_the_clock(machine):
-    job = claimed(machine, options="--for 1s")
+    job = claimed(machine, options="--time 1s")
     eventually(lambda: leases(machine) == [])
     assert job.poll() is None
 
 
 def test_clock_and_shell_combine(machine):
-    job = claimed(machine, options="--for 4h")
+    job = claimed(machine, options="--time 4h")
     job.kill()
     eventually(lambda: leases(machine) == [])
 
 
 def test_a_malformed_time_is_a_wrong_use(machine):
     for time in ("", "4 hours ago"):
-        answer = machine.berth("claim", "--for", time)
+        answer = machine.berth("claim", "--time", time)
         assert (answer.status, answer.out) == (2, "sh -c 'exit 2'\n")
-        assert answer.err.startswith("berth: --for")
+        assert answer.err.startswith("berth: --time")
     assert leases(machine) == []
 
 
 def test_json_has_it_for_a_notebook(machine):
     code = (
         "import json, os, subprocess\n"
-        "answer = subprocess.check_output([os.environ['PROGRAM'], 'claim', '--json', '--for', '4h'])\n"
+        "answer = subprocess.check_output([os.environ['PROGRAM'], 'claim', '--json', '--time', '4h'])\n"
         "print(answer.decode().replace(chr(10), ' '), flush=True)\n"
         "input()\n"
     )

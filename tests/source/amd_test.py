@@ -57,7 +57,7 @@ def test_what_chooses_among_a_jobs_devices_is_taken_from_it(amd):
     """HIP reads these as indices among what ROCR_VISIBLE_DEVICES shows: the 3 of a whole machine is then none."""
     answer = amd.berth("run", "-n", "1", *amd.source, "--", *SHOW_INNER, env=INNER)
     assert (answer.status, answer.out) == (0, "0\ngone\n")
-    claimed = amd.berth("claim", "-n", "1", "--for", "30s", *amd.source, env=INNER).out.splitlines()
+    claimed = amd.berth("claim", "-n", "1", "--time", "30s", *amd.source, env=INNER).out.splitlines()
     assert {*(f"unset {name}" for name in INNER), "export ROCR_VISIBLE_DEVICES=0"} <= {*claimed}
 
 

@@ -328,7 +328,7 @@ def test_an_edit_that_was_cut_off_counts_for_nothing(busy):
     folder = spool(busy) / first
     (folder / "job-1").write_text("berth-job 1\nword=false\n")
     with (folder / "state").open("a") as state:
-        state.write("[cancelled]\nat=1\nholds=1\n")
+        state.write("[held]\nat=1\n")
     assert not job(busy, first)["held"]
     edit(busy, first, "--time", "2h", "--yes")
     assert job(busy, first)["request"] == ["--time=2h"]

@@ -61,11 +61,3 @@ def kill(machine: Machine, *kinds) -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
     eventually(lambda: not any(processes(machine)[kind] for kind in kinds))
-
-
-def as_version_1(file: pathlib.Path, *options: str) -> None:
-    """As the Berth before wrote it, which had the request as options."""
-    head, _, _ = file.read_text().partition("[request]\n")
-    assert head.startswith("berth-job 2\n")
-    requests = "".join(f"request={option}\n" for option in options)
-    file.write_text("berth-job 1\n" + head.partition("\n")[2] + requests + "end\n")

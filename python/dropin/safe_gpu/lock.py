@@ -26,7 +26,8 @@ _RECORD = "hhqqi4x"
 # A start of CUDA takes a few seconds. Whoever waits for longer wants to know for whom.
 _SILENT_S = 5.0
 _TRY_AGAIN_S = 0.02
-_MOST_OF_COMMAND = 200  # bytes; a process may say that it has gigabytes of arguments
+# Bytes. A process may say that it has gigabytes of arguments.
+_MOST_OF_COMMAND = 200
 
 
 def _made_for_all(path: str) -> int:

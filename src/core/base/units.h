@@ -30,8 +30,8 @@ Result<Number> number_at_least(std::string_view text, std::type_identity_t<Numbe
 }
 
 /// What a number without a unit is. One person means hours by "2", another minutes: theirs is
-/// refused, with the likeliest meanings. A program that wrote one meant bytes or seconds: an
-/// earlier Berth did, in what it stored.
+/// refused, with the likeliest meanings. Where one unit is usual, as in seconds between two looks,
+/// it means that.
 enum class Unitless { refused, is_base };
 
 /// The answer to a number that could mean two things: "2 of what? write 2h or 2m". Error: `usage`.

@@ -1,7 +1,6 @@
 // The events of a task are only ever appended, each as one piece of text, written at once. A piece
 // that was cut off lacks its last line; it is skipped, and the next one begins on a line of its
-// own. Of several pieces of one write each says on which sides it has others. An older Berth
-// ignores that, and takes each piece for itself.
+// own. Of several pieces of one write each says on which sides it has others.
 
 #include "berth/job/job_codec.h"
 
@@ -18,10 +17,7 @@ namespace {
 
 constexpr std::string_view kJobKind = "berth-job";
 constexpr std::string_view kEventKind = "berth-task-event";
-constexpr unsigned kJobVersion = 2;
-/// The request is options in it, which are parsed as those of a command line.
-constexpr unsigned kVersionOfOptions = 1;
-constexpr std::string_view kBeginOfOptions = "berth-job 1\n";
+constexpr unsigned kJobVersion = 1;
 constexpr unsigned kEventVersion = 1;
 constexpr std::string_view kRequest = "request";
 
@@ -97,8 +93,6 @@ constexpr void fields_of_event(EventType& event, Fields& field) {
   field("energy_mj", event.figures.energy_mj);
   field("peak_bytes", event.figures.peak_bytes);
   field("use_percent", event.figures.use_percent);
-  field("holds", event.holds);
-  field("for_older", event.for_older);
   field("position", event.position);
   field("to", event.to);
   field("handed_on", event.handed_on);
@@ -158,24 +152,15 @@ std::string encode_job(const Job& job) {
   return std::move(record).finish();
 }
 
-Result<Job> decode_job(std::string_view text, const ReadTyped& read_typed) {
-  const bool has_options = text.starts_with(kBeginOfOptions);
+Result<Job> decode_job(std::string_view text) {
   Job job;
-  std::vector<std::string> options;
-  BERTH_DO(
-      read_fields(text, kJobKind, has_options ? kVersionOfOptions : kJobVersion, [&](FieldReader& field) {
-        if (field.section().empty()) {
-          fields_of_job(job, field);
-          field(kRequest, options);
-        }
-        if (field.section() == kRequest && !field.begins()) fields_of_stored(job.request, field);
-      }));
+  BERTH_DO(read_fields(text, kJobKind, kJobVersion, [&](FieldReader& field) {
+    if (field.section().empty()) fields_of_job(job, field);
+    if (field.section() == kRequest && !field.begins()) fields_of_stored(job.request, field);
+  }));
   if (job.words.empty()) return fail(ErrorCode::failure, "it has no command");
   Request& request = job.request.request;
   if (!job.request.says_count) request.count = usual_count(request);
-  if (has_options) {
-    BERTH_LET(job.request, read_typed(options));
-  }
   return job;
 }
 

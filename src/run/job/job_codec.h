@@ -12,9 +12,8 @@
 namespace berth {
 
 std::string encode_job(const Job& job);
-/// `read_typed`: for a job of version 1, whose request is options. Error: `failure`, as
-/// read_record, and as read_typed.
-Result<Job> decode_job(std::string_view text, const ReadTyped& read_typed);
+/// Error: `failure`, as read_record.
+Result<Job> decode_job(std::string_view text);
 
 /// The text of the event, to be appended to the file.
 std::string encode_event(const TaskEvent& event);

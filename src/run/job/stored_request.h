@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,8 +29,5 @@ struct StoredRequest {
 
 /// The options of `berth submit` that say it again: "--count=2".
 std::vector<std::string> typed_options(const StoredRequest& stored);
-
-/// Reads such options. Files of jobs had them before there was a StoredRequest.
-using ReadTyped = std::function<Result<StoredRequest>(const std::vector<std::string>& options)>;
 
 }  // namespace berth

@@ -15,7 +15,6 @@ void wait_again(TaskStanding& task) {
   fresh.not_told = std::move(task.not_told);
   fresh.position = std::move(task.position);
   fresh.edit = task.edit;
-  fresh.for_newer = task.for_newer;
   task = std::move(fresh);
 }
 
@@ -57,11 +56,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       if (!task.asked_to_end || !event.reason.empty()) task.reason = event.reason;
       break;
     case TaskEventKind::cancelled:
-      task.for_newer = task.for_newer || event.for_older;
-      if (event.for_older) break;
-      if (event.holds) {
-        task.on_hold = task.phase == TaskPhase::waiting;
-      } else if (task.phase == TaskPhase::running) {
+      if (task.phase == TaskPhase::running) {
         task.asked_to_end = true;
         task.reason = event.reason;
       } else if (task.phase == TaskPhase::waiting) {
@@ -71,6 +66,13 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
         task.ended_s = event.at_s;
       }
       break;
+    case TaskEventKind::held:
+      task.on_hold = task.phase == TaskPhase::waiting;
+      break;
+    case TaskEventKind::let_go:
+      if (!std::exchange(task.on_hold, false)) break;
+      task.reason.clear();
+      break;
     case TaskEventKind::put_off:
       task.reason = event.reason;
       break;
@@ -78,13 +80,7 @@ void take_step(TaskStanding& task, const TaskEvent& event) {
       if (task.phase == TaskPhase::ended) wait_again(task);
       break;
     case TaskEventKind::again:
-      // A job that is let go may have a process in the queue, and a cancel that came before stays.
-      if (!event.holds) {
-        wait_again(task);
-      } else if (task.on_hold) {
-        task.on_hold = false;
-        task.reason.clear();
-      }
+      wait_again(task);
       break;
     case TaskEventKind::preempted:
       if (task.phase != TaskPhase::ended) break;
@@ -195,14 +191,6 @@ TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
   return all;
 }
 
-std::optional<TaskEvent> unknown_to_older(const Job& job) {
-  if (job.after_fail.empty() && !job.singleton) return std::nullopt;
-  TaskEvent event;
-  event.kind = TaskEventKind::cancelled;
-  event.for_older = true;
-  return event;
-}
-
 std::string_view standing_word(const TaskStanding& standing) {
   if (standing.on_hold) return "held";
   if (standing.in_queue) return "in line";
@@ -216,17 +204,6 @@ unsigned own_runs(const TaskStanding& task) {
 
 bool may_begin(const TaskStanding& task) {
   return task.phase == TaskPhase::waiting && !task.on_hold && !task.outdated;
-}
-
-std::vector<TaskEvent> to_wait_again(const TaskStanding& task) {
-  std::vector<TaskEvent> events(1);
-  events.front().kind = TaskEventKind::again;
-  // An older version would take the first word alone for a wish to start it.
-  if (task.for_newer) {
-    events.emplace_back().kind = TaskEventKind::cancelled;
-    events.back().for_older = true;
-  }
-  return events;
 }
 
 bool is_over(const TaskStanding& task) {

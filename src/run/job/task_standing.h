@@ -21,6 +21,8 @@ enum class TaskEventKind {
   started,     ///< written before its command begins
   ended,       ///< its command has ended
   cancelled,   ///< a user has cancelled it
+  held,        ///< it waits until its user lets it go; no effect once it runs
+  let_go,      ///< it is held no longer, and nothing else of it changes
   put_off,     ///< it could not join the queue, and will try again
   again,       ///< a user wants it run again: what happened before does not count
   retried,     ///< it failed, and its job says that it is run again; no effect if it was cancelled
@@ -33,9 +35,9 @@ enum class TaskEventKind {
   edited,      ///< its job has another request; no effect once it runs
 };
 constexpr auto words_of(TaskEventKind) {
-  return std::to_array<std::string_view>({"taken", "started", "ended", "cancelled", "put_off", "again",
-                                          "retried", "output_cut", "not_told", "gave_way", "cut_off", "moved",
-                                          "passed", "edited"});
+  return std::to_array<std::string_view>({"taken", "started", "ended", "cancelled", "held", "let_go",
+                                          "put_off", "again", "retried", "output_cut", "not_told", "gave_way",
+                                          "cut_off", "moved", "passed", "edited"});
 }
 
 /// What the GPUs of a run tell of it; each is absent where it is not known.
@@ -61,13 +63,6 @@ struct TaskEvent {
   std::string reason;                        ///< put off, or ended without having started
   std::optional<std::uint64_t> cut_bytes{};  ///< output cut: how many bytes are missing in all
   RunFigures figures{};                      ///< ended
-  /// cancelled: it is only held until its user lets it go; no effect once it runs. An older Berth
-  /// reads that it is cancelled, and so does not start it. again: it is let go; no effect if it is
-  /// not held.
-  bool holds = false;
-  /// cancelled: it is not. The job has a condition that an older Berth does not know, and would not
-  /// heed.
-  bool for_older = false;
   std::string position{};      ///< moved: its new one; "": the one that its number gives it
   std::optional<TaskId> to{};  ///< passed: that task; nullopt: none any more
   bool handed_on = false;      ///< taken: by nobody, its process goes on with another task
@@ -75,9 +70,6 @@ struct TaskEvent {
 
   bool operator==(const TaskEvent&) const = default;
 };
-/// The first event of a job with a condition that an older Berth does not know, and so would not
-/// heed. nullopt: it has none.
-std::optional<TaskEvent> unknown_to_older(const Job& job);
 enum class TaskPhase {
   waiting,
   running,
@@ -119,7 +111,6 @@ struct TaskStanding {
   std::optional<TaskId> passes_to{};  ///< if in the queue: which task its process is to run instead
   bool handed_on = false;             ///< if waiting: its process has gone on with another task
   unsigned edit = 0;                  ///< the edit that is in force; 0: it is as it was submitted
-  bool for_newer = false;             ///< an older Berth takes it for cancelled (TaskEvent::for_older)
   /// When its last event was, by the wall clock and by the clock of a boot; "" for the boot: never.
   std::int64_t last_s = 0;
   std::string last_boot;
@@ -155,8 +146,6 @@ std::string_view standing_word(const TaskStanding& standing);
 unsigned own_runs(const TaskStanding& task);
 /// Whether it may begin when it is its turn.
 bool may_begin(const TaskStanding& task);
-/// What makes a task wait again by the wish of its user.
-std::vector<TaskEvent> to_wait_again(const TaskStanding& task);
 
 /// Whether nothing more will happen to it unless a user asks.
 bool is_over(const TaskStanding& task);

@@ -86,11 +86,11 @@ void stop(const sys::Child& look) {
 
 }  // namespace
 
-Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless) {
+Result<std::optional<std::chrono::seconds>> time_of_first_look() {
   const std::string_view set = sys::variable("BERTH_VERIFY");
   if (set.empty()) return kFirst;
   if (set == "never") return std::nullopt;
-  const auto seconds = delay_from_text(set, unitless);
+  const auto seconds = delay_from_text(set);
   if (!seconds) return std::unexpected(context(seconds.error(), "BERTH_VERIFY (a time, or never)"));
   return std::chrono::seconds(*seconds);
 }

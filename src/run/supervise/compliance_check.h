@@ -18,7 +18,7 @@ namespace berth::supervise {
 
 /// When `run` first looks whether its command uses only the devices of its lease: after
 /// BERTH_VERIFY, else after a minute. nullopt: never. Error: `usage`.
-Result<std::optional<std::chrono::seconds>> time_of_first_look(Unitless unitless = Unitless::refused);
+Result<std::optional<std::chrono::seconds>> time_of_first_look();
 
 /// What a look has found, for the user.
 struct ComplianceRemark {

@@ -19,9 +19,8 @@ Result<std::optional<std::int64_t>> wait_that_is_said(const LeaseOptions& option
   return *seconds;
 }
 
-command::Option time_option(std::string_view name, std::string_view help, Request& request) {
+command::Option time_option(std::string_view help, Request& request) {
   command::Option option = lease_option("time", request);
-  option.name = name;
   option.help = help;
   return option;
 }

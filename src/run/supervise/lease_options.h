@@ -29,8 +29,8 @@ struct LeaseOptions {
 /// `options`, which must outlive the syntax.
 void add_lease_options(command::Syntax& syntax, LeaseOptions& options);
 
-/// --time by another name, or with another explanation: what its end means depends on the command.
-command::Option time_option(std::string_view name, std::string_view help, Request& request);
+/// --time with another explanation: what its end means depends on the command.
+command::Option time_option(std::string_view help, Request& request);
 
 /// The row of this name, for a command that does not have all of its part.
 command::Option lease_option(std::string_view name, Request& request);

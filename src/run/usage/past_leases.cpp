@@ -13,7 +13,7 @@ namespace {
 /// Why a lease is no job of the workload.
 enum class NoJob { wish_unknown, share, yields, too_large };
 constexpr std::array<std::string_view, 4> kNoJobWords{
-    "an older Berth recorded them, without when they were asked for",
+    "they were recorded without when they were asked for",
     "they were for a share of a GPU's memory",
     "they yielded, so nobody else waited for them",
     "they had more GPUs than there are",

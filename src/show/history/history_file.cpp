@@ -23,34 +23,21 @@ CREATE TABLE sample (
   step_s INTEGER NOT NULL, time_s INTEGER NOT NULL, device INTEGER NOT NULL REFERENCES device,
   utilization_percent INTEGER, memory_used_mib INTEGER, temperature_c INTEGER, power_w INTEGER,
   leased_percent INTEGER, PRIMARY KEY (step_s, time_s, device)) WITHOUT ROWID;
+CREATE TABLE job (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE lease (
   begun_s INTEGER NOT NULL, id INTEGER NOT NULL, device INTEGER NOT NULL REFERENCES device,
   user INTEGER NOT NULL REFERENCES user, ended_s INTEGER, end_seen INTEGER NOT NULL,
-  leased_s REAL NOT NULL, used_s REAL NOT NULL, PRIMARY KEY (begun_s, id, device)) WITHOUT ROWID;
+  leased_s REAL NOT NULL, used_s REAL NOT NULL, job INTEGER REFERENCES job, joined_s INTEGER,
+  time_s INTEGER, whole INTEGER, yields INTEGER, energy_mj INTEGER, clean INTEGER,
+  PRIMARY KEY (begun_s, id, device)) WITHOUT ROWID;
 CREATE INDEX open_lease ON lease (begun_s) WHERE ended_s IS NULL;
 CREATE TABLE hour (
   hour_s INTEGER NOT NULL, user INTEGER NOT NULL REFERENCES user, device INTEGER NOT NULL REFERENCES device,
   leased_s REAL NOT NULL, used_s REAL NOT NULL, PRIMARY KEY (hour_s, user, device)) WITHOUT ROWID;
 CREATE TABLE watched (from_s INTEGER PRIMARY KEY, to_s INTEGER NOT NULL);
-)";
-// Tables that were added later. An older Berth can use such a file; it ignores them.
-constexpr std::string_view kJobTables = R"(
-CREATE TABLE job (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE job_hour (
   hour_s INTEGER NOT NULL, user INTEGER NOT NULL REFERENCES user, job INTEGER NOT NULL REFERENCES job,
   leased_s REAL NOT NULL, used_s REAL NOT NULL, PRIMARY KEY (hour_s, user, job)) WITHOUT ROWID;
-ALTER TABLE lease ADD COLUMN job INTEGER REFERENCES job;
-)";
-constexpr std::string_view kWishColumns = R"(
-ALTER TABLE lease ADD COLUMN joined_s INTEGER;
-ALTER TABLE lease ADD COLUMN time_s INTEGER;
-ALTER TABLE lease ADD COLUMN whole INTEGER;
-ALTER TABLE lease ADD COLUMN yields INTEGER;
-)";
-
-constexpr std::string_view kFigureColumns = R"(
-ALTER TABLE lease ADD COLUMN energy_mj INTEGER;
-ALTER TABLE lease ADD COLUMN clean INTEGER;
 )";
 
 struct AccountTable {
@@ -122,9 +109,8 @@ Done<void> HistoryFile::prepare() {
   if (!tables) return std::unexpected(tables.error());
   if (*tables == 0) {
     return as_one([&] {
-      return database_.execute(fmt::format("{}{}{}{} PRAGMA application_id={}; PRAGMA user_version={};",
-                                           kTables, kJobTables, kWishColumns, kFigureColumns, kApplicationId,
-                                           kSchemaVersion));
+      return database_.execute(fmt::format("{} PRAGMA application_id={}; PRAGMA user_version={};", kTables,
+                                           kApplicationId, kSchemaVersion));
     });
   }
   const auto application = database_.number("PRAGMA application_id");
@@ -141,17 +127,7 @@ Done<void> HistoryFile::prepare() {
                     *version, kSchemaVersion));
   BERTH_LET(const auto checked, database_.text("PRAGMA quick_check(1)"));
   if (checked != "ok") return fault(DatabaseError::Kind::corrupt, checked);
-  BERTH_DO(prepare_later_columns("job", kJobTables));
-  BERTH_DO(prepare_later_columns("joined_s", kWishColumns));
-  return prepare_later_columns("energy_mj", kFigureColumns);
-}
-
-Done<void> HistoryFile::prepare_later_columns(std::string_view one_of_them, std::string_view tables) {
-  BERTH_LET(const auto known,
-            database_.number(fmt::format("SELECT count(*) FROM pragma_table_info('lease') WHERE name = '{}'",
-                                         one_of_them)));
-  if (known != 0) return {};
-  return as_one([&] { return database_.execute(std::string(tables)); });
+  return {};
 }
 
 Done<Known> HistoryFile::known(std::int64_t now_s) {

@@ -51,7 +51,6 @@ class HistoryFile {
  private:
   HistoryFile(Database database, std::string path, std::int64_t most_bytes);
   Done<void> prepare();
-  Done<void> prepare_later_columns(std::string_view one_of_them, std::string_view tables);
   template <class Steps>
   Done<void> as_one(const Steps& steps);
   Done<std::int64_t> device_id(const std::string& uuid);

@@ -245,8 +245,8 @@ Result<RunningJob> once_it_runs(const JobSpool& spool, TaskId id, const Job& job
       BERTH_LET(const auto now, spool.standing(id));
       if (now.phase == TaskPhase::running && now.starts == standing.starts)
         return fail(ErrorCode::failure,
-                    "job {0} runs without a terminal: an older Berth has started it, or the process that "
-                    "kept its terminal was killed ({1}); berth log -f {0} shows what it prints",
+                    "job {0} runs without a terminal: the process that kept its terminal was killed ({1}); berth "
+                    "log -f {0} shows what it prints",
                     to_text(id), socket.error().message);
     } else {
       wait.look(spool, id, standing);

@@ -131,7 +131,7 @@ TaskEvent event_of_pass(const std::optional<TaskId>& heir) {
   return event;
 }
 
-std::vector<TaskEvent> events_of(const EditPlan& plan, TaskId job, const TaskStanding& whole) {
+std::vector<TaskEvent> events_of(const EditPlan& plan, TaskId job) {
   std::vector<TaskEvent> events;
   if (plan.position) {
     events.emplace_back().kind = TaskEventKind::moved;
@@ -140,16 +140,11 @@ std::vector<TaskEvent> events_of(const EditPlan& plan, TaskId job, const TaskSta
   // Before the hold: whoever reads that knows whether a process is to stay.
   if (plan.pass && plan.pass->in_queue == job) events.push_back(event_of_pass(plan.pass->heir));
   if (plan.hold == true) {
-    events.emplace_back().kind = TaskEventKind::cancelled;
-    events.back().holds = true;
+    events.emplace_back().kind = TaskEventKind::held;
     events.back().reason =
         fmt::format("it is held until its user lets it go: berth edit {} --no-hold", job.job);
   } else if (plan.hold) {
-    for (TaskEvent& event : to_wait_again(whole)) {
-      // A cancel that came meanwhile stays.
-      if (event.kind == TaskEventKind::again) event.holds = true;
-      events.push_back(std::move(event));
-    }
+    events.emplace_back().kind = TaskEventKind::let_go;
   }
   return events;
 }
@@ -194,7 +189,7 @@ Result<Carried> carry_out(const JobSpool& spool, const sys::Descriptor& numbers,
   BERTH_LET(const auto plan, plan_edit(facts, wish));
   BERTH_LET(const auto whole, spool.as_a_whole(job.number));
   const TaskId as_one{job.number, {}};
-  std::vector<TaskEvent> events = events_of(plan, as_one, whole);
+  std::vector<TaskEvent> events = events_of(plan, as_one);
   if (plan.new_request)
     BERTH_DO(spool.edit(numbers, job.number, *edited, std::move(events)));
   else if (!events.empty())

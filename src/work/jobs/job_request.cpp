@@ -28,24 +28,6 @@ namespace {
 constexpr std::string_view kUuids = "uuid";
 constexpr std::string_view kIgnored = "ignore";
 
-std::string_view unit_of(RequestValue kind) {
-  if (kind == RequestValue::time || kind == RequestValue::grace) return "s";
-  return kind == RequestValue::share || kind == RequestValue::size_filter ? "B" : "";
-}
-
-// An earlier Berth took numbers without a unit, and stored them as they were typed: --time=7200.
-std::string with_unit(std::string word) {
-  constexpr std::string_view kDashes = "--";
-  const std::size_t equals = std::min(word.find('='), word.size());
-  const std::string_view name = std::string_view(word).substr(0, equals);
-  const RequestField* const field =
-      name.starts_with(kDashes) ? find_request_field(name.substr(kDashes.size())) : nullptr;
-  if (field == nullptr || equals == word.size()) return word;
-  const auto quantity = quantity_from_text(std::string_view(word).substr(equals + 1));
-  if (quantity && quantity->unit.empty()) word += unit_of(field->kind);
-  return word;
-}
-
 }  // namespace
 
 StoredRequest stored_of(const JobRequest& request) {
@@ -96,9 +78,7 @@ Result<StoredRequest> stored_from_options(const std::vector<std::string>& option
   JobRequest request;
   command::Syntax syntax;
   add_job_request(syntax, request);
-  std::vector<std::string> words;
-  for (const std::string& word : options) words.push_back(with_unit(word));
-  BERTH_DO(parse(syntax, "berth submit", std::move(words)));
+  BERTH_DO(parse(syntax, "berth submit", options));
   BERTH_DO(settle(request));
   return stored_of(request);
 }

@@ -22,8 +22,7 @@ void add_job_request(command::Syntax& syntax, JobRequest& request);
 StoredRequest stored_of(const JobRequest& request);
 /// The other direction, settled. Error: `usage`; `failure` if a newer Berth has written it.
 Result<JobRequest> request_of(const StoredRequest& stored);
-/// Of such options as a user types them, or as an earlier Berth has stored them. Error: `usage`, as
-/// on the command line.
+/// Of such options as a user types them. Error: `usage`, as on the command line.
 Result<StoredRequest> stored_from_options(const std::vector<std::string>& options);
 
 /// Settles what depends on several options. Error: `usage`.

@@ -76,10 +76,6 @@ Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>
   const sys::Descriptor state(::openat(draft.get(), "state", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!state) return sys::fail_errno("making a file");
   BERTH_DO(reserve(state.get()));
-  if (const auto condition = unknown_to_older(job)) {
-    BERTH_DO(write_out(state.get(), encode_event(stamped(*condition))));
-    if (::fsync(state.get()) != 0) return sys::fail_errno("writing");
-  }
   if (job.has_script || !job.lines_of.empty()) BERTH_DO(write_new(draft.get(), kScript, script, 0700));
   if (::fsync(draft.get()) != 0) return sys::fail_errno("writing");
   return {};
@@ -167,7 +163,7 @@ Result<std::optional<Job>> JobSpool::job_of_edit(std::uint64_t number, unsigned 
   // The locks are on the first one.
   BERTH_LET(const auto text, read_file(folder_.get(), name, edit == 0 ? kept : nullptr));
   if (!text) return std::nullopt;
-  auto job = decode_job(*text, stored_from_options);
+  auto job = decode_job(*text);
   if (!job) return std::unexpected(context(job.error(), fmt::format("{}/{}", path_, name)));
   return *std::move(job);
 }
@@ -189,9 +185,6 @@ Result<std::vector<std::string>> JobSpool::environment(std::uint64_t number) con
 Result<void> JobSpool::edit(const sys::Descriptor&, std::uint64_t number, const Job& edited,
                             std::vector<TaskEvent> events) const {
   BERTH_LET(const auto whole, as_a_whole(number));
-  // An older Berth would run it with the request of before.
-  events.emplace_back().kind = TaskEventKind::cancelled;
-  events.back().for_older = true;
   events.emplace_back().kind = TaskEventKind::edited;
   events.back().edit = whole.edit + 1;
   const std::string name = edited_file(number, whole.edit + 1);

@@ -137,11 +137,7 @@ class JobSpool {
 
   /// Takes the lock of the only runner. Empty: there is a runner already.
   Result<sys::Descriptor> hold_as_runner() const;
-  /// Whether there is a runner that can read all jobs of this Berth.
   Result<bool> has_runner() const;
-  /// The processes of a runner of an older Berth, which leaves jobs of this one alone; empty: there
-  /// is none.
-  Result<std::vector<pid_t>> older_runner() const;
   /// The processes of the runner, if it has not read yet what others rang: it is busy, or does not
   /// go on. Cheap if it has.
   std::vector<pid_t> deaf_runner() const;

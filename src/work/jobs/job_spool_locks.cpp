@@ -26,8 +26,6 @@ using namespace spool_files;
 
 constexpr const char* kTenants = "tenants";
 constexpr const char* kRunner = "runner";
-// A runner locks a byte for each version of a job file that it can read.
-constexpr off_t kVersionsOfRunner = 2;
 constexpr const char* kBell = "bell";
 
 }  // namespace
@@ -90,23 +88,14 @@ Result<bool> JobSpool::has_tenant(std::uint64_t number) const {
 Result<sys::Descriptor> JobSpool::hold_as_runner() const {
   sys::Descriptor file(::openat(folder_.get(), kRunner, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return sys::fail_errno(fmt::format("opening {}/{}", path_, kRunner));
-  BERTH_LET(const bool held, sys::try_lock_bytes(file.get(), 0, kVersionsOfRunner));
+  BERTH_LET(const bool held, sys::try_lock_bytes(file.get(), 0, 1));
   return held ? std::move(file) : sys::Descriptor();
 }
 
 Result<bool> JobSpool::has_runner() const {
   BERTH_LET(const auto file, sys::open_prepared(folder_.get(), kRunner, O_RDONLY));
   if (!file) return false;
-  return sys::is_byte_locked(file.get(), kVersionsOfRunner - 1);
-}
-
-Result<std::vector<pid_t>> JobSpool::older_runner() const {
-  BERTH_LET(const auto file, sys::open_prepared(folder_.get(), kRunner, O_RDONLY));
-  if (!file) return std::vector<pid_t>();
-  BERTH_LET(const auto lock, sys::write_lock_on(file.get(), 0));
-  if (!lock || lock->end >= kVersionsOfRunner) return std::vector<pid_t>();
-  const auto identity = sys::identity_of(folder_.get(), kRunner);
-  return identity ? sys::processes_that_lock(*identity, 0) : std::vector<pid_t>();
+  return sys::is_byte_locked(file.get(), 0);
 }
 
 std::vector<pid_t> JobSpool::deaf_runner() const {

@@ -177,6 +177,8 @@ Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {
   const bool is_array = tasks.front().index.has_value();
   BERTH_LET(const auto whole, is_array ? spool.as_a_whole(job.number) : Result<TaskStanding>(TaskStanding()));
   const bool cancelled = whole.phase == TaskPhase::cancelled;
+  TaskEvent again;
+  again.kind = TaskEventKind::again;
   BERTH_LET(const auto standings, standings_of(spool, job));
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!is_over(standings[i]) || counts_of({&standings[i], 1}).done == 1) continue;
@@ -189,9 +191,9 @@ Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {
     if (now.phase == TaskPhase::waiting || counts_of({&now, 1}).done == 1) continue;
     ++count;
     // A task to which nothing has happened waits again when its array does.
-    if (!cancelled || job.index || now.starts > 0) BERTH_DO(spool.append(tasks[i], to_wait_again(now)));
+    if (!cancelled || job.index || now.starts > 0) BERTH_DO(spool.append(tasks[i], again));
   }
-  if (cancelled && !job.index && count > 0) BERTH_DO(spool.append({job.number, {}}, to_wait_again(whole)));
+  if (cancelled && !job.index && count > 0) BERTH_DO(spool.append({job.number, {}}, again));
   return count;
 }
 

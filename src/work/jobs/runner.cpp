@@ -47,7 +47,6 @@ using namespace std::chrono_literals;
 constexpr const char* kRunnerName = "berth __jobs";
 // A command holds its lease by files that are numbered from 100 on, one for each device.
 constexpr rlim_t kOpenFiles = 256;
-constexpr std::chrono::milliseconds kRunnerEndsWithin = 5s;
 constexpr std::string_view kTenantLeft = "the program that it was submitted for has ended";
 
 // Others may pass: too many open files, no memory, a disk that fails. No later try makes a job of a
@@ -368,20 +367,6 @@ Result<void> check_limits() {
                           kOpenFiles));
 }
 
-// A runner goes on while Berth is upgraded, and leaves jobs alone that it cannot read. What it has
-// started does not need it.
-void end_older_runner(const JobSpool& spool) {
-  const auto older = spool.older_runner();
-  if (!older || older->empty()) return;
-  for (const pid_t pid : *older) sys::ask_to_end(pid, [&](pid_t found) { return spool.is_run_by(found); });
-  const auto until = std::chrono::steady_clock::now() + kRunnerEndsWithin;
-  while (std::chrono::steady_clock::now() < until) {
-    const auto left = spool.older_runner();
-    if (!left || left->empty()) return;
-    sleep_a_moment();
-  }
-}
-
 /// The runner itself: `ensure_runner` starts it in a session of its own.
 class Jobs : public command::Command {
  public:
@@ -416,7 +401,6 @@ Result<JobSpool> open_spool() {
 }
 
 Result<void> ensure_runner(const JobSpool& spool, TaskId news) {
-  end_older_runner(spool);
   // In this order: a runner gives up its lock before it looks whether the bell has rung. So it
   // hears this, or its lock is gone.
   spool.ring(news);

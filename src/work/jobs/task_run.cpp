@@ -186,8 +186,7 @@ class TaskRun {
     options.lease.was_accepted = true;
     // The note that `berth list` and `berth queue` show beside the command.
     options.lease.note = to_text(TaskNote{id_, job_.name, options.lease.note});
-    // The value was stored with the job, perhaps by an earlier Berth.
-    BERTH_LET(options.first_look, supervise::time_of_first_look(Unitless::is_base));
+    BERTH_LET(options.first_look, supervise::time_of_first_look());
     BERTH_DO(fill_in_command(options, spool_, id_, job_, is_far));
     BERTH_DO(bound_output());
     if (job_.tty) BERTH_DO(make_terminal(options.hooks));

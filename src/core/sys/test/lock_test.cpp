@@ -148,7 +148,11 @@ TEST_CASE("of very many locks no more than a part is read") {
     for (off_t byte = 0; byte < kOfOneFile; ++byte) REQUIRE(try_lock_bytes(made->get(), 2 * byte, 1).value());
     files.push_back(*std::move(made));
   }
-  CHECK(held_flocks_on(folder.get()).left_out.starts_with("they are more than 1 MiB, most of them of "));
+  const std::string left_out = held_flocks_on(folder.get()).left_out;
+  CAPTURE(left_out);
+  // A kernel that has other work is too slow before there is as much.
+  CHECK((left_out.starts_with("they are more than 1 MiB, most of them of ") ||
+         left_out.starts_with("the kernel took more than ")));
   CHECK_FALSE(inodes_with_write_locks().has_value());
 }
 

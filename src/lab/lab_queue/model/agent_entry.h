@@ -33,8 +33,7 @@ struct Opened {
 
   SteadyTime since{};
   Reach reach = Reach::silent;
-  /// Since when the agent wants the request to let the host go. A request of an older version does
-  /// not know that word, and stays there.
+  /// Since when the agent wants the request to let the host go.
   std::optional<SteadyTime> closing{};
 };
 /// The host cannot start it any more.

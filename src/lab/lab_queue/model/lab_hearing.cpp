@@ -39,7 +39,7 @@ class HearingRules {
       one_.wants_status = true;
     else if (word == "line" && from)
       one_.wants_queue = *from;
-    else if (word == "wait" && words.size() >= 4 && words.size() <= 6 && is_mark(name))
+    else if (word == "wait" && words.size() >= 5 && words.size() <= 6 && is_mark(name))
       take_in(words);
     else if (std::ranges::find(kOfHost, word) != kOfHost.end())
       hear_of_host(word, name);
@@ -51,8 +51,7 @@ class HearingRules {
   /// It wants an entry: `wait MARK LANE HOST,HOST GPUS HOST`.
   void take_in(const std::vector<std::string_view>& words) {
     const auto lane = number_from_text<unsigned>(words[2]);
-    // An older Berth does not say how many GPUs it wants. If there are lanes, its lane says so.
-    const auto gpus = number_from_text<unsigned>(words.size() == 4 ? words[2] : words[4]);
+    const auto gpus = number_from_text<unsigned>(words[4]);
     if (!lane || !gpus) return dismiss("this is no number of GPUs");
     const Settings& settings = deeds_.state.settings;
     QueueEntry entry{.kept = {.id = id_of(settings.name, words[1]),

@@ -18,8 +18,7 @@ using Homes = std::set<std::string, std::less<>>;
 /// A home from which nobody has heard for so long is skipped. It is counted here: the store has
 /// no clock.
 constexpr auto kSilence = 30s;
-/// A client that does not answer `close` within this time runs an older Berth, which does not know
-/// the word.
+/// A client that does not answer `close` within this time may have been stopped. It is told again.
 constexpr auto kClosing = 10s;
 constexpr auto kBetweenShows = 1s;
 /// Which requests are skipped depends on the time as well.

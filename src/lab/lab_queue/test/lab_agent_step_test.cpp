@@ -309,7 +309,7 @@ TEST_CASE("a request that names no hosts, or too many, or no GPUs, is told so") 
   const std::string wait = "wait 0123456789abcdef ";
   CHECK(desk.says(desk.comes(), wait + "1 ,, 1").front() == "1: no these are no hosts");
   CHECK(desk.says(desk.comes(), wait + "1 -o 1").front() == "2: no these are no hosts");
-  CHECK(desk.says(desk.comes(), wait + "x gpu1").front() == "3: no this is no number of GPUs");
+  CHECK(desk.says(desk.comes(), wait + "1 gpu1 x").front() == "3: no this is no number of GPUs");
   std::string many;
   for (int i = 0; i < 257; ++i) many += fmt::format("gpu{},", i);
   CHECK(desk.says(desk.comes(), wait + "1 " + many + " 1").front() ==
@@ -356,15 +356,6 @@ TEST_CASE("a request that names no host of the site has its place, its limit and
   const Words did = desk.ends(one);
   CHECK(is_told(did, "2: open mine"));
   CHECK(is_told(did, "2: open yours"));
-}
-
-TEST_CASE("a request of the version before does not say how many GPUs it wants, as its lane does") {
-  Etcd etcd;
-  Desk desk(etcd);
-  const ClientId one = desk.comes();
-  desk.says(one, "wait " + Desk::mark_of(one) + " 4 gpu1");
-  CHECK(etcd.ticket(desk.id_of(one))->gpus == 4);
-  CHECK(etcd.ticket(desk.id_of(one))->lane == 4);
 }
 
 TEST_CASE("a place belongs to its connection and its user") {

@@ -92,7 +92,7 @@ TEST_CASE("a request that stands on a host lets it go while its user may start n
   CHECK(desk.says(one, "start gpu1") == Words{"1: yes gpu1"});
 }
 
-TEST_CASE("one that does not know close is told again and goes on, as the version before") {
+TEST_CASE("one that does not answer close is told again, and goes on") {
   Etcd etcd;
   Desk desk(etcd, with_one_gpu_each);
   const ClientId one = desk.stands("gpu1");

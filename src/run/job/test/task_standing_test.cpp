@@ -15,10 +15,8 @@ using namespace test;
 TEST_CASE("what is let go waits as before, and what was cancelled meanwhile stays so") {
   TaskEvent taken = event(TaskEventKind::taken);
   taken.taker.pid = 12;
-  TaskEvent hold = event(TaskEventKind::cancelled);
-  hold.holds = true;
-  TaskEvent let_go = event(TaskEventKind::again);
-  let_go.holds = true;
+  const TaskEvent hold = event(TaskEventKind::held);
+  const TaskEvent let_go = event(TaskEventKind::let_go);
   const TaskStanding waits = standing_of(std::vector{taken, hold, let_go}, true);
   CHECK(waits.phase == TaskPhase::waiting);
   CHECK(!waits.on_hold);
@@ -190,20 +188,7 @@ TEST_CASE("what a ticket says of a job is read back from its note") {
 namespace {
 
 TaskEvent hold() {
-  TaskEvent made = event(TaskEventKind::cancelled);
-  made.holds = true;
-  return made;
-}
-
-// What a version that does not know these keys and sections makes of a text. Both are ignored.
-std::vector<TaskEvent> as_older_reads(const std::vector<TaskEvent>& events) {
-  std::vector<TaskEvent> read;
-  for (TaskEvent each : events) {
-    if (each.kind == TaskEventKind::moved || each.kind == TaskEventKind::passed) continue;
-    each.holds = each.for_older = each.handed_on = false;
-    read.push_back(std::move(each));
-  }
-  return read;
+  return event(TaskEventKind::held);
 }
 
 }  // namespace
@@ -214,41 +199,22 @@ TEST_CASE("a held task waits until it is let go, and does not begin meanwhile") 
   CHECK(!is_over(after({hold()})));
   CHECK(after({hold(), event(TaskEventKind::started)}, true).phase == TaskPhase::waiting);
   CHECK(after({hold(), event(TaskEventKind::started)}, true).starts == 0);
-  CHECK(!after({hold(), event(TaskEventKind::again)}).on_hold);
-  CHECK(after({hold(), event(TaskEventKind::again), event(TaskEventKind::started)}, true).phase ==
-        TaskPhase::running);
+  const TaskEvent let_go = event(TaskEventKind::let_go);
+  for (const TaskEvent& end : {let_go, event(TaskEventKind::again)}) {
+    CHECK(!after({hold(), end}).on_hold);
+    CHECK(after({hold(), end, event(TaskEventKind::started)}, true).phase == TaskPhase::running);
+  }
+  // It has been cancelled meanwhile, or is not held: letting go changes nothing of it.
+  CHECK(after({hold(), event(TaskEventKind::cancelled), let_go}).phase == TaskPhase::cancelled);
+  CHECK(after({event(TaskEventKind::started), let_go}, true).phase == TaskPhase::running);
+  TaskEvent put_off = event(TaskEventKind::put_off);
+  put_off.reason = "the driver fails";
+  CHECK(after({put_off, let_go}).reason == "the driver fails");
   CHECK(after({hold(), event(TaskEventKind::cancelled)}).phase == TaskPhase::cancelled);
   CHECK(!after({hold(), event(TaskEventKind::cancelled)}).on_hold);
   // It has begun meanwhile.
   CHECK(!after({event(TaskEventKind::started), hold()}, true).on_hold);
   CHECK(!after({event(TaskEventKind::started), hold()}, true).asked_to_end);
-}
-
-TEST_CASE("an older version starts no held task, and none with a condition that it does not know") {
-  TaskEvent newer = event(TaskEventKind::cancelled);
-  newer.for_older = true;
-  CHECK(after(as_older_reads({hold()})).phase == TaskPhase::cancelled);
-  CHECK(after(as_older_reads({newer})).phase == TaskPhase::cancelled);
-  CHECK(after({newer}).phase == TaskPhase::waiting);
-  CHECK(after({newer, event(TaskEventKind::started)}, true).phase == TaskPhase::running);
-  // It lets a task go by the word for another run.
-  CHECK(after(as_older_reads({hold(), event(TaskEventKind::again)})).phase == TaskPhase::waiting);
-  // What it does not know is in lines and sections of their own.
-  CHECK(encode_event(hold()).starts_with("[cancelled]\n"));
-  CHECK(encode_event(hold()).find("\nholds=1\n") != std::string::npos);
-  CHECK(decode_events("[tomorrow]\nat=1\nwhole=1\n" + encode_event(hold())).size() == 1);
-}
-
-TEST_CASE("what is let go does not start in an older version that would not heed its condition") {
-  Job job;
-  CHECK(!unknown_to_older(job));
-  job.singleton = true;
-  const TaskEvent first = *unknown_to_older(job);
-  std::vector<TaskEvent> events{first, hold()};
-  for (const TaskEvent& each : to_wait_again(after(events))) events.push_back(each);
-  CHECK(may_begin(after(events)));
-  CHECK(after(as_older_reads(events)).phase == TaskPhase::cancelled);
-  CHECK(to_wait_again(after({hold()})).size() == 1);
 }
 
 TEST_CASE("a process that came with an earlier request begins nothing") {
@@ -280,7 +246,6 @@ TEST_CASE("a task that its process has handed on is nobody's") {
   CHECK(standing.taker.pid == 0);
   CHECK(!standing.passes_to);
   CHECK(!after({taken, passed, given, taken}).handed_on);
-  CHECK(after(as_older_reads({taken, passed, given})).taker.pid == 0);
 }
 
 // Else a cancel would end what has its lock.

@@ -49,7 +49,7 @@ TEST_CASE("leases are read as they were written") {
   });
 }
 
-TEST_CASE("loads and memory are read as they were written, and from the version before loads alone") {
+TEST_CASE("loads and memory are read as they were written, and loads alone") {
   RecordedLeases written{.from_s = 10, .to_s = 20, .devices = {"a"}, .leases = {}, .step_s = 5};
   written.loads = {{7, std::nullopt}};
   written.memories = {{81'000, std::nullopt}};
@@ -63,7 +63,7 @@ TEST_CASE("loads and memory are read as they were written, and from the version 
   CHECK(recorded_leases_from_json(before) == written);
 }
 
-TEST_CASE("what a lease used is skipped by the version before, and absent in what that version wrote") {
+TEST_CASE("what a lease used may be left out") {
   RecordedLeases written{.from_s = 10, .to_s = 20, .devices = {"a"}, .leases = {}};
   written.leases.push_back({{1}, "ann", 11, 15, {0}, RecordedWish{.joined_s = 10}, {{0, {4711, true}}}});
   std::string before = recorded_leases_json(written, Layout::line);

@@ -321,27 +321,6 @@ TEST_CASE("the jobs of a user with one name have their hours and leases") {
   CHECK(usage->rows[2] == UsageRow{"bob", "", "", "", 0, 0.5, 0, "sweep"});
 }
 
-TEST_CASE("a file from before jobs were counted goes on with what is in it") {
-  const Scratch scratch;
-  const std::int64_t hour_s = step_of(kNow, 3600);
-  Batch batch;
-  batch.leases[lease(hour_s)] = {"alice", std::nullopt, std::nullopt, true, {100, 0}};
-  batch.hours[{hour_s, "alice", "gpu0"}] = {3600, 0};
-  REQUIRE(opened(scratch).write(batch));
-  {
-    auto database = Database::open(scratch.path(), 1 << 20U);
-    REQUIRE(database);
-    REQUIRE(database->execute("ALTER TABLE lease DROP COLUMN job; DROP TABLE job_hour; DROP TABLE job"));
-  }
-  HistoryFile file = opened(scratch);
-  CHECK(file.usage(UsageBy::job, {hour_s, kNow + 1})->rows.empty());
-  CHECK(file.usage(UsageBy::user, {hour_s, kNow + 1})->rows.at(0).leased_gpu_hours == 1);
-  Batch more;
-  more.job_hours[{hour_s, "alice", "sweep"}] = {3600, 0};
-  REQUIRE(file.write(more));
-  CHECK(file.usage(UsageBy::job, {hour_s, kNow + 1})->rows.at(0).job == "sweep");
-}
-
 TEST_CASE("leases are read with what they were asked for as, which their ends do not take away") {
   const Scratch scratch;
   HistoryFile file = opened(scratch);
@@ -397,62 +376,20 @@ TEST_CASE("of more leases than are read at a time the newest are read, and the a
   }
 }
 
-TEST_CASE("a file from before requests were recorded goes on, and says of its leases that it does not know") {
+TEST_CASE("what a lease used is read as it was written") {
   const Scratch scratch;
-  Batch batch;
-  batch.leases[lease(kNow - 90)] = {"alice", {}, {}, true, {}};
-  REQUIRE(opened(scratch).write(batch));
-  {
-    auto database = Database::open(scratch.path(), 1 << 20U);
-    REQUIRE(database);
-    for (const char* column : {"joined_s", "time_s", "whole", "yields"})
-      REQUIRE(database->execute(fmt::format("ALTER TABLE lease DROP COLUMN {}", column)));
-  }
-  HistoryFile file = opened(scratch);
-  CHECK_FALSE((*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).wish);
-  batch.leases.begin()->second.wish = RecordedWish{kNow - 95};
-  REQUIRE(file.write(batch));
-  CHECK((*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).wish == RecordedWish{kNow - 95});
-}
-
-TEST_CASE("what a lease used is read, and the version before neither loses it nor needs it") {
-  const Scratch scratch;
+  const std::map<std::size_t, RecordedFigures> used{{0, {5'000'000'000, {}}}, {1, {{}, false}}};
   Batch batch;
   for (const char* uuid : {"gpu1", "gpu2"})
     batch.leases[lease(kNow - 90, 2, uuid)] = {"alice", {}, {}, true, {}};
-  REQUIRE(opened(scratch).write(batch));
-  {
-    // As the version before has made the file.
-    auto database = Database::open(scratch.path(), 1 << 20U);
-    REQUIRE(database);
-    for (const char* column : {"energy_mj", "clean"})
-      REQUIRE(database->execute(fmt::format("ALTER TABLE lease DROP COLUMN {}", column)));
-  }
-  const auto figures_in = [](HistoryFile& file) {
-    return (*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).figures;
-  };
-  const std::map<std::size_t, RecordedFigures> used{{0, {5'000'000'000, {}}}, {1, {{}, false}}};
-  {
-    HistoryFile file = opened(scratch);
-    CHECK(figures_in(file).empty());
-    batch.leases.begin()->second.figures = used.at(0);
-    std::next(batch.leases.begin())->second.figures = used.at(1);
-    REQUIRE(file.write(batch));
-    CHECK(figures_in(file) == used);
-  }
-  {
-    // As the version before writes a lease again.
-    auto database = Database::open(scratch.path(), 1 << 20U);
-    REQUIRE(database);
-    REQUIRE(database->execute(fmt::format(
-        "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s, job, joined_s, "
-        "time_s, whole, yields) SELECT begun_s, id, device, user, {}, 1, 5, 5, NULL, NULL, NULL, NULL, NULL "
-        "FROM lease WHERE true ON CONFLICT (begun_s, id, device) DO UPDATE SET ended_s = excluded.ended_s",
-        kNow - 10)));
-  }
   HistoryFile file = opened(scratch);
-  CHECK(figures_in(file) == used);
-  CHECK((*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).ended_s == kNow - 10);
+  const auto figures = [&file] { return (*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).figures; };
+  REQUIRE(file.write(batch));
+  CHECK(figures().empty());
+  batch.leases.begin()->second.figures = used.at(0);
+  std::next(batch.leases.begin())->second.figures = used.at(1);
+  REQUIRE(file.write(batch));
+  CHECK(figures() == used);
 }
 
 TEST_CASE("a name that others could have prepared is refused") {

@@ -93,12 +93,15 @@ class Office {
       files[id].push_back(wrote(TaskEventKind::passed));
       files[id].back().to = passes_to;
     }
-    files[id].push_back(wrote(TaskEventKind::cancelled));
-    files[id].back().holds = true;
+    files[id].push_back(wrote(TaskEventKind::held));
+    return rings(id);
+  }
+  Office& again(TaskId id) {
+    files[id].push_back(wrote(TaskEventKind::again));
     return rings(id);
   }
   Office& let_go(TaskId id) {
-    files[id].push_back(wrote(TaskEventKind::again));
+    files[id].push_back(wrote(TaskEventKind::let_go));
     return rings(id);
   }
   Office& moved(TaskId id, std::string position) {

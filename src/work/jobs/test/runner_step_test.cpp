@@ -90,7 +90,7 @@ TEST_CASE("a job that is still over is not read, and what comes after it begins"
   CHECK(reads == 0);
   // Its user has it run again: its files are others now.
   office.still_over.clear();
-  CHECK(office.let_go(task(1)).runs().lately() == "");
+  CHECK(office.again(task(1)).runs().lately() == "");
   CHECK(office.starts(task(2)).runs().lately() == "starts 1");
 }
 

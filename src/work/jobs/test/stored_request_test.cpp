@@ -15,10 +15,6 @@ using jobs::request_of;
 using jobs::stored_from_options;
 using Options = std::vector<std::string>;
 
-Result<StoredRequest> no_options(const Options&) {
-  return fail(ErrorCode::usage, "no options are expected");
-}
-
 StoredRequest stored(const Options& options) {
   auto read = stored_from_options(options);
   if (!read) FAIL(read.error().message);
@@ -33,7 +29,7 @@ Job job_that_asks(StoredRequest request) {
 }
 
 StoredRequest from_file(const Job& job) {
-  auto again = decode_job(encode_job(job), no_options);
+  auto again = decode_job(encode_job(job));
   if (!again) FAIL(again.error().message);
   return std::move(again->request);
 }
@@ -123,38 +119,21 @@ TEST_CASE("the runner has a request as the command line would give it") {
   CHECK(request_of(newer).error().code == ErrorCode::failure);
 }
 
-// The whole text is what such a Berth wrote.
-TEST_CASE("a job of an older Berth is read, and keeps its request when it is written anew") {
-  const std::string older =
-      "berth-job 1\nname=train\nsubmitted_at=1763809921\nrequest=--count=2\nrequest=--time=7200\n"
-      "request=--free=1073741824\nrequest=--yield\nword=true\nfolder=/\nat_once=0\nend\n";
-  const auto job = decode_job(older, stored_from_options);
-  REQUIRE(job);
-  CHECK(job->name == "train");
-  CHECK(typed_options(job->request) == Options{"--count=2", "--free=1073741824B", "--time=2h", "--yield"});
-  CHECK(job->request.request.conditions.front().text() == filter("free", "1073741824B")->text());
-  CHECK(decode_job(encode_job(*job), no_options) == *job);
-  const auto unknown = decode_job("berth-job 1\nrequest=--colour=red\nword=true\nend\n", stored_from_options);
-  REQUIRE_FALSE(unknown);
-  CHECK(unknown.error().code == ErrorCode::usage);
-}
-
-// An older Berth knows version 1, and says the same of version 2 as this one of version 3.
 TEST_CASE("a job file of a newer version is refused, with both versions") {
-  CHECK(encode_job(job_that_asks({})).starts_with("berth-job 2\n"));
-  const auto newer = decode_job("berth-job 3\nword=true\nend\n", stored_from_options);
-  CHECK(newer.error().message == "written in version 3 of the job format; this program knows 2");
+  CHECK(encode_job(job_that_asks({})).starts_with("berth-job 1\n"));
+  const auto newer = decode_job("berth-job 2\nword=true\nend\n");
+  CHECK(newer.error().message == "written in version 2 of the job format; this program knows 1");
 }
 
 TEST_CASE("a request that is cut off or malformed is refused") {
   std::string text = encode_job(job_that_asks(stored({"--time=2h"})));
   CHECK(text.contains("[request]\ntime_s=7200\n"));
-  CHECK_FALSE(decode_job(text.substr(0, text.size() - 4), no_options));
+  CHECK_FALSE(decode_job(text.substr(0, text.size() - 4)));
   text.replace(text.find("7200"), 4, "soon");
-  CHECK_FALSE(decode_job(text, no_options));
+  CHECK_FALSE(decode_job(text));
   text = encode_job(job_that_asks(stored({"--free=20G"})));
   text.replace(text.find(">="), 2, "??");
-  CHECK_FALSE(decode_job(text, no_options));
+  CHECK_FALSE(decode_job(text));
 }
 
 }  // namespace
