@@ -13,7 +13,7 @@
 // For all that is asynchronous.
 namespace berth {
 namespace asio = boost::asio;
-}
+}  // namespace berth
 
 namespace berth::net {
 
