@@ -2,7 +2,7 @@
 
 # Writes what is made from the tables of what is known of a device, of what a request can say and of
 # the orders of the queue: src/core/device/device_readings.cpp,
-# src/core/request/request_fields.cpp and src/core/queue/order_table.cpp.
+# src/core/request/request_fields.cpp and src/core/queue/queue_order.cpp.
 cmd_readings() {
   setup_to_build
   build release berth_view_test

@@ -3,8 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include "berth/api/find_program.h"
-#include "berth/base/printable.h"
+#include "berth/api/lease_helper_client.h"
+#include "berth/base/text.h"
 
 namespace berth::python {
 

@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "berth/base/units.h"
+#include "berth/base/record.h"
 #include "berth/request/request_fields.h"
 #include "extension.h"
 

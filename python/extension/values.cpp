@@ -5,8 +5,8 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "berth/base/record.h"
 #include "berth/base/record_fields.h"
-#include "berth/base/units.h"
 #include "berth/device/device_readings.h"
 #include "extension.h"
 

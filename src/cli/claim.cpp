@@ -4,21 +4,18 @@
 #include <cstdlib>
 #include <functional>
 
-#include "berth/base/fail.h"
-#include "berth/base/units.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
 #include "berth/command/command.h"
-#include "berth/command/messages.h"
-#include "berth/command/open_session.h"
+#include "berth/command/environment.h"
+#include "berth/command/shared_options.h"
 #include "berth/jobs/send_notice.h"
 #include "berth/jobs/submission.h"
-#include "berth/request/job_mask.h"
-#include "berth/supervise/calling_shell.h"
+#include "berth/request/request.h"
 #include "berth/supervise/claim_keeper.h"
 #include "berth/supervise/claim_script.h"
-#include "berth/supervise/lease_variables.h"
 #include "berth/supervise/take_lease.h"
-#include "berth/sys/environment.h"
-#include "berth/sys/process_identity.h"
+#include "berth/sys/process.h"
 #include "berth/view/answers_json.h"
 #include "berth/view/refusal.h"
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "berth/base/printable.h"
+#include "berth/base/text.h"
 #include "berth/cli/commands.h"
 #include "berth/cli/invocation.h"
 

@@ -7,23 +7,20 @@
 #include <iterator>
 #include <span>
 
-#include "berth/base/text_match.h"
+#include "berth/base/text.h"
 #include "berth/command/command.h"
-#include "berth/command/left_behind.h"
-#include "berth/command/open_session.h"
+#include "berth/command/release.h"
+#include "berth/command/shared_options.h"
 #include "berth/doctor/doctor_cuda.h"
 #include "berth/doctor/doctor_directory.h"
-#include "berth/doctor/doctor_site.h"
-#include "berth/doctor/other_distributions.h"
-#include "berth/doctor/passed_over_report.h"
-#include "berth/jobs/logout_warning.h"
-#include "berth/lease/domain.h"
+#include "berth/jobs/add_job.h"
+#include "berth/lease/look.h"
 #include "berth/site/site_file.h"
-#include "berth/source/device_files.h"
-#include "berth/sys/environment.h"
+#include "berth/source/source.h"
 #include "berth/sys/file.h"
+#include "berth/sys/process.h"
 #include "berth/view/answers_json.h"
-#include "berth/view/device_findings.h"
+#include "berth/view/doctor.h"
 
 namespace berth::cli {
 namespace {

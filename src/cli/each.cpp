@@ -8,22 +8,18 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
+#include "berth/base/text.h"
 #include "berth/command/command.h"
-#include "berth/command/input.h"
-#include "berth/command/messages.h"
-#include "berth/job/end_signals.h"
-#include "berth/job/job_array.h"
+#include "berth/command/environment.h"
+#include "berth/job/job.h"
+#include "berth/job/run_end.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/add_job.h"
-#include "berth/jobs/lines_of_file.h"
 #include "berth/jobs/named_job.h"
-#include "berth/jobs/progress.h"
 #include "berth/jobs/runner.h"
 #include "berth/jobs/submission.h"
-#include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 
 namespace berth::cli {
 namespace {

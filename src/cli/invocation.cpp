@@ -4,12 +4,10 @@
 #include <array>
 #include <ranges>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
-#include "berth/base/text_match.h"
-#include "berth/base/version.h"
-#include "berth/cli/sim_option.h"
-#include "berth/command/habits.h"
+#include "berth/base/error.h"
+#include "berth/base/text.h"
+#include "berth/cli/driver.h"
+#include "berth/command/command.h"
 #include "berth/sys/job_process.h"
 
 namespace berth::cli {

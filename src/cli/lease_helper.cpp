@@ -2,7 +2,7 @@
 // input (src/run/api/lease_messages.h). The lease is the host's from the start: its ticket
 // names the host, and the descriptors go to the host with the grant. This process then ends, so
 // that nobody but the host and its forks holds the lease. Another process, which holds nothing of
-// the lease, keeps the receipt (src/run/receipts/library_receipts_client.h).
+// the lease, keeps the receipt (src/run/receipts/library_receipts.h).
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,19 +17,18 @@
 
 #include "berth/answers/answers.h"
 #include "berth/api/lease_messages.h"
-#include "berth/base/version.h"
+#include "berth/base/error.h"
 #include "berth/command/command.h"
 #include "berth/lease/session.h"
-#include "berth/receipts/earlier_runs.h"
-#include "berth/receipts/library_receipts_client.h"
-#include "berth/receipts/sampler_client.h"
-#include "berth/source/probe/protocol.h"
-#include "berth/supervise/until_used.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/socket_message.h"
-#include "berth/sys/system_error.h"
+#include "berth/receipts/library_receipts.h"
+#include "berth/receipts/make_receipt.h"
+#include "berth/receipts/receipts_on_disk.h"
+#include "berth/source/probe/probe.h"
+#include "berth/supervise/take_lease.h"
+#include "berth/sys/file.h"
+#include "berth/sys/process.h"
+#include "berth/sys/socket.h"
 #include "berth/view/refusal.h"
-#include "berth/view/waiting.h"
 
 namespace berth::cli {
 namespace {

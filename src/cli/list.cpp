@@ -1,20 +1,19 @@
+#include "berth/cli/list.h"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <set>
 
-#include "berth/cli/list_options.h"
 #include "berth/command/command.h"
-#include "berth/command/left_behind.h"
-#include "berth/command/messages.h"
-#include "berth/command/open_session.h"
-#include "berth/command/serve_program.h"
-#include "berth/queue/listing_bounds.h"
+#include "berth/command/environment.h"
+#include "berth/command/release.h"
+#include "berth/command/shared_options.h"
 #include "berth/queue/standing.h"
-#include "berth/request/selector.h"
+#include "berth/request/request.h"
+#include "berth/view/answers_json.h"
 #include "berth/view/hosts_table.h"
 #include "berth/view/listing.h"
-#include "berth/view/listing_json.h"
 
 namespace berth::cli {
 namespace {

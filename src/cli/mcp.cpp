@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/base/fail.h"
-#include "berth/base/units.h"
-#include "berth/base/version.h"
+#include "berth/base/error.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
 #include "berth/command/command.h"
-#include "berth/command/messages.h"
+#include "berth/command/environment.h"
 #include "berth/mcp/mcp_tools.h"
 #include "berth/request/request.h"
 #include "berth/site/site_file.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/file.h"
 
 namespace berth::cli {
 namespace {

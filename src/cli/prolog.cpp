@@ -8,16 +8,16 @@
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
-#include "berth/command/open_session.h"
 #include "berth/command/release.h"
-#include "berth/lease/prolog_job.h"
-#include "berth/request/selector.h"
+#include "berth/command/shared_options.h"
+#include "berth/lease/look.h"
+#include "berth/request/request.h"
 #include "berth/site/site_file.h"
-#include "berth/store/site_directory.h"
+#include "berth/store/lease_directory.h"
 #include "berth/supervise/claim_keeper.h"
 #include "berth/supervise/take_lease.h"
-#include "berth/sys/environment.h"
-#include "berth/sys/other_user.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 #include "berth/view/refusal.h"
 
 namespace berth::cli {

@@ -3,9 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
-#include "berth/base/text_match.h"
+#include "berth/base/text.h"
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
 #include "berth/job/job.h"

@@ -13,21 +13,17 @@
 #include <optional>
 #include <utility>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
+#include "berth/base/text.h"
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
-#include "berth/command/messages.h"
 #include "berth/jobs/add_job.h"
-#include "berth/jobs/model/job_script.h"
+#include "berth/jobs/model/submit_rules.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/submission.h"
 #include "berth/slurm/sbatch_options.h"
-#include "berth/slurm/script_with_srun.h"
-#include "berth/slurm/slurm_values.h"
-#include "berth/sys/environment.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 
 namespace berth::cli {
 namespace {

@@ -1,14 +1,13 @@
+#include "berth/cli/simulate.h"
+
 #include <unistd.h>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
-#include "berth/base/units.h"
-#include "berth/cli/simulate_options.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
 #include "berth/command/command.h"
-#include "berth/command/input.h"
-#include "berth/command/open_session.h"
-#include "berth/command/serve_program.h"
-#include "berth/queue/order_table.h"
+#include "berth/command/environment.h"
+#include "berth/command/shared_options.h"
+#include "berth/queue/schedule.h"
 #include "berth/simulate/workload.h"
 #include "berth/site/site_file.h"
 #include "berth/sys/clock.h"

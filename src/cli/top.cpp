@@ -8,7 +8,7 @@
 #include <array>
 #include <csignal>
 
-#include "berth/base/units.h"
+#include "berth/base/record.h"
 #include "berth/cli/top_looker.h"
 #include "berth/command/command.h"
 #include "berth/hosts/lab_hosts.h"

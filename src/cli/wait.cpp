@@ -11,15 +11,15 @@
 #include <variant>
 
 #include "berth/answers/answers.h"
-#include "berth/base/fail.h"
+#include "berth/base/text.h"
 #include "berth/command/command.h"
-#include "berth/command/messages.h"
-#include "berth/command/open_session.h"
+#include "berth/command/environment.h"
+#include "berth/command/shared_options.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/runner.h"
 #include "berth/jobs/send_notice.h"
-#include "berth/request/job_mask.h"
-#include "berth/supervise/lease_options.h"
+#include "berth/request/request.h"
+#include "berth/supervise/take_lease.h"
 #include "berth/view/refusal.h"
 
 namespace berth::cli {
@@ -127,8 +127,7 @@ class Wait : public command::Command {
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kWaitAbout;
     add_request_options(syntax, options_);
-    syntax.add(
-        supervise::time_option("judge it as a job with this time limit (30m)", options_.request));
+    syntax.add(supervise::time_option("judge it as a job with this time limit (30m)", options_.request));
     note_words(syntax.options, request_words_);
     syntax.option(kGroup, "wait", "TIME", "wait at most this long (30m), then exit with status 124",
                   command::delay_into(wait_s_));

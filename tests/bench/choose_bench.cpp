@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/verdict/choice.h"
+#include "berth/verdict/verdict.h"
 
 namespace {
 

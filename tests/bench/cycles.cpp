@@ -17,8 +17,8 @@
 #include <new>
 #include <string>
 
-#include "berth/lease/acquire.h"
-#include "berth/source/probe_source.h"
+#include "berth/lease/session.h"
+#include "berth/source/source.h"
 #include "berth/store/directory_store.h"
 
 namespace {

@@ -22,8 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "berth/queue/expected_run_time.h"
-#include "berth/queue/queue_order.h"
+#include "berth/queue/schedule.h"
 #include "berth/queue/start_forecast.h"
 #include "made_jobs.h"
 

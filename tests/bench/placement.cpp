@@ -9,11 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "berth/hosts/model/host_ranking.h"
+#include "berth/hosts/model/host_offer.h"
 #include "berth/hosts/model/host_selection.h"
-#include "berth/lab_queue/model/lab_openings.h"
 #include "berth/lab_queue/model/lab_tickets.h"
-#include "berth/simulate/replayer.h"
+#include "berth/simulate/replay.h"
 
 namespace berth {
 namespace {

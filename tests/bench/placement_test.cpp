@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "berth/lab_queue/model/lab_openings.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 
 namespace berth::placement_test {
 namespace {

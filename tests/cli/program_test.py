@@ -226,7 +226,7 @@ def test_bash_completes_commands_options_and_values(machine):
 
 def test_what_others_habits_mean_is_there(machine):
     """A command or an option that a message names can be typed."""
-    source = (ROOT / "src/run/command/habits.cpp").read_text()
+    source = (ROOT / "src/run/command/command.cpp").read_text()
     pairs = re.findall(r'^    \{"([^"]+)", "([^"]+)"\}', source, re.MULTILINE)
     assert len(pairs) > 40
     known = set(COMMANDS)

@@ -1,10 +1,8 @@
 // What another machine answers to a hub.
 #include "berth/hub/hub_pages.h"
-#include "berth/usage/past_leases.h"
+#include "berth/usage/usage.h"
 #include "berth/view/answers_json.h"
-#include "berth/view/hosts_json.h"
 #include "berth/view/hosts_reader.h"
-#include "berth/view/past_leases.h"
 #include "berth/view/usage.h"
 #include "targets.h"
 

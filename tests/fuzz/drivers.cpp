@@ -3,12 +3,11 @@
 #include <cstring>
 #include <type_traits>
 
-#include "berth/base/printable.h"
-#include "berth/device/snapshot_codec.h"
-#include "berth/machines/bare_host.h"
+#include "berth/base/text.h"
+#include "berth/device/device_readings.h"
+#include "berth/machines/host.h"
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
-#include "berth/source/nvidia_smi/program.h"
-#include "berth/source/nvidia_smi/query_csv.h"
+#include "berth/source/nvidia_smi/smi_query.h"
 #include "berth/source/nvml/nvml_reader.h"
 #include "targets.h"
 

@@ -1,11 +1,10 @@
 // Our own records: whoever wrote one may be another user, or a newer Berth.
 #include "berth/api/lease_messages.h"
-#include "berth/device/snapshot_codec.h"
+#include "berth/device/device_readings.h"
 #include "berth/job/job.h"
-#include "berth/job/job_array.h"
 #include "berth/job/job_codec.h"
 #include "berth/queue/ticket_codec.h"
-#include "berth/source/probe/protocol.h"
+#include "berth/source/probe/probe.h"
 #include "berth/usage/receipt.h"
 #include "targets.h"
 

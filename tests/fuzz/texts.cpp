@@ -3,17 +3,14 @@
 #include <string>
 #include <vector>
 
-#include "berth/base/printable.h"
-#include "berth/base/units.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
 #include "berth/hub/agents.h"
-#include "berth/jobs/model/job_script.h"
-#include "berth/request/expression.h"
-#include "berth/request/inherited_mask.h"
-#include "berth/request/selector.h"
+#include "berth/jobs/model/submit_rules.h"
+#include "berth/request/request.h"
 #include "berth/simulate/workload.h"
 #include "berth/site/site_file.h"
 #include "berth/slurm/sbatch_options.h"
-#include "berth/slurm/slurm_values.h"
 #include "targets.h"
 
 namespace berth::fuzz {

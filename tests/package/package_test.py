@@ -99,9 +99,7 @@ def test_an_exception_passes_through_the_unwinder_that_is_inside(tarball, tmp_pa
 
 
 def test_what_is_installed_lies_where_a_debian_user_expects_it(installed):
-    for (
-        path
-    ) in """bin/berth bin/berth-sim lib/libberth.a include/berth/berth.h include/berth/device/snapshot.h
+    for path in """bin/berth bin/berth-sim lib/libberth.a include/berth/berth.h include/berth/device/device.h
         lib/cmake/berth/berth-config.cmake lib/berth/sim/r550/libnvidia-ml.so.1 lib/berth/sim/bin/nvidia-smi
         lib/tmpfiles.d/berth.conf share/man/man1/berth.1.gz share/man/man1/berth-sim.1.gz share/bash-completion/completions/berth
         share/zsh/vendor-completions/_berth share/fish/vendor_completions.d/berth.fish

@@ -11,7 +11,7 @@ from jobs import is_probe
 
 
 class Reading(enum.IntFlag):
-    """As ReadingKind in src/core/device/snapshot.h."""
+    """As ReadingKind in src/core/device/device.h."""
 
     NAME = enum.auto()
     MEMORY = enum.auto()

@@ -157,7 +157,7 @@ interface Ranked {
   readonly rank: number;
 }
 
-/// Each request once: by the key, with the host and in the order that merged_queue of src/run/machines/merged_queue.h has for it.
+/// Each request once: by the key, with the host and in the order that merged_queue of src/run/machines/host.h has for it.
 /// If the queue of the lab is not known, who waits longest is first.
 function waitersOf(views: readonly HostView[], line: readonly LabStanding[]): WaiterView[] {
   const spots = new Map<string, { rank: number; place: number }>();

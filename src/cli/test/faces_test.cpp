@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "berth/base/text_match.h"
+#include "berth/base/text.h"
 #include "berth/cli/invocation.h"
 #include "berth/mcp/mcp_tools.h"
 #include "berth/request/test/said.h"

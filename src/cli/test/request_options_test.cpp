@@ -1,4 +1,4 @@
-#include "berth/command/field_options.h"
+#include "berth/command/shared_options.h"
 
 #include <doctest/doctest.h>
 

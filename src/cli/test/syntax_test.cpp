@@ -1,4 +1,4 @@
-#include "berth/command/syntax.h"
+#include "berth/command/command.h"
 
 #include <doctest/doctest.h>
 
@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "berth/cli/commands.h"
+#include "berth/cli/driver.h"
 #include "berth/cli/invocation.h"
-#include "berth/cli/sim_option.h"
 
 namespace berth::cli::syntax_test {
 namespace {

@@ -31,4 +31,8 @@ bool read_value(std::string_view text, ErrorCode& code) {
   return true;
 }
 
+std::string_view version() {
+  return BERTH_VERSION;
+}
+
 }  // namespace berth

@@ -1,6 +1,6 @@
 #include "berth/base/record.h"
 
-#include "berth/base/fail.h"
+#include "berth/base/text.h"
 
 namespace berth {
 namespace {

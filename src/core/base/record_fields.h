@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/base/printable.h"
 #include "berth/base/record.h"
-#include "berth/base/words.h"
+#include "berth/base/text.h"
 
 // The values in a record. Each of our records has one list of its fields, a function that calls
 // `field(key, value)` for each; a FieldWriter and a FieldReader walk the same list, so they cannot

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "berth/device/snapshot.h"
+#include "berth/device/device.h"
 
 namespace berth {
 

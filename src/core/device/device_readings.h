@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,8 +9,9 @@
 #include <utility>
 #include <variant>
 
+#include "berth/base/error.h"
+#include "berth/base/record.h"
 #include "berth/device/device.h"
-#include "berth/device/snapshot.h"
 
 // The table of all readings of a device. The texts of records, JSON in both directions,
 // expressions, metrics, the columns of the listing and the attributes in Python are made from it.
@@ -84,5 +86,75 @@ auto with_value(const DeviceReading& reading, DeviceType& device, Use&& use) {
 Reading<double> number_of(const DeviceReading& reading, const Device& device);
 /// Absent if the value is no text, or is not known.
 Reading<std::string_view> text_of(const DeviceReading& reading, const Device& device);
+
+/// The fields of the values in a snapshot under their names in a record (record_fields.h). Those of
+/// a device are a table: device_readings.h.
+
+template <class SnapshotType, class Visit>
+constexpr void visit_snapshot(SnapshotType& snapshot, Visit&& visit) {
+  visit("taken_at_ns", snapshot.taken_at_ns);
+  visit("source", snapshot.source);
+  visit("driver_version", snapshot.driver_version);
+  visit("cuda_version", snapshot.cuda_version);
+  visit("readings", snapshot.readings.bits);
+  visit("stale_reason", snapshot.stale_reason);
+}
+
+template <class Mig, class Visit>
+constexpr void visit_mig(Mig& mig, Visit&& visit) {
+  visit("mig_parent_uuid", mig.parent_uuid);
+  visit("mig_slot", mig.slot);
+  visit("mig_gpu_instance", mig.gpu_instance);
+  visit("mig_compute_instance", mig.compute_instance);
+}
+
+template <class ProcessType, class Visit>
+constexpr void visit_process(ProcessType& process, Visit&& visit) {
+  visit("pid", process.pid);
+  visit("kind", process.kind);
+  visit("used_bytes", process.used_bytes);
+  visit("uid", process.uid);
+  visit("start_ticks", process.start_ticks);
+  visit("started_at_s", process.started_at_s);
+  visit("ending", process.ending);
+  visit("user", process.user);
+  visit("command", process.command);
+  visit("container", process.container);
+}
+
+template <class ProcessType, class Visit>
+constexpr void visit_accounted(ProcessType& process, Visit&& visit) {
+  visit("pid", process.pid);
+  visit("runs", process.runs);
+  visit("use_percent", process.use_percent);
+  visit("peak_bytes", process.peak_bytes);
+  visit("started_us", process.started_us);
+  visit("lasted_ms", process.lasted_ms);
+}
+
+/// Writes a "berth-snapshot 1" record piece by piece, so that it can be sent while the machine is
+/// still being read.
+class SnapshotWriter {
+ public:
+  /// Writes what belongs to the machine as a whole. Devices, topology and notes of `head` are not
+  /// written.
+  explicit SnapshotWriter(const Snapshot& head);
+  void device(const Device& device);
+  /// Gives a name to the processes of this user, on devices written before, that have none.
+  void user(std::uint32_t uid, std::string_view name);
+  void topology(const Topology& topology);
+  void note(std::string_view note);
+  /// A section that a snapshot's reader does not know, and so ignores.
+  RecordWriter& record() { return record_; }
+  std::string take() { return record_.take(); }
+  std::string finish() && { return std::move(record_).finish(); }
+
+ private:
+  RecordWriter record_;
+};
+
+/// A snapshot as a "berth-snapshot 1" record. decode(encode(x)) == x.
+std::string encode_snapshot(const Snapshot& snapshot);
+Result<Snapshot> decode_snapshot(std::string_view text);
 
 }  // namespace berth

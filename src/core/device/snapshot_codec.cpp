@@ -1,10 +1,8 @@
-#include "berth/device/snapshot_codec.h"
+#include "berth/device/device_readings.h"
 
 #include <utility>
 
 #include "berth/base/record_fields.h"
-#include "berth/device/device_readings.h"
-#include "berth/device/snapshot_fields.h"
 
 namespace berth {
 namespace {

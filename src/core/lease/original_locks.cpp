@@ -1,4 +1,4 @@
-#include "berth/lease/original_locks.h"
+#include "berth/lease/look.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,12 +14,10 @@
 #include <string_view>
 #include <thread>
 
-#include "berth/base/fail.h"
-#include "berth/device/vendor.h"
-#include "berth/sys/environment.h"
+#include "berth/base/text.h"
+#include "berth/device/device.h"
 #include "berth/sys/file.h"
-#include "berth/sys/lock.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/process.h"
 
 namespace berth::leasing {
 namespace {

@@ -6,15 +6,15 @@
 #include <cstdlib>
 #include <utility>
 
-#include "berth/base/fail.h"
-#include "berth/base/units.h"
-#include "berth/queue/backfill_gap.h"
-#include "berth/queue/listing_bounds.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/queue/schedule.h"
+#include "berth/queue/standing.h"
 #include "berth/site/site_file.h"
 #include "berth/store/lease_directory.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/newer_calls.h"
-#include "berth/verdict/suggestions.h"
+#include "berth/sys/file.h"
+#include "berth/verdict/verdict.h"
 
 namespace berth::leasing {
 namespace {

@@ -1,20 +1,164 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "berth/lease/acquire.h"
-#include "berth/lease/domain.h"
 #include "berth/lease/look.h"
-#include "berth/request/inherited_mask.h"
-#include "berth/verdict/choice.h"
+#include "berth/queue/acquisition.h"
+#include "berth/queue/schedule.h"
+#include "berth/queue/standing.h"
+#include "berth/request/request.h"
+#include "berth/store/lease_store.h"
 #include "berth/verdict/verdict.h"
 
 namespace berth::leasing {
+
+/// What a ticket says of its owner in addition to what the kernel knows.
+struct TicketWords {
+  std::string command;
+  std::string note;
+  std::string request;                     ///< the request in words
+  bool kept = false;                       ///< this process is a keeper: it holds the lease for somebody else
+  std::optional<std::uint32_t> job = {};   ///< if kept: the process whose descendants belong to the lease
+  std::uint32_t slurm_job = 0;             ///< if kept: the job of Slurm that it is for; 0: none
+  std::string origin = {};                 ///< as of a ticket
+  std::optional<std::uint32_t> host = {};  ///< the process that this one asks for, and hands the lease to
+  /// Whether Berth ends what runs in the lease when its time limit is over.
+  LimitHolds limit_holds = LimitHolds::no;
+  /// Leases that the asking process has, and keeps while it waits.
+  std::vector<TicketId> beside = {};
+  /// Begins to read for how long earlier runs of the command lasted, as `expectation_of` takes it.
+  /// What it gives is asked once, before the request joins the queue. nullptr: that is not known.
+  std::function<std::function<std::vector<Moment>()>()> earlier_runs = {};
+};
+
+/// The locks of original programs that a lease has, by how long it has them
+/// (src/core/verdict/site_policy.h).
+struct LocksBeside {
+  LocksOfOriginals for_lease;
+  SafeGpuLock until_used;
+};
+
+/// A granted lease. The devices are ours until the last process that shares the lease gives up its
+/// part. Move-only.
+class HeldLease {
+ public:
+  HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::vector<std::string> notes,
+            LocksBeside beside = {});
+
+  const Ticket& ticket() const { return own_->ticket(); }
+  /// As they were when they were granted, in the order in which the job shall see them.
+  std::vector<const Device*> devices() const;
+  /// Their labels, with commas.
+  std::string labels() const;
+  /// Of the ticket, as people are told it.
+  std::string short_name() const;
+  /// The machine as it was when they were granted.
+  const World& world() const { return world_; }
+  /// What the user should know about the choice, one sentence each.
+  const std::vector<std::string>& notes() const { return notes_; }
+  /// A process that has a copy of these descriptors holds the lease too. All are close-on-exec.
+  std::vector<int> descriptors() const;
+  /// Locks that another process has to keep until the lease is used
+  /// (src/run/supervise/take_lease.h).
+  std::vector<int> until_used() const { return beside_.until_used.descriptors(); }
+  /// The time limit of the lease as it is now, since it may have been extended. nullopt: it has
+  /// none.
+  std::optional<std::int64_t> time_s() {
+    own_->read_again();
+    return own_->ticket().time_s;
+  }
+  /// Who has asked until now that the lease end.
+  const ReleaseCall& release_call() {
+    own_->read_again();
+    return own_->ticket().release;
+  }
+  /// From now on the lease yields, with this many seconds between SIGTERM and SIGKILL; nullopt: it
+  /// no longer yields. `store`: the store that has the lease. Error: its ticket cannot be written
+  /// to.
+  Result<void> yield_from_now(store::LeaseStore& store, std::optional<std::int64_t> yield_s) {
+    BERTH_DO(store.set_yield(ticket().id, yield_s));
+    own_->read_again();
+    return {};
+  }
+  /// The lease is used by another command than the one that it was asked for. For people: where it
+  /// cannot be written, they see the first one.
+  void is_for(store::LeaseStore& store, const std::string& command, const std::string& note) {
+    [[maybe_unused]] const auto written = store.set_words(ticket().id, command, note);
+    own_->read_again();
+  }
+  /// The bell that a waiter rings if it waits for leases that yield. nullptr: nobody can ring.
+  const sys::Bell* listen() { return own_->listen(); }
+  /// Lets others know that the holder is ending the lease.
+  void tell_that_it_ends() { own_->tell_that_it_ends(); }
+  /// Gives back what only the wait needed. That takes some milliseconds, so call it when the job
+  /// has begun.
+  void end_watch() { own_->end_watch(); }
+  /// A copy of it, for a process that gives it back instead.
+  sys::Descriptor copy_of_watch() const { return own_->copy_of_watch(); }
+  /// Ends the lease for all processes that share it. Without this call, the end of this object ends
+  /// only our part.
+  void release() {
+    beside_.for_lease.release();
+    beside_.until_used.release();
+    own_->release();
+  }
+
+ private:
+  std::unique_ptr<store::OwnTicket> own_;
+  LocksBeside beside_;
+  World world_;
+  std::vector<std::string> notes_;
+};
+
+/// A request that was not granted: not now, or never on this machine. It has everything that is
+/// needed to say why.
+struct Refused {
+  World world;
+  Standing standing;
+  bool waited = false;  ///< the wait ran out
+};
+
+using Acquired = std::variant<HeldLease, Refused>;
+
+/// Where readings come from. A process that sleeps in the queue closes the source, so that it keeps
+/// no probe.
+struct SourceAccess {
+  std::function<Result<source::Source*>()> open;
+  std::function<void()> close;
+};
+
+/// What is called while a request is under way.
+struct OnWait {
+  /// Tells how a wait goes: before each sleep, and with `at_each_tick` also at each tick. Snapshot
+  /// and verdicts are from the last look at the machine, which is old for a request that is not
+  /// first in the queue.
+  std::function<void(const Standing&, const Snapshot&)> call;
+  bool at_each_tick = false;
+  /// Whether programs start on a device that was granted. Called under the lease, once a request
+  /// for each device on which the user's last run ended badly, or CUDA did not start. False: the
+  /// device goes back and is passed over, and the request waits again in its old place. nullptr:
+  /// nobody asks.
+  std::function<bool(const Device&)> try_device{};
+};
+
+/// Takes a lease for this process, in its turn. Asks the driver before it enters the gate, never
+/// while it keeps others from deciding. In the queue, a waiter asks the driver if it is the first,
+/// if it watches devices that no rival before it watches, if it was rung, and once more before it
+/// gives up. Error: `usage`; as `look`. Uses SIGALRM while it waits.
+Result<Acquired> acquire_by_queue(const SourceAccess& source, store::LeaseStore& store,
+                                  const Request& request, const LookOptions& options,
+                                  const TicketWords& words, const Patience& patience, const OnWait& on_wait);
+
+/// The same, now or not at all.
+Result<Acquired> acquire(source::Source& source, store::LeaseStore& store, const Request& request,
+                         const LookOptions& options, const TicketWords& words);
 
 /// What was found for a request: all that is needed to say why it is granted or not.
 struct Explained {

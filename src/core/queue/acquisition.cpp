@@ -1,3 +1,4 @@
+// Long, since it is one step: each stage of a request, and what each event means in it.
 #include "berth/queue/acquisition.h"
 
 #include <algorithm>
@@ -6,12 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/units.h"
-#include "berth/queue/acquisition_sleep.h"
+#include "berth/base/record.h"
 #include "berth/queue/gate_decision.h"
-#include "berth/queue/host_queue.h"
-#include "berth/queue/partial_ledger.h"
-#include "berth/verdict/limits.h"
+#include "berth/queue/schedule.h"
+#include "berth/verdict/site_policy.h"
 
 namespace berth::acquisition {
 namespace {

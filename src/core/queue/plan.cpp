@@ -1,15 +1,13 @@
-#include "berth/queue/plan.h"
-
-#include <fmt/format.h>
+#include "berth/queue/schedule.h"
 
 #include <algorithm>
 #include <optional>
 #include <ranges>
 #include <utility>
 
-#include "berth/queue/backfill_gap.h"
-#include "berth/queue/partial_ledger.h"
-#include "berth/queue/queue_order.h"
+#include <fmt/format.h>
+
+#include "berth/queue/gate_decision.h"
 
 namespace berth {
 namespace {

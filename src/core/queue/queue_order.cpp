@@ -1,12 +1,94 @@
-#include "berth/queue/queue_order.h"
+#include "berth/queue/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <vector>
 
-#include "berth/queue/host_queue.h"
-#include "berth/queue/response_ratio.h"
+#include <fmt/format.h>
 
 namespace berth {
+namespace {
+
+constexpr auto kOrders = std::to_array<OrderRow>({
+    {.order = QueueOrder::fifo,
+     .name = "fifo",
+     .first = "whoever came first",
+     .keys = {.expected = "expected"}},
+    // A program that knew the fair order and no run times would rank a ticket by `turn` alone.
+    {.order = QueueOrder::fair,
+     .name = "fair",
+     .first = "the user who has fewer GPUs",
+     .keys = {.number = "turn", .number_beside_expected = "user_turn", .expected = "expected"},
+     .next = next_fair_number,
+     .sort = sort_by_gpus_of_user},
+});
+
+consteval bool is_each_where_it_is_looked_for() {
+  for (std::size_t at = 0; at < kOrders.size(); ++at) {
+    if (kOrders[at].order != static_cast<QueueOrder>(at)) return false;
+  }
+  return true;
+}
+static_assert(is_each_where_it_is_looked_for());
+
+/// "a, b or c"
+std::string one_of(const std::vector<std::string>& words) {
+  const auto [most, last] = std::pair(std::span(words).first(words.size() - 1), words.back());
+  return fmt::format("{} or {}", fmt::join(most, ", "), last);
+}
+
+}  // namespace
+
+std::span<const OrderRow> order_rows() {
+  return kOrders;
+}
+
+const OrderRow& row_of(QueueOrder order) {
+  return kOrders[static_cast<std::size_t>(order)];
+}
+
+std::string_view to_text(QueueOrder order) {
+  return row_of(order).name;
+}
+
+Result<QueueOrder> queue_order_from_text(std::string_view text) {
+  const auto found = std::ranges::find(kOrders, text, &OrderRow::name);
+  if (found != kOrders.end()) return found->order;
+  std::vector<std::string> names;
+  for (const OrderRow& row : kOrders) names.push_back(fmt::format("\"{}\"", row.name));
+  return fail(ErrorCode::usage, fmt::format("must be {}", one_of(names)));
+}
+
+std::string rule_in_words(QueueOrder order) {
+  return has_numbers(order) ? fmt::format("{} comes first", row_of(order).first) : "";
+}
+
+std::string orders_in_words() {
+  std::vector<std::string> words;
+  for (const OrderRow& row : kOrders) words.push_back(fmt::format("{} ({})", row.name, row.first));
+  return one_of(words);
+}
+
+std::optional<OrderNumber> next_number(QueueOrder order, std::uint32_t uid, std::vector<Numbered> others) {
+  if (!has_numbers(order)) return std::nullopt;
+  std::erase_if(others, [&](const Numbered& other) { return other.number.order != order; });
+  return OrderNumber{order, row_of(order).next(uid, others)};
+}
+
+std::optional<OrderNumber> next_number(QueueOrder order, std::uint32_t uid, const Ledger& ledger) {
+  if (!has_numbers(order)) return std::nullopt;
+  std::vector<Numbered> others;
+  for (const Ticket& ticket : ledger.tickets) {
+    if (ticket.number)
+      others.push_back({ticket.uid, ticket.count, *ticket.number, ticket.phase == TicketPhase::granted});
+  }
+  return next_number(order, uid, std::move(others));
+}
+
 namespace {
 
 bool keeps_order_of_coming(const Wish& wish) {
@@ -145,6 +227,68 @@ std::set<TicketId> those_that_matter(const Ticket& mine, const std::vector<const
       matter.insert(ticket->id);
   }
   return matter;
+}
+
+std::int64_t next_fair_number(std::uint32_t uid, std::span<const Numbered> others) {
+  std::optional<std::int64_t> last_granted, first_waiting;
+  std::int64_t own = 0;
+  for (const Numbered& other : others) {
+    const std::int64_t turn = other.number.value;
+    if (other.uid == uid) own = std::max(own, std::min(turn, kLastOrderNumber - other.count) + other.count);
+    if (other.granted)
+      last_granted = std::max(turn, last_granted.value_or(turn));
+    else
+      first_waiting = std::min(turn, first_waiting.value_or(turn));
+  }
+  return std::max(own, last_granted.value_or(first_waiting.value_or(0)));
+}
+
+void sort_by_gpus_of_user(const OrderedRun& run) {
+  std::map<std::uint32_t, std::vector<std::int64_t>> numbers;
+  for (const Wish* wish : run.wishes) numbers[wish->uid].push_back(wish->number->value);
+  for (auto& [uid, own] : numbers) std::ranges::sort(own, std::ranges::greater{});
+  struct Rank {
+    std::uint64_t has;
+    std::int64_t number;
+    const Wish* wish;  // stands where it came
+    auto operator<=>(const Rank&) const = default;
+  };
+  std::vector<Rank> ranks;
+  for (const Wish* wish : run.wishes) {
+    std::uint64_t& has = run.has[wish->uid];
+    std::vector<std::int64_t>& own = numbers[wish->uid];
+    ranks.push_back({has, own.back(), wish});
+    own.pop_back();
+    if (!wish->skipped) has += wish->count;
+  }
+  std::ranges::sort(ranks);
+  std::ranges::copy(ranks | std::views::transform(&Rank::wish), run.wishes.begin());
+}
+
+namespace {
+
+constexpr Moment kLongestAge = 10LL * 365 * 86'400 * kSecond;
+// The product of an age and a run time needs more than 64 bits.
+__extension__ using Wide = unsigned __int128;
+
+Moment waited(const Wish& wish, Moment now) {
+  return std::clamp<Moment>(now - wish.since, 0, kLongestAge);
+}
+
+bool has_larger_ratio(const Wish& a, const Wish& b, Moment now) {
+  return static_cast<Wide>(waited(a, now)) * static_cast<Wide>(*b.expected) >
+         static_cast<Wide>(waited(b, now)) * static_cast<Wide>(*a.expected);
+}
+
+}  // namespace
+
+void sort_by_response_ratio(std::span<const Wish*> wishes, Moment now) {
+  std::ranges::stable_sort(wishes,
+                           [&](const Wish* a, const Wish* b) { return has_larger_ratio(*a, *b, now); });
+}
+
+bool has_waited_longest(const Wish& wish, Moment now) {
+  return waited(wish, now) >= wish.longest_wait;
 }
 
 }  // namespace berth

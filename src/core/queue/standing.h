@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/queue/host_queue.h"
+#include "berth/queue/schedule.h"
 #include "berth/verdict/ledger.h"
 #include "berth/verdict/verdict.h"
 
@@ -23,7 +23,7 @@ struct Standing {
   std::size_t position = 1;
   std::optional<Ticket> behind{};  ///< the last rival before it; nullopt for the first
   bool stopped = false;            ///< others skip it until it goes on
-  std::string silence{};           ///< it leaves what is free for it, in words (untaken.h); "": it does not
+  std::string silence{};  ///< it leaves what is free for it, in words (acquisition.h); "": it does not
   std::chrono::seconds waited{0};  ///< how long the request has waited so far
   /// About when the request starts if each job with a time limit takes all of it, in seconds since
   /// the epoch. nullopt: a job that it waits for has no time limit, or the request is too far back
@@ -78,5 +78,71 @@ void note_start(Standing& standing, const std::vector<const Ticket*>& before,
 /// "no. 3 in line for 5 min, behind bob (train.py)"; where its position may move, "2 before you now
 /// for 5 min, behind bob".
 std::string in_one_line(const Standing& standing);
+
+/// Whoever may use the machine may fill the lease directory with tickets, and every document and
+/// table about the machine goes to all others. So these have a bound for the tickets of one user:
+/// about what this many bytes of JSON hold, which is 1,000 waiting requests on a machine of 16
+/// GPUs. The rest is a number.
+inline constexpr std::size_t kMostListedLeaseBytes = 1U << 20U;
+inline constexpr std::size_t kMostListedWaitingBytes = 2U << 20U;
+/// Of one user's odd tickets.
+inline constexpr std::size_t kMostListedOdd = 64;
+
+/// The ledger as documents and tables tell it: bounded, with Ledger::unlisted for the rest. Nobody
+/// judges by it. Pure.
+Ledger listed_part(const Ledger& ledger);
+/// The odd tickets that people are told one by one, and how many more each user has. Pure.
+struct OddListed {
+  std::vector<OddTicket> odd;
+  std::map<std::uint32_t, std::size_t> rest;
+};
+OddListed listed_odd(const Ledger& ledger);
+
+/// How the waiting requests of `listed` stand among all of `ledger`: as standings, with their words
+/// cut. Pure.
+std::vector<Standing> listed_standings(const Ledger& ledger, const Ledger& listed, const Facts& facts,
+                                       const std::set<TicketId>& stopped, Moment now);
+
+/// A lease that is to end, and the ticket for which it ends.
+struct Preemption {
+  TicketId lease;
+  TicketId waiter;
+
+  bool operator==(const Preemption&) const = default;
+};
+
+/// The leases that yield and are to end now, so that waiting tickets that do not yield can start.
+/// For each such ticket in turn, as few leases end as suffice, the youngest of them; none ends if
+/// not even all of them would suffice. If a ticket could start anyway, no lease ends for it. A
+/// lease that is ending already counts as gone, and so does one that has ended and whose memory is
+/// not back. Only the first kMostPreempting tickets of the queue make leases end. Pure.
+///
+/// The fewest are found by trying sets of leases, small ones first. After kMostSetsTried sets in
+/// all, two rules give a set each, and the smaller one ends: leases stay if they can, either the
+/// oldest first, or those first that have the fewest devices for the ticket.
+std::vector<Preemption> preemptions(const Ledger& ledger, const Facts& facts, Moment now,
+                                    const std::set<TicketId>& skipped = {});
+inline constexpr std::size_t kMostPreempting = 32;
+inline constexpr std::size_t kMostSetsTried = 512;
+
+/// A waiting request that would start later.
+struct Delayed {
+  TicketId waiter;
+  std::int64_t start_s = 0;  ///< about when it starts now, in seconds of the boot clock
+
+  bool operator==(const Delayed&) const = default;
+};
+
+/// The first request of the queue whose reservation would move to a later time if the lease had
+/// this time limit. nullopt: none would. A site without backfill reserves nothing. Pure.
+std::optional<Delayed> delayed_by_extension(const Ledger& ledger, const Facts& facts, Moment now,
+                                            const std::set<TicketId>& skipped, TicketId lease,
+                                            std::int64_t time_s);
+
+/// The first request that waits for a device of the lease and came before it, where both go by run
+/// times and the lease has a time limit: it was first for being short, so it stays so. nullopt:
+/// there is none. Pure.
+std::optional<TicketId> passed_by_its_limit(const Ledger& ledger, const std::set<TicketId>& skipped,
+                                            TicketId lease);
 
 }  // namespace berth

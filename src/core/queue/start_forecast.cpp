@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "berth/base/split_mix.h"
-#include "berth/queue/expected_run_time.h"
+#include "berth/queue/schedule.h"
 
 namespace berth {
 namespace {

@@ -6,8 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "berth/queue/backfill.h"
-#include "berth/queue/queue_order.h"
+#include "berth/queue/schedule.h"
 
 // When the requests start that go by expected run times. Their order changes with time, and how
 // long each of them lasts is not known: so the queue is played to its end several times, each time

@@ -10,8 +10,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/record_fields.h"
-#include "berth/queue/expected_run_time.h"
-#include "berth/queue/order_table.h"
+#include "berth/queue/schedule.h"
 #include "berth/request/request.h"
 
 namespace berth {

@@ -3,9 +3,8 @@
 
 #include <array>
 
-#include "berth/base/fail.h"
-#include "berth/base/text_match.h"
-#include "berth/request/expression_node.h"
+#include "berth/base/text.h"
+#include "berth/request/expression_tree.h"
 
 namespace berth {
 namespace {

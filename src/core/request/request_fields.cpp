@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/base/fail.h"
-#include "berth/base/units.h"
-#include "berth/request/filter.h"
-#include "berth/request/selector.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/request/request.h"
 
 namespace berth {
 namespace {
@@ -25,7 +24,7 @@ constexpr RequestFace but_not(std::string_view why) {
 
 constexpr RequestFace kInWhere = but_not("it is one of the conditions");
 constexpr RequestFace kNoToolNeeds = but_not("write it in where: more arguments would distract a model");
-constexpr RequestFace kByARule = but_not("verdict/suggestions.cpp lowers it by a rule of its own");
+constexpr RequestFace kByARule = but_not("verdict/choice.cpp lowers it by a rule of its own");
 constexpr RequestFace kChoiceOnly = but_not("it only chooses among the GPUs that meet the request");
 constexpr RequestFace kNotOfTheDevices = but_not("it does not say which GPUs meet the request");
 
@@ -384,6 +383,45 @@ bool is_said(const RequestField& field, const Request& request) {
 
 void leave_out(const RequestField& field, Request& request) {
   std::visit([&request](auto member) { request.*member = Request{}.*member; }, field.member);
+}
+
+namespace {
+
+std::string typed_value(const RequestField& field, const Request& request) {
+  switch (field.kind) {
+    case RequestValue::share:
+      return asks_memory_by_runs(request) ? "auto" : bytes_as_typed(request.promise_bytes);
+    case RequestValue::time:
+      return time_for_people(request.time_s.value_or(0));
+    case RequestValue::grace:
+      return request.yield_s == kUsualYieldS ? "" : time_for_people(request.yield_s.value_or(0));
+    default:
+      return value_in_words(field, request, ",");
+  }
+}
+
+}  // namespace
+
+std::string typed_option(std::string_view name, std::string_view value) {
+  std::string option = "--";
+  option.append(name);
+  if (!value.empty()) option.append("=").append(value);
+  return option;
+}
+
+std::vector<std::string> typed_options(const RequestField& field, const Request& request) {
+  if (field.kind != RequestValue::condition) return {typed_option(field.name, typed_value(field, request))};
+  std::vector<std::string> options;
+  for (const Expression& condition : request.conditions) {
+    const RequestField* short_form = nullptr;
+    std::string value;
+    for (const RequestField& row : request_fields()) {
+      if (short_form == nullptr && !(value = filter_value(row.key, condition)).empty()) short_form = &row;
+    }
+    options.push_back(short_form == nullptr ? typed_option(field.name, condition.text())
+                                            : typed_option(short_form->name, value));
+  }
+  return options;
 }
 
 }  // namespace berth

@@ -4,8 +4,11 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
+#include "berth/base/record_fields.h"
 #include "berth/request/request.h"
 
 // The table of what a request can say. The options of commands, the ask of a lease, JSON, the words
@@ -122,5 +125,48 @@ std::string in_words(const RequestFace& face, std::string_view value);
 bool is_said(const RequestField& field, const Request& request);
 /// Gives the member the value of a request that says nothing.
 void leave_out(const RequestField& field, Request& request);
+
+// A request in a record (src/core/base/record_fields.h): each row of the table under its record
+// key. The messages between programs and the files of jobs have it in this form.
+
+/// A condition is written as text. If the text cannot be read, the line is refused.
+inline void field_of_conditions(std::string_view key, const std::vector<Expression>& conditions,
+                                const FieldWriter& field) {
+  for (const Expression& condition : conditions) field(key, condition.text());
+}
+inline void field_of_conditions(std::string_view key, std::vector<Expression>& conditions,
+                                FieldReader& field) {
+  if (field.key() != key) return;
+  auto condition = Expression::parse(field.value());
+  if (!condition) return field.refuse();
+  conditions.push_back(std::move(*condition));
+}
+
+template <class RequestType, class Fields>
+void field_of_row(const RequestField& row, RequestType& request, Fields& field) {
+  const std::string_view key = name_in(&RequestField::record, row);
+  if (key.empty()) return;
+  with_member(row, request, [&](auto& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::vector<Expression>>)
+      field_of_conditions(key, value, field);
+    else
+      field(key, value);
+  });
+}
+
+template <class RequestType, class Fields>
+void fields_of_request(RequestType& request, Fields& field) {
+  for (const RequestField& row : request_fields()) field_of_row(row, request, field);
+}
+
+// A request as options, as a user would type it: the other direction of set_field.
+
+/// "--count=2"; "--clean" for a flag or an option whose value is left out.
+std::string typed_option(std::string_view name, std::string_view value);
+
+/// The options that say the row of this request again: several for conditions, each of which is
+/// written in its short form if it has one ("--free=20G"). REQUIRES: is_said, or the row is the
+/// count.
+std::vector<std::string> typed_options(const RequestField& field, const Request& request);
 
 }  // namespace berth

@@ -6,14 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "berth/base/fail.h"
+#include "berth/base/text.h"
 #include "berth/site/site_keys.h"
-#include "berth/site/toml.h"
-#include "berth/site/toml_words.h"
-#include "berth/sys/descriptor.h"
-#include "berth/sys/environment.h"
 #include "berth/sys/file.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/process.h"
 
 namespace berth::site {
 namespace {

@@ -16,7 +16,7 @@ struct SiteFilePaths {
   std::string site;            ///< "" for none
   std::string user;            ///< "" for none
   bool site_is_named = false;  ///< by BERTH_SITE_FILE: then it has to be there
-  /// What `berth exclude` has taken out (src/core/lease/exclusions.h); counts as the site's. ""
+  /// What `berth exclude` has taken out (src/core/lease/look.h); counts as the site's. ""
   /// for none.
   std::string excluded{};
 };

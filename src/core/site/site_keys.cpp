@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "berth/base/text_match.h"
-#include "berth/base/units.h"
-#include "berth/queue/order_table.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/queue/schedule.h"
 #include "berth/site/site_lists.h"
-#include "berth/verdict/original_locks.h"
+#include "berth/verdict/site_policy.h"
 
 namespace berth::site {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "berth/site/site_values.h"
+#include "berth/site/site_keys.h"
 
 // The keys of the site file whose values are tables or lists of tables.
 namespace berth::site {

@@ -1,13 +1,19 @@
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <string>
+#include <sys/types.h>
 
-#include "berth/source/probe_source.h"
-#include "berth/source/reader.h"
-#include "berth/sys/child.h"
-#include "berth/sys/descriptor.h"
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "berth/device/device.h"
+#include "berth/source/source.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::source {
 
@@ -58,6 +64,34 @@ class ProbeLink {
   std::chrono::milliseconds topology_deadline_{};
   std::chrono::nanoseconds last_sign_{};
   std::int64_t last_sign_wall_s_ = 0;
+};
+
+/// Remembers, for all processes of this user, that a probe of the user hangs in the driver. It is
+/// one file in the state directory, and it is locked as long as the probe lives. A probe that hangs
+/// can take nothing. So the open file, with its lock, is sent to a socket of the probe, where
+/// nobody reads: the kernel keeps it there, and closes it when the probe ends, in whatever way.
+class StuckProbe {
+ public:
+  /// `source`: says which probe, if a user has several; each may hang by itself.
+  StuckProbe(std::string state_directory, std::string_view source)
+      : directory_(std::move(state_directory)), source_(source) {}
+
+  /// What a probe that still hangs had told before it stopped answering, marked stale. nullopt: no
+  /// probe hangs.
+  std::optional<Snapshot> remembered() const;
+
+  /// Makes the file, with what is known. `socket`: a stream to the probe that hangs, which the
+  /// probe does not read. If the probe has ended, or the directory cannot have a file, nothing is
+  /// remembered.
+  void remember(int socket, const Snapshot& known) const;
+  void forget() const;
+
+ private:
+  std::string path() const;
+  /// That of this user's file: if another user has taken the name, one that nobody could know.
+  std::string own_path() const;
+  std::string directory_;
+  std::string source_;
 };
 
 }  // namespace berth::source

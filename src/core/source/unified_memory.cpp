@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/source/proc/machine_memory.h"
+#include "berth/source/proc/kernel_files.h"
 
 namespace berth::source {
 

@@ -8,6 +8,15 @@
 
 namespace berth::source {
 
+/// The compute capability as a snapshot has it. Absent for numbers that no card has, because a
+/// driver may invent them.
+inline Reading<int> capability_of(int major, int minor) {
+  constexpr int kMostMajor = 99;
+  constexpr int kMostMinor = 9;
+  const bool is_one = major >= 0 && major <= kMostMajor && minor >= 0 && minor <= kMostMinor;
+  return is_one ? Reading<int>(10 * major + minor) : std::nullopt;
+}
+
 /// GPUs whose device memory is the machine's memory. Only these may get the machine's numbers. On
 /// another GPU, a missing answer is a fault, and must not look like a healthy device with much
 /// memory.

@@ -9,15 +9,12 @@
 #include <ratio>
 #include <set>
 
-#include "berth/base/fail.h"
+#include "berth/base/text.h"
 #include "berth/queue/ticket_codec.h"
-#include "berth/store/device_locks.h"
 #include "berth/store/directory_ticket.h"
 #include "berth/store/outcome_files.h"
-#include "berth/store/ticket_file.h"
-#include "berth/sys/bell.h"
 #include "berth/sys/file.h"
-#include "berth/sys/lock.h"
+#include "berth/sys/socket.h"
 
 namespace berth::store {
 namespace {

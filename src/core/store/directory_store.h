@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "berth/store/directory_scan.h"
+#include "berth/store/directory_ticket.h"
 #include "berth/store/lease_directory.h"
 #include "berth/store/lease_store.h"
 

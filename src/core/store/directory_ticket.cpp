@@ -1,3 +1,4 @@
+// Long, since it has each change of a ticket's file, of which the order is the protocol.
 #include "berth/store/directory_ticket.h"
 
 #include <fcntl.h>
@@ -10,20 +11,14 @@
 #include <ratio>
 #include <utility>
 
-#include "berth/base/fail.h"
-#include "berth/queue/partial_ledger.h"
-#include "berth/queue/queue_order.h"
+#include "berth/base/text.h"
+#include "berth/queue/gate_decision.h"
+#include "berth/queue/schedule.h"
 #include "berth/queue/ticket_codec.h"
-#include "berth/store/contradiction.h"
-#include "berth/store/directory_scan.h"
-#include "berth/store/ticket_file.h"
+#include "berth/store/lease_store.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
-#include "berth/sys/halted.h"
-#include "berth/sys/lock.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/system_error.h"
-#include "berth/sys/tick.h"
+#include "berth/sys/process.h"
 
 namespace berth::store {
 namespace {

@@ -3,18 +3,18 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/queue/ticket_decision.h"
-#include "berth/sys/bell.h"
-#include "berth/sys/descriptor.h"
+#include "berth/queue/schedule.h"
 #include "berth/sys/file.h"
+#include "berth/sys/socket.h"
 #include "berth/verdict/ledger.h"
-#include "berth/verdict/outcomes.h"
 
 namespace berth::store {
 
@@ -22,8 +22,8 @@ namespace berth::store {
 using Warn = std::function<void(const std::string&)>;
 
 /// Decides for the ticket `me` of the ledger. Pure: a store may call it again with another ledger,
-/// and then only the last answer counts. The ledger may be partial
-/// (queue/partial_ledger.h), because most waiters need to know only the tickets right before them.
+/// and then only the last answer counts. The ledger may be partial (queue/gate_decision.h),
+/// because most waiters need to know only the tickets right before them.
 using Decide = std::function<Result<Decision>(const Ledger& ledger, TicketId me)>;
 
 /// How long to wait for others to leave the gate. nullopt: for ever.
@@ -119,7 +119,7 @@ struct Joined {
 
 /// A device that a process without a ticket has locked, as far as the kernel tells.
 struct ForeignLock {
-  std::string device_file;  ///< as device_file_name gives it (device_locks.h)
+  std::string device_file;  ///< as device_file_name gives it (directory_ticket.h)
   bool whole = true;
   std::uint32_t pid = 0;  ///< the process that took it; may have ended while a child still holds it
 
@@ -218,11 +218,58 @@ class LeaseStore {
   /// owner can use it.
   virtual Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) = 0;
 
-  /// The path of the store, for HandedLease (src/core/store/handed_lease.h); "" if it has none.
+  /// The path of the store, for HandedLease (src/core/store/directory_ticket.h); "" if it has none.
   virtual std::string path() const = 0;
 
   /// What its users should know, one sentence each: "warning: user alice owns …".
   virtual std::vector<std::string> notes() const = 0;
+};
+
+/// The UUID of a device that `take` would give away a second time, according to the ledger. Every
+/// store refuses that, whatever the plan says and whatever happened to the device's lock.
+std::optional<std::string> contradiction(const Take& take, const Ledger& ledger);
+
+/// What the clients of one memory store share: the queue, the leases and the locks. For one thread.
+struct MemoryBooks {
+  std::map<TicketId, Ticket> tickets;               ///< alive
+  std::map<TicketId, Ticket> ended;                 ///< leases whose holder died, until they are swept
+  std::map<std::string, std::set<TicketId>> locks;  ///< of devices, by their UUID
+  std::map<std::string, bool> foreign_locks;        ///< UUID → whole, of holders without a ticket
+  std::map<TicketId, std::shared_ptr<MemoryBooks>> inside;
+  std::uint64_t last_id = 0;
+  std::int64_t lease_changes = 1;
+};
+
+/// The same contract as that of the directory, in memory: for tests of the code that uses a store,
+/// and for questions about leases that are in no directory here (receipts/sampler.cpp). It never
+/// sleeps: a sleep that nothing has ended yet returns as after a tick.
+class MemoryStore : public LeaseStore {
+ public:
+  explicit MemoryStore(std::shared_ptr<MemoryBooks> books) : books_(std::move(books)) {}
+
+  using LeaseStore::join;
+  using LeaseStore::look;
+  LocksSeen see_locks() override;
+  Result<Books> look(Extent extent, const std::optional<LocksSeen>& locks) override;
+  Result<Joined> join(const Ticket& draft, const Decide& decide, const Entry& entry) override;
+  std::int64_t lease_changes() override { return books_->lease_changes; }
+  bool has_ended(TicketId lease) override { return !books_->tickets.contains(lease); }
+  std::size_t waiting_at_most() override { return books_->tickets.size(); }
+  Result<void> extend(TicketId lease,
+                      const std::function<Result<std::int64_t>(const Ticket&)>& time_of) override;
+  Result<void> set_yield(TicketId lease, std::optional<std::int64_t> yield_s) override;
+  Result<void> set_words(TicketId lease, const std::string& command, const std::string& note) override;
+  bool is_held_back(TicketId waiting) override;
+  void ring(TicketId) override {}  // nobody sleeps
+  Result<void> note_release(TicketId lease, const ReleaseCall& call, GateLimit limit) override;
+  void sweep(const std::vector<TicketId>& keep) override;
+  std::optional<sys::FileIdentity> file_of(const Ticket&) override { return std::nullopt; }
+  Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) override;
+  std::string path() const override { return ""; }
+  std::vector<std::string> notes() const override { return {}; }
+
+ private:
+  std::shared_ptr<MemoryBooks> books_;
 };
 
 }  // namespace berth::store

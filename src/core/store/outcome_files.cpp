@@ -18,14 +18,11 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/fail.h"
 #include "berth/base/record.h"
+#include "berth/base/text.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
-#include "berth/sys/random_word.h"
-#include "berth/sys/system_error.h"
-#include "berth/verdict/outcome_codec.h"
-#include "berth/verdict/passed_over_devices.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::store {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "berth/store/lease_directory.h"
-#include "berth/verdict/outcomes.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::store {
 

@@ -1,4 +1,4 @@
-#include "berth/store/own_folder.h"
+#include "berth/store/lease_directory.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -15,10 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/base/fail.h"
-#include "berth/sys/environment.h"
+#include "berth/base/text.h"
 #include "berth/sys/file.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/process.h"
 
 namespace berth::store {
 namespace {

@@ -2,7 +2,7 @@
 // are safe if they belong to root. A user may have made the directory already, and it may be in
 // use. Then it is repaired in place, because a new directory or file would have other locks.
 
-#include "berth/store/site_directory.h"
+#include "berth/store/lease_directory.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,13 +13,9 @@
 #include <set>
 #include <string_view>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
-#include "berth/store/device_locks.h"
-#include "berth/store/directory_scan.h"
+#include "berth/base/text.h"
+#include "berth/store/directory_ticket.h"
 #include "berth/sys/file.h"
-#include "berth/sys/lock.h"
-#include "berth/sys/system_error.h"
 
 namespace berth::store {
 namespace {

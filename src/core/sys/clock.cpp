@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cinttypes>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <limits>
@@ -13,10 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/sys/child.h"
-#include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
-#include "berth/sys/newer_calls.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::sys {
 namespace {
@@ -137,6 +136,34 @@ DayMinute machine_minute() {
   // The calendar of C begins its week on Sunday.
   return {static_cast<unsigned>(parts.tm_wday + 6) % 7,
           static_cast<unsigned>(parts.tm_hour * 60 + parts.tm_min)};
+}
+
+using namespace std::chrono_literals;
+
+WakeTimer::~WakeTimer() {
+  if (timer_) ::timer_delete(*timer_);
+}
+
+void WakeTimer::set(std::chrono::nanoseconds after) {
+  if (!timer_) {
+    sigevent wanted{};
+    wanted.sigev_notify = SIGEV_SIGNAL;
+    wanted.sigev_signo = SIGCONT;
+    timer_t made{};
+    if (::timer_create(CLOCK_BOOTTIME, &wanted, &made) != 0) return;
+    timer_ = made;
+  }
+  // 0 would mean never.
+  after = std::max<std::chrono::nanoseconds>(after, 1ns);
+  itimerspec times{};
+  times.it_value = {after / 1s, (after % 1s).count()};
+  times.it_interval.tv_sec = 1;
+  ::timer_settime(*timer_, 0, &times, nullptr);
+}
+
+void WakeTimer::stop() {
+  const itimerspec never{};
+  if (timer_) ::timer_settime(*timer_, 0, &never, nullptr);
 }
 
 }  // namespace berth::sys

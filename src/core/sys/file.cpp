@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,13 +12,44 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <optional>
 #include <utility>
 
-#include "berth/base/fail.h"
-#include "berth/sys/system_error.h"
+#include <fmt/format.h>
+
+#include "berth/base/text.h"
 
 namespace berth::sys {
+namespace {
+
+// "File too large" says neither which limit nor that it is the user's own. nullopt: there is no
+// limit.
+std::optional<std::string> limit_on_file_sizes() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return fmt::format("the limit on file sizes (ulimit -f) is {} byte{}; ulimit -f unlimited lifts it",
+                     limit.rlim_cur, limit.rlim_cur == 1 ? "" : "s");
+}
+
+}  // namespace
+
+Error system_error(int error_number, std::string_view doing) {
+  if (error_number == EFBIG) {
+    if (auto limit = limit_on_file_sizes())
+      return context(Error{ErrorCode::failure, *std::move(limit), error_number}, doing);
+  }
+  std::array<char, 64> room{};
+  return context(
+      Error{ErrorCode::failure, ::strerror_r(error_number, room.data(), room.size()), error_number}, doing);
+}
+
+std::unexpected<Error> fail_errno(std::string_view doing) {
+  return std::unexpected(system_error(errno, doing));
+}
 
 FileIdentity identity_of(const struct stat& status) {
   return {status.st_dev, status.st_ino};
@@ -246,6 +278,33 @@ bool is_group(const std::string& name) {
   group* found = nullptr;
   std::vector<char> buffer(std::size_t{1} << 20);
   return ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || found != nullptr;
+}
+
+// The signal goes to the thread that writes. It is blocked there, and taken away if it was this
+// write that raised it.
+ssize_t write_without_signal(int descriptor, const void* data, std::size_t size) {
+  sigset_t broken_pipe, before, pending;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  sigpending(&pending);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  const ssize_t written = ::write(descriptor, data, size);
+  const int error = errno;
+  const timespec at_once{};
+  if (written < 0 && error == EPIPE && sigismember(&pending, SIGPIPE) == 0)
+    sigtimedwait(&broken_pipe, nullptr, &at_once);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return written;
+}
+
+Result<std::string> random_word() {
+  std::array<unsigned char, 16> bytes{};
+  if (!fill_with_random_bytes(bytes.data(), bytes.size()))
+    return fail_errno("asking the kernel for a random number");
+  std::string word;
+  for (const unsigned char byte : bytes) word += fmt::format("{:02x}", byte);
+  return word;
 }
 
 }  // namespace berth::sys

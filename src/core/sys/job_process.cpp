@@ -17,12 +17,8 @@
 
 #include <fmt/format.h>
 
-#include "berth/sys/borrowing_child.h"
-#include "berth/sys/descriptor.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/process_signal.h"
-#include "berth/sys/system_error.h"
-#include "berth/sys/terminal.h"
+#include "berth/sys/file.h"
+#include "berth/sys/process.h"
 
 namespace berth::sys {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/sys/process_identity.h"
+#include "berth/sys/process.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

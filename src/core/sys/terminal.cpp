@@ -1,7 +1,8 @@
-#include "berth/sys/terminal.h"
+#include "berth/sys/job_process.h"
 
 #include <fcntl.h>
 #include <linux/major.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,12 +18,10 @@
 #include <fmt/format.h>
 
 #include "berth/base/record.h"
-#include "berth/sys/descriptor.h"
 #include "berth/sys/file.h"
-#include "berth/sys/process_identity.h"
+#include "berth/sys/process.h"
 
 namespace berth::sys {
-
 namespace {
 
 // The terminal that controls the process, as /proc/PID/stat has it: field 7, behind the name.
@@ -88,6 +88,17 @@ void stop_as_by_terminal() {
   ::raise(SIGTSTP);
   ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
   ::sigprocmask(SIG_BLOCK, &stop, nullptr);
+}
+
+Result<PseudoTerminal> make_pseudo_terminal(std::string_view user) {
+  PseudoTerminal made;
+  made.ours = Descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!made.ours || ::grantpt(made.ours.get()) != 0 || ::unlockpt(made.ours.get()) != 0)
+    return fail_errno(fmt::format("making a terminal for {}", user));
+  // Not by its name, which may be another terminal's in a container.
+  made.theirs = Descriptor(::ioctl(made.ours.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!made.theirs) return fail_errno(fmt::format("making a terminal for {}", user));
+  return made;
 }
 
 }  // namespace berth::sys

@@ -2,7 +2,7 @@
 // absent fails the clause that needs it. Two clauses do not need theirs: most boards have neither
 // row remapping nor, some of them, compute modes, and a feature that a board does not have cannot
 // forbid its use.
-#include "berth/verdict/device_clauses.h"
+#include "berth/verdict/verdict.h"
 
 #include <fmt/format.h>
 
@@ -11,13 +11,10 @@
 #include <ranges>
 #include <set>
 
-#include "berth/base/printable.h"
-#include "berth/base/units.h"
-#include "berth/device/health.h"
-#include "berth/device/vendor.h"
-#include "berth/request/job_mask.h"
-#include "berth/verdict/device_memory.h"
-#include "berth/verdict/outsiders.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/device/device.h"
+#include "berth/request/request.h"
 
 namespace berth {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/verdict/passed_over_devices.h"
+#include "berth/verdict/ledger.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/units.h"
+#include "berth/base/record.h"
 
 namespace berth {
 namespace {

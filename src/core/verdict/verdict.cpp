@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "berth/base/fail.h"
-#include "berth/base/text_match.h"
-#include "berth/request/selector.h"
-#include "berth/verdict/device_clauses.h"
-#include "berth/verdict/device_memory.h"
+#include "berth/base/text.h"
+#include "berth/request/request.h"
 
 namespace berth {
 namespace {

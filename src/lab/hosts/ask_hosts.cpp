@@ -4,9 +4,12 @@
 #include <optional>
 #include <utility>
 
+#include "berth/base/text.h"
 #include "berth/hosts/channel.h"
-#include "berth/hosts/model/host_patience.h"
-#include "berth/hosts/model/version_check.h"
+#include "berth/hosts/lab_hosts.h"
+#include "berth/hosts/model/host_offer.h"
+#include "berth/hosts/ssh.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::hosts {
 namespace {
@@ -107,6 +110,98 @@ std::vector<Result<EnvoyMessage>> ask_hosts(const SshProgram& ssh, const std::ve
   std::vector<Result<EnvoyMessage>> answers;
   for (AskedHost& each : round.listen()) answers.push_back(*std::move(each.answer));
   return answers;
+}
+
+namespace {
+
+// The reason that one of our programs printed, without its name.
+std::string failure_in(const Called& called) {
+  constexpr std::string_view kOurs = "berth: ";
+  std::string_view text = called.err;
+  if (text.starts_with(kOurs)) text.remove_prefix(kOurs.size());
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.empty()) return fmt::format("berth has ended there with status {}", called.exit_status);
+  return std::string(text);
+}
+
+std::vector<Result<Called>> call_on_each(const SshProgram& ssh, const std::vector<LabHost>& hosts,
+                                         const std::vector<std::string>& words) {
+  EnvoyAsk ask;
+  ask.mode = EnvoyMode::call;
+  ask.words = words;
+  std::vector<Result<Called>> all;
+  for (auto& answer : ask_hosts(ssh, hosts, ask, lease_ask_of({}))) {
+    if (!answer) {
+      all.push_back(std::unexpected(std::move(answer).error()));
+    } else if (auto* called = std::get_if<Called>(&*answer)) {
+      all.push_back(std::move(*called));
+    } else {
+      all.push_back(fail(ErrorCode::failure, "it does not answer what it was asked"));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Result<std::string>> documents_of(const std::vector<LabHost>& hosts,
+                                              const std::vector<std::string>& words) {
+  std::vector<Result<std::string>> all;
+  for (auto& called : call_on_each(ssh_of_environment(), hosts, words)) {
+    if (!called)
+      all.push_back(std::unexpected(std::move(called).error()));
+    else if (called->exit_status != 0)
+      all.push_back(fail(ErrorCode::failure, failure_in(*called)));
+    else
+      all.push_back(std::move(called->out));
+  }
+  return all;
+}
+
+Error become_call_there(const LabHost& host, std::string_view words) {
+  const sys::Command call = ssh_call(ssh_of_environment(), host, words);
+  sys::JobCommand command;
+  command.words.push_back(call.program);
+  command.words.insert(command.words.end(), call.arguments.begin(), call.arguments.end());
+  return {ErrorCode::failure, sys::exec_job(command).message};
+}
+
+Result<command::Output> call_there(const LabHost& host, const std::vector<std::string>& words) {
+  const auto called = call_on_each(ssh_alone(), {host}, words).front();
+  if (!called) return fail(called.error().code, "{}: {}", host.name, called.error().message);
+  const auto named = [&](std::string_view text) {
+    return text.empty() ? "" : fmt::format("{}: {}", host.name, printable_lines(text));
+  };
+  return command::Output{.out = named(called->out), .err = named(called->err), .status = called->exit_status};
+}
+
+Result<FarTicket> find_far_ticket(const std::vector<LabHost>& hosts, std::string_view word) {
+  // Looks in an empty ledger, so the only error is one of the word itself.
+  if (const auto shape = ticket_named(Ledger{}, word); !shape && shape.error().code == ErrorCode::usage)
+    return std::unexpected(shape.error());
+  const Hosts seen = look_at_hosts(hosts);
+  std::vector<FarTicket> found;
+  std::string silent;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (!seen[i]->report) silent += fmt::format("{}{}", silent.empty() ? "" : ", ", hosts[i].name);
+    if (!seen[i]->report) continue;
+    for (const Ticket& ticket : seen[i]->report->ledger.tickets)
+      if (to_text(ticket.id).ends_with(word)) found.push_back({hosts[i], to_text(ticket.id)});
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty())
+    return fail(ErrorCode::failure, "no lease and no request on these hosts has the id {}{}", word,
+                silent.empty() ? "" : fmt::format("; not known of {}, which do not answer", silent));
+  // Of all hosts together: the same short name may stand on two.
+  Ledger together;
+  for (const FarTicket& each : found) {
+    if (const auto id = ticket_id_from_text(each.id)) together.tickets.emplace_back().id = *id;
+  }
+  std::string all;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    all += fmt::format("{}{} on {}", all.empty() ? "" : ", ", short_name(together, together.tickets[i].id),
+                       found[i].host.name);
+  return fail(ErrorCode::usage, "{} could be {}; give more digits, or --host", word, all);
 }
 
 }  // namespace berth::hosts

@@ -19,22 +19,17 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/printable.h"
+#include "berth/base/text.h"
 #include "berth/command/environment.h"
-#include "berth/command/messages.h"
 #include "berth/hosts/channel.h"
 #include "berth/hosts/far_command.h"
-#include "berth/hosts/host_queues_report.h"
-#include "berth/hosts/lab_queue_entry.h"
 #include "berth/hosts/model/caller_step.h"
 #include "berth/hosts/own_terminal.h"
-#include "berth/hosts/passed_environment.h"
-#include "berth/machines/lab_standing.h"
-#include "berth/receipts/earlier_runs.h"
+#include "berth/machines/host.h"
+#include "berth/receipts/receipts_on_disk.h"
 #include "berth/site/site_file.h"
-#include "berth/sys/environment.h"
 #include "berth/sys/job_process.h"
-#include "berth/sys/terminal.h"
+#include "berth/sys/process.h"
 #include "berth/view/refusal.h"
 
 namespace berth::hosts {

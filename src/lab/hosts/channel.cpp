@@ -12,14 +12,11 @@
 #include <random>
 #include <utility>
 
-#include "berth/base/printable.h"
+#include "berth/base/text.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/pseudo_terminal.h"
-#include "berth/sys/quiet_write.h"
-#include "berth/sys/system_error.h"
-#include "berth/sys/terminal.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 
 namespace berth::hosts {
 namespace {

@@ -11,19 +11,18 @@
 #include <vector>
 
 #include "berth/hosts/envoy_messages.h"
-#include "berth/hosts/kept_connection.h"
 #include "berth/hosts/ssh.h"
-#include "berth/request/lab_host.h"
-#include "berth/sys/child.h"
+#include "berth/request/request.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::hosts {
 
 /// One ssh to one host, with an envoy at its other end. Nothing here blocks, except why_ended if it
 /// is asked too soon. Move-only.
 ///
-/// It may share a kept connection (kept_connection.h). What is wrong with that, before the envoy
+/// It may share a kept connection (ssh.h). What is wrong with that, before the envoy
 /// speaks, costs a connection of its own and nothing else. Later the connection may end with
 /// whoever keeps it: then `connect_alone`, and ask again.
 class Channel {

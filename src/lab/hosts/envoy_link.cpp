@@ -18,10 +18,9 @@
 #include "berth/command/environment.h"
 #include "berth/hosts/envoy_messages.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/detached_thread.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/process_signal.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 
 namespace berth::hosts {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
-#include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
 
 namespace berth::hosts {
 

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "berth/api/lease_messages.h"
-#include "berth/base/process_end.h"
-#include "berth/base/words.h"
-#include "berth/hosts/model/offer.h"
+#include "berth/base/error.h"
+#include "berth/hosts/model/host_offer.h"
 
 // The messages that go over ssh between `berth … --anywhere`, the caller, and `berth __envoy`,
 // which ssh starts on a host. docs/machines.md has their order. All are records

@@ -8,12 +8,16 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "berth/base/text.h"
 #include "berth/command/environment.h"
-#include "berth/sys/random_word.h"
-#include "berth/sys/terminal.h"
+#include "berth/supervise/take_lease.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
+#include "berth/view/text.h"
 
 namespace berth::hosts {
 namespace {
@@ -182,6 +186,173 @@ void FarCommand::end_by(int signal) {
   own_terminal_.give_back();
   channel_.let_go();
   sys::end_like({0, signal});
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kBetweenTries = 1s;
+
+bool is_of_a_restart(const Error& error) {
+  return error.os_error == ECONNREFUSED || error.os_error == ENOENT;
+}
+
+}  // namespace
+
+Result<LabQueueEntry> LabQueueEntry::take(std::string socket, unsigned lane, unsigned gpus,
+                                          std::vector<std::string> hosts) {
+  BERTH_LET(auto mark, sys::random_word());
+  LabQueueEntry entry(std::move(socket), std::move(mark), lane, gpus, std::move(hosts));
+  auto link = LabAgentLink::open(entry.path_);
+  if (!link && !is_of_a_restart(link.error())) return std::unexpected(link.error());
+  if (!link) {
+    entry.absence_ = {std::move(link).error()};
+    return entry;
+  }
+  entry.link_ = *std::move(link);
+  entry.say_all();
+  return entry;
+}
+
+void LabQueueEntry::add_to(std::vector<pollfd>& polled) const {
+  if (link_) polled.push_back({link_->descriptor(), link_->wants(), 0});
+}
+
+sys::Deadline LabQueueEntry::next_deadline() const {
+  if (link_) return std::nullopt;
+  return next_try_;
+}
+
+std::vector<caller::What> LabQueueEntry::poll() {
+  std::vector<caller::What> said;
+  if (!link_) come_back();
+  if (!link_) {
+    if (absence_ && !std::exchange(absence_->is_told, true))
+      said.emplace_back(caller::AgentIsMissing{absence_->why});
+    return said;
+  }
+  if (std::exchange(absence_, std::nullopt)) said.emplace_back(caller::AgentIsThere{});
+  link_->attend();
+  while (const auto line = link_->next()) {
+    const auto& [word, rest] = *line;
+    if (word == "open") let_go_.erase(rest);
+    // The agent ignores a host that the request has left meanwhile.
+    if (word == "answer" && std::ranges::find(hosts_, rest) != hosts_.end()) link_->send("here " + rest);
+    if (auto what = caller::said_by_agent(word, rest)) said.push_back(*std::move(what));
+  }
+  if (!link_->has_ended()) return said;
+  link_.reset();
+  next_try_ = std::chrono::steady_clock::now() + kBetweenTries;
+  return said;
+}
+
+void LabQueueEntry::joined(const std::string& host) {
+  if (joined_.insert(host).second && link_) link_->send("joined " + host);
+}
+
+void LabQueueEntry::left(const std::string& host) {
+  if (std::erase(hosts_, host) == 0) return;
+  joined_.erase(host);
+  let_go_.erase(host);
+  if (start_on_ == host) start_on_.clear();
+  if (link_) link_->send("left " + host);
+}
+
+void LabQueueEntry::let_go(const std::string& host) {
+  // If the request closed a host that it has left, an agent of an older version would end its
+  // entry.
+  if (std::ranges::find(hosts_, host) == hosts_.end()) return;
+  joined_.erase(host);
+  if (start_on_ == host) start_on_.clear();
+  let_go_.insert(host);
+  if (link_) link_->send("closed " + host);
+}
+
+void LabQueueEntry::ask_to_start(const std::string& host) {
+  start_on_ = host;
+  if (link_) link_->send("start " + host);
+}
+
+void LabQueueEntry::come_back() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_try_) return;
+  next_try_ = now + kBetweenTries;
+  // The command whose streams we pass on waits for nothing here.
+  auto link = LabAgentLink::open(path_, 0s);
+  if (!link) return;
+  link_ = *std::move(link);
+  say_all();
+}
+
+void LabQueueEntry::say_all() {
+  if (hosts_.empty()) return;
+  const std::string wait = fmt::format("wait {} {} {} {}", mark_, lane_, fmt::join(hosts_, ","), gpus_);
+  if (!runs_on_.empty()) return link_->send(fmt::format("{} {}", wait, runs_on_));
+  link_->send(wait);
+  for (const std::string& host : joined_) link_->send("joined " + host);
+  for (const std::string& host : let_go_) link_->send("closed " + host);
+  if (!start_on_.empty()) link_->send("start " + start_on_);
+}
+
+HostQueuesReport::HostQueuesReport(std::string request_words, const std::vector<std::string>& hosts,
+                                   bool quiet)
+    : request_words_(std::move(request_words)), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {
+  for (const std::string& name : hosts) hosts_.push_back({name});
+}
+
+void HostQueuesReport::begin() {
+  if (begun_) return;
+  begun_ = true;
+  command::print_message(
+      fmt::format("waiting for {} on {}; Ctrl-C leaves every queue", request_words_,
+                  hosts_.size() == 1 ? hosts_.front().name : fmt::format("{} hosts", hosts_.size())));
+}
+
+std::string HostQueuesReport::all_lines() const {
+  std::string text;
+  for (const AtHost& host : hosts_)
+    if (!host.stands.empty())
+      text += fmt::format("{}{}: {}", text.empty() ? "" : " | ", host.name, host.stands);
+  return text;
+}
+
+void HostQueuesReport::tell_standing(AtHost& host, const Standing& standing) {
+  if (quiet_) return;
+  const std::string position = standing.position <= 1 ? std::string("first in line")
+                                                      : fmt::format("no. {} in line", standing.position);
+  const std::string stands = fmt::format("{}, {}", position, printable(standing.reason));
+  if (stands == host.stands) return;
+  host.stands = stands;
+  begin();
+  if (!terminal_) return command::print_message(fmt::format("{}: {}", host.name, stands));
+  if (!supervise::may_draw()) return;
+  const auto width = command::Environment::style_of(STDERR_FILENO).width;
+  command::mention(fmt::format("{}{}", view::kClearLine, view::cut(all_lines(), width - 1)));
+}
+
+void HostQueuesReport::tell_out(AtHost& host, const std::string& why) {
+  host.stands.clear();
+  if (quiet_) return;
+  if (terminal_ && begun_ && supervise::may_draw()) command::mention(view::kClearLine);
+  // The rest is told if no host is left.
+  command::print_message(fmt::format("{} is left out: {}", host.name, why.substr(0, why.find('\n'))));
+}
+
+void HostQueuesReport::tell() {
+  if (next_deadline()) return;
+  for (AtHost& host : hosts_) {
+    if (const auto standing = std::exchange(host.standing, {})) tell_standing(host, *standing);
+    if (const auto why_out = std::exchange(host.why_out, {})) tell_out(host, *why_out);
+  }
+}
+
+sys::Deadline HostQueuesReport::next_deadline() const {
+  return std::chrono::steady_clock::now() < first_ ? std::optional(first_) : std::nullopt;
+}
+
+void HostQueuesReport::end() {
+  if (begun_ && terminal_ && supervise::may_draw()) command::mention(view::kClearLine);
 }
 
 }  // namespace berth::hosts

@@ -12,11 +12,10 @@
 #include <cstring>
 #include <utility>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
 #include "berth/base/record.h"
+#include "berth/base/text.h"
 #include "berth/hosts/lab_hosts.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/file.h"
 
 namespace berth::hosts {
 namespace {

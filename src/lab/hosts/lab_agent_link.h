@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/machines/lab_standing.h"
-#include "berth/sys/descriptor.h"
+#include "berth/machines/host.h"
+#include "berth/sys/file.h"
 
 namespace berth::hosts {
 

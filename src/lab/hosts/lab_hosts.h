@@ -4,14 +4,13 @@
 #include <vector>
 
 #include "berth/api/lease_messages.h"
-#include "berth/command/far_options.h"
-#include "berth/command/field_options.h"
-#include "berth/hosts/model/host_ranking.h"
+#include "berth/base/error.h"
+#include "berth/command/shared_options.h"
+#include "berth/hosts/model/host_offer.h"
 #include "berth/hosts/ssh.h"
 #include "berth/machines/host.h"
-#include "berth/machines/lab_standing.h"
-#include "berth/request/lab_host.h"
-#include "berth/view/layout.h"
+#include "berth/request/request.h"
+#include "berth/view/text.h"
 
 namespace berth::hosts {
 
@@ -42,5 +41,15 @@ std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts,
 
 /// The question with which a request goes to a host.
 leasing::LeaseAsk lease_ask_of(const command::RequestOptions& options);
+
+/// The machines of this hub, by the names that it has for them. It includes machines that are down,
+/// because ssh may reach them. Asks through berth-serve, which has an HTTP client, and waits some
+/// seconds at most. Error: `failure`, with what the hub or the connection has said.
+Result<std::vector<LabHost>> hosts_of_hub(const HubAccess& hub);
+
+/// What nvidia-smi says on hosts that have no Berth, in their order. All are asked at once, each by
+/// one call of ssh, within a time and up to a size. Error: there is no answer that can be read.
+std::vector<Result<std::vector<BareDevice>>> ask_bare_hosts(const SshProgram& ssh,
+                                                            const std::vector<LabHost>& hosts);
 
 }  // namespace berth::hosts

@@ -4,11 +4,29 @@
 
 #include <csignal>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "berth/hosts/terminal_keeper.h"
-#include "berth/sys/descriptor.h"
+#include "berth/base/error.h"
+#include "berth/sys/file.h"
 
 namespace berth::hosts {
+
+/// A process of its own, `berth __terminal`, that puts the terminal on standard input back as it
+/// was if this process is killed. It does nothing about a terminal that has other modes than we
+/// gave it: a shell has put it back then.
+class TerminalKeeper {
+ public:
+  /// From now on `before` is to be put back while the terminal has the modes `ours`. Where the
+  /// process cannot be started, nobody does it.
+  void keep(const termios& before, const termios& ours);
+  /// The terminal is as it was.
+  void let_go();
+
+ private:
+  sys::Descriptor told_;  ///< its end is the end of this process
+};
 
 /// The standard input of this process, while a command on another host uses it. If it is a
 /// terminal, it is ours only while this process is in its foreground: in the background it is the
@@ -65,5 +83,13 @@ class SignalReader {
  private:
   sys::Descriptor descriptor_;
 };
+
+/// The variables that a command on another host gets: "all", "none", or names separated by commas.
+/// "all" leaves out the variables that belong to this machine or this login: paths of sockets and
+/// displays, the home and the user, variables that a lease or a batch system has set, masks, and
+/// those of Berth. `environment`: each "NAME=VALUE". Error: `usage` for a name that is not set, and
+/// for more than 1 MiB in all.
+Result<std::vector<std::string>> passed_environment(std::string_view which,
+                                                    const std::vector<std::string>& environment);
 
 }  // namespace berth::hosts

@@ -69,4 +69,12 @@ bool asks_for_user(std::string_view json);
 /// Whether etcd says at a log-in that it has no passwords: it lets everybody in.
 bool asks_nobody_for_password(std::string_view json);
 
+// The texts of tickets and starts in the store of a lab, which agents of other versions read and
+// write too (docs/store-protocol.md). Pure.
+
+/// The value as it is in the store.
+std::string stored_text(const LabValue& value);
+/// The value of this key. A text that is no ticket stays text; a start without a host is none.
+LabValue read_stored_text(std::string_view key, std::string text);
+
 }  // namespace berth::lab_queue

@@ -10,12 +10,11 @@
 #include <utility>
 #include <variant>
 
-#include "berth/lab_queue/etcd_heartbeat.h"
-#include "berth/lab_queue/etcd_reading.h"
+#include "berth/lab_queue/etcd_client.h"
 #include "berth/lab_queue/lab_connections.h"
 #include "berth/lab_queue/model/lab_agent_step.h"
-#include "berth/net/keep_going.h"
-#include "berth/net/name_service.h"
+#include "berth/net/background_work.h"
+#include "berth/net/listener.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 

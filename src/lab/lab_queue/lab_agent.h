@@ -8,7 +8,7 @@
 #include "berth/base/error.h"
 #include "berth/lab_queue/etcd_access.h"
 #include "berth/lab_queue/model/lab_tickets.h"
-#include "berth/machines/lab_standing.h"
+#include "berth/machines/host.h"
 
 namespace berth::lab_queue {
 

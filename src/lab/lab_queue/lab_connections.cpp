@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/net/keep_going.h"
+#include "berth/net/listener.h"
 
 namespace berth::lab_queue {
 namespace {

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "berth/base/printable.h"
-#include "berth/base/units.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/queue/standing.h"
 #include "berth/sys/clock.h"
+#include "berth/view/refusal.h"
 #include "berth/view/verdict_text.h"
 
 namespace berth::leasing {
@@ -54,6 +57,18 @@ std::vector<std::string> all_notes(const Session& session, std::vector<std::stri
   notes.insert(notes.begin(), session.warnings().begin(), session.warnings().end());
   std::ranges::transform(notes, notes.begin(), [](const std::string& note) { return printable(note); });
   return notes;
+}
+
+Result<HostReport> host_report(World world, const IdleTimes& idle, const view::Style& style) {
+  HostReport report;
+  BERTH_LET(report.verdicts, judge_each_in_queue(world));
+  report.ledger = listed_part(world.ledger);
+  report.waiters = listed_standings(world.ledger, report.ledger, world.facts, world.stopped, world.looked_at);
+  for (Standing& one : report.waiters) one.reason = view::reason(one, world.facts.snapshot, style);
+  report.facts = std::move(world.facts);
+  report.assumed = std::move(world.assumed);
+  report.idle = idle;
+  return report;
 }
 
 }  // namespace berth::leasing

@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "berth/lease/look.h"
 #include "berth/lease/session.h"
+#include "berth/machines/host.h"
 #include "berth/view/refusal.h"
 #include "berth/view/text.h"
 
@@ -25,5 +27,9 @@ Error in_words(const Refusal& refusal, const view::Style& style);
 
 /// The warnings of the session's place, then these notes on an answer.
 std::vector<std::string> all_notes(const Session& session, std::vector<std::string> notes);
+
+/// The world as one machine among others is told of: its lists bounded, each waiting request with
+/// its reason in words.
+Result<HostReport> host_report(World world, const IdleTimes& idle, const view::Style& style);
 
 }  // namespace berth::leasing

@@ -5,12 +5,11 @@
 #include <variant>
 
 #include "berth/answers/answers.h"
-#include "berth/api/find_program.h"
-#include "berth/api/findings.h"
-#include "berth/lease/probe_options.h"
+#include "berth/api/lease_helper_client.h"
+#include "berth/lease/look.h"
 #include "berth/lease/session.h"
-#include "berth/request/job_mask.h"
-#include "berth/source/probe_source.h"
+#include "berth/request/request.h"
+#include "berth/source/source.h"
 
 namespace berth {
 namespace {

@@ -10,14 +10,10 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/base/version.h"
-#include "berth/device/snapshot.h"
+#include "berth/device/device.h"
 #include "berth/queue/standing.h"
-#include "berth/request/inherited_mask.h"
 #include "berth/request/request.h"
-#include "berth/verdict/choice.h"
 #include "berth/verdict/ledger.h"
-#include "berth/verdict/outcomes.h"
 #include "berth/verdict/verdict.h"
 
 /// Berth for C++ programs. The library starts no thread, installs no signal handler and never loads

@@ -1,6 +1,6 @@
 #include "berth/api/cuda.h"
 
-#include "berth/base/fail.h"
+#include "berth/base/text.h"
 
 #include <dlfcn.h>
 #include <fmt/ranges.h>

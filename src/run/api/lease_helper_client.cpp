@@ -1,31 +1,120 @@
-// The host's side of a lease. A helper process, `berth __lease`, waits in the queue for the host.
-// Waiting needs the signal of a timer, a probe of the driver and sleeping in locks, which a host
-// program must not be burdened with. The helper sends the descriptors that hold the lease, and
-// ends. The socket to it stays: its copies live as long as the lease. The helper hands its end to
-// the process that keeps the receipt, which sees when they are gone.
+#include "berth/api/lease_helper_client.h"
 
-#include <fmt/format.h>
+#include <dlfcn.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <string_view>
 #include <utility>
 
-#include "berth/api/berth.h"
-#include "berth/api/find_program.h"
-#include "berth/api/findings.h"
-#include "berth/api/lease_messages.h"
-#include "berth/lease/domain.h"
-#include "berth/request/job_mask.h"
-#include "berth/store/handed_lease.h"
-#include "berth/sys/child.h"
-#include "berth/sys/clock.h"
-#include "berth/sys/socket_message.h"
-#include "berth/sys/system_error.h"
+#include <fmt/format.h>
 
+#include "berth/answers/answers.h"
+#include "berth/api/berth.h"
+#include "berth/api/lease_messages.h"
+#include "berth/base/text.h"
+#include "berth/lease/look.h"
+#include "berth/request/request.h"
+#include "berth/store/directory_ticket.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/socket.h"
+#include "berth/view/verdict_text.h"
+
+namespace berth::api {
+namespace {
+
+// From the folder of this library or executable: both in one folder; PREFIX/lib and PREFIX/bin; the
+// same with Debian's folder for an architecture; PREFIX/lib/pythonX.Y/site-packages/berth and
+// PREFIX/bin.
+constexpr std::array<const char*, 4> kBeside{"berth", "../bin/berth", "../../bin/berth",
+                                             "../../../../bin/berth"};
+
+std::filesystem::path own_file() {
+  Dl_info info{};
+  std::error_code ignored;
+  // For a library: its file. Linked into a program, that gives the name the program was called by,
+  // which may be on no path.
+  if (::dladdr(reinterpret_cast<const void*>(&find_program), &info) != 0 && info.dli_fname != nullptr &&
+      std::filesystem::path(info.dli_fname).has_parent_path())
+    return std::filesystem::canonical(info.dli_fname, ignored);
+  return std::filesystem::canonical("/proc/self/exe", ignored);
+}
+
+bool is_program(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string on_path() {
+  const char* value = std::getenv("PATH");
+  std::string_view rest = value != nullptr ? value : "";
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    if (const auto path = std::filesystem::path(folder) / "berth"; !folder.empty() && is_program(path))
+      return path;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> find_program() {
+  const char* named = std::getenv("BERTH_PROGRAM");
+  if (named != nullptr && *named != '\0') {
+    if (is_program(named)) return named;
+    return fail(ErrorCode::failure,
+                "BERTH_PROGRAM={} is no program that can be run; unset it, or let it name the "
+                "berth program",
+                named);
+  }
+  const std::filesystem::path folder = own_file().parent_path();
+  for (const char* beside : kBeside) {
+    if (is_program(folder / beside)) return (folder / beside).lexically_normal();
+  }
+  if (std::string path = on_path(); !path.empty()) return path;
+  return fail(ErrorCode::failure,
+              "the berth program is missing: it is neither near {} nor on PATH. Install Berth "
+              "again, or let BERTH_PROGRAM name the program",
+              folder.native());
+}
+
+std::vector<Finding> with_devices(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
+  const auto devices = view::devices_of(verdicts, snapshot);
+  std::vector<Finding> found;
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (devices[i] != nullptr) found.push_back({*devices[i], verdicts[i]});
+  }
+  return found;
+}
+
+std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
+  return with_devices(leasing::with_reasons(verdicts, snapshot, leasing::plain_style()), snapshot);
+}
+
+std::vector<Device> devices_among(const std::vector<std::string>& uuids, const Snapshot& snapshot) {
+  std::vector<Device> found;
+  for (const std::string& uuid : uuids) {
+    if (const Device* device = find_device(snapshot, uuid)) found.push_back(*device);
+  }
+  return found;
+}
+
+}  // namespace berth::api
+
+// The host's side of a lease. A helper process, `berth __lease`, waits in the queue for the host.
+// Waiting needs the signal of a timer, a probe of the driver and sleeping in locks, which a host
+// program must not be burdened with. The helper sends the descriptors that hold the lease, and
+// ends. The socket to it stays: its copies live as long as the lease. The helper hands its end to
+// the process that keeps the receipt, which sees when they are gone.
 namespace berth {
 namespace {
 

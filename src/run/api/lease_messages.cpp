@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "berth/base/record_fields.h"
-#include "berth/device/snapshot_codec.h"
-#include "berth/request/request_record.h"
+#include "berth/device/device_readings.h"
+#include "berth/request/request_fields.h"
 
 namespace berth::leasing {
 namespace {

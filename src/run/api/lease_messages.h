@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "berth/device/snapshot.h"
+#include "berth/device/device.h"
 #include "berth/queue/standing.h"
 #include "berth/request/request.h"
 #include "berth/verdict/ledger.h"

@@ -12,13 +12,17 @@
 #include <climits>
 #include <csignal>
 #include <ctime>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "berth/base/record.h"
-#include "berth/lease/probe_options.h"
+#include "berth/base/text.h"
+#include "berth/lease/look.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/environment.h"
-#include "berth/sys/system_error.h"
-#include "berth/sys/tick.h"
+#include "berth/sys/file.h"
+#include "berth/sys/process.h"
 #include "berth/view/text.h"
 
 namespace berth::command {
@@ -196,6 +200,131 @@ bool mention(std::string_view words) {
   }
   std::signal(SIGPIPE, before);
   return text.empty();
+}
+
+namespace {
+
+Result<std::string> text_of(int file, std::size_t most) {
+  std::string text;
+  std::array<char, 1 << 16> buffer;
+  for (;;) {
+    const ssize_t got = ::read(file, buffer.data(), buffer.size());
+    if (got == 0) return text;
+    if (got < 0 && errno != EINTR) return sys::fail_errno("reading");
+    if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text.size() > most) return fail(ErrorCode::usage, "it is longer than {}", bytes_for_people(most));
+  }
+}
+
+}  // namespace
+
+Result<std::string> text_of_input(const std::string& name, std::size_t most) {
+  const sys::Descriptor file(name == kInput ? ::dup(STDIN_FILENO)
+                                            : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  auto text = file ? text_of(file.get(), most) : Result<std::string>(sys::fail_errno("opening"));
+  if (text) return text;
+  return std::unexpected(context(text.error(), name == kInput ? "standard input" : printable(name)));
+}
+
+int report(const Result<Output>& result) {
+  if (!result) {
+    std::string text = result.error().message;
+    while (text.ends_with('\n')) text.pop_back();
+    write_error(fmt::format("berth: {}\n", text));
+    return outcome_of(result.error().code).exit_status;
+  }
+  if (!result->err.empty()) write_error(result->err);
+  if (const auto written = write_all(1, view::for_terminal(result->out)); !written) {
+    Error error = written.error();
+    if (!result->done.empty()) error.message += fmt::format("; all the same, {}", result->done);
+    return report(std::unexpected(std::move(error)));
+  }
+  return result->status;
+}
+
+namespace {
+
+std::string as_line(const std::string& sentence) {
+  return fmt::format("berth: {}\n", printable(sentence));
+}
+
+}  // namespace
+
+void print_message(const std::string& sentence) {
+  mention(as_line(sentence));
+}
+
+std::string as_lines(const std::vector<std::string>& sentences) {
+  std::string lines;
+  for (const std::string& sentence : sentences) lines += as_line(sentence);
+  return lines;
+}
+
+namespace {
+
+constexpr std::string_view kOurName = "berth: ";
+
+Result<Said> ask(std::string program, std::vector<std::string> words, std::chrono::milliseconds patience,
+                 std::size_t most_bytes, bool kills_late) {
+  const sys::Descriptor out = sys::memory_file("berth-out");
+  const sys::Descriptor err = sys::memory_file("berth-err");
+  if (!out || !err) return sys::fail_errno("making a place for what a program says");
+  BERTH_LET(auto child, sys::Child::spawn({.program = std::move(program),
+                                           .arguments = std::move(words),
+                                           .output = out.get(),
+                                           .error = err.get()}));
+  Said said;
+  said.ending = child.wait(patience);
+  if (!said.ending && kills_late) child.kill(SIGKILL);
+  BERTH_LET(said.out, sys::read_start(out.get(), most_bytes));
+  BERTH_LET(said.err, sys::read_start(err.get(), most_bytes));
+  return said;
+}
+
+}  // namespace
+
+Result<Said> ask_program(std::string program, std::vector<std::string> words,
+                         std::chrono::milliseconds patience, std::size_t most_bytes) {
+  return ask(std::move(program), std::move(words), patience, most_bytes, false);
+}
+
+Result<Said> ask_program_in_time(std::string program, std::vector<std::string> words,
+                                 std::chrono::milliseconds patience, std::size_t most_bytes,
+                                 std::string_view late) {
+  BERTH_LET(auto said, ask(std::move(program), std::move(words), patience, most_bytes, true));
+  if (!said.ending) return fail(ErrorCode::timed_out, std::string(late));
+  return said;
+}
+
+std::string first_line(std::string_view said) {
+  std::string_view line = said.substr(0, said.find('\n'));
+  if (line.starts_with(kOurName)) line.remove_prefix(kOurName.size());
+  return printable(line);
+}
+
+Result<std::string> berth_serve_path() {
+  BERTH_LET(const auto self, own_path());
+  std::string program = self.substr(0, self.rfind('/')) + "/berth-serve";
+  if (::access(program.c_str(), X_OK) != 0 && errno == ENOENT) {
+    return fail(ErrorCode::failure,
+                program +
+                    " is missing: what pip builds from the sources lacks it; the wheel, the tarball and the "
+                    "Debian package have it");
+  }
+  return program;
+}
+
+Error become_berth_serve(std::string_view task, std::span<char* const> words) {
+  const auto program = berth_serve_path();
+  if (!program) return program.error();
+  std::string name = "berth-serve";
+  std::string first(task);
+  std::vector<char*> arguments{name.data()};
+  if (!first.empty()) arguments.push_back(first.data());
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  arguments.push_back(nullptr);
+  ::execv(program->c_str(), arguments.data());
+  return sys::system_error(errno, fmt::format("starting {}", *program));
 }
 
 }  // namespace berth::command

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -7,9 +9,10 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/lease/acquire.h"
-#include "berth/source/probe_source.h"
-#include "berth/sys/environment.h"
+#include "berth/lease/session.h"
+#include "berth/source/source.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 #include "berth/view/text.h"
 
 namespace berth::command {
@@ -86,5 +89,66 @@ Result<std::string> program_path();
 
 /// The variables of this process: "NAME=value".
 std::vector<std::string> own_environment();
+
+/// The name of the standard input where a file is asked for.
+inline constexpr std::string_view kInput = "-";
+
+/// The whole file, or the standard input, which may be pipes. Error: `usage` if it is longer than
+/// `most` bytes; `failure` if it cannot be read; both with its name.
+Result<std::string> text_of_input(const std::string& name, std::size_t most);
+
+/// What a command answers. `main` writes all of it in one go, and `out` only if it is complete.
+struct Output {
+  std::string out = {};
+  std::string err = {};  ///< notes and warnings, whole lines
+  int status = 0;
+  std::string done = {};  ///< what is done, also if nobody can be told `out`; "": nothing
+};
+
+/// Writes the result, and gives the exit status. A failure writes nothing to the output stream.
+int report(const Result<Output>& result);
+
+/// Writes a sentence for the user to the error stream, at once.
+void print_message(const std::string& sentence);
+
+/// The sentences as whole lines for the error stream.
+std::string as_lines(const std::vector<std::string>& sentences);
+
+/// What a program has printed.
+struct Said {
+  std::string out;
+  std::string err;
+  /// nullopt: it still ran when the patience was over, and goes on running.
+  std::optional<ProcessEnd> ending;
+};
+
+/// Runs a program of Berth for what it prints; its input is empty. Of each of its two streams
+/// `most_bytes` + 1 bytes are read, so that the caller sees if there is more than `most_bytes`.
+/// Error: `failure` if it cannot be started.
+Result<Said> ask_program(std::string program, std::vector<std::string> words,
+                         std::chrono::milliseconds patience, std::size_t most_bytes);
+/// As above, but a program that is late is killed. Error: also `timed_out`, with `late` as the
+/// message.
+Result<Said> ask_program_in_time(std::string program, std::vector<std::string> words,
+                                 std::chrono::milliseconds patience, std::size_t most_bytes,
+                                 std::string_view late);
+
+/// The first line of what a program said, without the name of our program before it, ready to be
+/// shown.
+std::string first_line(std::string_view said);
+
+/// First words for berth-serve if it is to ask another server instead of serving.
+inline constexpr std::string_view kUsageWord = "__usage";
+inline constexpr std::string_view kListWord = "__list";
+inline constexpr std::string_view kSimulateWord = "__simulate";
+inline constexpr std::string_view kPastWord = "__past";
+inline constexpr std::string_view kStoreWord = "__store";
+
+/// The path of berth-serve, in the same folder as berth.
+Result<std::string> berth_serve_path();
+
+/// Replaces this process by berth-serve, which has what only a few commands need: the network, and
+/// SQLite. `task`: its first word, "" for none. Returns only if that fails.
+Error become_berth_serve(std::string_view task, std::span<char* const> words);
 
 }  // namespace berth::command

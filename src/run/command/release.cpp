@@ -1,6 +1,3 @@
-// The kernel ends a lease when its last descriptor is closed, so nobody else can end it: its holder
-// is asked.
-
 #include "berth/command/release.h"
 
 #include <poll.h>
@@ -10,18 +7,146 @@
 #include <cstdint>
 #include <functional>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <variant>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
-#include "berth/job/end_signals.h"
+#include "berth/base/text.h"
+#include "berth/command/environment.h"
+#include "berth/command/shared_options.h"
+#include "berth/job/run_end.h"
+#include "berth/lease/look.h"
+#include "berth/source/probe/probe.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/process_signal.h"
-#include "berth/sys/terminal.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
+
+namespace berth::command {
+namespace {
+
+struct FoundTicket {
+  Ticket ticket;
+  std::string name;
+};
+
+Result<FoundTicket> look_for(store::LeaseStore& store, std::string_view name, TicketPhase wanted) {
+  BERTH_LET(auto books, store.look());
+  leasing::name_users(books.ledger);
+  BERTH_LET(const auto ticket, ticket_named(books.ledger, name, wanted));
+  return FoundTicket{*ticket, short_name(books.ledger, ticket->id)};
+}
+
+Result<NamedLease> find_ticket_named(std::string_view name, TicketPhase wanted) {
+  if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos)
+    name.remove_prefix(slash + 1);
+  BERTH_LET(auto domain, find_domain());
+  auto found = look_for(*domain.store, name, wanted);
+  while (!found && !domain.around.empty()) {
+    static_cast<leasing::Level&>(domain) = std::move(domain.around.back());
+    domain.around.pop_back();
+    found = look_for(*domain.store, name, wanted);
+  }
+  if (!found) return std::unexpected(found.error());
+  return NamedLease{std::move(domain), std::move(found->ticket), std::move(found->name)};
+}
+
+}  // namespace
+
+Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
+  if (words.size() > 1) return fail(ErrorCode::usage, "one lease at a time");
+  const std::string_view name =
+      words.empty() ? sys::variable("BERTH_LEASE") : std::string_view(words.front());
+  if (name.empty()) return fail(ErrorCode::usage, "which lease? `berth list -l` has their ids");
+  BERTH_LET(auto found, find_ticket_named(name, TicketPhase::granted));
+  if (found.ticket.phase == TicketPhase::waiting)
+    return fail(ErrorCode::failure, "{0} waits and holds nothing; berth cancel {0} takes it out of the queue",
+                found.name);
+  return found;
+}
+
+Result<NamedLease> find_named_request(const std::vector<std::string>& words) {
+  if (words.size() != 1)
+    return fail(ErrorCode::usage, "which request? one at a time; `berth queue` has their ids");
+  BERTH_LET(auto found, find_ticket_named(words.front(), TicketPhase::waiting));
+  if (found.ticket.phase == TicketPhase::granted)
+    return fail(ErrorCode::failure, "{0} waits no more, it has its GPUs; berth release {0} ends the lease",
+                found.name);
+  return found;
+}
+
+}  // namespace berth::command
 
 namespace berth::leasing {
+namespace {
+
+// As podman starts it since 3.3 (catatonit), and before that or where catatonit is missing (podman
+// itself).
+constexpr std::string_view kPause = "catatonit -P";
+constexpr std::string_view kPausedPodman = "podman pause";
+
+std::vector<Holder> named(const std::vector<pid_t>& pids) {
+  std::vector<Holder> holders;
+  for (const pid_t pid : pids)
+    holders.push_back({static_cast<std::uint32_t>(pid), sys::process_command(pid)});
+  return holders;
+}
+
+// A probe that was forked has the command line of its program for a moment, and a probe of an older
+// Berth has no name of its own.
+bool is_probe(pid_t pid, const std::string& command) {
+  return command.find(" __probe ") != std::string::npos || sys::process_name(pid) == source::kProbeName;
+}
+
+// Likewise.
+bool is_receipt_keeper(pid_t pid, const std::string& command) {
+  return command.ends_with(" __lease") || sys::process_name(pid) == kReceiptKeeperName;
+}
+
+}  // namespace
+
+bool keeps_namespaces(pid_t pid) {
+  return sys::process_command(pid) == kPause || sys::process_name(pid) == kPausedPodman;
+}
+
+bool serves_berth(pid_t pid) {
+  const std::string command = sys::process_command(pid);
+  return command.find(" __jobs /") != std::string::npos || command.find(" __job /") != std::string::npos ||
+         command.find(" __notify") != std::string::npos ||
+         command.find(" __sample --") != std::string::npos || is_receipt_keeper(pid, command) ||
+         is_probe(pid, command);
+}
+
+std::vector<pid_t> left_below(pid_t holder) {
+  if (sys::process_name(holder) != kLeftBehindName) return {};
+  std::vector<pid_t> left = sys::pids_of(sys::ProcessTree().below(holder));
+  std::erase_if(left, keeps_namespaces);
+  return left;
+}
+
+std::map<TicketId, std::vector<Holder>> left_behind(store::LeaseStore& store, const Ledger& ledger) {
+  std::map<TicketId, std::vector<pid_t>> found;
+  std::map<sys::FileIdentity, TicketId> of_files;
+  std::set<sys::FileIdentity> files;
+  for (const Ticket& lease : ledger.tickets) {
+    if (lease.phase != TicketPhase::granted || lease.kept) continue;
+    if (sys::still_runs(lease.taker)) {
+      found[lease.id] = left_below(static_cast<pid_t>(lease.taker.pid));
+    } else if (const auto file = store.file_of(lease)) {
+      of_files[*file] = lease.id;
+      files.insert(*file);
+    }
+  }
+  for (const auto& [file, pids] : sys::writers_of(files)) found[of_files[file]] = pids;
+  std::map<TicketId, std::vector<Holder>> told;
+  for (const auto& [lease, pids] : found) {
+    if (!pids.empty()) told[lease] = named(pids);
+  }
+  return told;
+}
+
+// The kernel ends a lease when its last descriptor is closed, so nobody else can end it: its holder
+// is asked.
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

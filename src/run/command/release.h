@@ -3,14 +3,62 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "berth/lease/look.h"
 #include "berth/store/lease_store.h"
 #include "berth/verdict/ledger.h"
 
+namespace berth::command {
+
+/// A live lease that the user has named, and the place whose ledger has it.
+struct NamedLease {
+  leasing::Domain domain;
+  Ticket ticket;
+  std::string name;  ///< its short name
+};
+
+/// The lease that the word means: its id, or the last digits of it, or a value of BERTH_LEASE.
+/// Without a word, the lease that this process is inside of. Looks first where a request would be
+/// made now, then in the places around it. Error: `usage`; `failure` if there is no such lease, or
+/// if the ticket still waits.
+Result<NamedLease> find_named_lease(const std::vector<std::string>& words);
+
+/// The request in the queue that the word means. Error: `usage`; `failure` if there is none, or if
+/// it has its GPUs by now.
+Result<NamedLease> find_named_request(const std::vector<std::string>& words);
+
+}  // namespace berth::command
+
 namespace berth::leasing {
+
+/// What `berth run` calls itself when its command has ended and something that it started goes on.
+inline constexpr const char* kLeftBehindName = "berth __left";
+/// What a process calls itself that keeps the receipt of a library's lease.
+inline constexpr const char* kReceiptKeeperName = "berth __receipt";
+
+/// Whether it only keeps the namespaces of a user's containers. Without root, the first podman of a
+/// user after a boot starts such a process, for all containers to come: below a lease if podman
+/// runs there. It computes nothing and stays for ever, so it holds no lease.
+bool keeps_namespaces(pid_t pid);
+
+/// Whether this process is a runner of jobs, runs a task for one, sends a notice, looks at the GPUs
+/// for Berth, or leases for a library and keeps the receipt. Such a process and its descendants do
+/// not belong to the lease in which it was started, though they may descend from its holder.
+bool serves_berth(pid_t pid);
+
+/// What the command of this `berth run` or job has started and left behind, whatever it has closed:
+/// whoever waits for them is their parent, which everybody may see. Empty: its command has not
+/// ended, or has left nothing.
+std::vector<pid_t> left_below(pid_t holder);
+
+/// The leases whose command has ended, or whose taker has, with the processes that still hold them.
+/// If the processes of a lease may not be seen from here, the lease is left out. For people: no
+/// decision depends on it.
+std::map<TicketId, std::vector<Holder>> left_behind(store::LeaseStore& store, const Ledger& ledger);
 
 /// "712 (tmux), 803 (python worker.py, stopped)".
 std::string in_words(const std::vector<pid_t>& pids);

@@ -4,16 +4,20 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
-#include "berth/base/text_match.h"
-#include "berth/device/vendor.h"
+#include "berth/base/text.h"
+#include "berth/device/device.h"
+#include "berth/lease/look.h"
 #include "berth/source/cuda/cuda_trial.h"
 #include "berth/store/lease_directory.h"
+#include "berth/sys/clock.h"
+#include "berth/sys/file.h"
 
 namespace berth::leasing {
 namespace {
@@ -163,4 +167,100 @@ std::vector<Finding> examine_cuda(const Snapshot& snapshot, const SourceAccess& 
   return findings;
 }
 
+std::vector<view::Finding> examine_passed_over(const Snapshot& snapshot) {
+  std::vector<view::Finding> findings;
+  const auto domain = find_domain({});
+  if (!domain) return findings;
+  const auto books = domain->store->look(store::Extent::leases);
+  if (!books) return findings;
+  const auto told =
+      told_passed_over(domain->store->outcomes(), books->ledger, snapshot, sys::milliseconds_since_boot());
+  for (const Device& device : snapshot.devices) {
+    const auto found = told.find(device.uuid);
+    if (found == told.end()) continue;
+    for (const PassedOverFor& each : found->second)
+      findings.push_back(
+          {view::Level::warn, "GPU " + label(device),
+           fmt::format("passed over until {} for {}: {}", sys::wall_text(each.until_s), each.user,
+                       each.reason),
+           fmt::format(
+               "`sudo dmesg | grep -i nvrm` may say what is wrong with it; `berth include {}` by this "
+               "user, or by root, lets the jobs have it again",
+               label(device))});
+  }
+  return findings;
+}
+
 }  // namespace berth::leasing
+
+namespace berth::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As pip writes a distribution's name into the name of its folder.
+constexpr std::array<std::string_view, 5> kOriginals{"gpu_scheduler", "gpu_utilities", "gpuselect", "nvgpu",
+                                                     "safe_gpu"};
+
+std::vector<fs::path> children(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (fs::directory_iterator each(folder, ignored), end; each != end; each.increment(ignored))
+    found.push_back(each->path());
+  std::ranges::sort(found);
+  return found;
+}
+
+/// The names of the folders that pip leaves of a distribution.
+std::vector<std::string> installed(const fs::path& prefix) {
+  std::vector<std::string> names;
+  for (const fs::path& python : children(prefix / "lib")) {
+    if (!python.filename().native().starts_with("python3")) continue;
+    for (const fs::path& entry : children(python / "site-packages")) {
+      if (entry.extension() == ".dist-info") names.push_back(entry.stem());
+    }
+  }
+  return names;
+}
+
+bool any_begins(const std::vector<std::string>& names, std::string_view beginning) {
+  return std::ranges::any_of(names, [&](const std::string& name) { return name.starts_with(beginning); });
+}
+
+void look_for_originals(const std::vector<std::string>& names, std::vector<view::Finding>& findings) {
+  if (!any_begins(names, "berth_gpu_dropin-")) return;
+  for (const std::string_view original : kOriginals) {
+    if (!any_begins(names, fmt::format("{}-", original))) continue;
+    findings.push_back(
+        {view::Level::warn, "drop-ins",
+         fmt::format("the original {} is installed beside berth-gpu-dropin, which has the same module",
+                     original),
+         // pip takes the files that both have with the original, and finds berth-gpu-dropin in no
+         // index.
+         fmt::format("in a checkout of Berth: pip uninstall -y {} && "
+                     "pip install --force-reinstall --no-deps ./python/dropin",
+                     original)});
+  }
+}
+
+// PyPI's `berth` is another project, with a module and a program of the same name.
+void look_for_other_berth(const std::vector<std::string>& names, std::vector<view::Finding>& findings) {
+  if (!any_begins(names, "berth_gpu-") || !any_begins(names, "berth-")) return;
+  findings.push_back({view::Level::warn, "Python package",
+                      "another project named berth is installed here beside berth-gpu, and both have the "
+                      "module and the program berth",
+                      "in a checkout of Berth: pip uninstall -y berth && "
+                      "pip install --force-reinstall --no-deps ."});
+}
+
+}  // namespace
+
+std::vector<view::Finding> distributions_beside_ours(const fs::path& program) {
+  const std::vector<std::string> names = installed(program.parent_path().parent_path());
+  std::vector<view::Finding> findings;
+  look_for_other_berth(names, findings);
+  look_for_originals(names, findings);
+  return findings;
+}
+
+}  // namespace berth::command

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -22,4 +23,17 @@ std::vector<view::Finding> examine_cuda(const Snapshot& snapshot, const SourceAc
 /// REQUIRES: this process has leased it.
 std::string why_cuda_fails_on(const Device& device, std::vector<std::string> environment);
 
+/// The devices that requests of some user pass over. Changes nothing.
+std::vector<view::Finding> examine_passed_over(const Snapshot& snapshot);
+
 }  // namespace berth::leasing
+
+namespace berth::command {
+
+/// A finding for each distribution in the Python environment of this program that has a module of
+/// the same name as one of ours: the original of a drop-in, or the other project that is called
+/// berth on PyPI. The one that was installed last has overwritten files of the other. {} if the
+/// program is in no such environment. `program`: BIN/berth of the environment.
+std::vector<view::Finding> distributions_beside_ours(const std::filesystem::path& program);
+
+}  // namespace berth::command

@@ -1,20 +1,28 @@
 #include "berth/doctor/doctor_directory.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
 #include <set>
+#include <string>
+#include <string_view>
 
-#include "berth/queue/listing_bounds.h"
-#include "berth/store/device_locks.h"
-#include "berth/store/directory_scan.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "berth/lease/look.h"
+#include "berth/queue/standing.h"
+#include "berth/request/request.h"
+#include "berth/site/site_file.h"
+#include "berth/site/site_keys.h"
 #include "berth/store/directory_ticket.h"
-#include "berth/store/private_tmp.h"
+#include "berth/store/lease_directory.h"
 #include "berth/sys/file.h"
 
 namespace berth::leasing {
@@ -185,6 +193,153 @@ std::vector<Finding> examine_view(const store::DirectoryChoice& choice) {
   const auto directory = store::LeaseDirectory::open(choice);
   if (directory && *directory) check_elsewhere(**directory, findings);
   check_private_tmp(choice, findings);
+  return findings;
+}
+
+namespace {
+
+// The kernel gives the namespaces that the machine starts with fixed numbers (PROC_PID_INIT_INO).
+constexpr std::string_view kMachinesPids = "pid:[4026531836]";
+
+bool has_the_machines_pids() {
+  std::array<char, 64> name{};
+  const ssize_t size = ::readlink("/proc/self/ns/pid", name.data(), name.size());
+  return size < 0 || std::string_view(name.data(), static_cast<std::size_t>(size)) == kMachinesPids;
+}
+
+/// The first process runs as root, and anybody may read of it what hidepid does not hide.
+bool sees_others_processes() {
+  return static_cast<bool>(sys::Descriptor(::open("/proc/1/stat", O_RDONLY | O_CLOEXEC)));
+}
+
+/// As systemd, Docker and Podman tell what they start.
+bool is_in_container() {
+  const char* told = std::getenv("container");
+  return (told != nullptr && *told != '\0') || ::access("/.dockerenv", F_OK) == 0 ||
+         ::access("/run/.containerenv", F_OK) == 0;
+}
+
+}  // namespace
+
+std::vector<std::string> blind_spots(const store::DirectoryChoice& choice) {
+  std::vector<std::string> spots;
+  for (const Finding& each : examine_view(choice))
+    spots.push_back(fmt::format("{}; {}", each.found, each.remedy));
+  if (choice.origin == store::DirectoryOrigin::fallback && is_in_container())
+    spots.push_back(
+        fmt::format("this container has no {0}, so no lease of the machine is seen; start it "
+                    "with --volume {0}:{0}",
+                    store::kSiteDirectory));
+  if (!has_the_machines_pids()) {
+    spots.emplace_back(
+        "this container numbers its processes itself, so it cannot see the machine's processes; start it "
+        "with --pid=host");
+  } else if (!sees_others_processes()) {
+    spots.emplace_back(
+        "/proc hides the processes of other users (hidepid), so whose they are is not seen; add this user to "
+        "the group that mount shows as gid=");
+  }
+  return spots;
+}
+
+namespace {
+
+using view::Finding;
+using Findings = std::vector<Finding>;
+
+/// A limit of somebody whom the machine does not know holds for nobody, and nobody notices.
+void check_names(const Allowances& limits, Findings& findings) {
+  const auto warn = [&](std::string_view what, const std::string& name) {
+    findings.push_back(
+        {view::Level::warn, "site file",
+         fmt::format("[limits.{0}s] names {1}, and this machine knows no such {0}", what, name),
+         "that limit holds for nobody: check the spelling"});
+  };
+  for (const auto& [user, allowance] : limits.of_users) {
+    if (!sys::is_user(user)) warn("user", user);
+  }
+  for (const auto& [group, allowance] : limits.of_groups) {
+    if (!sys::is_group(group)) warn("group", group);
+  }
+}
+
+/// Devices that nobody gets, and a selector that is misspelt, or that is of a card that was taken
+/// out.
+void check_excluded(const SitePolicy& policy, const Snapshot& snapshot, Findings& findings) {
+  for (const ExcludedDevice& each : policy.excluded) {
+    const auto named = devices_named(each.selector, snapshot);
+    for (const std::size_t position : named) {
+      const Device& device = snapshot.devices[position];
+      findings.push_back({view::Level::pass, "GPU " + label(device),
+                          fmt::format("excluded by the site{}{}: nobody gets it, until the rule is taken out "
+                                      "of the site file, or root says `berth include {}`",
+                                      each.reason.empty() ? "" : ": ", each.reason, label(device)),
+                          ""});
+    }
+    if (!named.empty()) continue;
+    findings.push_back(
+        {view::Level::warn, "site file",
+         fmt::format("[[excluded]] names device {}, and this machine has no such GPU", each.selector),
+         "that rule excludes nothing: `berth list` shows the index of each GPU"});
+  }
+}
+
+/// An index means another card once a card before it is gone, and nobody would notice.
+void check_index(std::string_view key, std::string_view selector, std::string_view before,
+                 const Snapshot& snapshot, Findings& findings) {
+  const std::string uuid = as_uuids({std::string(selector)}, snapshot).front();
+  if (uuid == selector) return;
+  findings.push_back(
+      {view::Level::warn, "site file",
+       fmt::format("{} names GPU {} by its index, which means another GPU once a card has gone", key,
+                   selector),
+       fmt::format("check that it is the GPU that you mean, and write {}\"{}\" in its place", before, uuid)});
+}
+
+void check_indices(const SitePolicy& policy, const Snapshot& snapshot, Findings& findings) {
+  for (const ExcludedDevice& each : policy.excluded)
+    check_index("[[excluded]]", each.selector, "device = ", snapshot, findings);
+  for (const std::string& each : policy.trust_leases)
+    check_index("trust_leases", each, "", snapshot, findings);
+}
+
+/// A lock that keeps nobody away.
+void check_original_locks(const SitePolicy& policy, const Snapshot& snapshot, Findings& findings) {
+  for (const OriginalLock& row : policy.original_locks) {
+    if (!row.user.empty() && !sys::is_user(row.user))
+      findings.push_back(
+          {view::Level::warn, "site file",
+           fmt::format("[[foreign_locks]] names user {}, and this machine knows no such user", row.user),
+           "files of that user count for nobody: check the spelling"});
+  }
+  for (const OddLockFile& odd : odd_lock_files(policy.original_locks, snapshot))
+    findings.push_back({view::Level::warn, "foreign locks", odd.what, odd.remedy});
+}
+
+}  // namespace
+
+std::vector<Finding> examine_site_files(const Snapshot* snapshot) {
+  Findings findings;
+  const auto files = site::read_site_files();
+  if (!files) {
+    findings.push_back(
+        {view::Level::fail, "site file", files.error().message, "nothing is granted until it is corrected"});
+    return findings;
+  }
+  for (const std::string& key : files->policy.not_understood)
+    findings.push_back({view::Level::fail, "site file", key, "nothing is granted until it is corrected"});
+  if (!files->policy.not_understood.empty()) return findings;
+  findings.push_back({view::Level::pass, "site file",
+                      fmt::format("{}: {}",
+                                  files->read.empty() ? "none, so the defaults hold"
+                                                      : fmt::format("{}", fmt::join(files->read, " and ")),
+                                  site::policy_in_words(files->policy)),
+                      ""});
+  check_names(files->policy.limits.always, findings);
+  for (const HourlyAllowances& each : files->policy.limits.hours) check_names(each.limits, findings);
+  if (snapshot != nullptr) check_excluded(files->policy, *snapshot, findings);
+  if (snapshot != nullptr) check_indices(files->policy, *snapshot, findings);
+  if (snapshot != nullptr) check_original_locks(files->policy, *snapshot, findings);
   return findings;
 }
 

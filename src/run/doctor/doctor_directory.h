@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "berth/device/device.h"
 #include "berth/store/lease_directory.h"
 #include "berth/view/doctor.h"
 
@@ -19,5 +20,14 @@ std::vector<Finding> examine_lease_directory(const store::DirectoryChoice& choic
 
 /// Those of these findings that keep a process from seeing everybody's leases there.
 std::vector<Finding> examine_view(const store::DirectoryChoice& choice);
+
+/// What a process here cannot see of this machine: leases that others make elsewhere, and the
+/// processes of other users. A program that shows the machine to others must say so. One sentence
+/// each, with what to do. Changes nothing.
+std::vector<std::string> blind_spots(const store::DirectoryChoice& choice);
+
+/// Whether the site files are understood, what they say, and what in them means nothing here:
+/// users, groups and devices that there are not. `snapshot`: null if the devices cannot be read.
+std::vector<view::Finding> examine_site_files(const Snapshot* snapshot);
 
 }  // namespace berth::leasing

@@ -1,15 +1,164 @@
 #include "berth/http/answer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <set>
 
-#include "berth/base/text_match.h"
+#include <fmt/format.h>
+
+#include "berth/base/text.h"
 #include "berth/view/answers_json.h"
 
 namespace berth::http {
+namespace {
+
+/// Takes as long for a wrong token as for the right one, so that it cannot be guessed letter by
+/// letter. Its length is no secret.
+bool is_same_secret(std::string_view given, std::string_view secret) {
+  if (given.size() != secret.size()) return false;
+  volatile unsigned char differences = 0;
+  for (std::size_t i = 0; i < secret.size(); ++i)
+    differences = static_cast<unsigned char>(differences | (given[i] ^ secret[i]));
+  return differences == 0;
+}
+
+}  // namespace
+
+bool may_ask(const HttpRequest& request, const AccessRule& access) {
+  constexpr std::string_view kScheme = "bearer ";  // in any case of letters
+  if (access.token.empty()) return true;
+  return lowered(request.authorization.substr(0, kScheme.size())) == kScheme &&
+         is_same_secret(request.authorization.substr(kScheme.size()), access.token);
+}
+
+bool is_own_name(std::string_view host, const std::vector<std::string>& known) {
+  if (host.empty()) return true;  // no browser leaves it out
+  const bool bracketed = host.starts_with('[');
+  const std::string name = lowered(host.substr(0, bracketed ? host.find(']') : host.rfind(':')));
+  if (bracketed || name == "localhost") return true;
+  if (std::ranges::any_of(known, [&](const std::string& each) { return lowered(each) == name; })) return true;
+  return !name.empty() && name.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+bool is_open_to_all(std::string_view path) {
+  return path == "/healthz" || path == "/readyz";
+}
+
+void Connections::allow(std::size_t most, std::size_t most_of_address) {
+  most_ = most;
+  most_of_address_ = most_of_address;
+}
+
+Connections::Admission Connections::admit(const std::string& address) {
+  Admission admission;
+  const auto known = addresses_.find(address);
+  const bool has_its_share = known != addresses_.end() && known->second.count >= most_of_address_;
+  if (has_its_share || is_full()) {
+    const Order& waiting = has_its_share ? known->second.waiting : waiting_;
+    if (waiting.empty()) return admission;
+    admission.evicted = waiting.begin()->second;
+    leaves(*admission.evicted);
+  }
+  const auto place = addresses_.try_emplace(address).first;
+  ++place->second.count;
+  admission.id = ++last_;
+  connections_.emplace(admission.id, Connection{place});
+  return admission;
+}
+
+void Connections::waits(Id id) {
+  const auto connection = connections_.find(id);
+  if (connection == connections_.end() || connection->second.since != 0) return;
+  connection->second.since = ++last_;
+  waiting_.emplace(last_, id);
+  connection->second.address->second.waiting.emplace(last_, id);
+}
+
+void Connections::is_served(Id id) {
+  const auto connection = connections_.find(id);
+  if (connection == connections_.end() || connection->second.since == 0) return;
+  waiting_.erase(connection->second.since);
+  connection->second.address->second.waiting.erase(connection->second.since);
+  connection->second.since = 0;
+}
+
+void Connections::leaves(Id id) {
+  is_served(id);
+  const auto connection = connections_.find(id);
+  if (connection == connections_.end()) return;
+  const auto address = connection->second.address;
+  connections_.erase(connection);
+  if (--address->second.count == 0) addresses_.erase(address);
+}
+
+namespace {
+
+int value_of_digit(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  return -1;
+}
+
+/// %XX is a byte. A + is `plus`: in what forms write it is a blank.
+std::optional<std::string> decoded(std::string_view text, char plus) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      plain += text[i] == '+' ? plus : text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = value_of_digit(text[i + 1]);
+    const int low = value_of_digit(text[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    plain += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return plain;
+}
+
+std::string encoded(std::string_view text) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  std::string safe;
+  for (const char c : text) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      safe += c;
+    } else {
+      safe += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::optional<std::string> path_of(std::string_view path) {
+  return decoded(path, '+');
+}
+
+std::optional<Parameters> parameters_of(std::string_view query) {
+  Parameters parameters;
+  while (!query.empty()) {
+    const auto end = std::min(query.find('&'), query.size());
+    const std::string_view word = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    if (word.empty()) continue;
+    const auto equals = std::min(word.find('='), word.size());
+    const auto name = decoded(word.substr(0, equals), ' ');
+    const auto value = decoded(word.substr(std::min(equals + 1, word.size())), ' ');
+    if (!name || !value || !parameters.emplace(*name, *value).second) return std::nullopt;
+  }
+  return parameters;
+}
+
+std::string query_of(const Parameters& parameters) {
+  std::string query;
+  for (const auto& [name, value] : parameters)
+    query += fmt::format("{}{}={}", query.empty() ? "?" : "&", encoded(name), encoded(value));
+  return query;
+}
+
 namespace {
 
 bool matches(std::string_view if_none_match, std::string_view tag) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,9 +11,80 @@
 #include <variant>
 #include <vector>
 
-#include "berth/http/access.h"
-
+// Who may ask a server.
 namespace berth::http {
+
+/// The parts of an HTTP request that an answer depends on.
+struct HttpRequest {
+  std::string_view method;
+  std::string_view target;
+  std::string_view host;
+  std::string_view authorization;
+  std::string_view if_none_match;
+};
+
+/// Who may ask at the address at which the request came in.
+struct AccessRule {
+  std::string token;        ///< "": none is asked for
+  bool checks_host = true;  ///< the Host must be an address, localhost or one of `hosts`: no page can forge
+                            ///< it
+  std::vector<std::string> hosts{};
+
+  bool operator==(const AccessRule&) const = default;
+};
+
+/// Whether the request has the token, if one is asked for.
+bool may_ask(const HttpRequest& request, const AccessRule& access);
+
+/// Whether a Host names this machine. A page of another site reaches this machine's own addresses
+/// by a name of its own that it lets point here.
+bool is_own_name(std::string_view host, const std::vector<std::string>& known);
+
+/// The paths for load balancers and service managers, which have no token. They show nothing of the
+/// machine.
+bool is_open_to_all(std::string_view path);
+
+/// The clients with an open connection. If there is no room for a new one, the client that has been
+/// idle longest must go. So nobody can lock the others out by doing nothing.
+class Connections {
+ public:
+  using Id = std::uint64_t;  // never 0
+
+  struct Admission {
+    Id id = 0;                    ///< 0: there is no room
+    std::optional<Id> evicted{};  ///< the client whose connection is to be closed for it; not counted any
+                                  ///< more
+  };
+
+  /// `most_of_address`: of one address.
+  void allow(std::size_t most, std::size_t most_of_address);
+  Admission admit(const std::string& address);
+  /// From now on this client is idle: it has asked for nothing.
+  void waits(Id id);
+  void is_served(Id id);
+  void leaves(Id id);
+
+  std::size_t count() const { return connections_.size(); }
+  bool is_full() const { return connections_.size() >= most_; }
+
+ private:
+  using Order = std::map<std::uint64_t, Id>;  // since when
+  struct Address {
+    std::size_t count = 0;
+    Order waiting;
+  };
+  struct Connection {
+    std::map<std::string, Address>::iterator address;
+    std::uint64_t since = 0;  // 0: it does not wait
+  };
+
+  std::size_t most_ = 0;
+  std::size_t most_of_address_ = 0;
+  std::uint64_t last_ = 0;
+  std::map<Id, Connection> connections_;
+  std::map<std::string, Address> addresses_;
+  Order waiting_;
+};
 
 /// Text that many clients share.
 using SharedText = std::shared_ptr<const std::string>;

@@ -10,13 +10,21 @@
 #include "berth/job/job.h"
 #include "berth/job/task_standing.h"
 
+namespace berth {
+
+/// The position of a job among those of its user with the same request. Positions are compared as
+/// texts.
+std::string position_of(std::uint64_t number, std::string_view moved_to);
+/// A position before `next` and behind `before`; "": behind or before none. REQUIRES: before <
+/// next.
+std::string position_between(std::string_view before, std::string_view next);
+
 // What an edit of a waiting job does, as a pure decision: what is known of the job and of those of
 // its user with the same request goes in, and what to write comes out.
 //
 // Of jobs with the same request one process stands in the queue of the machine. Among them the
 // places change hands: that process stays where it is, and runs the job that is first then. So
 // nobody else waits longer. Whatever changes the request gives up that place.
-namespace berth {
 
 /// Ends the message of an edit that is refused only for what it costs.
 inline constexpr std::string_view kSayYes = "To do it all the same, say --yes";

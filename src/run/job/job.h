@@ -1,19 +1,66 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/base/words.h"
-#include "berth/job/notice_wish.h"
-#include "berth/job/stored_request.h"
+#include "berth/request/request.h"
 
 namespace berth {
+
+/// The events that a user can be told of.
+enum class NoticeEvent {
+  start,
+  end,    ///< with status 0
+  fail,   ///< it ended otherwise, was cut off, or can never begin
+  time,   ///< its time is over soon
+  left,   ///< it has ended, and what it started still has its GPUs
+  share,  ///< it uses more of a GPU than its share
+};
+constexpr auto words_of(NoticeEvent) {
+  return std::to_array<std::string_view>({"start", "end", "fail", "time", "left", "share"});
+}
+
+/// The events that a user wants to be told of, and the targets.
+struct NoticeWish {
+  std::vector<std::string> targets;  ///< as jobs::notice_target_from_text reads them
+  std::vector<std::string> events;   ///< as to_text gives them; none: all but the start
+
+  bool wants(NoticeEvent event) const;
+  bool operator==(const NoticeWish&) const = default;
+};
+
+/// Error: `usage`, if it says when and not whom to tell.
+Result<void> check(const NoticeWish& wish);
+
+/// What a job asks for, as its file has it: which GPUs, and of which hosts.
+struct StoredRequest {
+  Request request;          ///< settled
+  bool says_count = false;  ///< else Request::count is usual_count
+  std::string note;
+  std::string ids;     ///< --ids; "": indices
+  std::string mask;    ///< --mask; "": inherit
+  std::string source;  ///< --source; "": auto
+  bool anywhere = false;
+  std::string hosts;
+  std::vector<std::string> only, without;  ///< --host, --not-host
+  std::string folder;                      ///< on the other host
+  std::string env;                         ///< --env; "": all
+  std::string near;
+
+  /// Two requests are the same if the same options say them.
+  bool operator==(const StoredRequest& other) const;
+};
+
+/// The options of `berth submit` that say it again: "--count=2".
+std::vector<std::string> typed_options(const StoredRequest& stored);
 
 /// A task: one run of the command of a job. A plain job has one task without an index.
 struct TaskId {
@@ -87,4 +134,33 @@ struct Job {
 
   bool operator==(const Job&) const = default;
 };
+
+// The tasks of a job: by indices, parameters or lines.
+
+/// How many tasks a job may have.
+inline constexpr std::size_t kMostTasks = 100'000;
+
+/// Reads "0-99%4" into the job: its indices, and how many of its tasks run at once. Error: `usage`.
+Result<void> read_array(Job& job, std::string_view text);
+/// The indices of "1,4,7-9", each once, in order. Error: `usage`; also for too many.
+Result<std::vector<unsigned>> indices_from_text(std::string_view text);
+/// The numbers of the lines of a text that are commands: neither blank nor comments.
+std::vector<unsigned> command_lines(std::string_view text);
+/// The line with this number; "" if there is none.
+std::string_view line_of(std::string_view text, unsigned number);
+/// Such numbers in the form of Job::array: "1-40,42".
+std::string indices_to_text(const std::vector<unsigned>& indices);
+
+/// Checks the fields that make a job an array. Error: `usage`.
+Result<void> check_array(const Job& job);
+/// The indices of a job's tasks, in order; none for a plain job. REQUIRES: check_array.
+std::vector<unsigned> indices_of(const Job& job);
+/// The tasks of a job, in the order in which they are started.
+std::vector<TaskId> tasks_of(std::uint64_t number, const Job& job);
+/// The parameters of one task, with their values.
+std::vector<std::pair<std::string, std::string>> params_of(const Job& job, unsigned index);
+/// Puts the index of a task for {index} in the words, and its parameters for their names. REQUIRES:
+/// check_array.
+void fill_in_task(std::vector<std::string>& words, const Job& job, unsigned index);
+
 }  // namespace berth

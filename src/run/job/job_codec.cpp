@@ -1,7 +1,3 @@
-// The events of a task are only ever appended, each as one piece of text, written at once. A piece
-// that was cut off lacks its last line; it is skipped, and the next one begins on a line of its
-// own. Of several pieces of one write each says on which sides it has others.
-
 #include "berth/job/job_codec.h"
 
 #include <algorithm>
@@ -10,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "berth/base/record_fields.h"
-#include "berth/job/stored_request_fields.h"
 
+// The events of a task are only ever appended, each as one piece of text, written at once. A piece
+// that was cut off lacks its last line; it is skipped, and the next one begins on a line of its
+// own. Of several pieces of one write each says on which sides it has others.
 namespace berth {
 namespace {
 

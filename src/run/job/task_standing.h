@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/base/unique_process.h"
-#include "berth/base/words.h"
+#include "berth/base/error.h"
 #include "berth/job/job.h"
 
 // What has happened to a task, and what is known of it by that.
@@ -63,10 +62,10 @@ struct TaskEvent {
   std::string reason;                        ///< put off, or ended without having started
   std::optional<std::uint64_t> cut_bytes{};  ///< output cut: how many bytes are missing in all
   RunFigures figures{};                      ///< ended
-  std::string position{};      ///< moved: its new one; "": the one that its number gives it
-  std::optional<TaskId> to{};  ///< passed: that task; nullopt: none any more
-  bool handed_on = false;      ///< taken: by nobody, its process goes on with another task
-  unsigned edit = 0;           ///< edited: the number of the edit, of which the spool has the job
+  std::string position{};                    ///< moved: its new one; "": the one that its number gives it
+  std::optional<TaskId> to{};                ///< passed: that task; nullopt: none any more
+  bool handed_on = false;                    ///< taken: by nobody, its process goes on with another task
+  unsigned edit = 0;  ///< edited: the number of the edit, of which the spool has the job
 
   bool operator==(const TaskEvent&) const = default;
 };

@@ -1,12 +1,91 @@
 #include "berth/machines/host.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
-#include "berth/machines/merged_queue.h"
+#include <fmt/format.h>
+
+#include "berth/base/record.h"
+#include "berth/base/text.h"
 
 namespace berth {
+
+unsigned lane_of(unsigned gpus, const QueueRules& rules) {
+  return rules.backfill ? gpus : 0;
+}
+
+std::string origin_of(std::string_view machine, std::int64_t pid) {
+  return fmt::format("{}:{}", machine, pid);
+}
+
+namespace {
+
+constexpr std::size_t kBareColumns = 5;
+constexpr std::size_t kLongestName = 96;
+constexpr std::uint64_t kMostMebibytes = std::uint64_t{1} << 30U;
+// A driver holds so much of a GPU that nobody uses, and tells such a load of one at rest.
+constexpr std::uint64_t kAtRestBytes = std::uint64_t{512} << 20U;
+constexpr unsigned kAtRestPercent = 3;
+
+/// The columns of a line; the last keeps what is left, because the output quotes nothing.
+std::optional<std::array<std::string_view, kBareColumns>> columns_of(std::string_view line) {
+  std::array<std::string_view, kBareColumns> columns;
+  for (std::size_t i = 0; i + 1 < kBareColumns; ++i) {
+    const std::size_t comma = line.find(',');
+    if (comma == std::string_view::npos) return std::nullopt;
+    columns[i] = trimmed(line.substr(0, comma));
+    line.remove_prefix(comma + 1);
+  }
+  columns.back() = trimmed(line);
+  return columns;
+}
+
+Reading<std::uint64_t> bare_bytes(std::string_view text) {
+  const auto mebibytes = number_from_text<std::uint64_t>(text);
+  return mebibytes && *mebibytes <= kMostMebibytes ? Reading<std::uint64_t>(*mebibytes << 20U) : std::nullopt;
+}
+
+std::optional<BareDevice> bare_device_from(std::string_view line) {
+  const auto columns = columns_of(line);
+  const auto index = columns ? number_from_text<unsigned>((*columns)[0]) : std::nullopt;
+  if (!index || *index >= kMostBareDevices || columns->back().size() > kLongestName) return std::nullopt;
+  BareDevice device{.index = *index, .name = {}};
+  device.memory_total_bytes = bare_bytes((*columns)[1]);
+  device.memory_used_bytes = bare_bytes((*columns)[2]);
+  const auto load = number_from_text<unsigned>((*columns)[3]);
+  if (load && *load <= 100) device.utilization_percent = *load;
+  if (!columns->back().starts_with('[')) device.name = printable(columns->back());
+  return device;
+}
+
+}  // namespace
+
+Result<std::vector<BareDevice>> bare_devices_from_csv(std::string_view csv) {
+  const auto refused = [](std::size_t line) {
+    return fail(ErrorCode::failure, "line {} of its nvidia-smi is no line about a GPU", line);
+  };
+  if (csv.size() > kLongestBareAnswer) return fail(ErrorCode::failure, "its nvidia-smi says too much");
+  std::vector<BareDevice> devices;
+  while (!csv.empty()) {
+    const std::size_t newline = std::min(csv.find('\n'), csv.size());
+    auto device = bare_device_from(csv.substr(0, newline));
+    if (!device || (!devices.empty() && device->index <= devices.back().index))
+      return refused(devices.size() + 1);
+    devices.push_back(*std::move(device));
+    csv.remove_prefix(std::min(newline + 1, csv.size()));
+  }
+  if (devices.empty()) return fail(ErrorCode::failure, "its nvidia-smi lists no GPU");
+  return devices;
+}
+
+Reading<bool> is_in_use(const BareDevice& device) {
+  if (!device.memory_used_bytes && !device.utilization_percent) return std::nullopt;
+  return device.memory_used_bytes.value_or(0) > kAtRestBytes ||
+         device.utilization_percent.value_or(0) >= kAtRestPercent;
+}
+
 namespace {
 
 /// With the verdict on each. Split GPUs have none.
@@ -142,6 +221,83 @@ std::vector<HostDevice> matching(const Hosts& hosts, const Expression& expressio
     });
   }
   return found;
+}
+
+namespace {
+
+class QueueMerger {
+ public:
+  explicit QueueMerger(const LabOrder& order) {
+    for (const LabStanding& each : order.standing)
+      spots_.try_emplace(each.origin, Spot{spots_.size() + 1, each.position});
+  }
+
+  void add(const Host& host) {
+    std::size_t rank = 0;  // of the last one so far in the lab queue
+    for (const Standing& waiter : host.report->waiters) {
+      const auto spot = spots_.find(waiter.ticket.origin);
+      const bool is_in_order = spot != spots_.end();
+      if (is_in_order) rank = spot->second.rank;
+      Found found{{&host, &waiter, {&host}}, rank};
+      if (is_in_order) found.waiter.position = spot->second.position;
+      put(std::move(found));
+    }
+  }
+
+  std::vector<LabWaiter> in_order() && {
+    std::ranges::stable_sort(found_, {}, [](const Found& each) {
+      return std::pair(each.rank, !each.waiter.position.has_value());
+    });
+    std::vector<LabWaiter> waiters;
+    for (Found& each : found_) waiters.push_back(std::move(each.waiter));
+    return waiters;
+  }
+
+ private:
+  struct Spot {
+    std::size_t rank, position;
+  };
+  struct Found {
+    LabWaiter waiter;
+    std::size_t rank;
+  };
+
+  void put(Found found) {
+    if (const auto from = origin_and_user(found.waiter.nearest->ticket)) {
+      const auto [seen, is_new] = seen_.try_emplace(*from, found_.size());
+      if (!is_new) return stand_there_too(found_[seen->second], found);
+    }
+    found_.push_back(std::move(found));
+  }
+
+  static void stand_there_too(Found& known, const Found& there) {
+    known.waiter.hosts.push_back(there.waiter.at);
+    const auto key = [](const Found& each) {
+      return std::pair(each.waiter.nearest->starts_at_s.value_or(kNever), each.waiter.nearest->position);
+    };
+    if (key(there) >= key(known)) return;
+    known.waiter.at = there.waiter.at;
+    known.waiter.nearest = there.waiter.nearest;
+    known.rank = there.rank;
+  }
+
+  std::map<std::string, Spot, std::less<>> spots_;
+  std::map<std::pair<std::string, std::string>, std::size_t> seen_;
+  std::vector<Found> found_;
+};
+
+}  // namespace
+
+std::optional<std::pair<std::string, std::string>> origin_and_user(const Ticket& ticket) {
+  if (ticket.origin.empty()) return std::nullopt;
+  return std::pair(ticket.origin, ticket.user);
+}
+
+std::vector<LabWaiter> merged_queue(const Hosts& hosts, const LabOrder& order) {
+  QueueMerger merger(order);
+  for (const auto& host : hosts)
+    if (host->report) merger.add(*host);
+  return std::move(merger).in_order();
 }
 
 }  // namespace berth

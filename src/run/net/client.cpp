@@ -1,23 +1,23 @@
-// A kept connection to one peer, which may take only a bounded time and memory. As in
-// http_server.cpp, a coroutine is given variables, never temporaries, and no co_await stands in a
-// conditional expression.
 #include "berth/net/client.h"
 
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
-
 #include <array>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
 #include <map>
 #include <optional>
 #include <tuple>
 
-#include "berth/base/fail.h"
-#include "berth/net/client_group.h"
-#include "berth/net/key_pair.h"
-#include "berth/net/resolver.h"
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
 
+#include "berth/base/text.h"
+#include "berth/net/background_work.h"
+#include "berth/net/listener.h"
+#include "berth/view/answers_json.h"
+
+// A kept connection to one peer, which may take only a bounded time and memory. As in
+// http_server.cpp, a coroutine is given variables, never temporaries, and no co_await stands in a
+// conditional expression.
 namespace berth::net {
 
 using ClientContext = std::shared_ptr<asio::ssl::context>;
@@ -370,6 +370,17 @@ Result<http::Response> get_once(const http::Peer& peer, const std::string& targe
   asio::co_spawn(loop, ask(), asio::detached);
   loop.run();
   return answer;
+}
+
+Result<std::string> document_in(http::Response response, std::string_view asking) {
+  constexpr int kWantsToken = 401;
+  if (response.status == 200) return std::move(response.body);
+  if (response.status == kWantsToken)
+    return fail(ErrorCode::failure, "{}: it wants a token; give it with --token-file FILE", asking);
+  const std::string message = view::message_of_error(response.body);
+  return fail(
+      ErrorCode::failure, "{}: {}", asking,
+      message.empty() ? fmt::format("it answers with HTTP status {}", response.status) : printable(message));
 }
 
 }  // namespace berth::net

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
-#include "berth/http/server_to_ask.h"
+#include "berth/http/settings.h"
 #include "berth/net/listener.h"
 
 namespace berth::net {
@@ -58,5 +58,9 @@ std::shared_ptr<ClientSharing> client_sharing(asio::io_context& loop);
 /// One question on a loop of its own, for a program that waits for it. Error: as above.
 Result<http::Response> get_once(const http::Peer& peer, const std::string& target,
                                 std::chrono::milliseconds patience, std::size_t most_bytes = kMostBodyBytes);
+
+/// Takes the document that a command has asked for out of the answer. `asking`: "asking
+/// http://hub". Error: `failure`, with why there is none and what to do.
+Result<std::string> document_in(http::Response response, std::string_view asking);
 
 }  // namespace berth::net

@@ -13,16 +13,12 @@
 #include <optional>
 #include <utility>
 
-#include "berth/net/background_answers.h"
-#include "berth/net/client_group.h"
-#include "berth/net/count.h"
-#include "berth/net/delta_chunks.h"
-#include "berth/net/event_text.h"
-#include "berth/net/gzip.h"
+#include "berth/net/background_work.h"
+#include "berth/net/event_stream.h"
 #include "berth/net/http_head.h"
-#include "berth/net/listeners.h"
-#include "berth/sys/named_socket.h"
-#include "berth/sys/random_word.h"
+#include "berth/net/listener.h"
+#include "berth/sys/file.h"
+#include "berth/sys/socket.h"
 #include "berth/view/server_metrics.h"
 
 namespace berth::net {

@@ -7,8 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "berth/lease/look.h"
+#include "berth/lease/session.h"
+#include "berth/receipts/make_receipt.h"
 #include "berth/source/source.h"
+#include "berth/sys/file.h"
 #include "berth/usage/receipt.h"
 
 // The process that keeps the receipts of the leases that libraries have: one for each user and
@@ -54,5 +59,34 @@ class ReceiptWriter {
 /// Keeps the receipts until there has been no lease for a moment. Standard input is a socket that
 /// listens, or something else; standard output is the first connection.
 void keep_receipts(source::SourceKind source);
+
+/// Has the receipt kept of a lease that this process hands to another one, the *host*. The process
+/// that keeps the receipts of this user and machine does so (library_receipts.h). It holds nothing
+/// of the lease, so it may be killed: then there is no receipt.
+class HandedReceipt {
+ public:
+  /// `host`: an end of a connection whose other end lives as long as the lease does. Over it the
+  /// host may say how the lease ended (to_text of Ending) before it ends the connection, and it
+  /// gets the receipt (docs/schema/receipt.json). `machine`: as machine_directory.
+  HandedReceipt(int host, std::string machine, source::SourceKind source,
+                const std::optional<SamplingTimes>& times)
+      : host_(host), machine_(std::move(machine)), source_(source), times_(times) {}
+
+  /// Connects to the process, and starts it if there is none. To be called while the driver is
+  /// asked, when this process would wait anyway. REQUIRES: one thread.
+  void begin();
+  /// The request waits, and needs no such process meanwhile.
+  void end() { keeper_.close(); }
+  /// Tells the process which lease it is, and gives up our part of the lease. If the lease lies in
+  /// a run of the same program, nothing is kept: the receipt of that run has it.
+  void keep(const leasing::Domain& domain, leasing::HeldLease lease);
+
+ private:
+  int host_;
+  std::string machine_;
+  source::SourceKind source_;
+  std::optional<SamplingTimes> times_;
+  sys::Descriptor keeper_;  ///< a connection to the process
+};
 
 }  // namespace berth::receipts

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "berth/request/request.h"
 #include "berth/usage/receipt.h"
+#include "berth/verdict/ledger.h"
 
 // A user's record of runs: a file a machine, in a folder of the user's own state that nobody else
 // may read or write. A home may serve several machines; each writes its own file, and all are read.
@@ -28,5 +31,23 @@ std::vector<Receipt> receipts_of_this_machine(const std::string& folder);
 /// Removes those of this program, or all where it is "", of all machines. How many they were.
 /// Error: `failure`: one of the files cannot be changed.
 Result<std::size_t> forget_receipts(const std::string& folder, const std::string& program);
+
+/// For how long this user's earlier runs lasted that say most of a command
+/// (usage/receipt.h), as `expectation_of` takes it. A home may not answer, so a thread
+/// reads the record, while the driver is asked.
+///
+/// As TicketWords::earlier_runs: the first call begins to read, and the second, which is made once,
+/// gives what was read; nothing if that takes longer than a second.
+std::function<std::function<std::vector<Moment>()>()> earlier_runs_of(const std::string& command);
+
+/// A request in which `--memory auto` is settled.
+struct SettledMemory {
+  Request request;
+  std::string told{};  ///< a sentence for the user; "": there was nothing to settle
+};
+
+/// By this user's record of runs of the command (usage/receipt.h). A home that does
+/// not answer within a second has no runs.
+SettledMemory settle_memory(Request request, const std::string& command);
 
 }  // namespace berth::leasing

@@ -5,9 +5,8 @@
 #include <charconv>
 #include <chrono>
 
-#include "berth/base/fail.h"
-#include "berth/base/text_match.h"
-#include "berth/base/units.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
 
 namespace berth {
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,11 +10,35 @@
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/job/job.h"
+
+namespace berth {
+
+inline constexpr std::string_view kSlurmScriptMark = "#SBATCH ";
+
+/// Seconds of "30", "2:30", "1:00:00", "1-12", "1-12:30" or "1-12:30:00"; 0 stands for no limit.
+/// Error: `usage`.
+Result<std::int64_t> seconds_from_slurm(std::string_view text);
+/// Seconds of what may follow "now+": "90", "2hours". nullopt: it is no such span.
+std::optional<std::int64_t> span_from_slurm(std::string_view text);
+
+/// Checks the name of a file for output. Error: `usage`.
+Result<void> check_slurm_pattern(std::string_view pattern);
+/// The name with %j, %A, %a, %x and %u replaced. REQUIRES: check_slurm_pattern.
+std::string filled_slurm_pattern(std::string_view pattern, TaskId id, std::string_view job_name,
+                                 std::string_view user);
+
+/// The value of --export: "ALL", "NONE", "ALL,LR=0.1", "PATH,LR".
+struct SlurmExport {
+  bool all = true;
+  std::vector<std::string> names;   ///< these variables of the environment, if not all
+  std::vector<std::string> values;  ///< "LR=0.1"
+};
+SlurmExport export_from_slurm(std::string_view text);
 
 // The options of Slurm's sbatch, as one table. `berth sbatch` has its options and their help from
 // it, takes them over by it, and says by it what is not kept; and it answers whoever gives an
 // option of Slurm's to another command.
-namespace berth {
 
 /// The options of Slurm's sbatch in the terms of `berth submit`.
 struct SlurmWish {
@@ -61,5 +86,9 @@ Result<SlurmWish> wish_from_slurm(const std::vector<std::pair<std::string, std::
 /// "--count". nullopt: Slurm has no such option, or Berth has nothing in its place.
 std::optional<std::string> ours_for_slurm(std::string_view word, std::string_view value,
                                           std::span<const std::string_view> known);
+
+/// The number of the first line of a script that calls srun, which starts tasks of Slurm. 0: no
+/// line does, or the script says itself what srun is.
+unsigned line_with_srun(std::string_view script);
 
 }  // namespace berth

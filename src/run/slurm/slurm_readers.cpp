@@ -9,13 +9,10 @@
 #include <cstdint>
 #include <utility>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
 #include "berth/base/record.h"
-#include "berth/base/text_match.h"
-#include "berth/base/units.h"
-#include "berth/job/job_array.h"
-#include "berth/slurm/slurm_values.h"
+#include "berth/base/text.h"
+#include "berth/job/job.h"
+#include "berth/slurm/sbatch_options.h"
 
 namespace berth {
 namespace {
@@ -96,7 +93,7 @@ Result<void> read_gpus(SlurmReading& reading, const SlurmOption& option, std::st
   return take_gpus(reading, option, value, value);
 }
 
-Result<void> read_array(SlurmReading& reading, const SlurmOption& option, std::string_view value) {
+Result<void> read_array_option(SlurmReading& reading, const SlurmOption& option, std::string_view value) {
   std::string_view list = value.substr(0, value.find('%'));
   const std::string_view limit = value.substr(list.size());
   std::vector<unsigned> indices;

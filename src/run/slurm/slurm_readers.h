@@ -31,7 +31,7 @@ struct SlurmReading {
 /// instead.
 Result<void> read_gres(SlurmReading& reading, const SlurmOption& option, std::string_view value);
 Result<void> read_gpus(SlurmReading& reading, const SlurmOption& option, std::string_view value);
-Result<void> read_array(SlurmReading& reading, const SlurmOption& option, std::string_view value);
+Result<void> read_array_option(SlurmReading& reading, const SlurmOption& option, std::string_view value);
 Result<void> read_time(SlurmReading& reading, const SlurmOption& option, std::string_view value);
 Result<void> read_dependency(SlurmReading& reading, const SlurmOption& option, std::string_view value);
 Result<void> read_begin(SlurmReading& reading, const SlurmOption& option, std::string_view value);

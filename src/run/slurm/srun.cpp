@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
+#include "berth/base/text.h"
 #include "berth/request/request_fields.h"
 
 namespace berth {

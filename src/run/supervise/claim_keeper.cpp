@@ -18,19 +18,15 @@
 #include <csignal>
 #include <utility>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
-#include "berth/base/steady_time.h"
-#include "berth/base/units.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
 #include "berth/receipts/make_receipt.h"
-#include "berth/supervise/lease_clock.h"
-#include "berth/supervise/release_call.h"
+#include "berth/supervise/lease_watch.h"
+#include "berth/supervise/run.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/system_error.h"
-#include "berth/sys/terminal.h"
+#include "berth/sys/process.h"
 
 namespace berth::supervise {
 namespace {

@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include "berth/command/command.h"
-#include "berth/job/notice_wish.h"
-#include "berth/lease/acquire.h"
-#include "berth/receipts/sampler_client.h"
-#include "berth/supervise/mask_watch.h"
+#include "berth/job/job.h"
+#include "berth/lease/session.h"
+#include "berth/receipts/make_receipt.h"
+#include "berth/supervise/compliance_check.h"
 
 namespace berth::supervise {
 

@@ -1,6 +1,3 @@
-// The look is left to a process of its own: reading the driver may hang, and a command that has
-// ended is not to wait for that. What it has found comes through a pipe, because the wait for the
-// command collects all children and keeps no other one's status.
 #include "berth/supervise/compliance_check.h"
 
 #include <fcntl.h>
@@ -15,18 +12,36 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "berth/base/delay.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
 #include "berth/command/command.h"
-#include "berth/command/field_options.h"
-#include "berth/supervise/compliance_look.h"
-#include "berth/sys/environment.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/process_signal.h"
-#include "berth/verdict/compliance.h"
-#include "berth/view/compliance.h"
+#include "berth/command/release.h"
+#include "berth/command/shared_options.h"
+#include "berth/sys/process.h"
+#include "berth/verdict/verdict.h"
+#include "berth/view/doctor.h"
 
 namespace berth::supervise {
+
+Result<ComplianceLook> look_at_compliance(command::Environment& environment,
+                                          const std::vector<std::string>& words, source::SourceKind kind) {
+  BERTH_LET(auto named, command::find_named_lease(words));
+  command::RequestOptions everything;
+  everything.mask = MaskUse::ignore;
+  everything.source = kind;
+  BERTH_LET(const auto session, open_session_at(std::move(named.domain), environment, everything));
+  BERTH_LET(auto world, session.look(everything.request));
+  const Ticket* lease = find_ticket(world.ledger, named.ticket.id, TicketPhase::granted);
+  if (lease == nullptr) return fail(ErrorCode::failure, "the lease {} has just ended", named.name);
+  return ComplianceLook{*lease, short_name(world.ledger, lease->id), std::move(world)};
+}
+
+// The look is left to a process of its own: reading the driver may hang, and a command that has
+// ended is not to wait for that. What it has found comes through a pipe, because the wait for the
+// command collects all children and keeps no other one's status.
+
 namespace {
 
 constexpr std::chrono::seconds kFirst{60};
@@ -177,5 +192,30 @@ void ComplianceCheck::end() {
 }
 
 BERTH_COMMAND(make_compliance, ComplianceCommand);
+
+MaskWatch::MaskWatch(const Ticket& lease, const JobMask& mask, const receipts::RunSampling& sampling)
+    : sampling_(sampling), devices_(lease.devices) {
+  const Vendor vendor = vendor_named(mask.vendor);
+  if (!mask.by_index || vendor.mask_variable.empty() || sampling.every().count() == 0) return;
+  for (const std::string_view word : parts_at(mask.visible, ','))
+    indices_.push_back(number_from_text<std::int64_t>(word).value_or(kNotCounted));
+  setting_ = fmt::format("{}={}", vendor.mask_variable, mask.visible);
+  better_ = fmt::format("{}={}", vendor.mask_variable, fmt::join(devices_, ","));
+  next_ = std::chrono::steady_clock::now() + sampling.every();
+}
+
+std::optional<std::string> MaskWatch::go_on() {
+  const Time now = std::chrono::steady_clock::now();
+  if (!next_ || now < *next_) return std::nullopt;
+  next_ = now + sampling_.every();
+  const auto samples = sampling_.samples();
+  if (!samples || !is_renumbered(*samples, devices_, indices_)) return std::nullopt;
+  next_.reset();
+  return fmt::format(
+      "the GPUs are numbered otherwise now, as one has gone or come back: with {}, a program of this lease "
+      "that starts from now on would use another GPU than yours, maybe somebody else's; set {}, or start the "
+      "job again",
+      setting_, better_);
+}
 
 }  // namespace berth::supervise

@@ -1,20 +1,37 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/base/units.h"
+#include "berth/base/record.h"
+#include "berth/command/environment.h"
+#include "berth/lease/look.h"
+#include "berth/receipts/make_receipt.h"
+#include "berth/request/request.h"
 #include "berth/source/source.h"
-#include "berth/sys/child.h"
-#include "berth/sys/descriptor.h"
-#include "berth/sys/process_identity.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 #include "berth/verdict/ledger.h"
 
 namespace berth::supervise {
+
+/// A lease, and the machine at the moment of the look at its job.
+struct ComplianceLook {
+  Ticket lease;
+  std::string name;  ///< of the lease, as tables show it
+  leasing::World world;
+};
+
+/// Looks which processes are on the devices, for the lease that the words name (find_named_lease).
+/// Error: as find_named_lease; as Source::read; `failure` if the lease has just ended.
+Result<ComplianceLook> look_at_compliance(command::Environment& environment,
+                                          const std::vector<std::string>& words, source::SourceKind source);
 
 /// When `run` first looks whether its command uses only the devices of its lease: after
 /// BERTH_VERIFY, else after a minute. nullopt: never. Error: `usage`.
@@ -68,6 +85,28 @@ class ComplianceCheck {
   std::optional<sys::Child> look_;
   sys::Descriptor answer_;
   std::set<UniqueProcess> ended_;
+};
+
+/// Notices that a mask of indices means other devices than it did: a card has gone, so a program of
+/// the job that starts now would compute on another's device. Goes by the samples of the lease, so
+/// it asks no driver. If they are switched off, it notices nothing.
+class MaskWatch {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  MaskWatch(const Ticket& lease, const JobMask& mask, const receipts::RunSampling& sampling);
+
+  /// The latest moment at which to call `go_on`; nullopt: never again.
+  std::optional<Time> next() const { return next_; }
+  /// What to tell the user, once. Never waits.
+  std::optional<std::string> go_on();
+
+ private:
+  const receipts::RunSampling& sampling_;
+  std::vector<std::string> devices_;   ///< UUIDs
+  std::vector<std::int64_t> indices_;  ///< one for each device
+  std::string setting_, better_;       ///< "CUDA_VISIBLE_DEVICES=1"; the same by UUIDs
+  std::optional<Time> next_;
 };
 
 }  // namespace berth::supervise

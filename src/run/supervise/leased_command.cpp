@@ -1,6 +1,3 @@
-// The shell of model/leased_run_step.h. The parent stays so that it knows all that the command
-// leaves behind.
-
 #include "berth/supervise/leased_command.h"
 
 #include <sys/prctl.h>
@@ -12,26 +9,71 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/steady_time.h"
-#include "berth/base/units.h"
-#include "berth/command/left_behind.h"
-#include "berth/command/messages.h"
+#include "berth/base/record.h"
+#include "berth/command/environment.h"
 #include "berth/command/release.h"
-#include "berth/receipts/energy_at_start.h"
 #include "berth/receipts/make_receipt.h"
+#include "berth/source/proc/process_details.h"
 #include "berth/supervise/compliance_check.h"
-#include "berth/supervise/lease_clock.h"
-#include "berth/supervise/lease_variables.h"
-#include "berth/supervise/leftovers.h"
-#include "berth/supervise/mask_watch.h"
+#include "berth/supervise/lease_watch.h"
 #include "berth/supervise/model/leased_run_step.h"
-#include "berth/supervise/preemption_watch.h"
-#include "berth/supervise/release_call.h"
-#include "berth/supervise/termination_signals.h"
+#include "berth/supervise/run.h"
+#include "berth/supervise/take_lease.h"
 #include "berth/sys/clock.h"
+#include "berth/sys/job_process.h"
 #include "berth/view/receipt.h"
 
 namespace berth::supervise {
+
+using leased_run::Seen;
+
+Leftovers::Leftovers() : others_(sys::unique_processes(sys::own_children())) {}
+
+void Leftovers::leave_out(const std::set<UniqueProcess>& others) {
+  others_.insert(others.begin(), others.end());
+}
+
+// Jobs that were submitted in this lease are ours only by descent: they have leases of their own.
+std::vector<UniqueProcess> Leftovers::all() const {
+  // An orphan becomes a child of this process. So if all our children are others, nothing is left
+  // and no process of the machine has to be looked at: mostly a probe that is about to end.
+  const auto is_other = [this](const UniqueProcess& process) { return others_.contains(process); };
+  if (std::ranges::all_of(sys::own_children(), is_other, sys::unique_process)) return {};
+  return sys::ProcessTree().below(::getpid(), [&](const UniqueProcess& process) {
+    const auto pid = static_cast<pid_t>(process.pid);
+    return is_other(process) || leasing::serves_berth(pid) || leasing::keeps_namespaces(pid);
+  });
+}
+
+Seen Leftovers::look() {
+  seen_.clear();
+  if (!sys::JobProcess::collect_children().are_left) return Seen::nothing;
+  seen_ = sys::pids_of(all());
+  if (!seen_.empty()) return Seen::something;
+  return sys::JobProcess::collect_children().have_ended ? Seen::perhaps_nothing : Seen::nothing;
+}
+
+Reading<bool> compute_on(command::Environment& environment, source::SourceKind kind,
+                         const std::vector<pid_t>& pids, const std::vector<std::string>& uuids) {
+  const bool are_pids_known = !source::in_nested_pid_namespace();
+  auto source = environment.source(kind);
+  const auto snapshot = source ? (*source)->read(are_pids_known ? ReadingKind::processes : kReadingsOfLoad)
+                               : std::unexpected(source.error());
+  environment.end_probe();
+  if (!snapshot) return std::nullopt;
+  return are_pids_known ? any_computes(*snapshot, uuids, {pids.begin(), pids.end()})
+                        : any_computes(*snapshot, uuids);
+}
+
+std::string how_to_end(const std::vector<pid_t>& left, bool were_asked, const std::string& lease) {
+  if (were_asked)
+    return fmt::format("they got SIGTERM; to end them and the lease: {}", leasing::kill_line(left));
+  return fmt::format("to end them and the lease: berth release {}", lease);
+}
+
+// The shell of model/leased_run_step.h. The parent stays so that it knows all that the command
+// leaves behind.
+
 namespace {
 
 namespace run = leased_run;

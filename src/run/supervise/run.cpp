@@ -1,31 +1,185 @@
-// Lease, run, end as the command ended.
-
 #include "berth/supervise/run.h"
 
+#include <fcntl.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "berth/base/text_match.h"
-#include "berth/command/messages.h"
-#include "berth/command/open_session.h"
+#include "berth/base/text.h"
+#include "berth/command/environment.h"
+#include "berth/command/shared_options.h"
 #include "berth/doctor/doctor_cuda.h"
-#include "berth/receipts/earlier_runs.h"
-#include "berth/receipts/sampler_client.h"
-#include "berth/request/job_mask.h"
-#include "berth/supervise/command_hint.h"
-#include "berth/supervise/lease_variables.h"
+#include "berth/receipts/make_receipt.h"
+#include "berth/receipts/receipts_on_disk.h"
+#include "berth/request/request.h"
+#include "berth/slurm/sbatch_options.h"
+#include "berth/slurm/srun.h"
 #include "berth/supervise/leased_command.h"
 #include "berth/supervise/take_lease.h"
-#include "berth/sys/environment.h"
+#include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 #include "berth/view/refusal.h"
 
 namespace berth::supervise {
+namespace {
+
+// "FOO=1", which a shell would take for a variable.
+bool is_assignment(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == 0 || equals == std::string_view::npos || (word[0] >= '0' && word[0] <= '9')) return false;
+  return std::ranges::all_of(word.substr(0, equals), [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+struct FileHere {
+  bool is_executable = false;
+  std::string start;
+};
+
+// Any file may be typed in place of a command: a FIFO, /dev/zero, a hundred gigabytes. nullopt: it
+// is no regular file, or cannot be read.
+std::optional<FileHere> file_here(const std::string& name) {
+  constexpr std::size_t kEnough = 1U << 14U;
+  struct stat status{};
+  if (::stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const sys::Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return std::nullopt;
+  return FileHere{::access(name.c_str(), X_OK) == 0, sys::read_start(file.get(), kEnough).value_or("")};
+}
+
+// The kernel then looks for an interpreter whose name ends in a carriage return.
+bool is_script_with_crlf(const std::string& path) {
+  const auto file = file_here(path);
+  if (!file || !file->start.starts_with("#!")) return false;
+  const std::size_t end = file->start.find('\n');
+  return end != std::string::npos && file->start[end - 1] == '\r';
+}
+
+// The program that its first line names, else what its name suggests. "": it is no script.
+std::string interpreter_of(std::string_view name, std::string_view text) {
+  const std::string_view line = trimmed(text.substr(0, text.find('\n')));
+  if (line.starts_with("#!")) {
+    std::string_view program = trimmed(line.substr(2));
+    const std::size_t space = program.find(' ');
+    const bool by_env = program.substr(0, space).ends_with("/env");
+    if (by_env && space != std::string_view::npos) program = trimmed(program.substr(space));
+    program = program.substr(0, program.find(' '));
+    return printable(program.substr(program.rfind('/') + 1));
+  }
+  if (name.ends_with(".py")) return "python3";
+  return name.ends_with(".sh") || name.ends_with(".bash") ? "bash" : "";
+}
+
+std::string hint_of_file(const std::vector<std::string>& words, std::string_view verb) {
+  const std::string& name = words.front();
+  const auto file = file_here(name);
+  if (!file) return "";
+  const std::string typed = printable(fmt::format("{}", fmt::join(words, " ")));
+  const std::string told = printable(name);
+  if (file->is_executable) {
+    if (name.find('/') != std::string::npos) return "";
+    return fmt::format("; {} is here: berth {} -- ./{}", told, verb, typed);
+  }
+  const std::string interpreter = interpreter_of(name, file->start);
+  if (interpreter.empty()) return "";
+  if (file->start.find(fmt::format("\n{}", kSlurmScriptMark)) != std::string::npos)
+    return fmt::format("; {} is here and has lines for sbatch: berth sbatch {}", told, typed);
+  return fmt::format("; {} is here but is not executable{}: berth {} -- {} {}", told,
+                     verb == "submit" ? " and has no #BERTH line" : "", verb, interpreter, typed);
+}
+
+// Debian and Ubuntu have no "python" of their own.
+std::string hint_of_python(const std::vector<std::string>& words, std::string_view verb) {
+  if (words.front() != "python" || sys::cannot_start({"python3"})) return "";
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  return fmt::format("; there is python3: berth {} -- python3 {}", verb,
+                     printable(fmt::format("{}", fmt::join(rest, " "))));
+}
+
+}  // namespace
+
+std::string command_hint(const std::vector<std::string>& words, std::string_view verb) {
+  const std::string& first = words.front();
+  if (is_assignment(first)) {
+    return fmt::format("; to set a variable for the command: berth {} -- env {}", verb,
+                       fmt::join(words, " "));
+  }
+  if (first.find('/') != std::string::npos && is_script_with_crlf(first))
+    return fmt::format("; its lines end as Windows has them: sed -i 's/\\r$//' {}", first);
+  if (first.find_first_of(" \t\n|&;<>()$`*") != std::string::npos)
+    return fmt::format("; a line for the shell is written so: berth {} -- sh -c {}", verb,
+                       in_shell_quotes(first));
+  const std::string hint = hint_of_file(words, verb);
+  return hint.empty() ? hint_of_python(words, verb) : hint;
+}
+
+namespace {
+
+Result<void> check_run(const RunOptions& options, const command::FarOptions& far) {
+  if (far.hosts.anywhere || !far.hosts.hosts.empty() || !far.near.empty())
+    return fail(ErrorCode::usage,
+                "--on slurm excludes --anywhere, --hosts and --near: Slurm has nodes of its own. --host and "
+                "--not-host name them");
+  if (options.requeue || options.exec)
+    return fail(ErrorCode::usage, "--on slurm excludes --requeue and --exec: srun takes the place of berth");
+  const auto has_word = [](const std::string& word) {
+    return word.contains("{ids}") || word.contains("{uuids}");
+  };
+  if (std::ranges::any_of(options.command, has_word))
+    return fail(ErrorCode::usage,
+                "which GPUs it gets is known on the node only: let COMMAND read CUDA_VISIBLE_DEVICES instead "
+                "of {ids} and {uuids}");
+  return {};
+}
+
+}  // namespace
+
+Result<command::Output> run_on_slurm(command::Environment& environment, const RunOptions& options,
+                                     const command::FarOptions& far) {
+  BERTH_DO(check_run(options, far));
+  const LeaseOptions& lease = options.lease;
+  BERTH_LET(const auto wait_s, wait_that_is_said(lease, std::nullopt));
+  const bool on_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
+  BERTH_LET(auto words, srun_options({lease.request.request, wait_s, lease.note, far.hosts.only,
+                                      far.hosts.without, far.folder, far.passed_variables, on_terminal}));
+  words.insert(words.begin(), "srun");
+  if (options.quiet) words.emplace_back("--quiet");
+  words.emplace_back("--");
+  words.insert(words.end(), options.command.begin(), options.command.end());
+  environment.end_probe();
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execvp(argv.front(), argv.data());
+  if (errno == ENOENT)
+    return fail(ErrorCode::failure,
+                "there is no srun on PATH: --on slurm is for machines on which Slurm takes jobs");
+  return sys::fail_errno("starting srun");
+}
+
+std::string in_words(const ReleaseCall& call) {
+  return fmt::format("{}{}{}", sys::user_name(call.uid), call.because.empty() ? "" : ": ",
+                     printable(call.because));
+}
+
+std::optional<std::string> who_released(const ReleaseCall& call, const std::optional<sys::Sender>& sender) {
+  // If a holder has not obeyed an older call, that call is still in its ticket.
+  if (!sender || call.pid == 0 || !std::cmp_equal(call.pid, sender->pid)) return std::nullopt;
+  return in_words(call);
+}
+
+// Lease, run, end as the command ended.
+
 namespace {
 
 std::string as_one_line(const std::vector<std::string>& words) {

@@ -8,14 +8,22 @@
 #include <utility>
 #include <vector>
 
+#include "berth/base/error.h"
+#include "berth/command/command.h"
 #include "berth/command/environment.h"
+#include "berth/command/shared_options.h"
 #include "berth/job/run_end.h"
-#include "berth/lease/acquire.h"
-#include "berth/supervise/lease_options.h"
+#include "berth/lease/session.h"
+#include "berth/supervise/take_lease.h"
 #include "berth/sys/job_process.h"
 #include "berth/usage/receipt.h"
+#include "berth/verdict/ledger.h"
 
 namespace berth::supervise {
+
+/// A hint for a command that could not be started by `berth VERB`: how to write what the user
+/// probably meant, "; …", or "".
+std::string command_hint(const std::vector<std::string>& words, std::string_view verb);
 
 /// A command that runs in the lease which another one has asked for.
 struct RunInstead {
@@ -83,5 +91,17 @@ std::string users_shell();
 /// signal killed the command, this does not return, but kills this process by the same signal.
 /// Error: nothing was run.
 Result<int> run_leased(command::Environment& environment, const RunOptions& options);
+
+/// Replaces this process by srun, which makes the same request to Slurm. Error: `usage` if Slurm
+/// has no such request; `failure` if srun cannot be started.
+Result<command::Output> run_on_slurm(command::Environment& environment, const RunOptions& options,
+                                     const command::FarOptions& far);
+
+/// "root: the machine goes down at 18:00"; "root".
+std::string in_words(const ReleaseCall& call);
+
+/// Who has asked by `berth release` that the lease end. nullopt: the signal did not come from
+/// `berth release`. `call`: what the ticket says. `sender`: the process that sent the signal.
+std::optional<std::string> who_released(const ReleaseCall& call, const std::optional<sys::Sender>& sender);
 
 }  // namespace berth::supervise

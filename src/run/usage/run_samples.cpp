@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "berth/base/record_fields.h"
-#include "berth/request/job_mask.h"
+#include "berth/request/request.h"
 
 namespace berth {
 namespace {

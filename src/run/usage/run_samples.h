@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/device/snapshot.h"
+#include "berth/device/device.h"
 #include "berth/verdict/ledger.h"
 
 // What looks at a machine come to that are made again and again while a command runs.

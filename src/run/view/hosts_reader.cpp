@@ -1,4 +1,4 @@
-// The other direction of listing_json.cpp: each reader stands beside the writer of the same name
+// The other direction of answers_json.cpp: each reader stands beside the writer of the same name
 // there.
 #include "berth/view/hosts_reader.h"
 
@@ -9,11 +9,10 @@
 #include <map>
 #include <set>
 
-#include "berth/base/fail.h"
 #include "berth/base/record_fields.h"
+#include "berth/base/text.h"
 #include "berth/device/device_readings.h"
-#include "berth/view/json_reader.h"
-#include "berth/view/version_text.h"
+#include "berth/view/json.h"
 
 namespace berth::view {
 namespace {

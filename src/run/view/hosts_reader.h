@@ -7,7 +7,7 @@
 
 #include "berth/base/error.h"
 #include "berth/machines/host.h"
-#include "berth/view/layout.h"
+#include "berth/view/text.h"
 
 namespace berth::view {
 

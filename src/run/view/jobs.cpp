@@ -1,3 +1,4 @@
+// Long, since a job is told in a table, in sentences and as a document from the same parts.
 #include "berth/view/jobs.h"
 
 #include <fmt/format.h>
@@ -7,11 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "berth/base/units.h"
-#include "berth/job/job_array.h"
-#include "berth/view/json_parts.h"
-#include "berth/view/json_reader.h"
-#include "berth/view/json_value.h"
+#include "berth/base/record.h"
+#include "berth/job/job.h"
+#include "berth/view/json.h"
 #include "berth/view/receipt.h"
 #include "berth/view/text.h"
 #include "berth/view/verdict_text.h"

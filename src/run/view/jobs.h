@@ -7,8 +7,6 @@
 #include "berth/base/error.h"
 #include "berth/job/job.h"
 #include "berth/job/task_standing.h"
-#include "berth/view/layout.h"
-#include "berth/view/table.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

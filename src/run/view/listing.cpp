@@ -1,3 +1,4 @@
+// Long, since the rows, the columns and the sentences of one table stand together.
 #include "berth/view/listing.h"
 
 #include <fmt/format.h>
@@ -7,12 +8,11 @@
 #include <functional>
 #include <ranges>
 
-#include "berth/base/text_match.h"
-#include "berth/base/units.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/device/device.h"
 #include "berth/device/device_readings.h"
-#include "berth/device/health.h"
-#include "berth/device/xid.h"
-#include "berth/verdict/outsiders.h"
+#include "berth/verdict/verdict.h"
 #include "berth/view/text.h"
 #include "berth/view/verdict_text.h"
 

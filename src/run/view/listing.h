@@ -8,11 +8,8 @@
 #include <vector>
 
 #include "berth/queue/standing.h"
-#include "berth/verdict/idleness.h"
 #include "berth/verdict/ledger.h"
-#include "berth/verdict/short_names.h"
 #include "berth/verdict/verdict.h"
-#include "berth/view/table.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

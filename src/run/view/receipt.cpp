@@ -6,10 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "berth/base/printable.h"
-#include "berth/base/units.h"
-#include "berth/view/json_parts.h"
-#include "berth/view/json_value.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/view/json.h"
 
 namespace berth::view {
 namespace {

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "berth/usage/receipt.h"
-#include "berth/view/layout.h"
-#include "berth/view/table.h"
+#include "berth/view/text.h"
 
 namespace berth::view {
 

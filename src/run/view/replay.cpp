@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
-#include "berth/base/printable.h"
-#include "berth/base/text_match.h"
-#include "berth/base/units.h"
-#include "berth/queue/order_table.h"
-#include "berth/view/json_value.h"
-#include "berth/view/table.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/queue/schedule.h"
+#include "berth/view/json.h"
+#include "berth/view/text.h"
 
 namespace berth::view {
 namespace {

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "berth/simulate/replay.h"
-#include "berth/usage/past_leases.h"
-#include "berth/view/layout.h"
+#include "berth/usage/usage.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

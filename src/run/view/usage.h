@@ -4,9 +4,7 @@
 #include <string_view>
 
 #include "berth/base/error.h"
-#include "berth/usage/device_history.h"
 #include "berth/usage/usage.h"
-#include "berth/view/layout.h"
 #include "berth/view/text.h"
 
 namespace berth::view {
@@ -31,5 +29,11 @@ std::string device_history_json(const DeviceHistory& history, Layout layout);
 /// Reads it back into values, without trusting its writer. Error: `failure`, with the value that is
 /// not valid.
 Result<DeviceHistory> device_history_from_json(std::string_view text);
+
+/// docs/schema/past-leases.json.
+std::string recorded_leases_json(const RecordedLeases& recorded, Layout layout);
+/// Reads it back into values, without trusting its writer. Error: `failure`, with the value that is
+/// not valid.
+Result<RecordedLeases> recorded_leases_from_json(std::string_view text);
 
 }  // namespace berth::view

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/base/text_match.h"
-#include "berth/base/units.h"
-#include "berth/device/health.h"
-#include "berth/device/vendor.h"
-#include "berth/device/xid.h"
-#include "berth/verdict/device_memory.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/device/device.h"
+#include "berth/verdict/verdict.h"
 #include "berth/view/text.h"
 
 namespace berth::view {

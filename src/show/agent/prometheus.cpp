@@ -10,12 +10,11 @@
 #include <optional>
 #include <utility>
 
+#include "berth/device/device.h"
 #include "berth/device/device_readings.h"
-#include "berth/device/health.h"
 #include "berth/job/job.h"
-#include "berth/verdict/idleness.h"
-#include "berth/verdict/outsiders.h"
-#include "berth/view/metric_writer.h"
+#include "berth/verdict/verdict.h"
+#include "berth/view/server_metrics.h"
 
 namespace berth::view {
 namespace {

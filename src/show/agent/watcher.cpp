@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <ctime>
 
-#include "berth/doctor/blind_spots.h"
+#include "berth/doctor/doctor_directory.h"
 #include "berth/lease/session.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/detached_thread.h"
 #include "berth/sys/file.h"
-#include "berth/verdict/command_text.h"
+#include "berth/sys/job_process.h"
+#include "berth/verdict/verdict.h"
 
 namespace berth::agent {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "berth/agent/publish.h"
-#include "berth/receipts/shared_looks.h"
-#include "berth/source/probe_source.h"
+#include "berth/receipts/sampler.h"
+#include "berth/source/source.h"
 
 namespace berth::agent {
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,18 @@
 #include <string_view>
 
 #include "berth/base/error.h"
+
+namespace berth::history {
+
+/// The default path of the history: in the state directory that systemd keeps for the service
+/// ($STATE_DIRECTORY), else in that of the user ($XDG_STATE_HOME, or ~/.local/state). nullopt:
+/// there is no such place. `variable` gives "" for a variable that is not set.
+std::optional<std::string> default_path(const std::function<std::string_view(const char*)>& variable);
+
+/// Makes the missing folders above the file, for their owner alone, as far as it can.
+void make_folders_of(const std::string& path);
+
+}  // namespace berth::history
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -90,5 +103,23 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
   std::map<std::string_view, std::unique_ptr<sqlite3_stmt, Finalize>> prepared_;  // ends before the handle
 };
+
+/// The file of the history, before SQLite opens it.
+struct Claim {
+  std::string path;  ///< without links
+  std::uint64_t inode = 0;
+};
+
+/// Makes the file, for its owner alone, if it is missing. DatabaseError: its folder is missing, or
+/// others may put files into the folder; or it is a link, no regular file, or another user's.
+Done<Claim> claim_file(const std::string& path);
+
+/// The inode of the file that has this name now; 0: there is none.
+std::uint64_t inode_of(const std::string& path);
+
+/// Renames the file and its log to PATH.corrupt-2026-03-01; a second one of that day gets -2 at the
+/// end. Gives the new name. DatabaseError: also if there are five of that day already; none of
+/// these is removed.
+Done<std::string> rename_corrupt(const std::string& path, std::int64_t now_s);
 
 }  // namespace berth::history

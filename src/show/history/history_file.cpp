@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "berth/history/file_claim.h"
+#include "berth/history/database.h"
 
 namespace berth::history {
 namespace {

@@ -8,12 +8,8 @@
 #include <vector>
 
 #include "berth/history/database.h"
-#include "berth/history/model/resample.h"
-#include "berth/history/model/thinning.h"
+#include "berth/history/model/sample.h"
 #include "berth/history/model/usage_recorder.h"
-#include "berth/usage/device_history.h"
-#include "berth/usage/history_question.h"
-#include "berth/usage/past_leases.h"
 #include "berth/usage/usage.h"
 
 namespace berth::history {

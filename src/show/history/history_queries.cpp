@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "berth/history/history_file.h"
-#include "berth/history/model/resample.h"
+#include "berth/history/model/sample.h"
 
 namespace berth::history {
 namespace {

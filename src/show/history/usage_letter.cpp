@@ -7,9 +7,9 @@
 #include <map>
 #include <utility>
 
-#include "berth/base/printable.h"
-#include "berth/base/units.h"
-#include "berth/view/table.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/view/text.h"
 #include "berth/view/usage.h"
 
 namespace berth::history {

@@ -6,8 +6,6 @@
 
 #include "berth/base/error.h"
 #include "berth/machines/host.h"
-#include "berth/usage/device_history.h"
-#include "berth/usage/past_leases.h"
 #include "berth/usage/usage.h"
 #include "berth/view/text.h"
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/http/server_to_ask.h"
 #include "berth/http/settings.h"
 
 namespace berth::hub {

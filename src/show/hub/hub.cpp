@@ -13,11 +13,9 @@
 
 #include "berth/agent/watcher.h"
 #include "berth/hub/hub_pages.h"
-#include "berth/hub/hub_services.h"
-#include "berth/hub/model/memory_shares.h"
-#include "berth/hub/polled.h"
-#include "berth/net/gzip.h"
-#include "berth/net/worker.h"
+#include "berth/hub/model/poller_step.h"
+#include "berth/net/background_work.h"
+#include "berth/net/event_stream.h"
 
 namespace berth::hub {
 namespace {

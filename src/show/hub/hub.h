@@ -9,7 +9,7 @@
 
 #include "berth/http/answer.h"
 #include "berth/hub/agents.h"
-#include "berth/machines/lab_standing.h"
+#include "berth/machines/host.h"
 
 namespace berth::hub {
 

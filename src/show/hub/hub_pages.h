@@ -1,14 +1,49 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "berth/agent/hosts_pages.h"
-#include "berth/http/server_to_ask.h"
+#include "berth/agent/publish.h"
+#include "berth/http/answer.h"
+#include "berth/http/settings.h"
+#include "berth/hub/agents.h"
+#include "berth/hub/model/poller_step.h"
+#include "berth/net/client.h"
 #include "berth/view/server_metrics.h"
 
 namespace berth::hub {
+
+/// A host's row after an answer, or after none, until the step has said what becomes of it.
+struct MadeRow {
+  Host host;
+  http::Part entry;  ///< its text is empty where nothing is new
+  std::optional<agent::HostChange> change{};
+};
+/// Pure. It takes as long as the agent likes.
+MadeRow row_after_asking(const agent::PostedHost& before, const Result<http::Response>& answer,
+                         std::int64_t now_s);
+MadeRow row_of_failure(const agent::PostedHost& before, std::string error);
+
+/// A host, and the means by which it is asked.
+struct Polled {
+  /// With the row that it has until it is asked.
+  Polled(asio::io_context& loop, poller::HostId number, Agent who);
+
+  poller::HostId id;
+  Agent agent;
+  agent::PostedHost posted{};     ///< what is shown
+  std::optional<MadeRow> made{};  ///< what was read last
+  std::unique_ptr<net::Client> client{};
+  net::Timer bell;  ///< rings when it is to be asked
+
+  poller::Named named() const;
+};
 
 /// Everything that a hub answers. `own`: what is published about the hub's own machine, if this is
 /// one of the hosts, else null. Pure.
@@ -34,5 +69,60 @@ struct HostNews {
 HostNews news_after_asking(const Host& before, const Result<http::Response>& answer, std::int64_t now_s);
 /// The same for an answer that the hub could not process.
 HostNews news_of_failure(const Host& before, std::string error);
+
+/// An agent and its present state.
+struct AgentNow {
+  const Agent* agent = nullptr;
+  bool is_up = false;
+};
+
+/// Answers of a hub for which it asks agents when a client asks: the history of a device, the
+/// timeline of a host, and the hours of users, which it adds up from their answers. All of it
+/// happens on the loop.
+class HubServices {
+ public:
+  /// `own`: the services of this machine, for the agent "self".
+  HubServices(asio::io_context& loop, http::ByPath<http::Service> own) : loop_(loop), own_(std::move(own)) {}
+
+  /// /api/v1/hosts/NAME/history and …/timeline.
+  void ask_host(const std::vector<AgentNow>& agents, const http::Call& call, http::Reply reply);
+  /// /api/v1/usage. The answer names the hosts that did not answer.
+  void ask_usage(const std::vector<AgentNow>& agents, const http::Call& call, const http::Reply& reply);
+
+  /// `most_bytes`: the most that is read of an answer.
+  void use(std::shared_ptr<net::ClientSharing> sharing, std::chrono::milliseconds patience,
+           std::size_t most_bytes) {
+    kept_.reset();
+    sharing_ = std::move(sharing);
+    patience_ = patience;
+    most_bytes_ = most_bytes;
+  }
+
+ private:
+  using Answered = std::function<void(const Result<http::Response>&)>;
+  struct UsageCollection;
+
+  /// Asks one agent once, over a connection of its own, because the open connection is for the
+  /// hub's own questions.
+  void ask(const Agent& agent, const std::string& path, const http::Parameters& parameters,
+           Answered answered);
+
+  void ask_own(const std::string& path, const http::Parameters& parameters, Answered answered);
+
+  /// The last answer about hours in which no host is missing.
+  struct Kept {
+    std::string asked;
+    http::Page page;
+    std::chrono::steady_clock::time_point until;
+  };
+
+  asio::io_context& loop_;
+  http::ByPath<http::Service> own_;
+  std::shared_ptr<net::ClientSharing> sharing_;
+  std::chrono::milliseconds patience_{};
+  std::size_t most_bytes_ = net::kMostBodyBytes;
+  std::map<std::string, std::shared_ptr<UsageCollection>> collections_;  // under way, by what is asked
+  std::optional<Kept> kept_;
+};
 
 }  // namespace berth::hub

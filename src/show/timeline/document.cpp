@@ -2,8 +2,7 @@
 #include <array>
 
 #include "berth/timeline/picture.h"
-#include "berth/view/json_reader.h"
-#include "berth/view/json_value.h"
+#include "berth/view/json.h"
 
 namespace berth::timeline {
 namespace {

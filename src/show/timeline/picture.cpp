@@ -1,3 +1,4 @@
+// Long, since one picture is drawn: its axis, its lanes, its marks and its legend.
 #include "berth/timeline/picture.h"
 
 #include <fmt/format.h>
@@ -6,9 +7,8 @@
 #include <array>
 #include <utility>
 
-#include "berth/base/printable.h"
-#include "berth/base/text_match.h"
-#include "berth/base/units.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
 #include "berth/view/text.h"
 #include "berth/view/verdict_text.h"
 

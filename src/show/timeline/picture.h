@@ -8,8 +8,6 @@
 
 #include "berth/base/error.h"
 #include "berth/timeline/model/timeline.h"
-#include "berth/view/layout.h"
-#include "berth/view/table.h"
 #include "berth/view/text.h"
 
 // The timeline of a machine as words, as a picture of characters, and as a document.

@@ -4,19 +4,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
-#include "berth/base/fail.h"
+#include <fmt/format.h>
+
+#include "berth/base/text.h"
 #include "berth/command/environment.h"
-#include "berth/command/messages.h"
-#include "berth/device/vendor.h"
-#include "berth/jobs/logout_warning.h"
+#include "berth/device/device.h"
+#include "berth/job/job.h"
+#include "berth/job/task_standing.h"
+#include "berth/jobs/model/submit_rules.h"
 #include "berth/jobs/runner.h"
+#include "berth/supervise/take_lease.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/environment.h"
-#include "berth/sys/resource_limits.h"
+#include "berth/sys/file.h"
+#include "berth/sys/process.h"
+#include "berth/view/jobs.h"
+#include "berth/view/text.h"
 
 namespace berth::jobs {
 namespace {
@@ -127,6 +136,104 @@ Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<s
         command::as_lines({fmt::format("job {} is kept, and waits until `berth jobs` can start a runner: {}",
                                        kept.number, runner.error().message)});
   return kept;
+}
+
+namespace {
+
+// As systemd reads them: the main file, then all drop-ins by their names, of which one in /etc
+// hides that in /usr.
+std::vector<std::string> logind_settings() {
+  std::vector<std::string> settings;
+  for (const char* main : {"/usr/lib/systemd/logind.conf", "/etc/systemd/logind.conf"}) {
+    if (const auto text = sys::read_whole(main)) settings = {*text};
+  }
+  std::map<std::string, std::filesystem::path> parts;
+  for (const char* folder :
+       {"/usr/lib/systemd/logind.conf.d", "/run/systemd/logind.conf.d", "/etc/systemd/logind.conf.d"}) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+      parts.insert_or_assign(entry.path().filename().string(), entry.path());
+  }
+  for (const auto& [name, path] : parts) {
+    if (!name.ends_with(".conf")) continue;
+    if (const auto text = sys::read_whole(path.string())) settings.push_back(*text);
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::optional<LogoutWarning> logout_warning() {
+  const auto cgroup = sys::read_whole("/proc/self/cgroup");
+  if (!cgroup) return std::nullopt;
+  const std::string user = sys::user_name(::geteuid());
+  const bool lingers = ::access(fmt::format("/var/lib/systemd/linger/{}", user).c_str(), F_OK) == 0;
+  switch (logout_of(*cgroup, logind_settings(), user, lingers)) {
+    case Logout::keeps:
+      break;
+    case Logout::ends_session:
+      return LogoutWarning{
+          "this machine ends all processes of a login session at logout, running jobs too "
+          "(KillUserProcesses=yes)",
+          fmt::format("{}systemd-run --user --scope berth submit …",
+                      lingers ? "" : "ask an admin for `loginctl enable-linger " + user + "`, then ")};
+    case Logout::ends_manager:
+      return LogoutWarning{"what is started here ends at your last logout, running jobs too (no linger)",
+                           fmt::format("ask an admin for `loginctl enable-linger {}`", user)};
+  }
+  return std::nullopt;
+}
+
+Result<Earlier> earlier_of(const JobSpool& spool, const Job& job) {
+  Earlier earlier;
+  BERTH_LET(const auto numbers, spool.numbers());
+  for (const std::uint64_t number : numbers) {
+    const auto other = spool.job(number);
+    if (!other || !*other || (*other)->lines_of != job.lines_of || (*other)->folder != job.folder) continue;
+    const auto text = spool.script(number);
+    const auto standings = spool.standings(number, **other);
+    if (!text || !standings) continue;
+    const std::vector<unsigned> lines = indices_of(**other);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (counts_of({&(*standings)[i], 1}).done == 1) ++earlier.done[std::string(line_of(*text, lines[i]))];
+    }
+    if (std::ranges::all_of(*standings, is_over)) continue;
+    earlier.alive = NumberedJob{number, **other};
+    earlier.text_of_alive = *text;
+  }
+  return earlier;
+}
+
+void leave_out(std::vector<unsigned>& lines, std::string_view text, DoneCommands done) {
+  std::erase_if(lines, [&](unsigned number) {
+    const auto found = done.find(line_of(text, number));
+    if (found == done.end() || found->second == 0) return false;
+    --found->second;
+    return true;
+  });
+}
+
+Progress::Progress(std::size_t all, std::size_t done)
+    : all_(all), done_(done), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void Progress::ended(TaskId id, const TaskStanding& standing, std::string_view command) {
+  if (terminal_ && standing.phase == TaskPhase::ended && exit_status_of(standing) == 0) return;
+  end();
+  command::write_error(view::ended_line(id, standing, command));
+}
+
+void Progress::show(const TaskCounts& counts) {
+  if (!terminal_ || !supervise::may_draw()) return;
+  const view::Style style = command::Environment::style_of(STDERR_FILENO);
+  std::string line = view::cut(view::progress_line(counts, all_, done_), style.width - 1);
+  if (line == last_) return;
+  command::mention(fmt::format("{}{}", view::kClearLine, line));
+  last_ = std::move(line);
+}
+
+void Progress::end() {
+  if (!last_.empty() && supervise::may_draw()) command::mention(view::kClearLine);
+  last_.clear();
 }
 
 }  // namespace berth::jobs

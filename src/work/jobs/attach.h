@@ -1,6 +1,6 @@
 #pragma once
 
-#include "berth/command/output.h"
+#include "berth/command/environment.h"
 #include "berth/jobs/named_job.h"
 
 namespace berth::jobs {
@@ -10,5 +10,11 @@ namespace berth::jobs {
 /// this process nor its end changes anything for the job. Error: `usage` without a terminal, or for
 /// an array; `failure` where the task has no terminal, does not run, or goes on without one.
 Result<command::Output> attach(const JobSpool& spool, const NumberedJob& job, char detach_key);
+
+/// Prints what the job has printed so far, that of each task of an array below its number. Of a
+/// task that has not begun it says so on the error stream. `follow`: goes on until the task is
+/// over. Error: `usage` to follow an array; `failure` if the job is forgotten meanwhile, or its
+/// output cannot be read.
+Result<void> print_log(const JobSpool& spool, const NumberedJob& job, bool follow);
 
 }  // namespace berth::jobs

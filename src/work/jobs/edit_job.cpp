@@ -12,17 +12,15 @@
 #include <string_view>
 #include <utility>
 
-#include "berth/base/fail.h"
-#include "berth/command/messages.h"
-#include "berth/job/job_array.h"
-#include "berth/job/position_text.h"
+#include "berth/base/text.h"
+#include "berth/command/environment.h"
+#include "berth/job/edit_plan.h"
+#include "berth/job/job.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/add_job.h"
-#include "berth/jobs/job_request.h"
 #include "berth/jobs/runner.h"
 #include "berth/jobs/submission.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/process_signal.h"
+#include "berth/sys/process.h"
 
 namespace berth::jobs {
 namespace {

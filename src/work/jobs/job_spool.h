@@ -8,7 +8,7 @@
 
 #include "berth/job/job.h"
 #include "berth/job/task_standing.h"
-#include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
 
 namespace berth::jobs {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/jobs/model/attached.h"
-#include "berth/sys/descriptor.h"
-#include "berth/sys/pseudo_terminal.h"
+#include "berth/jobs/model/job_output.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::jobs {
 
@@ -74,5 +74,17 @@ class JobTerminal {
   bool is_deaf_ = false;          ///< nobody can be let in for a moment
   bool is_over_ = false;
 };
+
+/// The socket at which the terminal of a task is reached. It lies beside the files of the job, in a
+/// folder that only their user can enter. A message is one packet of
+/// src/work/jobs/model/job_output.h, or a piece of what the terminal shows.
+
+/// Makes the socket anew and listens, without blocking. REQUIRES: the lock of the task. Error:
+/// `failure`.
+Result<sys::Descriptor> listen_for_terminals(const std::string& path);
+/// A connection of the user of this process. Empty: there is none, or somebody else's.
+sys::Descriptor accept_terminal(int listening);
+/// Error: `failure`, with errno's reason; nobody listens there.
+Result<sys::Descriptor> connect_to_terminal(const std::string& path);
 
 }  // namespace berth::jobs

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "berth/command/syntax.h"
+#include "berth/command/command.h"
+#include "berth/job/job.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/named_job.h"
+#include "berth/request/request.h"
 #include "berth/view/jobs.h"
 
 namespace berth::jobs {
@@ -65,5 +67,13 @@ void keep_states(std::vector<view::ListedTask>& tasks, const std::vector<std::st
 /// The last `lines` lines of a task's output, at most `bytes` bytes. What was cut out of the middle
 /// reads as NULs, and is left out. "": it has printed nothing yet.
 Result<std::string> end_of_output(const std::string& path, std::size_t lines, std::size_t bytes);
+
+/// The user's jobs on each of these hosts, asked through ssh, all at once; `states`: those in these
+/// states alone, all if there are none. A host that does not answer is in `missing`.
+view::JobsOfHosts look_at_jobs(const std::vector<LabHost>& hosts,
+                               const std::vector<std::string>& states = {});
+
+/// The one of these hosts that has a job of this number. Error: none has, or several have.
+Result<LabHost> host_of_job(const std::vector<LabHost>& hosts, TaskId id);
 
 }  // namespace berth::jobs

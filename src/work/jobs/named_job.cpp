@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
-#include "berth/base/units.h"
-#include "berth/command/messages.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/command/environment.h"
 #include "berth/command/release.h"
 #include "berth/jobs/edit_job.h"
 #include "berth/jobs/runner.h"
 #include "berth/site/site_file.h"
-#include "berth/sys/descriptor.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/process_signal.h"
+#include "berth/sys/file.h"
+#include "berth/sys/process.h"
 #include "berth/view/jobs.h"
 
 namespace berth::jobs {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/job/job_array.h"
+#include "berth/job/job.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/sys/clock.h"
@@ -42,7 +42,7 @@ Result<std::vector<NumberedJob>> named_jobs(const JobSpool& spool, const std::ve
 Result<std::optional<NumberedJob>> job_named(const JobSpool& spool, std::string_view word);
 
 /// Cancels a job, or one task of it: if it waits, it never runs; if it runs, or has left something
-/// behind, it is ended as job/end_signals.h says. Returns when nothing of it lives any more, with
+/// behind, it is ended as job/run_end.h says. Returns when nothing of it lives any more, with
 /// what happened in words. Error: `failure` if that was so already; `timed_out` if something of it
 /// still lives after `patience`; its end goes on. `reason`: is shown with the job later; "": its
 /// user has cancelled it.

@@ -23,21 +23,18 @@
 #include <fmt/format.h>
 
 #include "berth/command/command.h"
-#include "berth/job/end_signals.h"
+#include "berth/job/run_end.h"
 #include "berth/job/task_standing.h"
-#include "berth/jobs/jobs_over.h"
+#include "berth/jobs/job_spool_files.h"
+#include "berth/jobs/job_standings.h"
 #include "berth/jobs/model/runner_step.h"
 #include "berth/jobs/named_job.h"
-#include "berth/jobs/old_jobs.h"
 #include "berth/jobs/send_notice.h"
 #include "berth/site/site_file.h"
-#include "berth/sys/child.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/halted.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/process_signal.h"
-#include "berth/sys/resource_limits.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 
 namespace berth::jobs {
 namespace {

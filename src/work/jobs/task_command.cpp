@@ -4,16 +4,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "berth/command/messages.h"
-#include "berth/job/job_array.h"
-#include "berth/jobs/model/job_script.h"
-#include "berth/slurm/slurm_values.h"
-#include "berth/sys/descriptor.h"
-#include "berth/sys/system_error.h"
+#include "berth/command/environment.h"
+#include "berth/job/job.h"
+#include "berth/jobs/model/submit_rules.h"
+#include "berth/slurm/sbatch_options.h"
+#include "berth/sys/file.h"
 
 namespace berth::jobs {
 namespace {
@@ -92,6 +94,62 @@ Result<void> send_output(TaskId id, const Job& job) {
   const int error_file = errors ? errors.get() : output ? output.get() : STDERR_FILENO;
   if (::dup2(error_file, STDERR_FILENO) < 0) return sys::fail_errno("sending the errors");
   return {};
+}
+
+namespace {
+
+Result<void> overwrite(int file, std::string_view text, off_t at) {
+  const ssize_t written = ::pwrite(file, text.data(), text.size(), at);
+  if (written < 0) return sys::fail_errno("writing into the output");
+  if (written != std::ssize(text))
+    return std::unexpected(sys::system_error(ENOSPC, "writing into the output"));
+  return {};
+}
+
+}  // namespace
+
+Result<OutputBound> OutputBound::open(const std::string& path, std::uint64_t limit) {
+  sys::Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) return sys::fail_errno("opening " + path);
+  return OutputBound(std::move(file), limit);
+}
+
+// The file itself says it, so that a task that is run again, or looked after by another process,
+// goes on.
+OutputCut OutputBound::cut_so_far(std::uint64_t size) const {
+  const std::uint64_t begin = cut_begin(limit_);
+  if (size <= begin) return {};
+  const off_t data = ::lseek(file_.get(), static_cast<off_t>(begin), SEEK_DATA);
+  if (data < 0) return errno == ENXIO ? OutputCut{begin, size} : OutputCut{};
+  return {begin, static_cast<std::uint64_t>(data)};
+}
+
+Result<std::uint64_t> OutputBound::keep() {
+  struct stat status{};
+  if (::fstat(file_.get(), &status) != 0) return sys::fail_errno("examining the output");
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size <= limit_) return 0;
+  const OutputCut so_far = cut_so_far(size);
+  const auto cut = next_cut(size, so_far, limit_);
+  if (!cut) return bytes_cut(so_far, limit_);
+  // The mark first: whoever is killed in between has not cut without a word. What it has replaced
+  // comes back if nothing can be cut.
+  const std::string mark = cut_mark(*cut, limit_);
+  const auto at = static_cast<off_t>(cut->begin - mark.size());
+  std::string before(mark.size(), '\0');
+  const ssize_t got = ::pread(file_.get(), before.data(), before.size(), at);
+  if (got < 0) return sys::fail_errno("reading the output");
+  // The job has made its output shorter meanwhile: the next look decides anew.
+  if (got != std::ssize(before)) return bytes_cut(so_far, limit_);
+  auto done = overwrite(file_.get(), mark, at);
+  if (done && ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                          static_cast<off_t>(cut->begin), static_cast<off_t>(cut->end - cut->begin)) != 0)
+    done = sys::fail_errno("cutting the output, which is not bounded here");
+  if (!done) {
+    [[maybe_unused]] const auto restored = overwrite(file_.get(), before, at);
+    return std::unexpected(done.error());
+  }
+  return bytes_cut(*cut, limit_);
 }
 
 }  // namespace berth::jobs

@@ -9,28 +9,24 @@
 #include <memory>
 #include <utility>
 
-#include "berth/base/fail.h"
-#include "berth/base/printable.h"
+#include "berth/base/text.h"
 #include "berth/command/command.h"
-#include "berth/command/messages.h"
+#include "berth/command/environment.h"
 #include "berth/hosts/caller.h"
 #include "berth/job/edit_plan.h"
 #include "berth/job/task_standing.h"
-#include "berth/jobs/job_request.h"
 #include "berth/jobs/job_spool.h"
 #include "berth/jobs/job_terminal.h"
 #include "berth/jobs/model/task_run_step.h"
-#include "berth/jobs/output_bound.h"
 #include "berth/jobs/runner.h"
 #include "berth/jobs/send_notice.h"
+#include "berth/jobs/submission.h"
 #include "berth/jobs/task_command.h"
 #include "berth/site/site_file.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
-#include "berth/sys/environment.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/resource_limits.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/file.h"
+#include "berth/sys/process.h"
 #include "berth/view/receipt.h"
 
 namespace berth::jobs {

@@ -6,20 +6,19 @@
 #include <algorithm>
 #include <vector>
 
-#include "berth/base/fail.h"
 #include "berth/base/record.h"
-#include "berth/base/units.h"
-#include "berth/command/ask_program.h"
-#include "berth/command/named_lease.h"
-#include "berth/job/job_array.h"
+#include "berth/base/text.h"
+#include "berth/command/environment.h"
+#include "berth/command/release.h"
+#include "berth/job/job.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/add_job.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/runner.h"
 #include "berth/jobs/submission.h"
-#include "berth/mcp/foreign_text.h"
+#include "berth/mcp/mcp_protocol.h"
 #include "berth/request/request_fields.h"
-#include "berth/sys/random_word.h"
+#include "berth/sys/file.h"
 
 namespace berth::mcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/base/base64.h"
+#include "berth/base/text.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

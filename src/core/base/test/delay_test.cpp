@@ -1,4 +1,4 @@
-#include "berth/base/delay.h"
+#include "berth/base/record.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/base/fnv_hash.h"
+#include "berth/base/text.h"
 
 #include <doctest/doctest.h>
 

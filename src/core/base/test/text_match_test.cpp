@@ -1,4 +1,4 @@
-#include "berth/base/text_match.h"
+#include "berth/base/text.h"
 
 #include <doctest/doctest.h>
 

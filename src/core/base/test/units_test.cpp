@@ -1,4 +1,4 @@
-#include "berth/base/units.h"
+#include "berth/base/record.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "berth/base/week_hours.h"
+#include "berth/base/record.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/base/words.h"
+#include "berth/base/error.h"
 
 #include <doctest/doctest.h>
 

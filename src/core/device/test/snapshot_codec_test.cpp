@@ -1,11 +1,9 @@
-#include "berth/device/snapshot_codec.h"
+#include "berth/device/device_readings.h"
 
 #include <doctest/doctest.h>
 
 #include <rapidcheck.h>
 
-#include "berth/device/device_readings.h"
-#include "berth/device/snapshot_fields.h"
 #include "property.h"
 
 namespace berth::snapshot_codec_test {

@@ -1,4 +1,4 @@
-#include "berth/device/xid.h"
+#include "berth/device/device.h"
 
 #include <doctest/doctest.h>
 

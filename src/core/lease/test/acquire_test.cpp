@@ -1,4 +1,4 @@
-#include "berth/lease/acquire.h"
+#include "berth/lease/session.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "berth/lease/exclusions.h"
+#include "berth/lease/look.h"
 #include "berth/lease/test/scene.h"
 
 namespace berth::leasing::acquire_test {

@@ -1,10 +1,10 @@
-#include "berth/lease/attribution.h"
+#include "berth/lease/look.h"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "berth/store/memory_store.h"
+#include "berth/store/lease_store.h"
 
 namespace berth::leasing::attribution_test {
 namespace {

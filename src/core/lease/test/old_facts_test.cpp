@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "berth/lease/acquire.h"
+#include "berth/lease/session.h"
 #include "berth/lease/test/scene.h"
 #include "berth/store/directory_store.h"
 #include "berth/store/test/forked.h"

@@ -1,4 +1,4 @@
-#include "berth/lease/prolog_job.h"
+#include "berth/lease/look.h"
 
 #include <doctest/doctest.h>
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "berth/lease/acquire.h"
 #include "berth/lease/look.h"
-#include "berth/store/memory_store.h"
+#include "berth/lease/session.h"
+#include "berth/store/lease_store.h"
 
 namespace berth::leasing {
 

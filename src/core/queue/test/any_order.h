@@ -4,7 +4,7 @@
 
 #include <rapidcheck.h>
 
-#include "berth/queue/order_table.h"
+#include "berth/queue/schedule.h"
 
 namespace berth::test {
 

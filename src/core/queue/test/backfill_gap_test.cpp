@@ -1,4 +1,4 @@
-#include "berth/queue/backfill_gap.h"
+#include "berth/queue/schedule.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -8,8 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "berth/queue/partial_ledger.h"
-#include "berth/queue/plan.h"
+#include "berth/queue/gate_decision.h"
 #include "berth/verdict/test/machine.h"
 #include "property.h"
 

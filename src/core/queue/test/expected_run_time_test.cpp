@@ -1,4 +1,4 @@
-#include "berth/queue/expected_run_time.h"
+#include "berth/queue/schedule.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/queue/extension.h"
+#include "berth/queue/standing.h"
 
 #include <doctest/doctest.h>
 

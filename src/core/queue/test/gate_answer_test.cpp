@@ -1,4 +1,4 @@
-#include "berth/queue/gate_answer.h"
+#include "berth/queue/acquisition.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

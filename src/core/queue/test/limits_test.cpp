@@ -1,8 +1,8 @@
-#include "berth/verdict/limits.h"
+#include "berth/verdict/site_policy.h"
 
 #include <doctest/doctest.h>
 
-#include "berth/queue/plan.h"
+#include "berth/queue/schedule.h"
 #include "berth/verdict/test/machine.h"
 
 namespace berth::limits_test {

@@ -1,10 +1,10 @@
-#include "berth/queue/listing_bounds.h"
+#include "berth/queue/standing.h"
 
 #include <doctest/doctest.h>
 
 #include <numeric>
 
-#include "berth/base/printable.h"
+#include "berth/base/text.h"
 #include "berth/machines/host.h"
 #include "berth/verdict/test/machine.h"
 

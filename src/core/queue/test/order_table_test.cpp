@@ -1,5 +1,5 @@
 // Each row of the table of orders is as a row must be, also one that is added later.
-#include "berth/queue/order_table.h"
+#include "berth/queue/schedule.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "berth/queue/queue_order.h"
 #include "berth/queue/test/any_order.h"
 #include "property.h"
 

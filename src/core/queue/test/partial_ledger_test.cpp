@@ -1,4 +1,4 @@
-#include "berth/queue/partial_ledger.h"
+#include "berth/queue/gate_decision.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/queue/preemption.h"
+#include "berth/queue/standing.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -7,7 +7,7 @@
 #include <bit>
 #include <optional>
 
-#include "berth/queue/plan.h"
+#include "berth/queue/schedule.h"
 #include "berth/verdict/test/machine.h"
 #include "property.h"
 

@@ -8,9 +8,8 @@
 #include <map>
 #include <utility>
 
-#include "berth/queue/host_queue.h"
-#include "berth/queue/plan.h"
-#include "berth/queue/preemption.h"
+#include "berth/queue/schedule.h"
+#include "berth/queue/standing.h"
 #include "berth/queue/ticket_codec.h"
 #include "berth/verdict/test/machine.h"
 #include "property.h"

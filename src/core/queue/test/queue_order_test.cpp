@@ -1,11 +1,10 @@
-#include "berth/queue/queue_order.h"
+#include "berth/queue/schedule.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
 #include <algorithm>
 
-#include "berth/queue/plan.h"
 #include "berth/verdict/test/machine.h"
 #include "property.h"
 

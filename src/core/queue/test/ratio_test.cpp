@@ -9,12 +9,7 @@
 #include <vector>
 
 #include "berth/queue/acquisition.h"
-#include "berth/queue/backfill_gap.h"
-#include "berth/queue/expected_run_time.h"
-#include "berth/queue/extension.h"
-#include "berth/queue/plan.h"
-#include "berth/queue/preemption.h"
-#include "berth/queue/queue_order.h"
+#include "berth/queue/schedule.h"
 #include "berth/queue/standing.h"
 #include "berth/queue/test/asker.h"
 #include "berth/queue/ticket_codec.h"

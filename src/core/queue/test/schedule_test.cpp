@@ -1,4 +1,4 @@
-#include "berth/queue/backfill.h"
+#include "berth/queue/schedule.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -7,8 +7,7 @@
 #include <algorithm>
 
 #include "berth/base/record_fields.h"
-#include "berth/queue/expected_run_time.h"
-#include "berth/queue/queue_order.h"
+#include "berth/queue/schedule.h"
 #include "berth/queue/test/any_order.h"
 #include "berth/request/request.h"
 #include "berth/verdict/ledger.h"

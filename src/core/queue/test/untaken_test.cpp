@@ -1,8 +1,8 @@
 // A request passes those before it that do not take what is free.
 #include <doctest/doctest.h>
 
+#include "berth/queue/acquisition.h"
 #include "berth/queue/test/asker.h"
-#include "berth/queue/untaken.h"
 
 namespace berth::acquisition::untaken_test {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/request/expression_field.h"
+#include "berth/request/expression_tree.h"
 #include "berth/verdict/test/machine.h"
 
 namespace berth::expression_document_test {

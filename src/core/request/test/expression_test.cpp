@@ -1,4 +1,4 @@
-#include "berth/request/expression.h"
+#include "berth/request/request.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

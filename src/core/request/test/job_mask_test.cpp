@@ -1,4 +1,4 @@
-#include "berth/request/job_mask.h"
+#include "berth/request/request.h"
 
 #include <doctest/doctest.h>
 

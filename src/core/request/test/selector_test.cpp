@@ -1,4 +1,4 @@
-#include "berth/request/selector.h"
+#include "berth/request/request.h"
 
 #include <doctest/doctest.h>
 

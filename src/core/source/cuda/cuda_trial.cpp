@@ -11,11 +11,10 @@
 #include <string_view>
 
 #include "berth/base/record_fields.h"
-#include "berth/sys/child.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/descriptor.h"
-#include "berth/sys/dynamic_library.h"
-#include "berth/sys/system_error.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 
 namespace berth::source {
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/base/words.h"
 
 namespace berth::source {
 

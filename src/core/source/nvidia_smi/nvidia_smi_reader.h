@@ -4,9 +4,10 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/source/nvidia_smi/query_xml.h"
-#include "berth/source/proc/user_names.h"
-#include "berth/source/reader.h"
+#include "berth/base/error.h"
+#include "berth/source/nvidia_smi/smi_query.h"
+#include "berth/source/proc/process_details.h"
+#include "berth/source/source.h"
 
 namespace berth::nvidia_smi {
 
@@ -36,5 +37,21 @@ std::vector<Device> join_report(std::vector<Device> devices, const std::vector<R
 
 /// The row for a device that nvidia-smi refuses to speak of, from what it prints instead. Pure.
 Device refused_device(unsigned index, std::string_view message);
+
+/// True if PATH has a program of that name.
+bool is_installed();
+
+struct Printed {
+  std::string text;  ///< on both its outputs: it tells errors on either
+  int status = 0;
+};
+
+/// Runs nvidia-smi to its end, or until nobody is left at the other end of `listener`, for whom it
+/// is run: it can hang as the driver does. Error: `no_driver` when it cannot be started, `failure`
+/// when it did not end by itself.
+Result<Printed> run(const std::vector<std::string>& arguments, int listener);
+
+/// The Error for a run that ended with a status other than 0.
+Error error_of(const Printed& printed);
 
 }  // namespace berth::nvidia_smi

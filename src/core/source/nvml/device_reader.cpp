@@ -6,9 +6,8 @@
 #include <array>
 #include <bit>
 
-#include "berth/device/health.h"
-#include "berth/source/capability.h"
-#include "berth/source/nvml/outcome.h"
+#include "berth/device/device.h"
+#include "berth/source/nvml/library.h"
 #include "berth/source/nvml/process_list.h"
 #include "berth/source/unified_memory.h"
 

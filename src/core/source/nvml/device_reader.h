@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/device/snapshot.h"
+#include "berth/device/device.h"
 #include "berth/source/nvml/library.h"
 
 namespace berth::nvml {

@@ -1,14 +1,41 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "berth/device/device.h"
 #include "berth/source/nvml/library.h"
-#include "berth/source/nvml/xid_events.h"
-#include "berth/source/proc/user_names.h"
-#include "berth/source/reader.h"
+#include "berth/source/proc/process_details.h"
+#include "berth/source/source.h"
 
 namespace berth::nvml {
+
+/// The Xids that the driver reports as events while somebody looks again and again. Nobody but root
+/// may read them in the kernel's log, and events are for everybody; but the driver keeps them only
+/// for a client that has registered before.
+class XidEvents {
+ public:
+  /// Takes what has come since the last time. Never waits.
+  void take(Library& library);
+  /// From now on, the events of this GPU come too. Asks the driver once for each GPU.
+  void watch(Library& library, unsigned index);
+  /// Gives the GPU, or its instance, the Xid that says most, if the kernel's log does not tell.
+  void note(Device& device) const;
+  /// The library starts again, and what was registered is gone.
+  void forget() { *this = {}; }
+
+ private:
+  struct Watched {
+    Handle handle = nullptr;
+    unsigned xid = 0;  ///< 0: none has come
+  };
+
+  EventSet set_ = nullptr;
+  std::map<unsigned, Watched> watched_;  ///< by index
+};
 
 /// Reads the machine through libnvidia-ml.so.1. Only what the readings need is called.
 class NvmlReader : public source::Reader {
@@ -38,5 +65,14 @@ class NvmlReader : public source::Reader {
   XidEvents events_;
   source::UserNames names_;
 };
+
+struct TopologyMember {
+  std::string uuid;
+  Handle handle;
+};
+
+/// How the GPUs are joined. Slow: some drivers take more than half a second a pair. What a pair
+/// does not tell counts as farthest apart.
+Topology read_topology(Library& library, const std::vector<TopologyMember>& members);
 
 }  // namespace berth::nvml

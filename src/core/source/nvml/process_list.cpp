@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "berth/source/nvml/outcome.h"
+#include "berth/source/nvml/library.h"
 
 namespace berth::nvml {
 namespace {

@@ -8,6 +8,16 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/device/device.h"
+
+namespace berth::source {
+
+/// The first `most` bytes of a file that the kernel makes up, read at once so that they belong
+/// together. nullopt: it is gone or may not be read.
+std::optional<std::string> read_small_file(const std::string& path, std::size_t most = 4096);
+
+}  // namespace berth::source
+
 // The small files in which the kernel tells of devices and processes, for the sources that read no
 // library of a vendor.
 namespace berth::kernel_files {
@@ -57,3 +67,32 @@ std::optional<Number> property(const Properties& properties, std::string_view ke
 }
 
 }  // namespace berth::kernel_files
+
+namespace berth::source {
+
+struct MachineMemory {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t available_bytes = 0;  ///< without swapping
+};
+
+/// From PROC/meminfo. nullopt: not readable.
+std::optional<MachineMemory> machine_memory(const std::string& proc = "/proc");
+
+/// The last part of the kernel's log, at once and without waiting. Of a simulated machine its file
+/// `dev/kmsg` below BERTH_SIM_ROOT, in the same form. nullopt: this user may not read it.
+std::optional<std::string> kernel_log();
+
+/// The Xids of one look.
+class Xids {
+ public:
+  /// Reads the log if the readings want it.
+  explicit Xids(ReadingSet readings);
+  /// With the addresses of devices, without which an Xid is nobody's: only if there is one.
+  ReadingSet needed(ReadingSet readings) const;
+  void note(Device& device) const;
+
+ private:
+  std::optional<std::vector<SeenXid>> seen_;
+};
+
+}  // namespace berth::source

@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "berth/device/device.h"
+#include "berth/source/source.h"
 
 namespace berth::source {
 
@@ -35,5 +38,44 @@ std::string container_in_cgroup(std::string_view text);
 /// Whether this process lives in a pid namespace below the machine's own, where a driver's pids may
 /// mean nothing.
 bool in_nested_pid_namespace(const std::string& proc = "/proc");
+
+/// Names of users. The system's name service may ask a server on the network and never come back,
+/// so what /etc/passwd has is taken from there, and the service is asked apart, when everything
+/// else is done.
+class UserNames {
+ public:
+  explicit UserNames(std::string passwd = "/etc/passwd") : passwd_(std::move(passwd)) {}
+
+  /// From the file, or from an earlier answer of the service. nullopt: not known so far.
+  std::optional<std::string> known(std::uint32_t uid);
+  /// From the name service, which may hang. "": the service knows no such user, which is
+  /// remembered.
+  const std::string& ask(std::uint32_t uid);
+
+ private:
+  void read_file();
+
+  std::string passwd_;
+  bool file_read_ = false;
+  std::map<std::uint32_t, std::string> names_;
+};
+
+/// Tells who the processes of one snapshot are.
+class ProcessDescriber {
+ public:
+  ProcessDescriber(UserNames& names, const std::string& proc = "/proc")
+      : names_(names), proc_(proc), details_(proc) {}
+
+  /// Everything but names that only the system's name service knows.
+  void describe(Device& device);
+  /// Asks the service for those, and notes what cannot be known from here. After all devices.
+  void finish(Sink& sink);
+
+ private:
+  UserNames& names_;
+  std::string proc_;
+  ProcessDetails details_;
+  std::set<std::uint32_t> unnamed_;
+};
 
 }  // namespace berth::source

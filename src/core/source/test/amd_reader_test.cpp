@@ -9,9 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "berth/request/job_mask.h"
+#include "berth/request/request.h"
 #include "berth/source/amd/card.h"
-#include "berth/source/amd/processes.h"
 #include "berth/source/test/collected.h"
 
 namespace berth::amd::amd_reader_test {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "berth/source/reader.h"
+#include "berth/source/source.h"
 
 namespace berth::source {
 

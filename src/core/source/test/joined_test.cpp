@@ -1,4 +1,4 @@
-#include "berth/source/joined.h"
+#include "berth/source/source.h"
 
 #include <doctest/doctest.h>
 

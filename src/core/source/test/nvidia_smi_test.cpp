@@ -6,10 +6,9 @@
 #include <fstream>
 
 #include "berth/source/nvidia_smi/nvidia_smi_reader.h"
-#include "berth/source/nvidia_smi/program.h"
-#include "berth/source/nvidia_smi/query_csv.h"
+#include "berth/source/nvidia_smi/smi_query.h"
 #include "berth/source/test/collected.h"
-#include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
 
 namespace berth::nvidia_smi::nvidia_smi_test {
 namespace {

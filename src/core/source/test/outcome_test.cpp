@@ -1,4 +1,4 @@
-#include "berth/source/nvml/outcome.h"
+#include "berth/source/nvml/library.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/source/partial_snapshot.h"
+#include "berth/source/source.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // The probe is played by the shell here: what is tested is how its caller bears what a probe may
 // do.
-#include "berth/source/probe_source.h"
+#include "berth/source/source.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "berth/source/probe/protocol.h"
+#include "berth/source/probe/probe.h"
 
 namespace berth::source::probe_source_test {
 namespace {

@@ -8,9 +8,8 @@
 #include <fstream>
 #include <string_view>
 
-#include "berth/source/proc/machine_memory.h"
+#include "berth/source/proc/kernel_files.h"
 #include "berth/source/proc/process_details.h"
-#include "berth/source/proc/user_names.h"
 
 namespace berth::source::proc_test {
 namespace {

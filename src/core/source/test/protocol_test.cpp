@@ -1,4 +1,4 @@
-#include "berth/source/probe/protocol.h"
+#include "berth/source/probe/probe.h"
 
 #include <doctest/doctest.h>
 

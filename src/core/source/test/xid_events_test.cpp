@@ -1,10 +1,9 @@
-#include "berth/source/nvml/xid_events.h"
+#include "berth/source/nvml/nvml_reader.h"
 
 #include <doctest/doctest.h>
 
 #include <deque>
 
-#include "berth/source/nvml/nvml_reader.h"
 #include "berth/source/test/collected.h"
 #include "fake_driver.h"
 

@@ -15,7 +15,7 @@
 #include "berth/store/test/directory_lab.h"
 #include "berth/store/test/forked.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/lock.h"
+#include "berth/sys/file.h"
 
 namespace berth::store::directory_store_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/store/earlier_rivals.h"
+#include "berth/store/directory_ticket.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "berth/queue/ticket_codec.h"
-#include "berth/store/directory_scan.h"
 #include "berth/store/test/directory_lab.h"
-#include "berth/store/ticket_file.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/lock.h"
+#include "berth/sys/file.h"
 
 namespace berth::store::earlier_rivals_test {
 namespace {

@@ -1,6 +1,6 @@
 // A lease whose holder did not take it.
 
-#include "berth/store/handed_lease.h"
+#include "berth/store/directory_ticket.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

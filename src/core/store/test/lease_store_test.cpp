@@ -11,9 +11,8 @@
 
 #include <algorithm>
 
-#include "berth/store/device_locks.h"
 #include "berth/store/directory_store.h"
-#include "berth/store/memory_store.h"
+#include "berth/store/directory_ticket.h"
 #include "berth/store/test/scratch_directory.h"
 #include "property.h"
 

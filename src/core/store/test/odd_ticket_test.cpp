@@ -13,12 +13,11 @@
 #include <utility>
 
 #include "berth/queue/ticket_codec.h"
-#include "berth/store/directory_scan.h"
+#include "berth/store/directory_ticket.h"
 #include "berth/store/test/directory_lab.h"
 #include "berth/store/test/forked.h"
-#include "berth/store/ticket_file.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/lock.h"
+#include "berth/sys/file.h"
 
 namespace berth::store::odd_ticket_test {
 namespace {

@@ -1,6 +1,6 @@
 // Who could take the folder of a user's jobs away, and how its user comes to one all the same.
 
-#include "berth/store/own_folder.h"
+#include "berth/store/lease_directory.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

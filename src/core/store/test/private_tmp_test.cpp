@@ -1,4 +1,4 @@
-#include "berth/store/private_tmp.h"
+#include "berth/store/lease_directory.h"
 
 #include <doctest/doctest.h>
 

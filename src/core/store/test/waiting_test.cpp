@@ -8,11 +8,11 @@
 
 #include "berth/queue/ticket_codec.h"
 #include "berth/store/directory_store.h"
+#include "berth/store/directory_ticket.h"
 #include "berth/store/test/forked.h"
 #include "berth/store/test/scratch_directory.h"
-#include "berth/store/ticket_file.h"
-#include "berth/sys/lock.h"
-#include "berth/sys/process_identity.h"
+#include "berth/sys/file.h"
+#include "berth/sys/process.h"
 
 namespace berth::store::waiting_test {
 namespace {

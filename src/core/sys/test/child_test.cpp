@@ -1,4 +1,4 @@
-#include "berth/sys/child.h"
+#include "berth/sys/job_process.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
 
 namespace berth::sys::child_test {
 namespace {

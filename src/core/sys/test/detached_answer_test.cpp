@@ -1,4 +1,4 @@
-#include "berth/sys/detached_answer.h"
+#include "berth/sys/job_process.h"
 
 #include <doctest/doctest.h>
 #include <pthread.h>

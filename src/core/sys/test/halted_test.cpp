@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "berth/sys/halted.h"
+#include "berth/sys/process.h"
 
 namespace berth::sys::halted_test {
 namespace {

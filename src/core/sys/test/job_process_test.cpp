@@ -17,9 +17,8 @@
 
 #include <doctest/doctest.h>
 
-#include "berth/sys/descriptor.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/process_signal.h"
+#include "berth/sys/file.h"
+#include "berth/sys/process.h"
 
 namespace berth::sys::job_process_test {
 

@@ -1,4 +1,4 @@
-#include "berth/sys/lock.h"
+#include "berth/sys/file.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -20,8 +20,7 @@
 
 #include <fmt/format.h>
 
-#include "berth/sys/process_identity.h"
-#include "berth/sys/process_signal.h"
+#include "berth/sys/process.h"
 
 namespace berth::sys::lock_test {
 namespace {

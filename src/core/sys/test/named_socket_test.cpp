@@ -1,4 +1,4 @@
-#include "berth/sys/named_socket.h"
+#include "berth/sys/socket.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

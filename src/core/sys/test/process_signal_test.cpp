@@ -1,4 +1,4 @@
-#include "berth/sys/process_signal.h"
+#include "berth/sys/process.h"
 
 #include <doctest/doctest.h>
 #include <linux/sched.h>
@@ -10,8 +10,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "berth/sys/process_identity.h"
-#include "berth/sys/signals_blocked.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::sys::process_signal_test {
 namespace {

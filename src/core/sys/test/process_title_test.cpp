@@ -1,4 +1,4 @@
-#include "berth/sys/process_title.h"
+#include "berth/sys/process.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -8,9 +8,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "berth/sys/child.h"
-#include "berth/sys/descriptor.h"
-#include "berth/sys/process_identity.h"
+#include "berth/sys/file.h"
+#include "berth/sys/job_process.h"
 
 namespace berth::sys::process_title_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/sys/quiet_write.h"
+#include "berth/sys/file.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

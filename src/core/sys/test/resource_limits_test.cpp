@@ -1,4 +1,4 @@
-#include "berth/sys/resource_limits.h"
+#include "berth/sys/process.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/sys/socket_message.h"
+#include "berth/sys/socket.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

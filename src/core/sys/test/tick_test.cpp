@@ -1,4 +1,4 @@
-#include "berth/sys/tick.h"
+#include "berth/sys/file.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "berth/verdict/choice.h"
-#include "berth/verdict/passed_over_devices.h"
+#include "berth/verdict/ledger.h"
 #include "berth/verdict/test/machine.h"
+#include "berth/verdict/verdict.h"
 
 namespace berth::black_hole_test {
 namespace {

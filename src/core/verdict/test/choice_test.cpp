@@ -1,4 +1,4 @@
-#include "berth/verdict/choice.h"
+#include "berth/verdict/verdict.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "berth/verdict/command_text.h"
+#include "berth/verdict/verdict.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,9 @@
-#include "berth/verdict/compliance.h"
+#include "berth/verdict/verdict.h"
 
 #include <doctest/doctest.h>
 
 #include <utility>
 
-#include "berth/verdict/idleness.h"
 #include "berth/verdict/test/machine.h"
 
 namespace berth::compliance_test {

@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include "berth/verdict/device_memory.h"
 #include "berth/verdict/test/judged.h"
 #include "berth/verdict/verdict.h"
 

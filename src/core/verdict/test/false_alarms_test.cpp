@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "berth/verdict/passed_over_devices.h"
+#include "berth/verdict/ledger.h"
 #include "berth/verdict/test/outcome_stories.h"
 
 namespace berth::false_alarms_test {

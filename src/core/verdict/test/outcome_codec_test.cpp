@@ -1,4 +1,4 @@
-#include "berth/verdict/outcome_codec.h"
+#include "berth/verdict/ledger.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "berth/verdict/passed_over_devices.h"
 #include "berth/verdict/test/outcome_stories.h"
 #include "property.h"
 

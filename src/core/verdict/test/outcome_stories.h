@@ -1,6 +1,6 @@
 #pragma once
 
-#include "berth/verdict/outcomes.h"
+#include "berth/verdict/ledger.h"
 #include "berth/verdict/test/machine.h"
 
 /// What became of runs, told as stories.

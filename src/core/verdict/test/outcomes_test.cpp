@@ -1,4 +1,4 @@
-#include "berth/verdict/outcomes.h"
+#include "berth/verdict/ledger.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/verdict/passed_over_devices.h"
+#include "berth/verdict/ledger.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "berth/verdict/short_names.h"
+#include "berth/verdict/ledger.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/verdict/suggestions.h"
+#include "berth/verdict/verdict.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "berth/hosts/model/host_patience.h"
+#include "berth/hosts/model/host_offer.h"
 
 namespace berth::caller {
 namespace {

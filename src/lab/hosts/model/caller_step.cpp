@@ -6,10 +6,9 @@
 #include <charconv>
 #include <utility>
 
-#include "berth/base/printable.h"
+#include "berth/base/text.h"
 #include "berth/hosts/model/caller_deeds.h"
-#include "berth/hosts/model/host_patience.h"
-#include "berth/hosts/model/version_check.h"
+#include "berth/hosts/model/host_offer.h"
 
 namespace berth::caller {
 namespace {

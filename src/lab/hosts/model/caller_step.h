@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "berth/base/error.h"
+#include "berth/hosts/model/host_offer.h"
 #include "berth/hosts/model/host_selection.h"
-#include "berth/hosts/model/lab_entry.h"
-#include "berth/hosts/model/offer.h"
 
 // The caller of `--anywhere`, until its command has begun, as a pure step: what the hosts and the
 // agent of this machine have said goes in, and what to do comes out. The shell

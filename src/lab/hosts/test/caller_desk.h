@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "berth/base/version.h"
+#include "berth/base/error.h"
 #include "berth/hosts/model/caller_step.h"
-#include "berth/hosts/model/host_patience.h"
+#include "berth/hosts/model/host_offer.h"
 
 // A request at a desk and its hosts, without a process.
 namespace berth::caller_test {

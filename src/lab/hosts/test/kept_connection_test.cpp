@@ -1,4 +1,4 @@
-#include "berth/hosts/kept_connection.h"
+#include "berth/hosts/ssh.h"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,8 @@
 #include <map>
 #include <string>
 
-#include "berth/hosts/ssh.h"
 #include "berth/store/test/scratch_directory.h"
-#include "berth/sys/environment.h"
+#include "berth/sys/process.h"
 
 namespace berth::hosts::kept_connection_test {
 namespace {

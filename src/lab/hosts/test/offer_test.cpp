@@ -1,5 +1,4 @@
-#include "berth/hosts/model/offer.h"
-#include "berth/hosts/model/host_ranking.h"
+#include "berth/hosts/model/host_offer.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

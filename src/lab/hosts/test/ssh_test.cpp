@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "berth/hosts/passed_environment.h"
+#include "berth/hosts/own_terminal.h"
 
 namespace berth::hosts::ssh_test {
 namespace {

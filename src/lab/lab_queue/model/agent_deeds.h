@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "berth/lab_queue/model/lab_agent_step.h"
-#include "berth/machines/lab_standing.h"
+#include "berth/machines/host.h"
 
 // What any rule of the agent's step does with its clients.
 namespace berth::lab_agent {
@@ -45,13 +45,14 @@ struct AgentDeeds {
                                       std::uint64_t taken) const;
 };
 
-// lab_hearing.cpp
+// agent_dialogue.cpp
 
 /// Takes a line of a client, which asks for something or answers. REQUIRES: the client has not
 /// ended.
 void hear(AgentDeeds& deeds, ClientId id, std::string_view line);
 
-// lab_telling.cpp: requests are told of their way through the queue; people who look, of all of it.
+// agent_dialogue.cpp: requests are told of their way through the queue; people who look, of all of
+// it.
 
 /// Tells each request which hosts it may join, or which limit holds it back, and its position.
 void tell_openings(AgentDeeds& deeds);
@@ -67,5 +68,22 @@ void report(AgentDeeds& deeds);
 std::vector<std::string> queue_answer(const LabOrder& order, std::size_t from);
 /// When the queue is shown to people who did not ask for it.
 SteadyTime next_show(const Board& board, SteadyTime now);
+
+// What a request needs, so that the store has it as it should be and the request knows: its entry,
+// its one start, and the end of a start that it has lost.
+
+/// The store is to be changed.
+struct Writes {
+  lab_queue::LabChange change;
+  Settles::Purpose purpose{};
+};
+
+/// The entry of a request. `order`: of the ticket that is there; 0: there is none.
+lab_queue::LabChange put_ticket(const QueueEntry& entry, std::uint64_t order);
+/// The change that the request needs. nullopt: it needs none now; it may have been told yes, held
+/// back, or turned away instead. REQUIRES: it has an entry.
+std::optional<Writes> settle(AgentDeeds& deeds, ClientId id);
+/// After this was made for it. REQUIRES: it has an entry.
+void has_settled(AgentDeeds& deeds, ClientId id, const Settles::Purpose& made);
 
 }  // namespace berth::lab_agent

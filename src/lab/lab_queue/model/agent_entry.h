@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "berth/base/steady_time.h"
+#include "berth/base/record.h"
 #include "berth/lab_queue/model/lab_copy.h"
-#include "berth/verdict/limits.h"
+#include "berth/verdict/site_policy.h"
 
 // The entry of one request in the lab queue, as the agent of its machine (lab_agent_step.h) knows
 // it.

@@ -7,8 +7,7 @@
 #include <fmt/format.h>
 
 #include "berth/lab_queue/model/agent_deeds.h"
-#include "berth/lab_queue/model/lab_keys.h"
-#include "berth/lab_queue/model/lab_needs.h"
+#include "berth/lab_queue/model/lab_copy.h"
 
 namespace berth::lab_agent {
 namespace {

@@ -11,14 +11,13 @@
 #include <variant>
 #include <vector>
 
-#include "berth/base/week_hours.h"
+#include "berth/base/record.h"
 #include "berth/lab_queue/model/agent_entry.h"
 #include "berth/lab_queue/model/lab_copy.h"
 #include "berth/lab_queue/model/lab_tickets.h"
-#include "berth/lab_queue/model/write_allowance.h"
-#include "berth/machines/lab_standing.h"
-#include "berth/verdict/limits.h"
-#include "berth/verdict/queue_rules.h"
+#include "berth/machines/host.h"
+#include "berth/verdict/ledger.h"
+#include "berth/verdict/site_policy.h"
 
 // The agent's part in the queue of a lab (docs/store-protocol.md), as a pure step: what requests
 // and the store say goes in, and what to do comes out. The shell

@@ -1,17 +1,35 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "berth/base/record.h"
 #include "berth/lab_queue/model/lab_tickets.h"
 
-// What is in the store of a lab (docs/store-protocol.md), and what a change of it is.
+// The keys of the store of a lab (docs/store-protocol.md), all of them. Other versions read and
+// write the same keys.
 namespace berth::lab_queue {
+
+inline constexpr std::string_view kAllOfLab = "/berth/1/";          ///< what each key begins with
+inline constexpr std::string_view kMarkOfStore = "/berth/1/store";  ///< LabCopy::mark
+// Folders: each has a key for each name.
+inline constexpr std::string_view kLabTickets = "/berth/1/ticket/";  ///< by id of the ticket
+inline constexpr std::string_view kLabStarts = "/berth/1/start/";    ///< likewise
+inline constexpr std::string_view kLabAlive = "/berth/1/alive/";     ///< by name of the machine
+inline constexpr std::string_view kLabUsers = "/berth/1/user/";      ///< by number of the user
+
+std::string key_of(std::string_view folder, std::string_view name);
+/// The name of a key in the folder. nullopt: the key is not in it.
+std::optional<std::string> name_in(std::string_view folder, std::string_view key);
+
+// What is in the store of a lab (docs/store-protocol.md), and what a change of it is.
 
 /// The value of a key: a ticket, a start, or text. A ticket's id and order are its key's.
 using LabValue = std::variant<LabTicket, LabStart, std::string>;
@@ -119,3 +137,29 @@ class LabCopy {
 };
 
 }  // namespace berth::lab_queue
+
+namespace berth::lab_agent {
+
+/// How much a change lets the file of the store grow: etcd keeps every value that a key has had,
+/// for a while (docs/store-protocol.md).
+std::size_t weight_of(const lab_queue::LabChange& change);
+
+/// What the requests of each user may write into the store. A user has a large allowance at once,
+/// which comes back slowly. So no user can fill the store, and nobody who means no harm ever waits.
+class WriteAllowance {
+ public:
+  static constexpr std::int64_t kAtOnce = 4 << 20U;
+  static constexpr std::int64_t kPerSecond = 32 << 10U;
+
+  /// Counts a change of this weight for the user, unless the user has used up the allowance.
+  bool take(std::uint32_t uid, std::size_t weight, SteadyTime now);
+
+ private:
+  struct Used {
+    std::int64_t bytes = 0;  ///< of the allowance
+    SteadyTime at{};
+  };
+  std::map<std::uint32_t, Used> used_{};
+};
+
+}  // namespace berth::lab_agent

@@ -16,8 +16,7 @@
 #include "berth/lab_queue/model/agent_deeds.h"
 #include "berth/lab_queue/model/lab_agent_step.h"
 #include "berth/lab_queue/model/lab_copy.h"
-#include "berth/lab_queue/model/lab_keys.h"
-#include "berth/machines/lab_standing.h"
+#include "berth/machines/host.h"
 
 // An agent, its requests and its etcd, without a process.
 namespace berth::lab_agent_test {

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "berth/lab_queue/etcd_heartbeat.h"
+#include "berth/lab_queue/etcd_client.h"
 
 namespace berth::lab_queue::compaction_test {
 namespace {

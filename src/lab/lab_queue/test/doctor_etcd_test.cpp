@@ -1,4 +1,4 @@
-#include "berth/lab_queue/doctor_etcd.h"
+#include "berth/lab_queue/etcd_access.h"
 
 #include <doctest/doctest.h>
 

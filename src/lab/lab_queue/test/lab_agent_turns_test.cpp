@@ -1,5 +1,5 @@
 #include "berth/lab_queue/model/lab_agent_step.h"
-#include "berth/lab_queue/model/lab_openings.h"
+#include "berth/lab_queue/model/lab_tickets.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "berth/lab_queue/lab_codec.h"
+#include "berth/lab_queue/etcd_messages.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
-#include "berth/queue/order_table.h"
+#include "berth/queue/schedule.h"
 
 namespace berth::lab_queue::lab_codec_test {
 namespace {

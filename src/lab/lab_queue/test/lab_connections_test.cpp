@@ -19,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-#include "berth/sys/descriptor.h"
+#include "berth/sys/file.h"
 
 namespace berth::lab_queue::lab_connections_test {
 namespace {

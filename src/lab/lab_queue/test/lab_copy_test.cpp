@@ -9,8 +9,6 @@
 #include <map>
 #include <vector>
 
-#include "berth/lab_queue/model/lab_keys.h"
-
 namespace berth::lab_queue::lab_copy_test {
 namespace {
 

@@ -1,5 +1,4 @@
 #include "berth/lab_queue/model/lab_tickets.h"
-#include "berth/lab_queue/model/lab_openings.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

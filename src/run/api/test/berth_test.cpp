@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "berth/api/test/simulated_machine.h"
-#include "berth/sys/descriptor.h"
-#include "berth/sys/process_identity.h"
-#include "berth/sys/socket_message.h"
+#include "berth/sys/file.h"
+#include "berth/sys/process.h"
+#include "berth/sys/socket.h"
 
 namespace berth::berth_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/http/connections.h"
+#include "berth/http/answer.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

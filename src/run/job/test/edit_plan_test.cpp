@@ -1,5 +1,4 @@
 #include "berth/job/edit_plan.h"
-#include "berth/job/position_text.h"
 #include "berth/job/task_standing.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "berth/job/end_signals.h"
+#include "berth/job/run_end.h"
 
 #include <doctest/doctest.h>
 

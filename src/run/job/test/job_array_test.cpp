@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include "berth/job/job.h"
-#include "berth/job/job_array.h"
 
 namespace berth::job_array_test {
 

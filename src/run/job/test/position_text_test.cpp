@@ -1,4 +1,4 @@
-#include "berth/job/position_text.h"
+#include "berth/job/edit_plan.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/machines/bare_host.h"
+#include "berth/machines/host.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "berth/machines/merged_queue.h"
+#include "berth/machines/host.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "berth/net/delta_chunks.h"
+#include "berth/net/event_stream.h"
 
 #include <doctest/doctest.h>
 #include <zlib.h>
@@ -12,8 +12,6 @@
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include "berth/net/gzip.h"
 
 namespace berth::net::delta_chunks_test {
 namespace {

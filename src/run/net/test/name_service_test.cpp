@@ -1,4 +1,4 @@
-#include "berth/net/name_service.h"
+#include "berth/net/background_work.h"
 
 #include <doctest/doctest.h>
 #include <pthread.h>

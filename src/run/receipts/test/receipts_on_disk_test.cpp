@@ -16,7 +16,7 @@
 
 #include "../../../core/store/test/forked.h"
 #include "../../../core/store/test/scratch_directory.h"
-#include "berth/store/own_folder.h"
+#include "berth/store/lease_directory.h"
 
 namespace berth::leasing::receipts_on_disk_test {
 namespace {

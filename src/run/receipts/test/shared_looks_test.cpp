@@ -1,4 +1,4 @@
-#include "berth/receipts/shared_looks.h"
+#include "berth/receipts/sampler.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 
 #include "../../../core/store/test/forked.h"
 #include "../../../core/store/test/scratch_directory.h"
-#include "berth/device/snapshot_codec.h"
-#include "berth/sys/socket_message.h"
+#include "berth/device/device_readings.h"
+#include "berth/sys/socket.h"
 #include "berth/usage/run_samples.h"
 
 namespace berth::leasing::shared_looks_test {

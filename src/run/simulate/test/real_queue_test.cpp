@@ -9,10 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "berth/queue/expected_run_time.h"
-#include "berth/queue/host_queue.h"
-#include "berth/queue/plan.h"
-#include "berth/queue/queue_order.h"
+#include "berth/queue/schedule.h"
 #include "berth/queue/test/any_order.h"
 #include "berth/simulate/replay.h"
 #include "berth/verdict/test/machine.h"

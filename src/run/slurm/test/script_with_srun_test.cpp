@@ -1,4 +1,4 @@
-#include "berth/slurm/script_with_srun.h"
+#include "berth/slurm/sbatch_options.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,3 @@
-#include "berth/slurm/slurm_values.h"
-
 #include "berth/slurm/sbatch_options.h"
 
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "berth/request/filter.h"
+#include "berth/request/request.h"
 #include "berth/request/test/said.h"
 
 namespace berth::srun_test {

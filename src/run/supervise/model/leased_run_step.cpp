@@ -1,8 +1,88 @@
 #include "berth/supervise/model/leased_run_step.h"
-#include "berth/base/steady_time.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "berth/base/record.h"
+
+namespace berth {
+
+using std::chrono::milliseconds;
+
+milliseconds warning_before(milliseconds time) {
+  return std::min<milliseconds>(time / 10, std::chrono::minutes(5));
+}
+
+TimeDue due(const JobTime& job, milliseconds since) {
+  if (since < next_due(job)) return TimeDue::none;
+  return since >= job.time ? TimeDue::over : TimeDue::warn;
+}
+
+TimeDue take_due(JobTime& job, milliseconds since, const std::optional<milliseconds>& time) {
+  const TimeDue now_due = due(job, since);
+  if (now_due == TimeDue::none) return now_due;
+  if (time && *time != job.time) {
+    job = JobTime{.time = *time};
+    return TimeDue::none;
+  }
+  if (now_due == TimeDue::warn) job.warned = true;
+  return now_due;
+}
+
+milliseconds next_due(const JobTime& job) {
+  return job.warned ? job.time : job.time - warning_before(job.time);
+}
+
+namespace {
+
+// The driver tells the load of the last moment, so one look means little.
+constexpr int kLooks = 30;
+constexpr std::chrono::seconds kShortestPeriod{1};
+constexpr std::chrono::seconds kLongestPeriod{60};
+
+template <class Judge>
+Reading<bool> any_of(const Snapshot& snapshot, const std::vector<std::string>& uuids, const Judge& judge) {
+  Reading<bool> any = false;
+  for (const std::string& uuid : uuids) {
+    const Device* device = find_device(snapshot, uuid);
+    const Reading<bool> one = device != nullptr ? judge(*device) : std::nullopt;
+    if (one.value_or(false)) return true;
+    if (!one) any.reset();
+  }
+  return any;
+}
+
+}  // namespace
+
+Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::string>& uuids) {
+  return any_of(snapshot, uuids, [](const Device& device) -> Reading<bool> {
+    // Of a MIG instance the driver tells no load: it is known to be idle where no process is on it.
+    if (device.utilization_percent) return *device.utilization_percent > 0;
+    if (!device.processes) return std::nullopt;
+    return !device.processes->empty();
+  });
+}
+
+Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::string>& uuids,
+                           const std::set<std::uint32_t>& pids) {
+  return any_of(snapshot, uuids, [&](const Device& device) -> Reading<bool> {
+    if (!device.processes) return std::nullopt;
+    return std::ranges::any_of(*device.processes,
+                               [&](const Process& each) { return pids.contains(each.pid); });
+  });
+}
+
+void IdleSpan::note(Time now, Reading<bool> computes) {
+  const bool may_compute = computes.value_or(true);
+  if (may_compute) computed_ = now;
+  idle_ = !may_compute && now - computed_ >= after_;
+}
+
+std::chrono::seconds IdleSpan::period() const {
+  return std::clamp(after_ / kLooks, kShortestPeriod, kLongestPeriod);
+}
+
+}  // namespace berth
 
 namespace berth::leased_run {
 namespace {

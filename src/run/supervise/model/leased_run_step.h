@@ -1,13 +1,85 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "berth/device/device.h"
-#include "berth/job/end_signals.h"
 #include "berth/job/run_end.h"
-#include "berth/supervise/model/time_limit.h"
+
+namespace berth {
+
+/// The steps to the end of a lease that has a time limit, by a clock that counts from the grant and
+/// that nobody can set.
+enum class TimeDue {
+  none,  ///< nothing is due
+  warn,  ///< its user is warned that it will end
+  over,  ///< its time is over
+};
+
+/// How far the time of a lease has come.
+struct JobTime {
+  std::chrono::milliseconds time{};  ///< of the lease, from its grant on
+  bool warned = false;
+
+  bool operator==(const JobTime&) const = default;
+};
+
+/// How long before the end the user is warned: a tenth of the time, at most five minutes.
+std::chrono::milliseconds warning_before(std::chrono::milliseconds time);
+
+/// What is due `since` the grant.
+TimeDue due(const JobTime& job, std::chrono::milliseconds since);
+
+/// What is due now, each step once. `time`: of the lease, as its ticket says now; nullopt: it
+/// cannot be read. If somebody has changed it, nothing is due, and another warning will come.
+TimeDue take_due(JobTime& job, std::chrono::milliseconds since,
+                 const std::optional<std::chrono::milliseconds>& time);
+
+/// When something is due next, since the grant.
+std::chrono::milliseconds next_due(const JobTime& job);
+
+/// What tells whether something computes.
+inline constexpr ReadingSet kReadingsOfLoad = ReadingKind::utilization | ReadingKind::processes;
+/// Whether something computes on one of these devices, by their load. Absent: not known.
+Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::string>& uuids);
+/// Whether one of these processes does. Absent: not known.
+Reading<bool> any_computes(const Snapshot& snapshot, const std::vector<std::string>& uuids,
+                           const std::set<std::uint32_t>& pids);
+
+/// How long nothing has computed, judged by repeated looks, and whether others know that. Times are
+/// from any steady clock.
+class IdleSpan {
+ public:
+  using Time = std::chrono::milliseconds;
+
+  /// Idle means that nothing has computed in any look for `after`.
+  IdleSpan(std::chrono::seconds after, Time now) : after_(after), computed_(now) {}
+
+  /// `computes`: absent counts as true, since nobody may lose a lease that may be used.
+  void note(Time now, Reading<bool> computes);
+  bool is_idle() const { return idle_; }
+  /// Whether its holder may end it for a waiter: others may have to be told first, and are not yet.
+  bool gives_way() const { return idle_ && told_; }
+  std::chrono::seconds after() const { return after_; }
+  /// Whether others have to be told that it is idle now, or that it no longer is.
+  bool has_news() const { return idle_ != told_; }
+  void has_told() { told_ = idle_; }
+  /// Between two looks.
+  std::chrono::seconds period() const;
+
+ private:
+  std::chrono::seconds after_;
+  Time computed_;
+  bool idle_ = false;
+  bool told_ = false;  ///< what others know: that it is idle
+};
+
+}  // namespace berth
 
 // A command in its lease, from its start to the end of the lease, as a pure step: what has happened
 // goes in, and what to do next comes out. The shell (src/run/supervise/leased_command.cpp) does

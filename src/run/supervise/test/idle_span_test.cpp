@@ -1,4 +1,4 @@
-#include "berth/supervise/model/idle_span.h"
+#include "berth/supervise/model/leased_run_step.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "berth/supervise/leftovers.h"
+#include "berth/supervise/leased_command.h"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
 #include "berth/store/test/forked.h"
-#include "berth/sys/process_identity.h"
+#include "berth/sys/process.h"
 
 namespace berth::supervise::leftovers_test {
 namespace {

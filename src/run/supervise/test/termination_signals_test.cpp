@@ -1,4 +1,4 @@
-#include "berth/supervise/termination_signals.h"
+#include "berth/supervise/lease_watch.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "berth/usage/history_question.h"
+#include "berth/usage/usage.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/usage/memory_by_runs.h"
+#include "berth/usage/receipt.h"
 
 #include <doctest/doctest.h>
 

@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-#include "berth/usage/memory_by_runs.h"
+#include "berth/usage/receipt.h"
 
 namespace berth::memory_packing_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/usage/past_leases.h"
+#include "berth/usage/usage.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

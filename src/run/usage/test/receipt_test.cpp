@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "berth/queue/expected_run_time.h"
+#include "berth/queue/schedule.h"
 
 namespace berth::receipt_test {
 namespace {

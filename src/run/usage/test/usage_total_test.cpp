@@ -1,4 +1,4 @@
-#include "berth/usage/usage_total.h"
+#include "berth/usage/usage.h"
 
 #include <doctest/doctest.h>
 

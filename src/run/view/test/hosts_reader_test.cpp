@@ -9,10 +9,8 @@
 
 #include "berth/device/device_readings.h"
 #include "berth/verdict/test/machine.h"
-#include "berth/view/hosts_json.h"
-#include "berth/view/json_reader.h"
-#include "berth/view/json_value.h"
-#include "berth/view/listing_json.h"
+#include "berth/view/answers_json.h"
+#include "berth/view/json.h"
 
 namespace berth::view::hosts_reader_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/view/json_parts.h"
+#include "berth/view/json.h"
 
 #include <doctest/doctest.h>
 

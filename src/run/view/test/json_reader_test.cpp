@@ -1,8 +1,6 @@
-#include "berth/view/json_reader.h"
+#include "berth/view/json.h"
 
 #include <doctest/doctest.h>
-
-#include "berth/view/version_text.h"
 
 namespace berth::view::json_reader_test {
 namespace {

@@ -1,9 +1,8 @@
-#include "berth/view/listing_json.h"
 #include "berth/view/answers_json.h"
 
 #include <doctest/doctest.h>
 
-#include "berth/view/json_value.h"
+#include "berth/view/json.h"
 
 namespace berth::view::listing_json_test {
 namespace {

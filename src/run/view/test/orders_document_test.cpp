@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "berth/queue/order_table.h"
-#include "berth/view/json_value.h"
+#include "berth/queue/schedule.h"
+#include "berth/view/json.h"
 #include "berth/view/test/written.h"
 
 namespace berth::view::orders_document_test {

@@ -1,4 +1,4 @@
-#include "berth/view/past_leases.h"
+#include "berth/view/usage.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "berth/view/queue.h"
+#include "berth/view/hosts_table.h"
 
 #include <doctest/doctest.h>
 

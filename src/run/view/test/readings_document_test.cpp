@@ -7,7 +7,7 @@
 #include <array>
 
 #include "berth/device/device_readings.h"
-#include "berth/view/json_value.h"
+#include "berth/view/json.h"
 #include "berth/view/test/written.h"
 
 namespace berth::view::readings_document_test {

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "berth/request/test/said.h"
-#include "berth/view/json_parts.h"
-#include "berth/view/json_value.h"
+#include "berth/view/json.h"
 #include "berth/view/refusal.h"
 #include "berth/view/test/written.h"
 

@@ -1,4 +1,4 @@
-#include "berth/view/table.h"
+#include "berth/view/text.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "berth/agent/hosts_pages.h"
+#include "berth/agent/publish.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -9,13 +10,81 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/history/model/lease_energy.h"
-#include "berth/history/model/observation.h"
 #include "berth/history/model/sample.h"
-#include "berth/history/model/thinning.h"
-#include "berth/usage/past_leases.h"
+#include "berth/usage/usage.h"
+#include "berth/verdict/ledger.h"
+#include "berth/verdict/verdict.h"
 
 namespace berth::history {
+
+/// When a look was, by two clocks. Somebody may set the wall clock; the boot clock goes on while
+/// the machine sleeps.
+struct TimeOfLook {
+  std::int64_t wall_s = 0;
+  std::chrono::nanoseconds boot{};
+};
+
+struct DeviceSeen {
+  std::string uuid;
+  std::string label;  ///< "3", "3:1"
+  std::string name;
+  Sample sample;
+  Reading<std::uint64_t> energy_mj{};  ///< by its counter; absent also if this look did not ask for it
+  Reading<bool> throttled{};           ///< whether heat or power slows its clocks. Absent: not known
+};
+
+struct LeasedSeen {
+  std::string uuid;
+  double share = 1;    ///< share of the device's time; if several leases share the device, it counts once
+  Reading<bool> used;  ///< whether a process of the lease computes on it. Absent: not known
+  /// Whether another process computes on it, even if the site ignores that one. Absent: not known
+  Reading<bool> beside{};
+};
+
+struct LeaseSeen {
+  TicketId id;
+  std::int64_t since_s = 0;  ///< when it was granted, seconds since the epoch
+  std::string user;
+  std::vector<LeasedSeen> devices;
+  std::optional<std::string> job{};  ///< the name of its job; "": a job without a name
+  std::optional<RecordedWish> wish{};
+};
+
+/// The part of a look that the history needs.
+struct Observation {
+  TimeOfLook at;
+  std::int64_t every_s = 1;  ///< the time until the next look
+  std::vector<DeviceSeen> devices;
+  std::vector<LeaseSeen> leases;
+};
+
+/// Pure. If the readings are stale, it has only the leases.
+Observation observe(const Facts& facts, const Ledger& ledger, TimeOfLook at, std::int64_t every_s);
+
+/// Adds up, look after look, what a lease used of a device that it has as a whole. It must see the
+/// lease from its first look on.
+class LeaseTally {
+ public:
+  /// One look. `seconds`: since the look before, or since the grant. `is_missed`: between the two
+  /// there should have been more looks.
+  void see(const DeviceSeen& device, const LeasedSeen& lease, double seconds, bool is_missed);
+
+  /// What the looks come to. The energy is the difference of the card's counter between the first
+  /// and the last look that told it; before and after, the power of the looks counts. Absent if
+  /// the counter was not told twice, or began anew.
+  RecordedFigures figures() const;
+
+ private:
+  void see_energy(const DeviceSeen& device, double seconds);
+
+  Reading<std::uint64_t> counter_mj_;
+  unsigned counters_ = 0;
+  double energy_mj_ = 0;
+  double since_counter_mj_ = 0;  ///< by the power of the looks
+  bool tells_energy_ = true;
+  bool is_clean_ = true;
+  bool tells_clean_ = true;
+};
 
 /// A lease on one of its devices. After a reboot the same id may come again, so the id alone is not
 /// enough.

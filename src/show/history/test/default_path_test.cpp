@@ -1,4 +1,4 @@
-#include "berth/history/default_path.h"
+#include "berth/history/database.h"
 
 #include <map>
 #include <optional>

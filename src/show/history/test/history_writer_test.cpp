@@ -1,4 +1,4 @@
-#include "berth/history/history_writer.h"
+#include "berth/history/history.h"
 #include "berth/view/usage.h"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "berth/history/history.h"
 #include "scratch.h"
 
 namespace berth::history::history_writer_test {

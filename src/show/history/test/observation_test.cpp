@@ -1,4 +1,4 @@
-#include "berth/history/model/observation.h"
+#include "berth/history/model/usage_recorder.h"
 
 #include <doctest/doctest.h>
 

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "berth/history/model/resample.h"
-
 namespace berth::history::sample_test {
 namespace {
 

@@ -1,4 +1,4 @@
-#include "berth/history/model/thinning.h"
+#include "berth/history/model/sample.h"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "berth/view/metric_writer.h"
+#include "berth/view/server_metrics.h"
 
 namespace berth::view {
 namespace {

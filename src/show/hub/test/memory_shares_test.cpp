@@ -1,4 +1,4 @@
-#include "berth/hub/model/memory_shares.h"
+#include "berth/hub/model/poller_step.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/hub/model/poll_pauses.h"
+#include "berth/hub/model/poller_step.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

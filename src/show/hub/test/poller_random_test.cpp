@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include "berth/hub/model/memory_shares.h"
 #include "berth/hub/test/poller_site.h"
 #include "property.h"
 

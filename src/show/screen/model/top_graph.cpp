@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "berth/base/text_match.h"
-#include "berth/base/units.h"
-#include "berth/verdict/device_memory.h"
+#include "berth/base/record.h"
+#include "berth/base/text.h"
+#include "berth/verdict/verdict.h"
 
 namespace berth::view {
 namespace {

@@ -7,8 +7,8 @@
 #include <functional>
 #include <utility>
 
-#include "berth/base/text_match.h"
-#include "berth/view/queue.h"
+#include "berth/base/text.h"
+#include "berth/view/hosts_table.h"
 #include "berth/view/verdict_text.h"
 
 namespace berth::view {

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "berth/screen/curses.h"
+#include "berth/screen/screen.h"
 
 namespace it = berth::screen;
 

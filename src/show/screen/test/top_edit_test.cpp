@@ -1,4 +1,4 @@
-#include "berth/screen/model/top_edit.h"
+#include "berth/screen/model/top_keys.h"
 
 #include <doctest/doctest.h>
 

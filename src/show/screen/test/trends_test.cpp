@@ -1,4 +1,4 @@
-#include "berth/screen/model/trends.h"
+#include "berth/screen/model/top.h"
 
 #include <doctest/doctest.h>
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "berth/queue/expected_run_time.h"
-#include "berth/verdict/device_memory.h"
-#include "berth/verdict/outsiders.h"
+#include "berth/queue/schedule.h"
 #include "berth/verdict/verdict.h"
 
 namespace berth {

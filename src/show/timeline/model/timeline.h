@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "berth/base/words.h"
+#include "berth/base/error.h"
 #include "berth/device/device.h"
 #include "berth/machines/host.h"
-#include "berth/usage/past_leases.h"
+#include "berth/usage/usage.h"
 #include "berth/verdict/ledger.h"
 
 // Who had each device of a machine, who has it, and who will have it about when. Page, `berth

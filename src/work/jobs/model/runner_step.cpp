@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "berth/base/delay.h"
-#include "berth/job/job_array.h"
+#include "berth/base/record.h"
+#include "berth/job/job.h"
 #include "berth/jobs/model/runner_holds.h"
 
 namespace berth::runner {

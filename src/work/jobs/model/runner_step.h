@@ -10,10 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "berth/base/steady_time.h"
+#include "berth/base/record.h"
 #include "berth/job/task_standing.h"
-#include "berth/jobs/model/next_tasks.h"
-#include "berth/jobs/model/pause.h"
+#include "berth/jobs/model/job_tasks.h"
 
 // The runner of a user's jobs, as a pure step: what was read or has happened goes in, and what to
 // do next comes out. The shell (src/work/jobs/runner.cpp) does that and passes the results

@@ -1,4 +1,4 @@
-#include "berth/jobs/model/attached.h"
+#include "berth/jobs/model/job_output.h"
 
 #include <doctest/doctest.h>
 

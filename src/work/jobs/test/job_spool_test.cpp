@@ -11,10 +11,10 @@
 
 #include <doctest/doctest.h>
 
-#include "berth/command/left_behind.h"
+#include "berth/command/release.h"
 #include "berth/store/test/forked.h"
 #include "berth/sys/clock.h"
-#include "berth/sys/process_identity.h"
+#include "berth/sys/process.h"
 
 namespace berth::jobs::job_spool_test {
 namespace {

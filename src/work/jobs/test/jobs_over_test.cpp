@@ -1,4 +1,4 @@
-#include "berth/jobs/jobs_over.h"
+#include "berth/jobs/job_spool_files.h"
 
 #include <cstdlib>
 #include <filesystem>

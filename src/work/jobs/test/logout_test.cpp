@@ -1,4 +1,4 @@
-#include "berth/jobs/model/logout.h"
+#include "berth/jobs/model/submit_rules.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/jobs/model/next_tasks.h"
+#include "berth/jobs/model/job_tasks.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "berth/job/notice_wish.h"
+#include "berth/job/job.h"
 
 #include <doctest/doctest.h>
 
 #include "berth/job/task_standing.h"
-#include "berth/jobs/model/end_notice.h"
-#include "berth/jobs/notice_channels.h"
+#include "berth/jobs/model/job_tasks.h"
+#include "berth/jobs/send_notice.h"
 
 namespace berth::notice_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "berth/jobs/output_bound.h"
+#include "berth/jobs/task_command.h"
 #include "berth/verdict/site_policy.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "berth/jobs/model/output_cut.h"
+#include "berth/jobs/model/job_output.h"
 #include "berth/verdict/site_policy.h"
 
 #include <doctest/doctest.h>

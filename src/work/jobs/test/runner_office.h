@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "berth/job/job_array.h"
+#include "berth/job/job.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/model/runner_step.h"
 

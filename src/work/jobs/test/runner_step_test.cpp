@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "berth/job/position_text.h"
+#include "berth/job/edit_plan.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/test/runner_office.h"
 

@@ -1,11 +1,10 @@
-#include "berth/job/stored_request.h"
+#include "berth/job/job.h"
 
 #include <doctest/doctest.h>
 
-#include "berth/job/job.h"
 #include "berth/job/job_codec.h"
-#include "berth/jobs/job_request.h"
-#include "berth/request/filter.h"
+#include "berth/jobs/submission.h"
+#include "berth/request/request.h"
 #include "berth/request/test/said.h"
 
 namespace berth::stored_request_test {

@@ -1,4 +1,4 @@
-#include "berth/mcp/foreign_text.h"
+#include "berth/mcp/mcp_protocol.h"
 
 #include <doctest/doctest.h>
 
