@@ -5,6 +5,11 @@
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 add_compile_options($<$<CONFIG:Release>:-ffunction-sections> $<$<CONFIG:Release>:-fdata-sections>)
 
+# What reads foreign bytes as root ends at once where it would read or write beside what it has. Some compilers define the
+# second by themselves, with another value.
+add_compile_options($<$<CONFIG:Release>:-fstack-protector-strong> $<$<CONFIG:Release>:-D_GLIBCXX_ASSERTIONS>
+  $<$<CONFIG:Release>:-U_FORTIFY_SOURCE> $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=3>)
+
 add_library(berth_fmt STATIC packaging/cmake/fmt.cpp)
 if(NOT BERTH_CROSS)
   find_package(fmt 9 REQUIRED)

@@ -40,7 +40,7 @@ class Adopt : public command::Command {
     syntax.about = kAdoptAbout;
     syntax.add(supervise::note_option("Options", options_.note));
     syntax.flag("Options", "json", "as JSON (docs/schema/claim.json)", json_);
-    syntax.add(command::source_option(options_.request.source));
+    syntax.add(command::source_option(options_.source));
   }
 
   Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
@@ -66,11 +66,11 @@ class Adopt : public command::Command {
   }
 
   Result<supervise::Kept> take(command::Environment& environment) {
-    options_.request.mask = MaskUse::ignore;  // where it computes is settled
+    options_.mask = MaskUse::ignore;  // where it computes is settled
     options_.no_wait = true;
-    options_.request.request.adopts_running_process = true;
+    options_.adopts_running_process = true;
     const std::set<std::uint32_t> tree = tree_of(pid_);
-    BERTH_LET(auto session, open_session(environment, options_.request));
+    BERTH_LET(auto session, open_session(environment, options_));
     BERTH_DO(ask_for_what_it_uses(session, tree));
     session.set_aside(tree);
     leasing::TicketWords words{sys::process_command(pid_), options_.note, "what it uses"};
@@ -83,13 +83,13 @@ class Adopt : public command::Command {
     supervise::Kept kept{std::move(*lease), std::move(answer)};
     BERTH_LET(const auto times, receipts::sampling_times(false));
     kept.sampling = std::make_unique<receipts::RunSampling>(kept.lease.ticket(), session.domain(),
-                                                            options_.request.source, times);
+                                                            options_.source, times);
     return kept;
   }
 
   // The devices that it computes on, now or not at all. Error: there are none; it has a lease.
   Result<void> ask_for_what_it_uses(const leasing::Session& session, const std::set<std::uint32_t>& tree) {
-    Request& request = options_.request.request;
+    Request& request = options_;
     BERTH_LET(const auto world, session.look(request));
     for (const auto& [pid, lease] : world.facts.process_leases) {
       if (tree.contains(pid))
@@ -114,7 +114,7 @@ class Adopt : public command::Command {
   }
 
   command::Output answer_for(const leasing::Domain& domain, const leasing::HeldLease& lease) const {
-    const auto variables = supervise::lease_environment(domain, lease, options_.request).variables;
+    const auto variables = supervise::lease_environment(domain, lease, options_).variables;
     if (json_)
       return command::Output{
           .out =

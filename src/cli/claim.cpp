@@ -93,9 +93,8 @@ class Claim : public command::Command {
   Result<supervise::Kept> take(command::Environment& environment) const {
     BERTH_LET(auto domain,
               command::find_domain(inside_ ? leasing::InClaim::inside : leasing::InClaim::beside));
-    BERTH_LET(const auto session, open_session_at(std::move(domain), environment, lease_.request));
-    leasing::TicketWords words{sys::process_command(*process_), lease_.note,
-                               view::request_in_words(lease_.request.request)};
+    BERTH_LET(const auto session, open_session_at(std::move(domain), environment, lease_));
+    leasing::TicketWords words{sys::process_command(*process_), lease_.note, view::request_in_words(lease_)};
     words.kept = true;
     words.job = static_cast<std::uint32_t>(*process_);
     if (!sys::variable("BERTH_LEASE").empty()) BERTH_DO(add_own_leases(session.domain(), words));
@@ -105,9 +104,9 @@ class Claim : public command::Command {
     command::Output answer = answer_for(session.domain(), *lease);
     supervise::Kept kept{std::move(*lease), std::move(answer), process_};
     if (!wish_.targets.empty()) kept.tell_others = teller(kept.lease);
-    BERTH_LET(const auto times, receipts::sampling_times(lease_.request.request.clean));
-    kept.sampling = std::make_unique<receipts::RunSampling>(kept.lease.ticket(), session.domain(),
-                                                            lease_.request.source, times);
+    BERTH_LET(const auto times, receipts::sampling_times(lease_.clean));
+    kept.sampling =
+        std::make_unique<receipts::RunSampling>(kept.lease.ticket(), session.domain(), lease_.source, times);
     kept.mask.emplace(kept.lease.ticket(), claim_environment(session.domain(), kept.lease), *kept.sampling);
     kept.clears_variables = !json_ && shell_ != supervise::ShellKind::other && *process_ == caller_;
     return kept;
@@ -176,7 +175,7 @@ class Claim : public command::Command {
 
   // A claim beside this one has to know what the mask was before both.
   JobMask claim_environment(const leasing::Domain& domain, const leasing::HeldLease& lease) const {
-    JobMask mask = supervise::lease_environment(domain, lease, lease_.request);
+    JobMask mask = supervise::lease_environment(domain, lease, lease_);
     for (const auto& [name, value] : domain.masks)
       mask.variables.insert(mask.variables.end() - 1, {std::string(leasing::kOuterMask) + name, value});
     return mask;

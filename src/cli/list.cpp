@@ -116,8 +116,8 @@ class List : public command::Command {
     }
     BERTH_LET(const auto session,
               open_session_at(machine_around(std::move(domain)), environment, options_.request));
-    BERTH_LET(auto world, session.look(options_.request.request,
-                                       as_json ? readings_for_listing() : view::readings_for_table()));
+    BERTH_LET(auto world,
+              session.look(options_.request, as_json ? readings_for_listing() : view::readings_for_table()));
     idle_.look(world.ledger, world.facts);
     BERTH_LET(auto verdicts, leasing::judge_each_in_queue(world));
     const bool brief = !as_json && !options_.whole;

@@ -97,7 +97,7 @@ class TimelineCommand : public command::Command {
   Result<command::Output> look(command::Environment& environment, view::Layout layout) {
     BERTH_LET(auto domain, command::find_domain());
     BERTH_LET(const auto session, open_session_at(machine_around(std::move(domain)), environment, options_));
-    BERTH_LET(auto world, session.look(options_.request, readings_for_listing()));
+    BERTH_LET(auto world, session.look(options_, readings_for_listing()));
     command::Output output;
     output.err = command::as_lines(leasing::notes_on(world));
     idle_.look(world.ledger, world.facts);

@@ -43,12 +43,12 @@ class Pick : public command::Command {
   void syntax(command::Syntax& syntax) override {
     syntax.about = kPickAbout;
     add_request_options(syntax, options_);
-    syntax.add(supervise::time_option("judge it as a job with this time limit (30m)", options_.request));
+    syntax.add(supervise::time_option("judge it as a job with this time limit (30m)", options_));
     syntax.option("Output", "hold", "TIME", "lease them for this long: a process stays behind and holds them",
                   [this](std::string_view value) -> Result<void> {
                     BERTH_LET(const auto seconds, seconds_from_text(value));
                     BERTH_DO(check_time(seconds));
-                    hold_s_ = options_.request.time_s = seconds;
+                    hold_s_ = options_.time_s = seconds;
                     return {};
                   });
     syntax.flag("Output", "json", "as JSON (docs/schema/pick.json)", json_);
@@ -58,7 +58,7 @@ class Pick : public command::Command {
     BERTH_DO(settle(options_));
     if (hold_s_) return supervise::leave_keeper(environment, std::nullopt, [&] { return hold(environment); });
     BERTH_LET(const auto session, open_session(environment, options_));
-    BERTH_LET(const auto answer, session.pick(options_.request));
+    BERTH_LET(const auto answer, session.pick(options_));
     if (const auto* refusal = std::get_if<leasing::Refusal>(&answer))
       return std::unexpected(in_words(*refusal));
     return answer_with(std::get<leasing::Picked>(answer), "", 0);
@@ -77,9 +77,9 @@ class Pick : public command::Command {
   Result<supervise::Kept> hold(command::Environment& environment) const {
     BERTH_LET(const auto session, open_session(environment, options_));
     leasing::TicketWords words{fmt::format("pick --hold {}", duration_for_people(*hold_s_)), "",
-                               view::request_in_words(options_.request)};
+                               view::request_in_words(options_)};
     words.kept = true;
-    BERTH_LET(auto answer, session.acquire(options_.request, words));
+    BERTH_LET(auto answer, session.acquire(options_, words));
     if (const auto* refusal = std::get_if<leasing::Refusal>(&answer))
       return std::unexpected(in_words(*refusal));
     auto& lease = std::get<leasing::HeldLease>(answer);
@@ -136,8 +136,8 @@ class Why : public command::Command {
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kWhyAbout;
     add_request_options(syntax, options_);
-    syntax.add(supervise::time_option("judge it as a job with this time limit (30m)", options_.request));
-    command::Option yield = supervise::lease_option("yield", options_.request);
+    syntax.add(supervise::time_option("judge it as a job with this time limit (30m)", options_));
+    command::Option yield = supervise::lease_option("yield", options_);
     yield.help = "judge it as a job that gives way to requests that do not yield";
     syntax.add(yield);
     note_words(syntax.options, request_words_);
@@ -160,7 +160,7 @@ class Why : public command::Command {
   Result<command::Output> of_request(command::Environment& environment) {
     BERTH_LET(auto session, open_session(environment, options_));
     session.asks_for_gate();
-    BERTH_LET(const auto found, session.why(options_.request));
+    BERTH_LET(const auto found, session.why(options_));
     const view::Why why = leasing::facts_of(found);
     return command::Output{
         .out = json_ ? view::why_json(why) : view::explanation(why, command::Environment::style_of(1)),
@@ -180,10 +180,10 @@ class Why : public command::Command {
     command::Output output{.out = wait.told + "\n"};
     if (!wait.in_queue) return output;
     BERTH_LET(const auto request, jobs::request_of(job.job.request));
-    options_ = request.lease.request;
+    options_ = request.lease;
     BERTH_LET(auto session, open_session(environment, options_));
     session.asks_for_gate();
-    BERTH_LET(const auto found, session.why(options_.request));
+    BERTH_LET(const auto found, session.why(options_));
     view::Why why = leasing::facts_of(found);
     // The job has a place already: `told` says it.
     why.standing = nullptr;
@@ -196,11 +196,11 @@ class Why : public command::Command {
   Result<command::Output> on_which_host() const {
     BERTH_LET(const auto meant, hosts::hosts_meant(anywhere_));
     const auto answers = hosts::ask_for_offers(meant, options_, near_);
-    const auto ranked = rank_hosts(options_.request, answers);
-    return command::Output{.out = json_ ? view::why_of_hosts_json(options_.request, ranked, answers,
-                                                                  host_selection::kMostHostQueues)
-                                        : view::why_of_hosts(ranked, answers, host_selection::kMostHostQueues,
-                                                             command::Environment::style_of(1))};
+    const auto ranked = rank_hosts(options_, answers);
+    return command::Output{
+        .out = json_ ? view::why_of_hosts_json(options_, ranked, answers, host_selection::kMostHostQueues)
+                     : view::why_of_hosts(ranked, answers, host_selection::kMostHostQueues,
+                                          command::Environment::style_of(1))};
   }
 
   command::RequestOptions options_;

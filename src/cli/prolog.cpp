@@ -92,7 +92,7 @@ class Prolog : public command::Command {
                   command::delay_into(lease_.wait_s));
     syntax.option(kSlurmGroup, "gpus", "LIST", "the GPUs that gres.conf has, in its order, if not all: 4-7",
                   command::into(listed_, selectors_from_text));
-    syntax.add(command::source_option(lease_.request.source));
+    syntax.add(command::source_option(lease_.source));
   }
 
   Result<command::Output> run(command::Environment& environment, const command::Words&) override {
@@ -101,7 +101,7 @@ class Prolog : public command::Command {
     // The owner of the lease directory could delete the leases of others.
     if (::geteuid() == 0) BERTH_DO(store::make_directory_of_root(store::choose_lease_directory()));
     BERTH_DO(sys::become_user(job.uid, job.gid));
-    Request& request = lease_.request.request;
+    Request& request = lease_;
     BERTH_LET(request.devices, devices_of_slurm(job.gpus, listed_));
     request.count = static_cast<unsigned>(request.devices.size());
     BERTH_DO(check(request));
@@ -116,10 +116,8 @@ class Prolog : public command::Command {
     BERTH_LET(auto files, site::read_site_files(site_alone()));
     leasing::LookOptions options;
     options.policy = without_limits(std::move(files.policy));
-    const leasing::Session session(std::move(domain), environment.access(lease_.request.source),
-                                   std::move(options));
-    leasing::TicketWords words{"Slurm", fmt::format("job {}", job.number),
-                               view::request_in_words(lease_.request.request)};
+    const leasing::Session session(std::move(domain), environment.access(lease_.source), std::move(options));
+    leasing::TicketWords words{"Slurm", fmt::format("job {}", job.number), view::request_in_words(lease_)};
     words.kept = true;
     words.slurm_job = job.number;
     auto lease = take_lease(session, lease_, words);

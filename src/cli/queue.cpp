@@ -81,7 +81,7 @@ class Queue : public command::Command {
       const bool is_inside = each.within.has_value();
       BERTH_LET(auto session, open_session_at(std::move(each), environment, options_));
       session.asks_for_gate();
-      BERTH_LET(const auto world, session.look(options_.request));
+      BERTH_LET(const auto world, session.look(options_));
       const view::Style style = command::Environment::style_of(1);
       const Ledger ledger = listed_part(world.ledger);
       auto waiting = listed_standings(world.ledger, ledger, world.facts, world.stopped, world.looked_at);

@@ -33,7 +33,7 @@ class RunCommand : public command::Command {
     syntax.arguments = "[--] COMMAND [ARG...]";
     syntax.about = kRunAbout;
     syntax.options_end_at_first_word = true;
-    add_lease_options(syntax, options_.lease);
+    add_lease_options(syntax, options_);
     syntax.flag(supervise::kLeaseGroup, "end-with-command",
                 "end the lease when COMMAND ends, even if processes that it started still live",
                 options_.end_with_command);
@@ -41,7 +41,7 @@ class RunCommand : public command::Command {
                 "replace berth by COMMAND, so that no parent process stays; if COMMAND closes "
                 "files that it did not open, the lease ends",
                 options_.exec);
-    add_fields(syntax, RequestPart::job, supervise::kLeaseGroup, options_.lease.request.request);
+    add_fields(syntax, RequestPart::job, supervise::kLeaseGroup, options_);
     syntax.flag(supervise::kLeaseGroup, "requeue",
                 "with --yield: if the job has given way, wait and start it again", options_.requeue);
     syntax.flag(supervise::kLeaseGroup, "verbose",
@@ -57,18 +57,18 @@ class RunCommand : public command::Command {
   Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.empty())
       return fail(ErrorCode::usage, "run which command? berth run [OPTIONS] -- COMMAND [ARG...]");
-    BERTH_DO(settle(options_.lease));
+    BERTH_DO(settle(options_));
     BERTH_DO(check(wish_));
-    if (options_.exec && options_.lease.request.request.time_s)
+    if (options_.exec && options_.time_s)
       return fail(ErrorCode::usage,
                   "--time and --exec exclude each other: with --exec no process could end the command");
     if (options_.exec && !wish_.targets.empty())
       return fail(ErrorCode::usage,
                   "--notify and --exec exclude each other: with --exec no process stays that could tell");
-    if (options_.exec && options_.lease.request.request.yield_s)
+    if (options_.exec && options_.yield_s)
       return fail(ErrorCode::usage,
                   "--yield and --exec exclude each other: with --exec no process could end the command");
-    if (options_.requeue && !options_.lease.request.request.yield_s)
+    if (options_.requeue && !options_.yield_s)
       return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
     options_.command = words;
     if (on_slurm_) {
@@ -163,12 +163,12 @@ class ShellCommand : public command::Command {
  public:
   void syntax(command::Syntax& syntax) override {
     syntax.about = kShellAbout;
-    add_lease_options(syntax, options_.lease);
+    add_lease_options(syntax, options_);
     add_anywhere_options(syntax, hosts_, "your shell on the first host that has the GPUs, through ssh");
   }
 
   Result<command::Output> run(command::Environment& environment, const command::Words&) override {
-    BERTH_DO(settle(options_.lease));
+    BERTH_DO(settle(options_));
     BERTH_DO(settle(hosts_));
     options_.shell = true;
     if (hosts_.anywhere) {

@@ -128,8 +128,7 @@ Result<std::vector<std::string>> environment_of(const SlurmWish& wish, const job
   BERTH_LET(const std::string here, sys::current_folder());
   set_variable(environment, "SLURM_SUBMIT_DIR=" + here);
   set_variable(environment, "SLURM_JOB_NODELIST=" + sys::host_name());
-  set_variable(environment,
-               fmt::format("SLURM_GPUS_ON_NODE={}", submission.request.lease.request.request.count));
+  set_variable(environment, fmt::format("SLURM_GPUS_ON_NODE={}", submission.request.lease.count));
   set_variable(environment, "SLURM_NTASKS=1");
   set_variable(environment, "SLURM_PROCID=0");
   if (wish.cpus) set_variable(environment, "SLURM_CPUS_PER_TASK=" + *wish.cpus);

@@ -136,7 +136,7 @@ class Simulate : public command::Command {
     all.source = options_.source;
     all.mask = MaskUse::ignore;
     BERTH_LET(const auto session, open_session(environment, all));
-    BERTH_LET(const auto found, session.why(all.request));
+    BERTH_LET(const auto found, session.why(all));
     if (found.possible == 0)
       return fail(ErrorCode::impossible,
                   "no GPU can ever be granted here; say how many there are: --devices N");

@@ -127,7 +127,7 @@ class Wait : public command::Command {
     syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kWaitAbout;
     add_request_options(syntax, options_);
-    syntax.add(supervise::time_option("judge it as a job with this time limit (30m)", options_.request));
+    syntax.add(supervise::time_option("judge it as a job with this time limit (30m)", options_));
     note_words(syntax.options, request_words_);
     syntax.option(kGroup, "wait", "TIME", "wait at most this long (30m), then exit with status 124",
                   command::delay_into(wait_s_));
@@ -165,8 +165,8 @@ class Wait : public command::Command {
   Result<command::Output> for_devices(command::Environment& environment, WaitForDevices::Until until) {
     BERTH_DO(settle(options_));
     BERTH_LET(const auto session, open_session(environment, options_));
-    auto picked = WaitForDevices(environment, session, options_.request).go(until);
-    if (!picked) return told_failure(view::request_in_words(options_.request), std::move(picked).error());
+    auto picked = WaitForDevices(environment, session, options_).go(until);
+    if (!picked) return told_failure(view::request_in_words(options_), std::move(picked).error());
     const Snapshot& snapshot = picked->world.facts.snapshot;
     const std::string labels = device_labels(picked->choice.uuids, snapshot);
     const bool by_uuid = options_.uuids || picked->world.facts.policy.mask == MaskForm::uuid;

@@ -21,7 +21,7 @@ TEST_CASE("each row of the table that says which devices are taken is an option"
     CHECK(option->letter == field.letter);
     CHECK(option->help == field.help);
     REQUIRE(option->set(test::sample(field.kind)));
-    CHECK(is_said(field, options.request));
+    CHECK(is_said(field, options));
   }
 }
 
@@ -34,9 +34,9 @@ TEST_CASE("without -n all devices that are listed are meant") {
     REQUIRE(settle(options));
   };
   set("devices", "0,3,5");
-  CHECK(options.request.count == 3);
+  CHECK(options.count == 3);
   set("count", "2");
-  CHECK(options.request.count == 2);
+  CHECK(options.count == 2);
 }
 
 }  // namespace

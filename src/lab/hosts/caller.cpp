@@ -77,7 +77,7 @@ class Caller {
  public:
   Caller(const AnywhereRun& options, std::vector<FarHost> hosts, std::string token, LabQueueAccess lab)
       : options_(options),
-        request_(options.run.lease.request.request),
+        request_(options.run),
         hosts_(std::move(hosts)),
         token_(std::move(token)),
         ssh_(ssh_alone()),
@@ -108,15 +108,14 @@ class Caller {
     }
     ask.words = run.command;
     ask.shell = run.shell;
-    ask.ids = run.lease.request.uuids ? "uuid" : "";
-    if (run.lease.request.source != source::SourceKind::kAutomatic)
-      ask.source = source::to_text(run.lease.request.source);
+    ask.ids = run.uuids ? "uuid" : "";
+    if (run.source != source::SourceKind::kAutomatic) ask.source = source::to_text(run.source);
     ask.token = token_;
     ask.origin = origin_of(sys::host_name(), ::getpid());
     ask.end_with_command = run.end_with_command;
-    leasing::LeaseAsk lease = lease_ask_of(run.lease.request);
-    lease.note = run.lease.note;
-    BERTH_LET(const auto wait_s, wait_that_is_said(run.lease, kNotSaid));
+    leasing::LeaseAsk lease = lease_ask_of(run);
+    lease.note = run.note;
+    BERTH_LET(const auto wait_s, wait_that_is_said(run, kNotSaid));
     ask.patient = !wait_s;
     if (wait_s && wait_s != kNotSaid) lease.wait = std::chrono::seconds(*wait_s);
     if (lease.wait) wait_ = *lease.wait;
@@ -372,7 +371,7 @@ class Caller {
 
 Result<int> run_anywhere(const AnywhereRun& asked) {
   AnywhereRun options = asked;
-  Request& request = options.run.lease.request.request;
+  Request& request = options.run;
   // Here, so that all hosts are asked for the same.
   auto settled = leasing::settle_memory(request, fmt::format("{}", fmt::join(options.run.command, " ")));
   request = std::move(settled.request);
@@ -382,8 +381,7 @@ Result<int> run_anywhere(const AnywhereRun& asked) {
   for (const LabHost& each : meant) hosts.push_back({each});
   BERTH_LET(auto token, secret_mark());
   BERTH_LET(const auto site, site::read_site_files());
-  LabQueueAccess lab{site.policy.store_socket,
-                     lane_of(options.run.lease.request.request.count, site.policy.queue)};
+  LabQueueAccess lab{site.policy.store_socket, lane_of(options.run.count, site.policy.queue)};
   return Caller(options, std::move(hosts), std::move(token), std::move(lab)).go();
 }
 

@@ -88,7 +88,7 @@ Result<MachineReport> report_of_machine(command::Environment& environment) {
   options.mask = MaskUse::ignore;
   BERTH_LET(const auto session,
             open_session_at(leasing::machine_around(std::move(domain)), environment, options));
-  BERTH_LET(const auto world, session.look(options.request, readings_for_listing()));
+  BERTH_LET(const auto world, session.look(options, readings_for_listing()));
   BERTH_LET(const auto verdicts, leasing::judge_each_in_queue(world));
   const Ledger ledger = listed_part(world.ledger);
   auto waiting = listed_standings(world.ledger, ledger, world.facts, world.stopped, world.looked_at);
@@ -155,7 +155,7 @@ class Envoy : public command::Command {
       return 0;
     }
     take_environment(question_.lease.variables);
-    BERTH_LET(options_.lease.request, request_options());
+    BERTH_LET(static_cast<command::RequestOptions&>(options_), request_options());
     if (question_.ask.mode == EnvoyMode::offer) {
       BERTH_LET(const bool joins, offers(environment));
       if (!joins) return 0;
@@ -175,22 +175,22 @@ class Envoy : public command::Command {
 
   Result<command::RequestOptions> request_options() const {
     command::RequestOptions options;
-    options.request = question_.lease.request;
-    options.count = options.request.count;
+    static_cast<Request&>(options) = question_.lease.request;
+    options.said_count = options.count;
     options.uuids = question_.ask.ids == "uuid";
     if (!question_.ask.source.empty()) {
       const auto kind = source::source_kind_from_text(question_.ask.source);
       if (!kind) return fail(ErrorCode::usage, "its Berth knows no such source");
       options.source = *kind;
     }
-    BERTH_DO(check(options.request));
+    BERTH_DO(check(options));
     return options;
   }
 
   // True: the caller wants it to join.
   Result<bool> offers(command::Environment& environment) {
-    BERTH_LET(const auto session, open_session(environment, options_.lease.request));
-    BERTH_LET(const auto found, session.why(options_.lease.request.request));
+    BERTH_LET(const auto session, open_session(environment, options_));
+    BERTH_LET(const auto found, session.why(options_));
     environment.end_probe();
     Offer offer = offer_of(found);
     if (const std::string& near = question_.ask.near; !near.empty())
@@ -226,7 +226,7 @@ class Envoy : public command::Command {
   }
 
   void fill_in_lease() {
-    supervise::LeaseOptions& lease = options_.lease;
+    supervise::LeaseOptions& lease = options_;
     lease.note = question_.lease.note;
     lease.origin = question_.ask.origin.substr(0, kLongestOrigin);
     lease.in_background = question_.ask.patient;

@@ -132,7 +132,7 @@ Result<std::string> hosts_document(const Hosts& hosts, view::Layout layout, cons
 leasing::LeaseAsk lease_ask_of(const command::RequestOptions& options) {
   leasing::LeaseAsk ask;
   ask.version = version();
-  ask.request = options.request;
+  ask.request = options;
   return ask;
 }
 

@@ -24,7 +24,7 @@ void note_count(Syntax& syntax, RequestOptions& options) {
   const auto option = std::ranges::find(syntax.options, row->name, &Option::name);
   option->set = [set = std::move(option->set), &options](std::string_view value) -> Result<void> {
     BERTH_DO(set(value));
-    options.count = options.request.count;
+    options.said_count = options.count;
     return {};
   };
 }
@@ -80,15 +80,15 @@ void add_fields(Syntax& syntax, RequestPart part, std::string_view group, Reques
 }
 
 void add_request_options(Syntax& syntax, RequestOptions& options) {
-  add_fields(syntax, RequestPart::which, kWhich, options.request);
-  add_fields(syntax, RequestPart::how, kHow, options.request);
+  add_fields(syntax, RequestPart::which, kWhich, options);
+  add_fields(syntax, RequestPart::how, kHow, options);
   note_count(syntax, options);
   add_names_and_sources(syntax, options);
 }
 
 Result<void> settle(RequestOptions& options) {
-  Request& request = options.request;
-  request.count = options.count.value_or(usual_count(request));
+  Request& request = options;
+  request.count = options.said_count.value_or(usual_count(request));
   if (request.seed && request.order != Order::random) {
     return fail(ErrorCode::usage, "--seed only has a meaning with --order random");
   }

@@ -19,12 +19,11 @@
 namespace berth::command {
 
 /// The options of a request, the same for pick, why and run.
-struct RequestOptions {
-  Request request;
+struct RequestOptions : Request {
   bool uuids = false;  ///< --ids uuid
   MaskUse mask = MaskUse::inherit;
   source::SourceKind source = source::SourceKind::kAutomatic;
-  std::optional<unsigned> count;  ///< as given; `request.count` is the one that counts
+  std::optional<unsigned> said_count;  ///< -n as given; `count` is the one that counts
 };
 
 /// Adds the options to `syntax`. They write into `options`, which must outlive the syntax.

@@ -32,7 +32,7 @@ Result<ComplianceLook> look_at_compliance(command::Environment& environment,
   everything.mask = MaskUse::ignore;
   everything.source = kind;
   BERTH_LET(const auto session, open_session_at(std::move(named.domain), environment, everything));
-  BERTH_LET(auto world, session.look(everything.request));
+  BERTH_LET(auto world, session.look(everything));
   const Ticket* lease = find_ticket(world.ledger, named.ticket.id, TicketPhase::granted);
   if (lease == nullptr) return fail(ErrorCode::failure, "the lease {} has just ended", named.name);
   return ComplianceLook{*lease, short_name(world.ledger, lease->id), std::move(world)};

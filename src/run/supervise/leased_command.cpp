@@ -118,8 +118,7 @@ class LeasedCommand {
         watch_(setting.session, lease),
         check_(lease.ticket(), source(), options_.first_look, !options_.shell),
         sampling_(lease.ticket(), setting.session.domain(), source(), setting.sampling),
-        mask_(lease.ticket(), lease_environment(setting.session.domain(), lease, options_.lease.request),
-              sampling_),
+        mask_(lease.ticket(), lease_environment(setting.session.domain(), lease, options_), sampling_),
         // The counter of a card does not say which of its shares used the energy.
         energy_(lease.ticket().shared ? std::vector<std::string>() : lease.ticket().devices, source()) {}
 
@@ -329,7 +328,7 @@ class LeasedCommand {
     return end();
   }
 
-  source::SourceKind source() const { return options_.lease.request.source; }
+  source::SourceKind source() const { return options_.source; }
   const std::string& name() const { return setting_.lease_name; }
 
   const CommandSetting& setting_;

@@ -147,11 +147,10 @@ Result<void> check_run(const RunOptions& options, const command::FarOptions& far
 Result<command::Output> run_on_slurm(command::Environment& environment, const RunOptions& options,
                                      const command::FarOptions& far) {
   BERTH_DO(check_run(options, far));
-  const LeaseOptions& lease = options.lease;
-  BERTH_LET(const auto wait_s, wait_that_is_said(lease, std::nullopt));
+  BERTH_LET(const auto wait_s, wait_that_is_said(options, std::nullopt));
   const bool on_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
-  BERTH_LET(auto words, srun_options({lease.request.request, wait_s, lease.note, far.hosts.only,
-                                      far.hosts.without, far.folder, far.passed_variables, on_terminal}));
+  BERTH_LET(auto words, srun_options({options, wait_s, options.note, far.hosts.only, far.hosts.without,
+                                      far.folder, far.passed_variables, on_terminal}));
   words.insert(words.begin(), "srun");
   if (options.quiet) words.emplace_back("--quiet");
   words.emplace_back("--");
@@ -191,24 +190,22 @@ std::string as_one_line(const std::vector<std::string>& words) {
 class Run {
  public:
   Run(command::Environment& environment, const RunOptions& options)
-      : environment_(environment), options_(options), asked_(options.lease) {}
+      : environment_(environment), options_(options), asked_(options) {}
 
   Result<int> go() {
     // A queue is a bad place to learn of a misspelt word, or of a limit.
     if (const auto missing = sys::cannot_start(options_.command))
       return not_started(*missing).process.exit_status;
     // A descriptor for each device, and the ticket's.
-    if (const auto short_of =
-            sys::cannot_inherit(options_.lease.request.request.count + 1 + options_.hooks.inherited.size()))
+    if (const auto short_of = sys::cannot_inherit(options_.count + 1 + options_.hooks.inherited.size()))
       return not_started(*short_of).process.exit_status;
-    auto settled = leasing::settle_memory(asked_.request.request, as_one_line(options_.command));
-    asked_.request.request = std::move(settled.request);
+    auto settled = leasing::settle_memory(asked_, as_one_line(options_.command));
+    static_cast<Request&>(asked_) = std::move(settled.request);
     if (!settled.told.empty() && tells()) command::print_message(settled.told);
-    BERTH_LET(const auto session, open_session(environment_, asked_.request));
-    BERTH_LET(sampling_, receipts::sampling_times(options_.lease.request.request.clean));
-    leasing::TicketWords words{as_one_line(options_.command), options_.lease.note,
-                               view::request_in_words(asked_.request.request)};
-    words.origin = options_.lease.origin;
+    BERTH_LET(const auto session, open_session(environment_, asked_));
+    BERTH_LET(sampling_, receipts::sampling_times(options_.clean));
+    leasing::TicketWords words{as_one_line(options_.command), options_.note, view::request_in_words(asked_)};
+    words.origin = options_.origin;
     if (!options_.exec) words.limit_holds = LimitHolds::yes;
     for (;;) {
       BERTH_LET(const auto end, run_once(session, words));
@@ -262,7 +259,7 @@ class Run {
     for (const std::string& note : leasing::notes_on(lease)) command::print_message(note);
     sys::JobCommand command;
     command.words = fill_in(lease);
-    JobMask mask = lease_environment(domain, lease, asked_.request);
+    JobMask mask = lease_environment(domain, lease, asked_);
     command.environment = std::move(mask.variables);
     command.unset = std::move(mask.unset);
     tell_what_it_has(command, lease);

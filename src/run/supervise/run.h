@@ -69,8 +69,8 @@ struct RunHooks {
 };
 
 /// What `berth run` was asked to do.
-struct RunOptions {
-  LeaseOptions lease;  ///< settled
+/// REQUIRES: settled.
+struct RunOptions : LeaseOptions {
   /// --end-with-command: the lease ends with the command, even if the command leaves processes
   /// behind
   bool end_with_command = false;

@@ -54,18 +54,18 @@ command::Option note_option(std::string_view group, std::string& note) {
 }
 
 void add_lease_options(command::Syntax& syntax, LeaseOptions& options) {
-  add_request_options(syntax, options.request);
+  add_request_options(syntax, options);
   syntax.flag(kLeaseGroup, "no-wait", "do not wait: exit with status 75 and the reasons", options.no_wait);
   syntax.option(kLeaseGroup, "wait", "TIME", "wait at most this long (30m), then exit with status 124",
                 command::delay_into(options.wait_s));
-  add_fields(syntax, RequestPart::lease, kLeaseGroup, options.request.request);
+  add_fields(syntax, RequestPart::lease, kLeaseGroup, options);
   syntax.add(note_option(kLeaseGroup, options.note));
 }
 
 Result<void> settle(LeaseOptions& options) {
   if (options.no_wait && options.wait_s)
     return fail(ErrorCode::usage, "--wait and --no-wait exclude each other");
-  return settle(options.request);
+  return command::settle(options);
 }
 
 JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLease& lease,
@@ -73,7 +73,7 @@ JobMask lease_environment(const leasing::Domain& domain, const leasing::HeldLeas
   const Ticket& ticket = lease.ticket();
   const Facts& facts = lease.world().facts;
   JobMask mask = job_mask(ticket.devices, facts.snapshot, asked.uuids || facts.policy.mask == MaskForm::uuid);
-  bound_job(mask, ticket.devices.size(), asked.request);
+  bound_job(mask, ticket.devices.size(), asked);
   mask.variables.emplace_back("BERTH_LEASE", domain.path_of(ticket.id));
   return mask;
 }
@@ -219,8 +219,7 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
   const leasing::Domain& domain = session.domain();
   // Inside a lease the mask is the lease's.
   WaitReport report(words.request,
-                    options.request.mask == MaskUse::inherit && !domain.masks.empty() && !domain.within,
-                    wait_s != 0);
+                    options.mask == MaskUse::inherit && !domain.masks.empty() && !domain.within, wait_s != 0);
   Patience patience;
   patience.wait = wait_s != 0;
   if (wait_s) patience.limit = std::chrono::seconds(*wait_s);
@@ -234,7 +233,7 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
     on_wait.at_each_tick = report.is_live();
   }
   words.earlier_runs = leasing::earlier_runs_of(words.command);
-  auto answer = session.acquire(options.request.request, words, patience, on_wait);
+  auto answer = session.acquire(options, words, patience, on_wait);
   report.end();
   if (!answer) return std::unexpected(answer.error());
   if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))

@@ -16,8 +16,7 @@ namespace berth::supervise {
 inline constexpr std::string_view kLeaseGroup = "The lease and the command";
 
 /// The options of a command that takes a lease.
-struct LeaseOptions {
-  command::RequestOptions request;
+struct LeaseOptions : command::RequestOptions {
   bool no_wait = false;
   std::optional<std::int64_t> wait_s;  ///< nullopt: neither option is given
   std::string note;

@@ -65,7 +65,7 @@ Result<Job> with_request(command::Environment& environment, const JobSpool& spoo
   BERTH_LET(const auto request, stored_from_options(with_options(typed_options(job.job.request), options)));
   BERTH_LET(edited.request, request_of(request));
   BERTH_DO(settle(edited));
-  const unsigned count = edited.request.lease.request.request.count;
+  const unsigned count = edited.request.lease.count;
   if (edited.job.tenant != 0 && count > edited.job.tenant_gpus)
     return fail(ErrorCode::impossible,
                 "the program that job {} was submitted for may have {} GPUs at once, and {} are asked "

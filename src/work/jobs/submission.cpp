@@ -134,7 +134,7 @@ Result<leasing::Session> session_of_job(command::Environment& environment,
 Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& environment,
                                                          const command::RequestOptions& options) {
   BERTH_LET(const auto session, session_of_job(environment, options));
-  const Request& request = options.request;
+  const Request& request = options;
   // Its memory is settled when it starts; a whole device is the most.
   return session.never(asks_memory_by_runs(request) ? with_memory(request, std::nullopt) : request);
 }
@@ -218,16 +218,16 @@ Result<void> settle(Submission& submission) {
     return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");
   if (submission.job.singleton && submission.job.name.empty())
     return fail(ErrorCode::usage, "--singleton is about the jobs of one name: add --job-name");
-  if (submission.job.requeue && !submission.request.lease.request.request.yield_s)
+  if (submission.job.requeue && !submission.request.lease.yield_s)
     return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
   return {};
 }
 
 void name_devices_by_uuid(command::Environment& environment, Submission& submission) {
-  Request& request = submission.request.lease.request.request;
+  Request& request = submission.request.lease;
   const auto counts = [](const auto& selectors) { return std::ranges::any_of(selectors, counts_devices); };
   if (submission.request.far.hosts.anywhere || (!counts(request.devices) && !counts(request.exclude))) return;
-  const auto session = session_of_job(environment, submission.request.lease.request);
+  const auto session = session_of_job(environment, submission.request.lease);
   const auto world = session ? session->look(request) : std::unexpected(session.error());
   environment.end_probe();
   if (!world) return;
@@ -238,7 +238,7 @@ void name_devices_by_uuid(command::Environment& environment, Submission& submiss
 
 Result<void> check_possible_here(command::Environment& environment, const Submission& submission) {
   if (submission.request.far.hosts.anywhere) return {};
-  const auto never = refusal_for_ever(environment, submission.request.lease.request);
+  const auto never = refusal_for_ever(environment, submission.request.lease);
   environment.end_probe();
   if (!never) {
     const bool is_wrong =
@@ -292,9 +292,9 @@ Result<std::optional<std::string>> script_text(const std::string& name, bool mus
 
 void add_job_request(command::Syntax& syntax, JobRequest& request) {
   supervise::LeaseOptions& options = request.lease;
-  add_request_options(syntax, options.request);
+  add_request_options(syntax, options);
   for (const RequestPart part : {RequestPart::lease, RequestPart::job})
-    add_fields(syntax, part, supervise::kLeaseGroup, options.request.request);
+    add_fields(syntax, part, supervise::kLeaseGroup, options);
   syntax.add(supervise::note_option(supervise::kLeaseGroup, options.note));
   add_far_options(syntax, request.far, "on the first host that has the GPUs, through ssh");
 }
@@ -312,11 +312,11 @@ constexpr std::string_view kIgnored = "ignore";
 }  // namespace
 
 StoredRequest stored_of(const JobRequest& request) {
-  const command::RequestOptions& options = request.lease.request;
+  const command::RequestOptions& options = request.lease;
   const command::AnywhereOptions& hosts = request.far.hosts;
   StoredRequest stored;
-  stored.request = options.request;
-  stored.says_count = options.count.has_value();
+  stored.request = options;
+  stored.says_count = options.said_count.has_value();
   stored.note = request.lease.note;
   if (options.uuids) stored.ids = kUuids;
   if (options.mask == MaskUse::ignore) stored.mask = kIgnored;
@@ -334,9 +334,9 @@ StoredRequest stored_of(const JobRequest& request) {
 
 Result<JobRequest> request_of(const StoredRequest& stored) {
   JobRequest request;
-  command::RequestOptions& options = request.lease.request;
-  options.request = stored.request;
-  if (stored.says_count) options.count = stored.request.count;
+  command::RequestOptions& options = request.lease;
+  static_cast<Request&>(options) = stored.request;
+  if (stored.says_count) options.said_count = stored.request.count;
   request.lease.note = stored.note;
   options.uuids = stored.ids == kUuids;
   if (stored.mask == kIgnored) options.mask = MaskUse::ignore;

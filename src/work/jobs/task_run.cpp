@@ -173,15 +173,14 @@ class TaskRun {
     if (::chdir(job_.folder.c_str()) != 0) return sys::fail_errno(fmt::format("going to {}", job_.folder));
     BERTH_LET(JobRequest request, request_of(job_.request));
     const bool is_far = request.far.hosts.anywhere;
-    supervise::RunOptions options;
-    options.lease = std::move(request.lease);
-    Request& wish = options.lease.request.request;
+    supervise::RunOptions options{std::move(request.lease)};
+    Request& wish = options;
     std::ranges::move(what.not_on, std::back_inserter(wish.exclude));
     if (what.on_whole_devices && asks_memory_by_runs(wish)) wish = with_memory(std::move(wish), std::nullopt);
-    options.lease.in_background = true;
-    options.lease.was_accepted = true;
+    options.in_background = true;
+    options.was_accepted = true;
     // The note that `berth list` and `berth queue` show beside the command.
-    options.lease.note = to_text(TaskNote{id_, job_.name, options.lease.note});
+    options.note = to_text(TaskNote{id_, job_.name, options.note});
     BERTH_LET(options.first_look, supervise::time_of_first_look());
     BERTH_DO(fill_in_command(options, spool_, id_, job_, is_far));
     BERTH_DO(bound_output());

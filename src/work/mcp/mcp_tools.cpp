@@ -222,7 +222,7 @@ Result<std::uint64_t> TenantTools::submit(const Arguments& arguments) {
   const std::string* requeue = argument_of(arguments, "requeue");
   if (requeue != nullptr && *requeue == "true") options.emplace_back("--requeue");
   BERTH_LET(jobs::Submission submission, jobs::submission_of(options));
-  BERTH_DO(check_rules(submission.request.lease.request.request));
+  BERTH_DO(check_rules(submission.request.lease));
   Job job = std::move(submission.job);
   job.words = {"sh", "-c", arguments.find("command")->second};
   if (const std::string* folder = argument_of(arguments, "folder")) {
@@ -304,7 +304,7 @@ Result<ToolResult> TenantTools::edit(const Arguments& arguments) const {
   std::vector<std::string> request;
   add_request(arguments, request);
   BERTH_LET(const auto asked, jobs::submission_of(request));
-  BERTH_DO(check_rules(asked.request.lease.request.request));
+  BERTH_DO(check_rules(asked.request.lease));
   words.insert(words.end(), request.begin(), request.end());
   return show_words(std::move(words));
 }

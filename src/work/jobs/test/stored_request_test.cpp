@@ -95,13 +95,13 @@ TEST_CASE("the runner has a request as the command line would give it") {
   const auto request = request_of(from_file(job_that_asks(
       stored({"--devices=0,1", "--ids=uuid", "--mask=ignore", "--source=nvml", "--note=x", "--time=1h"}))));
   REQUIRE(request);
-  CHECK(request->lease.request.request.count == 2);
-  CHECK_FALSE(request->lease.request.count);
-  CHECK(request->lease.request.uuids);
-  CHECK(request->lease.request.mask == MaskUse::ignore);
-  CHECK(request->lease.request.source == *source::source_kind_from_text("nvml"));
+  CHECK(request->lease.count == 2);
+  CHECK_FALSE(request->lease.said_count);
+  CHECK(request->lease.uuids);
+  CHECK(request->lease.mask == MaskUse::ignore);
+  CHECK(request->lease.source == *source::source_kind_from_text("nvml"));
   CHECK(request->lease.note == "x");
-  CHECK(request->lease.request.request.time_s == 3600);
+  CHECK(request->lease.time_s == 3600);
   CHECK(request->far.passed_variables == "all");
   const auto far = request_of(from_file(job_that_asks(stored(kFar))));
   REQUIRE(far);
@@ -112,7 +112,7 @@ TEST_CASE("the runner has a request as the command line would give it") {
   CHECK(far->far.folder == "/x");
   CHECK(far->far.passed_variables == "HOME,LANG");
   CHECK(far->far.near == "/data");
-  CHECK(request_of(stored({"-n", "3"}))->lease.request.count == 3);
+  CHECK(request_of(stored({"-n", "3"}))->lease.said_count == 3);
   StoredRequest newer;
   newer.source = "warp";
   CHECK(request_of(newer).error().code == ErrorCode::failure);
