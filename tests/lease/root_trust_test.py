@@ -277,16 +277,17 @@ def test_an_environment_without_end_costs_root_no_memory(image, as_user):
     job.ends()
 
 
-@pytest.mark.parametrize("kind", ["directory", "file", "link"])
+@pytest.mark.parametrize("kind", ["directory", "file", "link", "device"])
 @pytest.mark.parametrize("user", [0, ALICE])
 def test_a_name_that_another_has_taken_lets_no_hanging_probes_gather(image, as_user, user, kind):
-    made(
-        image,
-        as_user,
-        kind,
-        image.leases,
-        *(b"stuck-probe%s.%d" % (of, user) for of in (b"", b"-nvml", b"-amd")),
-    )
+    names = [b"stuck-probe%s.%d" % (of, user) for of in (b"", b"-nvml", b"-amd")]
+    if kind == "device":  # which is leased, and so locked
+        Job(image).starts()
+        for name in names:
+            device = image.leases / "devices" / image.uuids[0]
+            assert image.run(*as_user(MALLORY), "ln", device, image.leases / os.fsdecode(name)).status == 0
+    else:
+        made(image, as_user, kind, image.leases, *names)
     image.change('[[device]]\nmodel = "H100"\n[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\nhang = true\n')
     words = [*(as_user(user) if user else []), image.program, "list"]
     for _ in range(4):
@@ -405,3 +406,23 @@ def test_root_makes_no_lock_file_where_the_link_of_a_user_leads(image, as_user):
     link.symlink_to(target)
     assert image.berth("run", "--no-wait", "--", "true").status == 0
     assert [path.name for path in target.iterdir()] == ["gpu_0.lock"]
+
+
+# Times
+
+TOUCHES = """
+import os, sys, time
+print("ready", flush=True)
+while True:
+    os.utime(sys.argv[1])
+    time.sleep(0.002)
+"""
+
+
+def test_a_stranger_who_touches_the_folder_of_leases_keeps_nothing_free_from_others(image, as_user):
+    """By its time others see that a lease has come or gone. Each look takes longer than the time between two touches."""
+    image.change('[[device]]\nmodel = "H100"\n[[fault]]\ncall = "nvmlDeviceGetMemoryInfo*"\ndelay = "30ms"\n')
+    ready(image.start(*as_user(MALLORY), sys.executable, "-c", TOUCHES, image.leases / "leases"))
+    for options in (["--no-wait"], ["--wait", "1m"]):
+        answer = image.run(*as_user(ALICE), image.program, "run", *options, "--", "true")
+        assert answer.status == 0, answer

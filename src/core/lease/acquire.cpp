@@ -280,7 +280,11 @@ class Acquirer {
     return woken;
   }
 
-  Done perform(const Grant&) {
+  Done perform(const Grant& grant) {
+    if (grant.by_old_facts) {
+      BERTH_LET(const bool fit, still_fit());
+      if (!fit) return wait_again() ? Done(What(Woken::changed)) : begin_anew();
+    }
     if (const Device* device = try_what_is_doubtful()) return pass_over(*device);
     LocksBeside beside;
     // A nested request is covered by the outer lease's locks of originals.
@@ -295,6 +299,21 @@ class Acquirer {
     for (const auto* more : {&beside.for_lease.notes(), &beside.until_used.notes()})
       notes.insert(notes.end(), more->begin(), more->end());
     return Acquired(HeldLease(std::move(own_), world(), std::move(notes), std::move(beside)));
+  }
+
+  /// Whether the devices, which nobody else can have now, are as the request wants them.
+  Result<bool> still_fit() {
+    BERTH_LET(const auto source, source_.open());
+    BERTH_LET(World seen, look(*source, store_, state_.request, options_));
+    std::erase_if(seen.ledger.tickets, [&mine = own_->ticket()](const Ticket& each) {
+      return each.id == mine.id && each.uid == mine.uid && each.phase == TicketPhase::granted;
+    });
+    BERTH_LET(const auto verdicts, judge(state_.request, seen.ledger, seen.facts));
+    const auto fits = [&verdicts](const std::string& uuid) {
+      const auto verdict = std::ranges::find(verdicts, uuid, &Verdict::uuid);
+      return verdict != verdicts.end() && verdict->free();
+    };
+    return std::ranges::all_of(own_->ticket().devices, fits);
   }
 
   /// The first granted device on which nothing starts. Those that are passed over, and were granted

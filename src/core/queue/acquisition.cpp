@@ -311,7 +311,7 @@ Action on(State& state, milliseconds now, Deciding decided, const LeftGate& left
   note_untaken(state.untaken, decided, now);
   if (std::holds_alternative<Taken>(left.decided)) {
     state.doing = Taking{};
-    return Grant{};
+    return Grant{decided.answer == GateAnswer::take_and_look};
   }
   if (const auto* conflict = std::get_if<Conflict>(&left.decided)) return after_conflict(state, *conflict);
   const bool gives_up = std::holds_alternative<Withdrawn>(left.decided);

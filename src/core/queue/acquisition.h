@@ -85,15 +85,15 @@ enum class FactsAre {
 
 /// How the request stands on its own account.
 struct Means {
-  bool waits = false;  ///< it may wait in the queue
-  bool last_attempt =
-      false;  ///< it has looked so often that a refusal by old facts is better than one more look
+  bool waits = false;         ///< it may wait in the queue
+  bool last_attempt = false;  ///< it has looked so often that one more look would not end it either
 };
 
 /// What to do with the ticket.
 enum class GateAnswer {
   take,
-  look_again,  ///< it keeps its place meanwhile
+  take_and_look,  ///< nobody else can have the devices then, so the look after it is of now
+  look_again,     ///< it keeps its place meanwhile
   wait,
   wait_held_back,  ///< others skip it
   withdraw,
@@ -509,6 +509,10 @@ struct SleepUntilReleased {
 };
 /// The devices of the plan are ours.
 struct Grant {
+  /// By facts that may be older than the end of a lease: look before anything begins. If the
+  /// devices do not fit, they go back, and the answer is Woken.
+  bool by_old_facts = false;
+
   bool operator==(const Grant&) const = default;
 };
 /// Leave the queue. `standing` says why.

@@ -153,6 +153,7 @@ Decision decide_by(const State& state, Deciding& deciding, std::int64_t lease_ch
   deciding.answer = answer_in_gate(found_by_plan(state), deciding.facts, means);
   switch (deciding.answer) {
     case GateAnswer::take:
+    case GateAnswer::take_and_look:
       return take_choice(std::get<Granted>(state.decision.plan).choice, state);
     case GateAnswer::withdraw:
       return Withdraw{};

@@ -165,13 +165,26 @@ namespace {
 
 constexpr std::size_t kLongestRecord = 4 << 20;
 
-bool is_of_another(const std::string& path) {
-  struct stat status{};
-  return ::lstat(path.c_str(), &status) == 0 && status.st_uid != ::geteuid();
+/// A file of ours that others may write is no record: anybody can give the lock file of a device,
+/// which is root's, a second name.
+bool is_record(const struct stat& status) {
+  return S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 022U) == 0;
 }
 
+bool is_taken(const std::string& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 && !is_record(status);
+}
+
+/// Empty with ENOENT: there is none. Empty with another error: what stands there is no record.
 sys::Descriptor open_record(const std::string& path) {
-  return sys::Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  sys::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  struct stat status{};
+  if (file && (::fstat(file.get(), &status) != 0 || !is_record(status))) {
+    file.close();
+    errno = EPERM;
+  }
+  return file;
 }
 
 }  // namespace
@@ -183,13 +196,13 @@ std::string StuckProbe::path() const {
 
 std::string StuckProbe::own_path() const {
   const std::string plain = path();
-  if (!is_of_another(plain)) return plain;
+  if (!is_taken(plain)) return plain;
   const auto folder = sys::open_directory(AT_FDCWD, directory_);
   const auto entries =
       folder && *folder ? sys::list_directory(folder->get()) : Result<std::vector<sys::DirectoryEntry>>();
   for (const sys::DirectoryEntry& entry : entries ? *entries : std::vector<sys::DirectoryEntry>()) {
     std::string found = fmt::format("{}/{}", directory_, entry.name);
-    if (found.starts_with(plain + "-") && !is_of_another(found)) return found;
+    if (found.starts_with(plain + "-") && !is_taken(found)) return found;
   }
   return plain;
 }
@@ -219,7 +232,7 @@ void StuckProbe::remember(int socket, const Snapshot& known) const {
   if (!sys::write_start(file.get(), encode_snapshot(known))) return;
   // A byte, because a stream sends no file without one.
   if (!sys::send_message(socket, "\n", std::array{file.get()})) return;
-  if (sys::give_name(file.get(), AT_FDCWD, path()).value_or(true) || !is_of_another(path())) return;
+  if (sys::give_name(file.get(), AT_FDCWD, path()).value_or(true) || !is_taken(path())) return;
   // Without a record, each command would leave one more probe that hangs.
   if (const auto word = sys::random_word())
     (void)sys::give_name(file.get(), AT_FDCWD, fmt::format("{}-{}", path(), *word));

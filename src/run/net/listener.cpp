@@ -115,7 +115,8 @@ Result<Listener> listen_on_socket(asio::io_context& io, const std::string& path)
   if (is_left_over(io, endpoint)) ::unlink(path.c_str());
   auto listener = open_listener(io, path, false, endpoint);
   // A user who can log in could run `berth list` as well.
-  if (listener) ::fchmodat(AT_FDCWD, path.c_str(), 0666, AT_SYMLINK_NOFOLLOW);
+  if (listener && ::fchmodat(AT_FDCWD, path.c_str(), 0666, AT_SYMLINK_NOFOLLOW) != 0)
+    return std::unexpected(sys::system_error(errno, "opening " + path + " to all users"));
   return listener;
 }
 

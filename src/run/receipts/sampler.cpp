@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -311,7 +312,7 @@ class Sampler {
       if (!has_begun(*run) || run->begun > begun_by) continue;
       add_sample(run->samples, run->lease, snapshot, own[run->lease.lease], describe);
       const std::string text = encode_run_samples(run->samples);
-      (void)::pwrite(run->seen.get(), text.data(), text.size(), 0);
+      std::ignore = ::pwrite(run->seen.get(), text.data(), text.size(), 0);
     }
   }
 
@@ -380,7 +381,7 @@ class SamplerCommand : public command::Command {
     if (::getsockopt(STDIN_FILENO, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens == 0)
       return fail(ErrorCode::usage, "__sample is for Berth itself: it looks at the GPUs of runs");
     // Nobody shall have to wait for this process to unmount a disk.
-    (void)::chdir("/");
+    std::ignore = ::chdir("/");
     sys::raise_limits();
     Sampler(environment, source_).go();
     return command::Output{};

@@ -173,7 +173,8 @@ class TaskRun {
     if (::chdir(job_.folder.c_str()) != 0) return sys::fail_errno(fmt::format("going to {}", job_.folder));
     BERTH_LET(JobRequest request, request_of(job_.request));
     const bool is_far = request.far.hosts.anywhere;
-    supervise::RunOptions options{std::move(request.lease)};
+    supervise::RunOptions options;
+    static_cast<supervise::LeaseOptions&>(options) = std::move(request.lease);
     Request& wish = options;
     std::ranges::move(what.not_on, std::back_inserter(wish.exclude));
     if (what.on_whole_devices && asks_memory_by_runs(wish)) wish = with_memory(std::move(wish), std::nullopt);

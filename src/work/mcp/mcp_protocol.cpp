@@ -194,6 +194,15 @@ ClientMessage read_request(const view::Json& id, const std::string& method, cons
 
 }  // namespace
 
+namespace {
+
+// To write anything else takes as many frames as it is deep.
+bool is_id(const view::Json& value) {
+  return value.is_string() || value.is_number_integer();
+}
+
+}  // namespace
+
 ClientMessage read_client_line(std::string_view line, std::span<const Tool> tools,
                                const ServerWords& server) {
   const view::Json message = view::Json::parse(line, nullptr, false);
@@ -204,11 +213,12 @@ ClientMessage read_client_line(std::string_view line, std::span<const Tool> tool
   const auto id = message.find("id");
   if (id == message.end() || id->is_null()) {
     const auto& params = part_of(message, "params");
-    if (method == "notifications/cancelled" && params.contains("requestId"))
-      return CallGivenUp{params.at("requestId").dump()};
+    const auto given_up = params.find("requestId");
+    if (method == "notifications/cancelled" && given_up != params.end() && is_id(*given_up))
+      return CallGivenUp{given_up->dump()};
     return ClientAnswer{};
   }
-  if (!id->is_string() && !id->is_number_integer())
+  if (!is_id(*id))
     return ClientAnswer{error_line(nullptr, kInvalidRequest, "an id must be a text or a whole number")};
   // An answer to something that we never asked.
   if (method.empty() && (message.contains("result") || message.contains("error"))) return ClientAnswer{};

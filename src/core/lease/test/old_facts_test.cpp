@@ -95,6 +95,33 @@ TEST_CASE("a lease that came and ended while the driver answered leaves its devi
   CHECK_FALSE(is_granted(scene, scene.store));
 }
 
+/// With each answer of the driver a lease of another device comes and ends. `meanwhile`: what else
+/// happens.
+void churn(Scene& scene, std::function<void()> meanwhile = [] {}) {
+  scene.source.on_answer = [&scene, meanwhile = std::move(meanwhile)] {
+    REQUIRE(take(scene.store, "GPU-b").has_value());
+    meanwhile();
+  };
+}
+
+TEST_CASE("where leases come and go with each answer, a device is taken, and looked at then") {
+  Scene scene(1);
+  churn(scene);
+  CHECK(is_granted(scene, scene.store));
+  CHECK(scene.source.reads == 6);
+}
+
+TEST_CASE("what was taken so goes back if it does not fit") {
+  Scene scene(1);
+  churn(scene, [&] {
+    if (scene.source.reads == 5) leave_memory(scene);
+  });
+  CHECK_FALSE(is_granted(scene, scene.store));
+  scene.source.machine.devices[0] = gpu(0);
+  scene.source.on_answer = [] {};
+  CHECK(is_granted(scene, scene.store));
+}
+
 TEST_CASE("once in the queue no lease of another device is a reason to ask the driver again") {
   Scene scene(1);
   scene.options.policy.queue.backfill = false;
