@@ -110,7 +110,7 @@ int main(int count, char** words) {
   for (std::size_t i = 0; i < tickets; ++i)
     std::make_shared<Waiter>(loop, placed)
         ->wait(fmt::format("{}/{}.sock", folder, first + i % agents),
-               fmt::format("wait {:032x} 1 {}\n", i, names));
+               fmt::format("wait {:032x} 1 {} 1\n", i, names));
 
   std::thread asker([&placed] {
     for (int each = std::getchar(); each != EOF; each = std::getchar()) {

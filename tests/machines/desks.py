@@ -120,5 +120,5 @@ def place_of(desk, mark, host="gpu1", uid=0, lane=1):
     asker.settimeout(DEADLINE_S)
     with as_seen_by_the_kernel(uid) if uid else contextlib.nullcontext():
         asker.connect(str(desk.socket))
-    asker.sendall(f"wait {mark} {lane} {host}\n".encode())
+    asker.sendall(f"wait {mark} {lane} {host} {lane}\n".encode())
     return asker, asker.makefile("r")

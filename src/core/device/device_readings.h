@@ -88,7 +88,7 @@ Reading<double> number_of(const DeviceReading& reading, const Device& device);
 Reading<std::string_view> text_of(const DeviceReading& reading, const Device& device);
 
 /// The fields of the values in a snapshot under their names in a record (record_fields.h). Those of
-/// a device are a table: device_readings.h.
+/// a device are the table above.
 
 template <class SnapshotType, class Visit>
 constexpr void visit_snapshot(SnapshotType& snapshot, Visit&& visit) {

@@ -148,10 +148,11 @@ struct OnWait {
   std::function<bool(const Device&)> try_device{};
 };
 
-/// Takes a lease for this process, in its turn. Asks the driver before it enters the gate, never
-/// while it keeps others from deciding. In the queue, a waiter asks the driver if it is the first,
-/// if it watches devices that no rival before it watches, if it was rung, and once more before it
-/// gives up. Error: `usage`; as `look`. Uses SIGALRM while it waits.
+/// Takes a lease for this process, in its turn, and blocks the calling thread until then. For
+/// processes of our own: a library asks through a helper (run/api). Asks the driver before it
+/// enters the gate, never while it keeps others from deciding. In the queue, a waiter asks the
+/// driver if it is the first, if it watches devices that no rival before it watches, if it was
+/// rung, and once more before it gives up. Error: `usage`; as `look`. Uses SIGALRM while it waits.
 Result<Acquired> acquire_by_queue(const SourceAccess& source, store::LeaseStore& store,
                                   const Request& request, const LookOptions& options,
                                   const TicketWords& words, const Patience& patience, const OnWait& on_wait);

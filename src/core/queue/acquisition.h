@@ -165,7 +165,7 @@ inline constexpr std::int64_t kAnswersWithinS = 10;
 /// since when a device is free, but for how long no lease has come or gone.
 std::string silence_in_words(const Ticket& ticket, const Facts& facts, Moment now);
 
-// What a request knows on its way to a lease (acquisition.h). Times are since it began, by a clock
+// What a request knows on its way to a lease. Times are since it began, by a clock
 // that nobody can set.
 
 /// How long to stand in the queue.
@@ -377,8 +377,8 @@ inline Error not_asked_for() {
 }  // namespace acquisition
 
 // How a request gets its lease, as a pure step: what has happened goes in, and what to do next
-// comes out. The shell, the code around it (src/core/lease/acquire.cpp), does that and passes the
-// result back in.
+// comes out. The shell, the code around it (lease/session.h), does that and passes the result
+// back in.
 //
 // The facts are read first, since the driver may take seconds. Then one short decision is made in
 // the store, on the ledger as it is by then. If the decision finds that something has changed since

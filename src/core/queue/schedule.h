@@ -183,8 +183,10 @@ ExpectedBy expected_by(const Ticket& ticket);
 void note_expectation(Ticket& draft, std::span<const Moment> lasted, const QueueRules& rules,
                       LimitHolds holds = LimitHolds::yes);
 
-// The table of the orders of the queue. A row is all that there is of an order. Tickets, the store
-// of a lab, the site file, messages, both queues and the replay walk the rows.
+// The table of the orders of the queue: a value of QueueOrder (verdict/ledger.h) and a row of
+// `order_rows`, and no more. Tickets, the store of a lab, the site file, messages, the queues of a
+// machine and of a lab, and the replay walk the rows. The order by response ratio is none of them:
+// it goes by expected run times, and so it is a part of each order.
 //
 // Two rules hold for every order and stand in queue_order alone: requests that yield come last, and
 // no request goes past one of another order. An order sees only wishes that may go past each other.
@@ -360,8 +362,8 @@ struct ForeseenStart {
   std::vector<std::string> uuids{};
 };
 
-/// About when each waiter starts, and on what: where a ticket goes by run times as foretold_starts,
-/// and else as expected_starts of the schedule.
+/// About when each waiter starts, and on what. Where a ticket goes by run times, its turn may come
+/// before that of an earlier one, and the forecast takes that into account.
 std::map<TicketId, ForeseenStart> expected_starts(const Ledger& ledger, const Facts& facts, Moment now,
                                                   const std::set<TicketId>& skipped = {});
 

@@ -40,7 +40,7 @@ struct Standing {
   std::vector<Verdict> verdicts{};
   /// The limit that holds the request back, in words, whatever is free; "": none does.
   std::string limited{};
-  /// The same in words, from the render layer: "1 of 4 free; GPU 3 leased alice 2 h", "behind bob
+  /// The same in words, of run/view: "1 of 4 free; GPU 3 leased alice 2 h", "behind bob
   /// (train.py)".
   std::string reason{};
   /// Why nothing can be granted to it on this machine now, as the driver said; "" while the driver

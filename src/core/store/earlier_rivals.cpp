@@ -75,11 +75,11 @@ Result<void> EarlierRivals::refresh(const Ticket& mine, const Ledger& leases) {
 // A ticket that is back may wait for other devices than before.
 void EarlierRivals::read_who_is_back(const Ticket& mine) {
   const auto now_ns = static_cast<std::uint64_t>(sys::since_boot().count());
+  // Anybody can give a lease the id of a ticket that is back. So its own file is looked for first.
   std::erase_if(away_, [&](const Away& one) {
-    if (granted_.contains(one.id)) return false;
-    if (sys::identity_of(directory_.queue.get(), to_text(one.id)) == one.identity)
-      read(one.id, now_ns, mine, true);
-    return true;
+    const bool is_back = sys::identity_of(directory_.queue.get(), to_text(one.id)) == one.identity;
+    if (is_back) read(one.id, now_ns, mine, true);
+    return is_back || !granted_.contains(one.id);
   });
 }
 

@@ -247,18 +247,29 @@ bool LeaseDirectory::is_current() const {
 }
 
 std::string biggest_owner(const LeaseDirectory& directory) {
-  std::map<uid_t, unsigned> files;
-  for (const int part : {directory.devices.get(), directory.queue.get(), directory.leases.get()}) {
+  // Either the room for names is full, or that for what is in the files.
+  struct Share {
+    blkcnt_t blocks = 0;
+    unsigned files = 0;
+  };
+  std::map<uid_t, Share> shares;
+  for (const int part :
+       {directory.root.get(), directory.devices.get(), directory.queue.get(), directory.leases.get()}) {
     const auto entries = sys::list_directory(part);
     if (!entries) continue;
     for (const sys::DirectoryEntry& entry : *entries) {
       struct stat status{};
-      if (::fstatat(part, entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) ++files[status.st_uid];
+      if (::fstatat(part, entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(status.st_mode))
+        continue;
+      Share& share = shares[status.st_uid];
+      share.blocks += status.st_blocks;
+      ++share.files;
     }
   }
-  const auto biggest = std::ranges::max_element(files, {}, [](const auto& entry) { return entry.second; });
-  if (biggest == files.end()) return "nobody";
-  return fmt::format("{} ({} files)", sys::user_name(biggest->first), biggest->second);
+  const auto biggest = std::ranges::max_element(
+      shares, {}, [](const auto& each) { return std::pair(each.second.blocks, each.second.files); });
+  if (biggest == shares.end()) return "nobody";
+  return fmt::format("{} ({} files)", sys::user_name(biggest->first), biggest->second.files);
 }
 
 namespace {

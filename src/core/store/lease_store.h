@@ -22,8 +22,8 @@ namespace berth::store {
 using Warn = std::function<void(const std::string&)>;
 
 /// Decides for the ticket `me` of the ledger. Pure: a store may call it again with another ledger,
-/// and then only the last answer counts. The ledger may be partial (queue/gate_decision.h),
-/// because most waiters need to know only the tickets right before them.
+/// and then only the last answer counts. The ledger may be partial (Ledger::unread), because most
+/// waiters need to know only the tickets right before them.
 using Decide = std::function<Result<Decision>(const Ledger& ledger, TicketId me)>;
 
 /// How long to wait for others to leave the gate. nullopt: for ever.
@@ -146,8 +146,12 @@ enum class Extent {
   everything,  ///< also the waiting tickets
 };
 
-/// A store of tickets. Its back end must have an order of creation, a lock for each device, tickets
-/// that end when their client has ended, and a way to sleep until one given key changes.
+/// A store of tickets. Its back end must have a step in which one client decides, and of which all
+/// see everything or nothing (`join`, `decide`, `wait_again`); ids in the order of creation; a lock
+/// for each device; tickets that end when their client has ended, whatever ended it; and a way to
+/// sleep until one given key changes. Times and ids are of the boot clock of one machine. A ring
+/// may be lost: a sleeper looks at each tick. Only a store that leaves tickets out of a ledger is
+/// asked for more of them (ReadOn). A store and its tickets are used by one thread at a time.
 class LeaseStore {
  public:
   virtual ~LeaseStore() = default;

@@ -64,7 +64,7 @@ inline constexpr std::size_t kMostCulprits = 8;
 struct Verdict {
   std::string uuid;
   std::optional<Clause> failed;  ///< nullopt: free
-  std::string reason;            ///< "" if free; else "leased by alice since 14:02 …", made by render
+  std::string reason;            ///< "" if free; else "leased by alice since 14:02 …", by run/view
   std::vector<Culprit> culprits;
   Reading<std::uint64_t> free_bytes;  ///< for a new lease, as free_for_lease
   std::size_t more_culprits{};        ///< that are not among them: leases or waiters, beyond kMostCulprits

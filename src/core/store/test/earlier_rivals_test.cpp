@@ -21,8 +21,8 @@ namespace {
 /// A live ticket of this process, written bit by bit.
 class Written {
  public:
-  Written(const Lab& lab, TicketId id)
-      : file_(::open(lab.file("queue/" + to_text(id)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+  Written(const Lab& lab, TicketId id, const std::string& folder = "queue/")
+      : file_(::open(lab.file(folder + to_text(id)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
     REQUIRE(sys::try_lock_bytes(file_.get(), kAliveByte, 2).value_or(false));
   }
   void write(const std::string& text) {
@@ -128,6 +128,25 @@ TEST_CASE("whoever was granted and waits again is a rival in its old place") {
   bench.first->release();
   bench.goes_through_the_gate();
   CHECK(known(bench.rivals).empty());
+}
+
+TEST_CASE("a lease that was given the id of who is back hides nobody") {
+  Bench bench;
+  bench.notes();
+  bench.goes_through_the_gate();
+  const TicketId first = bench.first->ticket().id;
+  REQUIRE(bench.first->decide([](const Ledger&, TicketId) -> Result<Decision> {
+    return Decision(Take{{"GPU-a"}, {{"GPU-a", true}}});
+  }));
+  bench.goes_through_the_gate();
+  REQUIRE(bench.first->wait_again({"GPU-a"}, std::nullopt));
+  Written shadow(bench.lab, first, "leases/");
+  Ticket lease = bench.first->ticket();
+  lease.phase = TicketPhase::granted;
+  lease.devices = {"GPU-z"};
+  shadow.write(encode_ticket(lease));
+  bench.goes_through_the_gate();
+  CHECK(known(bench.rivals) == std::vector{first});
 }
 
 TEST_CASE("whoever has left since it was read ahead of the gate is no rival in it") {

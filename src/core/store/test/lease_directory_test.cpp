@@ -123,10 +123,12 @@ TEST_CASE("when the directory is full a join says whose files fill it, and what 
     const auto own = take(**store, "GPU-a");
     const auto waiter = wait_for(**store, "GPU-b");
     write_file(path + "/queue/filler", std::string(100'000, 'x'));
+    // More files are of this user, and take less room.
+    REQUIRE(::chown((path + "/queue/filler").c_str(), 54321, 54321) == 0);
     const auto refused = try_take(**store, "GPU-c");
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().message.find("No space left") != std::string::npos);
-    CHECK(refused.error().message.find("most of the files there are of") != std::string::npos);
+    CHECK(refused.error().message.find("most of the files there are of uid 54321") != std::string::npos);
     CHECK((*store)->look()->ledger.tickets.size() == 2);
     const auto outcome = waiter->decide([](const Ledger&, TicketId) -> Result<Decision> {
       return Decision(Take{{"GPU-b"}, {{"GPU-b", true}}});
