@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 # The library itself, then what its functions take and give.
 HEADERS = [
     "api/berth",
-    *"base/version request/request base/error device/device device/snapshot verdict/verdict queue/standing".split(),
+    *"base/error request/request device/device verdict/verdict queue/standing".split(),
 ]
 
 

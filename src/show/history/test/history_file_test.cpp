@@ -383,7 +383,9 @@ TEST_CASE("what a lease used is read as it was written") {
   for (const char* uuid : {"gpu1", "gpu2"})
     batch.leases[lease(kNow - 90, 2, uuid)] = {"alice", {}, {}, true, {}};
   HistoryFile file = opened(scratch);
-  const auto figures = [&file] { return (*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).figures; };
+  const auto figures = [&file] {
+    return (*file.recorded_leases({.since_s = 3600}, kNow)).leases.at(0).figures;
+  };
   REQUIRE(file.write(batch));
   CHECK(figures().empty());
   batch.leases.begin()->second.figures = used.at(0);
