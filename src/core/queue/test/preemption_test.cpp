@@ -231,7 +231,7 @@ TEST_CASE("those that end let somebody start earlier than without any one of the
     std::vector<TicketId> gone;
     for (const Preemption& yield : preemptions(ledger, facts, kNow)) {
       const Ticket* lease = find_ticket(ledger, yield.lease);
-      RC_ASSERT(lease != nullptr && lease->yield_s && !lease->ending);
+      RC_ASSERT((lease != nullptr && lease->yield_s && !lease->ending));
       RC_ASSERT(!find_ticket(ledger, yield.waiter)->yield_s);
       gone.push_back(yield.lease);
     }

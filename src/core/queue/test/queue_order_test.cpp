@@ -326,7 +326,7 @@ TEST_CASE("nobody relies on one who may rely on him") {
       const auto* behind = std::get_if<Behind>(&found);
       if (behind == nullptr) continue;
       const bool is_circular = id < behind->rival.value;
-      RC_ASSERT(!is_circular || behind->unguarded.size() == 2);
+      RC_ASSERT((!is_circular || behind->unguarded.size() == 2));
     }
   });
 }

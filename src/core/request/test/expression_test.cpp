@@ -369,7 +369,7 @@ TEST_CASE("expressions keep their promises on random input") {
     named.name = text;
     const Result<Expression> expression = Expression::parse("name=" + Expression::quoted(text));
     RC_ASSERT(expression);
-    RC_ASSERT(text.empty() || !expression->unmet_by(DeviceFacts{named, std::nullopt}));
+    RC_ASSERT((text.empty() || !expression->unmet_by(DeviceFacts{named, std::nullopt})));
   }));
   holds_for_any("any bytes parse or are refused with a column", [] {
     const auto text = *rc::gen::container<std::string>(rc::gen::element('(', ')', '"', '\'', '\\', '!', '~',

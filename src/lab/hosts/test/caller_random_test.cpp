@@ -197,7 +197,7 @@ class AnyDay {
                   desk.sleeps_until.value_or(SteadyTime::max()) <= connecting->until);
     }
     // The store is asked for a host that has a claim, and for no other.
-    RC_ASSERT(!asks_ || claims_.contains(*asks_));
+    RC_ASSERT((!asks_ || claims_.contains(*asks_)));
   }
 
   // From here on nobody lies, and nothing is lost. What has claims begins.

@@ -239,7 +239,7 @@ TEST_CASE("whatever happens, the hours and the leases say the same") {
     Counted of_leases;
     for (const auto& [who, change] : recorder.pending().leases) {
       of_leases.add(change.more);
-      RC_ASSERT(!change.ended_s || *change.ended_s >= who.begun_s);
+      RC_ASSERT((!change.ended_s || *change.ended_s >= who.begun_s));
     }
     const Counted of_hours = hours(recorder);
     RC_ASSERT(std::abs(of_leases.leased_s - of_hours.leased_s) < 1e-6);
