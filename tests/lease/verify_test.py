@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from jobs import the_only
+from jobs import the_only, words_of
 from lease_jobs import USES_DEVICES, alive, eventually, holder, leases, only_lease, ready, waiter, waiting
 from schemas import checked
 from simulated_machine import DEADLINE_S
@@ -231,7 +231,7 @@ def test_a_driver_that_hangs_delays_no_end(make_machine):
 def looks_below(pid) -> list[int]:
     with open(f"/proc/{pid}/task/{pid}/children") as children:
         pids = [int(word) for word in children.read().split()]
-    return [one for one in pids if "__conduct" in open(f"/proc/{one}/cmdline").read()]
+    return [one for one in pids if b"__conduct" in words_of(one)]
 
 
 def test_a_malformed_time_is_a_wrong_use(machine):
