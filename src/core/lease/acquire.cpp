@@ -282,7 +282,8 @@ class Acquirer {
 
   Done perform(const Grant& grant) {
     if (grant.by_old_facts) {
-      BERTH_LET(const bool fit, still_fit());
+      // No place is lost by a driver that fails: the next look tells of it.
+      const bool fit = still_fit().value_or(false);
       if (!fit) return wait_again() ? Done(What(Woken::changed)) : begin_anew();
     }
     if (const Device* device = try_what_is_doubtful()) return pass_over(*device);

@@ -122,6 +122,23 @@ TEST_CASE("what was taken so goes back if it does not fit") {
   CHECK(is_granted(scene, scene.store));
 }
 
+TEST_CASE("a driver that fails while it is asked about what was taken so costs no place") {
+  Scene scene(1);
+  churn(scene);
+  Patience patience;
+  patience.wait = true;
+  // Not asked in this process once its answers begin to fail: the sixth time, and no more.
+  int opened = 0;
+  const SourceAccess access{[&]() -> Result<source::Source*> {
+                              if (++opened == 6) return fail(ErrorCode::no_driver, "it fails");
+                              return &scene.source;
+                            },
+                            [] {}};
+  const auto acquired = acquire_by_queue(access, scene.store, scene.request, scene.options, {}, patience, {});
+  REQUIRE(acquired.has_value());
+  CHECK(std::holds_alternative<HeldLease>(*acquired));
+}
+
 TEST_CASE("once in the queue no lease of another device is a reason to ask the driver again") {
   Scene scene(1);
   scene.options.policy.queue.backfill = false;
