@@ -165,26 +165,9 @@ namespace {
 
 constexpr std::size_t kLongestRecord = 4 << 20;
 
-/// A file of ours that others may write is no record: anybody can give the lock file of a device,
-/// which is root's, a second name.
-bool is_record(const struct stat& status) {
-  return S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 022U) == 0;
-}
-
 bool is_taken(const std::string& path) {
   struct stat status{};
-  return ::lstat(path.c_str(), &status) == 0 && !is_record(status);
-}
-
-/// Empty with ENOENT: there is none. Empty with another error: what stands there is no record.
-sys::Descriptor open_record(const std::string& path) {
-  sys::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
-  struct stat status{};
-  if (file && (::fstat(file.get(), &status) != 0 || !is_record(status))) {
-    file.close();
-    errno = EPERM;
-  }
-  return file;
+  return ::lstat(path.c_str(), &status) == 0 && !is_private(status);
 }
 
 }  // namespace
@@ -209,10 +192,11 @@ std::string StuckProbe::own_path() const {
 
 std::optional<Snapshot> StuckProbe::remembered() const {
   if (directory_.empty()) return std::nullopt;
-  sys::Descriptor file = open_record(path());
+  struct stat status{};
+  sys::Descriptor file = open_private_file(path(), status);
   if (!file && errno == ENOENT) return std::nullopt;
   const std::string own = own_path();
-  if (own != path()) file = open_record(own);
+  if (own != path()) file = open_private_file(own, status);
   if (!file) return std::nullopt;
   if (flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
     unlink(own.c_str());

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "berth/device/device_readings.h"
@@ -12,13 +13,23 @@
 
 namespace berth::source {
 
-std::optional<std::string> read_private_file(const std::string& path, std::size_t most) {
-  const sys::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
-  struct stat facts{};
-  if (!file || fstat(file.get(), &facts) != 0) return std::nullopt;
-  if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return std::nullopt;
+bool is_private(const struct stat& status) {
+  return status.st_uid == geteuid() && sys::is_word_of_owner(status);
+}
+
+sys::Descriptor open_private_file(const std::string& path, struct stat& status) {
+  sys::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (file && (fstat(file.get(), &status) != 0 || !is_private(status))) {
+    file.close();
+    errno = EPERM;
   }
+  return file;
+}
+
+std::optional<std::string> read_private_file(const std::string& path, std::size_t most) {
+  struct stat facts{};
+  const sys::Descriptor file = open_private_file(path, facts);
+  if (!file) return std::nullopt;
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (size > most) return std::nullopt;
   std::string text(size, '\0');

@@ -141,8 +141,6 @@ class JobSpool {
   /// The processes of the runner, if it has not read yet what others rang: it is busy, or does not
   /// go on. Cheap if it has.
   std::vector<pid_t> deaf_runner() const;
-  /// Whether the process is a runner now.
-  bool is_run_by(pid_t pid) const;
   /// The descriptor from which the runner reads what `ring` writes. Error: `failure`.
   Result<sys::Descriptor> bell() const;
   /// Tells the runner, if there is one, which task has news; without an index, all tasks of the

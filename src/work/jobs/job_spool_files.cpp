@@ -206,11 +206,6 @@ std::vector<pid_t> JobSpool::deaf_runner() const {
   return file ? sys::processes_that_lock(*file, 0) : std::vector<pid_t>();
 }
 
-bool JobSpool::is_run_by(pid_t pid) const {
-  const auto file = sys::identity_of(folder_.get(), kRunner);
-  return file && sys::shares_lock(pid, *file, 0);
-}
-
 Result<sys::Descriptor> JobSpool::bell() const {
   if (::mkfifoat(folder_.get(), kBell, 0600) != 0 && errno != EEXIST)
     return sys::fail_errno(fmt::format("making {}/{}", path_, kBell));
