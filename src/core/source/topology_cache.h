@@ -18,8 +18,8 @@ namespace berth::source {
 /// give the lock file of a device, which is root's, a second name.
 bool is_private(const struct stat& status);
 
-/// Opens it for reading, and says what it is. Never blocks, and follows no link. Empty with ENOENT: there is
-/// none. Empty with another error: what stands there is not private.
+/// Opens it for reading, and says what it is. Never blocks, and follows no link. Empty with ENOENT:
+/// there is none. Empty with another error: what stands there is not private.
 sys::Descriptor open_private_file(const std::string& path, struct stat& status);
 
 /// Its text, if it is private and not longer than `most`.
