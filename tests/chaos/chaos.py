@@ -20,7 +20,7 @@ import time
 
 if __name__ == "__main__":
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
-from chaos.overlaps import overlaps_in
+from chaos.overlaps import overlaps_in, place_of
 from simulated_machine import BUILD, Machine
 
 DEVICES = 3
@@ -108,7 +108,7 @@ class Chaos:
         self.launch([self.machine.program, "run", *options, "--", *self.words(wanted, life_ms, form)])
 
     def words(self, wanted: int, life_ms: int, form: str) -> list:
-        return [self.job, self.machine.directory.name, PARTS, self.log, wanted, life_ms, form]
+        return [self.job, place_of(self.machine.directory), PARTS, self.log, wanted, life_ms, form]
 
     def launch(self, command: list) -> None:
         self.jobs.append(

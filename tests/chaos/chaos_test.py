@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from chaos.chaos import run_chaos
-from chaos.overlaps import CARD_GIB, live_lease, overlaps_in
+from chaos.overlaps import CARD_GIB, live_lease, overlaps_in, place_of
 from jobs import DEADLINE_S, eventually, state
 
 # A sanitized program starts too slowly for much to happen in a short run.
@@ -25,7 +25,7 @@ def test_no_device_has_two_owners_and_everybody_is_served(tmp_path, build, parit
 @pytest.mark.parametrize("parts, overlaps", [(["1", "1"], True), (["1", "0"], False), (["0,1", "1,2"], True)])
 def test_two_jobs_with_one_device_notice_it(tmp_path, build, parts, overlaps):
     log = tmp_path / "log"
-    words = [build / "chaos_job", tmp_path.name, "1", log, "1", "60000", "plain"]
+    words = [build / "chaos_job", place_of(tmp_path), "1", log, "1", "60000", "plain"]
     jobs = [subprocess.Popen(words, env={"CUDA_VISIBLE_DEVICES": devices}) for devices in parts]
     try:
         if overlaps:

@@ -28,7 +28,7 @@ import time
 if __name__ == "__main__":
     sys.path[:1] = [str(pathlib.Path(__file__).resolve().parents[1] / part) for part in ("", "machines")]
 from chaos.lab_evidence import Request, command, faults_by_jobs, faults_of_requests, lines_of
-from chaos.overlaps import leases_in, overlaps_in
+from chaos.overlaps import leases_in, overlaps_in, place_of
 from desks import Desk
 from etcd import ETCD, Etcd, EtcdOfMembers
 from fleet_of_hosts import SSHD, Machines, parent_of, words_of
@@ -259,7 +259,7 @@ class LabChaos:
         errors = self.folder / "errors" / name
         process = subprocess.Popen(
             [str(word) for word in [BUILD / "berth", *words, *command(name, self.folder, life_ms, form)]],
-            env=env | {MARK: f"{self.folder.name}/{name}"},
+            env=env | {MARK: f"{place_of(self.folder)}/{name}"},
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -273,7 +273,7 @@ class LabChaos:
 
     def parts(self) -> dict:
         """{kind: [(pid, request, host)]} of all that there is of requests that have not ended."""
-        by_name = {f"{self.folder.name}/{each.name}": each for each in self.waiting}
+        by_name = {f"{place_of(self.folder)}/{each.name}": each for each in self.waiting}
         found = collections.defaultdict(list)
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             text = ""

@@ -9,7 +9,7 @@ import types
 import pytest
 from chaos.lab_chaos import LabChaos, run_lab_chaos
 from chaos.lab_evidence import Request, command, faults_by_jobs, faults_of_requests
-from chaos.overlaps import live_lease
+from chaos.overlaps import live_lease, place_of
 from etcd import ETCD
 from fleet_of_hosts import SSHD, words_of
 from jobs import DEADLINE_S, eventually
@@ -51,7 +51,7 @@ def test_two_starts_of_a_request_and_two_owners_of_a_gpu_are_noticed(tmp_path, s
 
     first = start("r1", "gpu1", "0", 60_000)
     try:
-        own_name = f"@{tmp_path.name}.gpu1/0/0\n"
+        own_name = f"@{place_of(tmp_path)}.gpu1/0/0\n"
         eventually(lambda: own_name in pathlib.Path("/proc/net/unix").read_text())
         assert start(*second, 1).wait(DEADLINE_S) == 0
         assert [fault.partition(":")[0] for fault in faults_by_jobs(tmp_path)] == faults

@@ -8,6 +8,7 @@ import dataclasses
 import pathlib
 import subprocess
 
+from chaos.overlaps import place_of
 from simulated_machine import BUILD
 
 # Of a request that came when the agent of its desk was not there.
@@ -59,7 +60,7 @@ class Request:
 def command(name: str, folder: pathlib.Path, life_ms: int, form: str) -> list:
     """What a request runs, on the host that has $CHAOS_HOST."""
     log, job = folder / "log", BUILD / "chaos_job"
-    return ["sh", "-c", SCRIPT, "sh", name, folder / "starts", job, folder.name, log, life_ms, form]
+    return ["sh", "-c", SCRIPT, "sh", name, folder / "starts", job, place_of(folder), log, life_ms, form]
 
 
 def lines_of(path: pathlib.Path) -> list:

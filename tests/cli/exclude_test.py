@@ -148,6 +148,16 @@ def test_what_several_change_at_once_is_all_kept(make_machine):
     assert stat.S_IMODE((machine.directory / "site.excluded.toml.lock").stat().st_mode) == 0o600
 
 
+def test_what_a_change_that_was_killed_has_left_goes_with_the_next(make_machine):
+    machine = make_machine("2xA100")
+    half = machine.directory / "site.excluded.toml.new-a1B2c3"
+    other = machine.directory / "other.toml.new-a1B2c3"
+    for file in (half, other):
+        file.write_text("[[exclu")
+    assert machine.berth("exclude", "0", "--because", "its fan").status == 0
+    assert (half.exists(), other.exists()) == (False, True)
+
+
 def test_who_waits_for_another_change_for_long_says_which_file_is_locked(make_machine):
     machine = make_machine("2xA100")
     machine.berth("exclude", "1", "--because", "its fan")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 
 import pytest
+from chaos.overlaps import place_of
 from jobs import DEADLINE_S, Job, Lines, close_input, eventually, state
 
 # Sixteen at once live by speed.
@@ -35,7 +36,7 @@ def test_sixteen_inside_of_a_lease_of_four_never_overlap_and_all_run(machine, tm
     """Two witnesses: what each job binds as its own (chaos/job.c), and the order of the lines that all append."""
     bound, lines = tmp_path / "bound", tmp_path / "lines"
     lines.touch()
-    job = f"{machine.build}/chaos_job {tmp_path.name} 1 {bound} 1 30 plain"
+    job = f"{machine.build}/chaos_job {place_of(tmp_path)} 1 {bound} 1 30 plain"
     inner = f"echo + $CUDA_VISIBLE_DEVICES >>{lines}; {job}; echo - $CUDA_VISIBLE_DEVICES >>{lines}"
     script = f"for i in {{1..{INNER}}}; do {machine.program} run -n 1 -- bash -c '{inner}' & done; wait"
     process = outer(machine, script, "--devices", "1,2,5,6")

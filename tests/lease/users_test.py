@@ -360,7 +360,7 @@ def test_one_who_is_stopped_in_the_gate_is_named_after_a_second(one, as_user):
     other = start_as(one, as_user, MALLORY, code, one.leases)
     other.send_signal(signal.SIGSTOP)
     job = job_of(one, ALICE)
-    job.says(f"waiting for process {other.pid}, which is deciding in {one.leases} and takes unusually long")
+    job.says(f"waiting for process {other.pid} (or whoever has its lock now), which is deciding in {one.leases} and takes unusually long")
     assert not job.has_started()
     other.send_signal(signal.SIGCONT)
     ended(other)
@@ -393,6 +393,28 @@ def test_one_who_got_the_gate_from_another_is_named_to_root_and_the_other_to_nob
     process.stdin.close()
     process.stdin = None
     assert eventually(lambda: one.berth("run", "--no-wait", "--", "true").status == 0)
+
+
+HOLD_THE_GATE = """
+import fcntl, os, sys
+file = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.flock(file, fcntl.LOCK_EX)
+print("ready", os.getpid(), flush=True)
+os.read(0, 1)
+"""
+
+
+def test_who_may_not_look_whether_a_process_has_the_gate_is_not_told_how_to_end_it(one, as_user):
+    words = [*as_user(MALLORY), sys.executable, "-c", HOLD_THE_GATE, one.leases]
+    process = one.start(*words, stdin=subprocess.PIPE)
+    _, holder = process.stdout.readline().split()
+    answer = one.run(*as_user(ALICE), one.program, "run", "--no-wait", "--", "true")
+    assert answer.status == 75 and "kill" not in answer.err
+    assert f"process {holder} (or whoever has its lock now) is deciding in {one.leases}" in answer.err
+    assert f"it is of uid {MALLORY}; ask them, or `sudo berth doctor`, which sees who has it" in answer.err
+    answer = one.berth("run", "--no-wait", "--", "true")
+    assert f"it is of uid {MALLORY}; `kill -KILL {holder}` ends it" in answer.err
+    process.communicate("\n", timeout=DEADLINE_S)
 
 
 def test_a_home_that_its_user_may_not_enter_stops_only_what_needs_it(one, as_user):

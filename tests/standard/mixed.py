@@ -22,7 +22,7 @@ import time
 if __name__ == "__main__":
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
     sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "clients"))
-from chaos.overlaps import overlaps_in
+from chaos.overlaps import overlaps_in, place_of
 from simulated_machine import Machine
 from standard.programs import LANGUAGES, berth, built, can_be_built, client, uuids
 
@@ -84,7 +84,7 @@ class Mixed:
         note = f'exec 250>>"{alone}"; flock -n -{"s" if wanted == 1 else "x"} 250'
         note += f' || echo "OVERLAP $$ {index}" >>"$0"; echo "had {name} $$ {index} ${{EPOCHREALTIME/[.,]/}} 0${{BERTH_LEASE-}}" >>"$0"'
         note += f'; export CUDA_VISIBLE_DEVICES={index}; exec "$@"'
-        job = [self.machine.build / "chaos_job", self.machine.directory.name, PARTS, self.log, wanted]
+        job = [self.machine.build / "chaos_job", place_of(self.machine.directory), PARTS, self.log, wanted]
         command = ["bash", "-c", note, self.log, *job, self.random.randint(2, LONGEST_MS), form]
         words = self.programs[name].words(how, self.uuids[index], [str(word) for word in command])
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

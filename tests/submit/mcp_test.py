@@ -384,6 +384,7 @@ BAD = {
     b"nonsense\n": -32700,
     b"[1, 2]\n": -32600,
     b'{"id": [1], "method": "ping"}\n': -32600,
+    b'{"id": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n": -32600,
     b'{"id": 1}\n': -32600,
     b'{"id": 1, "method": "resources/list"}\n': -32601,
     b'{"id": 1, "method": "tools/call", "params": {"name": "rm"}}\n': -32602,
@@ -394,7 +395,7 @@ BAD = {
     b'{"id": 1, "method": "tools/list", "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2031-01-01"}}}\n': -32022,
     b'{"id": 1, "x": "' + b"x" * (2 << 20) + b'"}\n': -32600,
     b"\xff\xfe\n": -32700,
-    b"[" * 100_000 + b"\n": -32700,
+    b"[" * 100_000 + b"\n": -32600,
 }
 
 

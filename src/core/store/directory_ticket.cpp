@@ -54,8 +54,9 @@ Fault in_directory(Fault fault, const std::shared_ptr<const LeaseDirectory>& dir
 
 /// The process in the gate.
 struct InGate {
-  pid_t holder = 0;  ///< 0: it is not known
-  pid_t taker = 0;   ///< who took the lock, if that is known and not the holder
+  pid_t holder = 0;     ///< 0: it is not known
+  pid_t taker = 0;      ///< who took the lock, if that is known and not the holder
+  bool is_seen = true;  ///< the holder, with the lock; else this user may not look
 };
 
 // The kernel names the process that took the lock. It may have handed the lock on, and a stranger
@@ -66,7 +67,8 @@ InGate who_is_in_gate(const LeaseDirectory& directory) {
     if (!gate || lock.file.inode != gate->inode) continue;
     if (lock.taker == 0) return {};
     const auto has_it = sys::has_flock(lock.taker, *gate);
-    if (has_it ? *has_it : sys::still_runs(sys::unique_process(lock.taker))) return {lock.taker, 0};
+    if (has_it ? *has_it : sys::still_runs(sys::unique_process(lock.taker)))
+      return {lock.taker, 0, has_it.has_value()};
     const auto holders = sys::processes_with_flock(*gate);
     return {holders.empty() ? 0 : holders.front(), lock.taker};
   }
@@ -82,7 +84,8 @@ InGate who_keeps_us_out(const LeaseDirectory& directory) {
 }
 
 std::string in_words(const InGate& who) {
-  if (who.holder != 0) return fmt::format("process {}", who.holder);
+  if (who.holder != 0)
+    return fmt::format("process {}{}", who.holder, who.is_seen ? "" : " (or whoever has its lock now)");
   if (who.taker != 0) return fmt::format("somebody who has the lock of process {}", who.taker);
   return "somebody whom the kernel does not name";
 }
@@ -95,11 +98,13 @@ std::string how_to_go_on(const InGate& who) {
   if (!owner && who.taker != 0 && ::geteuid() != 0)
     return fmt::format("process {} has handed it on, and `sudo berth doctor` may name who has it", who.taker);
   if (!owner) return "";
-  const std::string user = sys::user_name(*owner);
   const auto halted = sys::what_halts(holder);
-  if (!halted) return fmt::format("it is of {}; `kill -KILL {}` ends it", user, holder);
-  return fmt::format("it is of {} and {}; {}`kill -KILL {}` ends it", user, halted->how,
-                     halted->remedy.empty() ? "" : fmt::format("`{}` lets it go on, ", halted->remedy),
+  std::string words = "it is of " + sys::user_name(*owner);
+  if (halted) words += " and " + halted->how;
+  if (halted && !halted->remedy.empty()) words += fmt::format("; `{}` lets it go on", halted->remedy);
+  // Another process may have its pid by now: nobody is told how to end that one.
+  if (!who.is_seen) return words + "; ask them, or `sudo berth doctor`, which sees who has it";
+  return fmt::format("{}{} `kill -KILL {}` ends it", words, halted && !halted->remedy.empty() ? "," : ";",
                      holder);
 }
 

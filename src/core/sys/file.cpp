@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -166,9 +167,26 @@ Result<void> write_start(int file, std::string_view text) {
   return {};
 }
 
+namespace {
+
+// Of the name beside it, until it is whole.
+constexpr std::string_view kFresh = ".new-";
+
+}  // namespace
+
+void remove_unfinished(const std::string& path) {
+  const std::filesystem::path whole = path;
+  const std::filesystem::path folder = whole.has_parent_path() ? whole.parent_path() : ".";
+  const std::string begins = whole.filename().string().append(kFresh);
+  std::error_code odd;
+  for (std::filesystem::directory_iterator each(folder, odd), end; !odd && each != end; each.increment(odd)) {
+    if (each->path().filename().string().starts_with(begins)) ::unlink(each->path().c_str());
+  }
+}
+
 Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode) {
   // A name of its own: of two at once each writes its own file.
-  std::string fresh = path + ".new-XXXXXX";
+  std::string fresh = fmt::format("{}{}XXXXXX", path, kFresh);
   const Descriptor file(::mkostemp(fresh.data(), O_CLOEXEC));
   if (!file) return fail_errno("writing " + fresh);
   Result<void> done = write_start(file.get(), text);

@@ -105,6 +105,8 @@ Result<void> write_start(int file, std::string_view text);
 /// what was there before. Nobody else may write into the folder. Whoever writes what it has read
 /// there has `lock_for_change` from before the reading. Error: `failure`, with the path.
 Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode);
+/// Removes what such calls that were killed have left. REQUIRES: nobody replaces the file now.
+void remove_unfinished(const std::string& path);
 
 /// Makes a file with this mode, whatever the umask, that has no name yet. It vanishes unless it
 /// gets a name.
@@ -183,8 +185,8 @@ Result<bool> wait_flock(int file, std::optional<std::chrono::milliseconds> limit
 
 /// Keeps all others who call this from a file that is read, changed and replaced, until the
 /// descriptor is closed. The lock is on a file beside it, `path`.lock. Only its owner can open that
-/// file, so no other user can keep the lock. Error: `failure`; `not_now` if another process keeps
-/// the lock for 10 s.
+/// file, so no other user can keep the lock. Removes what a replace_file() that was killed has
+/// left. Error: `failure`; `not_now` if another process keeps the lock for 10 s.
 Result<Descriptor> lock_for_change(const std::string& path);
 
 /// Open-file-description locks on single bytes: they belong to the descriptor and all its copies,

@@ -250,7 +250,7 @@ std::string error_json(const Error& error) {
 }
 
 std::string message_of_error(std::string_view document) {
-  const Json json = Json::parse(document, nullptr, false);
+  const Json json = json_from(document);
   if (!json.is_object()) return "";
   const auto message = json.find("message");
   return message != json.end() && message->is_string() ? message->get<std::string>() : "";

@@ -25,6 +25,8 @@ constexpr std::array<std::string_view, 3> kVersionsOfHello{"2025-11-25", "2025-0
 constexpr std::array<std::string_view, 1> kVersionsWithoutHello{"2026-07-28"};
 constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
 constexpr std::string_view kServerKey = "io.modelcontextprotocol/serverInfo";
+// Many times as deep as any message to a tool. To copy a value takes as many frames as it is deep.
+constexpr std::size_t kDeepest = 64;
 // The tools are those of this program, for as long as it runs.
 constexpr int kHourMs = 3'600'000;
 
@@ -192,11 +194,6 @@ ClientMessage read_request(const view::Json& id, const std::string& method, cons
   return ClientAnswer{error_line(id, kNoSuchMethod, fmt::format("there is no method '{}'", method))};
 }
 
-}  // namespace
-
-namespace {
-
-// To write anything else takes as many frames as it is deep.
 bool is_id(const view::Json& value) {
   return value.is_string() || value.is_number_integer();
 }
@@ -205,6 +202,8 @@ bool is_id(const view::Json& value) {
 
 ClientMessage read_client_line(std::string_view line, std::span<const Tool> tools,
                                const ServerWords& server) {
+  if (view::shape_of(line).levels > kDeepest)
+    return ClientAnswer{error_line(nullptr, kInvalidRequest, "a message is nested too deep")};
   const view::Json message = view::Json::parse(line, nullptr, false);
   if (message.is_discarded()) return ClientAnswer{error_line(nullptr, kParseError, "the line is not JSON")};
   if (!message.is_object())
