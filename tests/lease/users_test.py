@@ -360,7 +360,9 @@ def test_one_who_is_stopped_in_the_gate_is_named_after_a_second(one, as_user):
     other = start_as(one, as_user, MALLORY, code, one.leases)
     other.send_signal(signal.SIGSTOP)
     job = job_of(one, ALICE)
-    job.says(f"waiting for process {other.pid} (or whoever has its lock now), which is deciding in {one.leases} and takes unusually long")
+    job.says(
+        f"waiting for process {other.pid} (or whoever has its lock now), which is deciding in {one.leases} and takes unusually long"
+    )
     assert not job.has_started()
     other.send_signal(signal.SIGCONT)
     ended(other)
