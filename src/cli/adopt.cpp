@@ -48,7 +48,7 @@ class Adopt : public command::Command {
     const auto number = number_at_least(words.front(), 1);
     if (!number) return std::unexpected(context(number.error(), words.front()));
     pid_ = static_cast<pid_t>(*number);
-    return supervise::leave_keeper(environment, pid_, [&]() -> Result<supervise::Kept> {
+    return supervise::leave_keeper(environment, pid_, [&]() -> Result<supervise::KeptLease> {
       // The keeper watches that process by now: asked before, its number could have become
       // another's.
       BERTH_DO(check_owner());
@@ -65,7 +65,7 @@ class Adopt : public command::Command {
                 pid_, sys::user_name(*owner), sys::user_name(*owner));
   }
 
-  Result<supervise::Kept> take(command::Environment& environment) {
+  Result<supervise::KeptLease> take(command::Environment& environment) {
     options_.mask = MaskUse::ignore;  // where it computes is settled
     options_.no_wait = true;
     options_.adopts_running_process = true;
@@ -80,7 +80,7 @@ class Adopt : public command::Command {
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
     command::Output answer = answer_for(session.domain(), *lease);
-    supervise::Kept kept{std::move(*lease), std::move(answer)};
+    supervise::KeptLease kept{std::move(*lease), std::move(answer)};
     BERTH_LET(const auto times, receipts::sampling_times(false));
     kept.sampling = std::make_unique<receipts::RunSampling>(kept.lease.ticket(), session.domain(),
                                                             options_.source, times);

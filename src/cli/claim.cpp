@@ -90,7 +90,7 @@ class Claim : public command::Command {
     return fmt::format("the shell has to read what claim prints. Nothing is leased yet; type: {}", line);
   }
 
-  Result<supervise::Kept> take(command::Environment& environment) const {
+  Result<supervise::KeptLease> take(command::Environment& environment) const {
     BERTH_LET(auto domain,
               command::find_domain(inside_ ? leasing::InClaim::inside : leasing::InClaim::beside));
     BERTH_LET(const auto session, open_session_at(std::move(domain), environment, lease_));
@@ -102,7 +102,7 @@ class Claim : public command::Command {
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
     command::Output answer = answer_for(session.domain(), *lease);
-    supervise::Kept kept{std::move(*lease), std::move(answer), process_};
+    supervise::KeptLease kept{std::move(*lease), std::move(answer), process_};
     if (!wish_.targets.empty()) kept.tell_others = teller(kept.lease);
     BERTH_LET(const auto times, receipts::sampling_times(lease_.clean));
     kept.sampling =

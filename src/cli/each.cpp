@@ -55,18 +55,18 @@ std::string whole_path(const std::string& name) {
 }
 
 /// Signals that ask for the end are waited for, and interrupt nothing.
-class Asked {
+class AwaitedSignals {
  public:
-  Asked() {
+  AwaitedSignals() {
     ::sigemptyset(&set_);
     ::sigaddset(&set_, SIGINT);
     ::sigaddset(&set_, SIGTERM);
     ::sigprocmask(SIG_BLOCK, &set_, nullptr);
   }
   /// A second signal means that the user does not want to wait.
-  ~Asked() { ::sigprocmask(SIG_UNBLOCK, &set_, nullptr); }
-  Asked(const Asked&) = delete;
-  Asked& operator=(const Asked&) = delete;
+  ~AwaitedSignals() { ::sigprocmask(SIG_UNBLOCK, &set_, nullptr); }
+  AwaitedSignals(const AwaitedSignals&) = delete;
+  AwaitedSignals& operator=(const AwaitedSignals&) = delete;
 
   /// Sleeps for a moment. The signal that came, or 0.
   int wait() const {
@@ -144,7 +144,7 @@ class Each : public command::Command {
     jobs::Progress progress(all, all - tasks.size());
     std::vector<TaskStanding> standings;
     int signal = 0;
-    for (const Asked asked; signal == 0; signal = asked.wait()) {
+    for (const AwaitedSignals asked; signal == 0; signal = asked.wait()) {
       BERTH_LET(auto now, spool.standings(job.number, job.job, standings));
       for (std::size_t i = 0; i < tasks.size(); ++i) {
         if (is_over(now[i]) && (standings.empty() || !is_over(standings[i])))

@@ -74,7 +74,7 @@ class Pick : public command::Command {
     return leasing::in_words(refusal, command::Environment::style_of(STDERR_FILENO));
   }
 
-  Result<supervise::Kept> hold(command::Environment& environment) const {
+  Result<supervise::KeptLease> hold(command::Environment& environment) const {
     BERTH_LET(const auto session, open_session(environment, options_));
     leasing::TicketWords words{fmt::format("pick --hold {}", duration_for_people(*hold_s_)), "",
                                view::request_in_words(options_)};
@@ -86,7 +86,7 @@ class Pick : public command::Command {
     const Ticket& ticket = lease.ticket();
     command::Output output = answer_with({lease.world(), {ticket.devices, lease.notes()}}, to_text(ticket.id),
                                          ticket.since_s + *hold_s_);
-    return supervise::Kept{std::move(lease), std::move(output)};
+    return supervise::KeptLease{std::move(lease), std::move(output)};
   }
 
   /// `lease`: holds them, until then.

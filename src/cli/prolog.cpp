@@ -109,7 +109,7 @@ class Prolog : public command::Command {
   }
 
  private:
-  Result<supervise::Kept> take(command::Environment& environment, const SlurmJob& job) const {
+  Result<supervise::KeptLease> take(command::Environment& environment, const SlurmJob& job) const {
     BERTH_LET(auto domain, machine_here());
     // If the same job was started before and had no epilog, its leases are still there.
     BERTH_DO(end_leases_of(domain, job));
@@ -123,7 +123,7 @@ class Prolog : public command::Command {
     auto lease = take_lease(session, lease_, words);
     environment.end_probe();
     if (!lease) return std::unexpected(lease.error());
-    return supervise::Kept{*std::move(lease), command::Output{}};
+    return supervise::KeptLease{*std::move(lease), command::Output{}};
   }
 
   supervise::LeaseOptions lease_;

@@ -75,22 +75,22 @@ class Acquirer {
   }
 
   Result<Acquired> run() {
-    Action action = after(Begun{});
+    Action action = after(RequestBegun{});
     for (;;) {
       BERTH_LET(auto done, std::visit([this](const auto& each) { return perform(each); }, action));
       if (auto* acquired = std::get_if<Acquired>(&done)) return std::move(*acquired);
       if (auto* next = std::get_if<Action>(&done))
         action = std::move(*next);
       else
-        action = after(std::get<What>(std::move(done)));
+        action = after(std::get<Event>(std::move(done)));
     }
   }
 
  private:
   // Action: the step was told what came of it already, and has said what is next.
-  using Done = Result<std::variant<What, Action, Acquired>>;
+  using Done = Result<std::variant<Event, Action, Acquired>>;
 
-  Action after(What what) {
+  Action after(Event what) {
     Step step = next(std::move(state_), {now(), std::move(what)});
     state_ = std::move(step.state);
     return std::move(step.action);
@@ -108,7 +108,7 @@ class Acquirer {
       if (!news && wanted.by_news) {
         // That may last for days, and the admin may want to reload the driver meanwhile.
         source_.close();
-        return What(NoNews{});
+        return Event(NoNews{});
       }
       if (news) excluded = *std::move(news);
     }
@@ -151,7 +151,7 @@ class Acquirer {
     return left_gate(joined.outcome);
   }
 
-  Done perform(const Decide&) {
+  Done perform(const EnterGate&) {
     changes_ = store_.lease_changes();
     if (may_need_all_tickets(own_->ticket())) own_->read_ahead();
     auto entered = own_->decide(decision(), limit_at_gate(state_.patience, now()));
@@ -201,7 +201,7 @@ class Acquirer {
   }
 
   Done perform(const AskNames& asked) {
-    Named named;
+    UsersNamed named;
     for (const std::uint32_t uid : asked.uids) named.users[uid] = sys::user_name(uid);
     return named;
   }
@@ -284,7 +284,7 @@ class Acquirer {
     if (grant.by_old_facts) {
       // No place is lost by a driver that fails: the next look tells of it.
       const bool fit = still_fit().value_or(false);
-      if (!fit) return wait_again() ? Done(What(Woken::changed)) : begin_anew();
+      if (!fit) return wait_again() ? Done(Event(Woken::changed)) : begin_anew();
     }
     if (const Device* device = try_what_is_doubtful()) return pass_over(*device);
     LocksBeside beside;
@@ -344,7 +344,7 @@ class Acquirer {
     // it elsewhere.
     failed_.insert(device.uuid);
     if (!wait_again()) return begin_again(device.uuid);
-    return What(Woken::changed);
+    return Event(Woken::changed);
   }
 
   /// The devices go back, and the request waits in its old place.
@@ -385,7 +385,7 @@ class Acquirer {
            !is_over() && now() < safe_gpu_holder_->second + kSafeGpuPatience)
       std::this_thread::sleep_for(kTryLockAgain);
     state_.standing.hindrance.clear();
-    return What(Woken::changed);
+    return Event(Woken::changed);
   }
 
   bool is_over() const {
@@ -434,14 +434,14 @@ class Acquirer {
     own_.reset();
     state_.patience.is_requeued = true;
     state_ = begin(std::move(state_.request), state_.patience);
-    return What(Begun{});
+    return Event(RequestBegun{});
   }
 
   Done perform(const Refuse&) {
     if (own_) own_->release();
     source_.close();
     Standing standing = std::move(state_.standing);
-    return Acquired(Refused{world(), std::move(standing), state_.patience.wait && own_ != nullptr});
+    return Acquired(RequestRefused{world(), std::move(standing), state_.patience.wait && own_ != nullptr});
   }
 
   Done perform(const Fail& failed) { return std::unexpected(failed.error); }

@@ -354,13 +354,13 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
   BERTH_LET(auto acquired,
             acquire_by_queue(source_, *domain_.store, request, options_, words, patience, on_wait));
   if (auto* lease = std::get_if<HeldLease>(&acquired)) return Answer(std::move(*lease));
-  BERTH_LET(auto refusal, refuse(request, std::get<Refused>(std::move(acquired)), patience));
+  BERTH_LET(auto refusal, refuse(request, std::get<RequestRefused>(std::move(acquired)), patience));
   return Answer(std::move(refusal));
 }
 
 // Not a part of `acquire`, in whose frame its values would lie all through a wait: three pages of
 // each waiter's stack.
-[[gnu::noinline]] Result<Refusal> Session::refuse(const Request& request, Refused refused,
+[[gnu::noinline]] Result<Refusal> Session::refuse(const Request& request, RequestRefused refused,
                                                   const Patience& patience) const {
   // Deciding has not looked at who else waits.
   World& world = refused.world;

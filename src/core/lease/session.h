@@ -119,13 +119,13 @@ class HeldLease {
 
 /// A request that was not granted: not now, or never on this machine. It has everything that is
 /// needed to say why.
-struct Refused {
+struct RequestRefused {
   World world;
   Standing standing;
   bool waited = false;  ///< the wait ran out
 };
 
-using Acquired = std::variant<HeldLease, Refused>;
+using Acquired = std::variant<HeldLease, RequestRefused>;
 
 /// Where readings come from. A process that sleeps in the queue closes the source, so that it keeps
 /// no probe.
@@ -261,7 +261,7 @@ class Session {
   Result<void> is_seen_by_all() const;
   Result<void> check_not_blocked_by_own_leases(const Request& request,
                                                const std::vector<TicketId>& own) const;
-  Result<Refusal> refuse(const Request& request, Refused refused, const Patience& patience) const;
+  Result<Refusal> refuse(const Request& request, RequestRefused refused, const Patience& patience) const;
 
   Domain domain_;
   SourceAccess source_;

@@ -54,7 +54,7 @@ Action look_anew(State& state) {
 
 Action decide_for(State& state, GateFor gate_for) {
   state.doing = Deciding{gate_for};
-  return Decide{};
+  return EnterGate{};
 }
 
 Action join(State& state, GateFor gate_for, std::vector<std::string> candidates) {
@@ -198,7 +198,7 @@ std::optional<milliseconds> keeps_others_waiting(const State& state, Facts facts
 
 // The events, one by one, each with what the request is doing when it comes.
 
-Action on(State& state, milliseconds, Beginning, Begun) {
+Action on(State& state, milliseconds, Beginning, RequestBegun) {
   return look(state);
 }
 
@@ -329,7 +329,7 @@ Action on(State& state, milliseconds, Pausing, Paused) {
   return is_hindered(state) ? look_anew(state) : look_once_more(state);
 }
 
-Action on(State& state, milliseconds now, NamingUsers naming, const Named& names) {
+Action on(State& state, milliseconds now, NamingUsers naming, const UsersNamed& names) {
   state.look.ledger = std::move(naming.ledger);
   for (std::vector<Ticket>* tickets : {&state.look.ledger.tickets, &state.look.ledger.ended}) {
     for (Ticket& ticket : *tickets) {
@@ -467,7 +467,7 @@ State begin(Request request, Patience patience) {
   return {.request = std::move(request), .patience = patience};
 }
 
-Step next(State state, Event event) {
+Step next(State state, TimedEvent event) {
   Doing doing = std::exchange(state.doing, Ended{});
   Action action = std::visit(
       [&]<class DoingNow, class Happened>(DoingNow&& now_doing, Happened&& what) {

@@ -68,7 +68,7 @@ enum class GateFor {
 };
 
 /// What the plan says inside the gate.
-enum class Found {
+enum class FoundInGate {
   granted,
   behind,     ///< a rival comes first
   blocked,    ///< it is first, and too little is free
@@ -101,7 +101,7 @@ enum class GateAnswer {
 
 /// The decision of a request that is in the gate for devices, and knows all tickets that could
 /// change it.
-GateAnswer answer_in_gate(Found found, FactsAre facts, Means means);
+GateAnswer answer_in_gate(FoundInGate found, FactsAre facts, Means means);
 
 }  // namespace berth::acquisition
 
@@ -389,7 +389,7 @@ State begin(Request request, Patience patience);
 
 // What has happened.
 
-struct Begun {};
+struct RequestBegun {};
 struct Looked {
   Facts facts;
   Ledger ledger;
@@ -407,7 +407,7 @@ struct LeftGate {
   bool far_back = false;  ///< so many tickets are before it that its turn cannot be near
 };
 struct Paused {};
-struct Named {
+struct UsersNamed {
   std::map<std::uint32_t, std::string> users;
 };
 /// A period has passed while it slept behind a rival.
@@ -427,11 +427,11 @@ struct QueueRead {
 struct Rang {
   std::set<TicketId> stopped;  ///< the tickets whose process is stopped, and so does not hear
 };
-using What =
-    std::variant<Begun, Looked, LookFailed, NoNews, LeftGate, Paused, Named, Ticked, QueueRead, Rang, Woken>;
-struct Event {
+using Event =
+    std::variant<RequestBegun, Looked, LookFailed, NoNews, LeftGate, Paused, UsersNamed, Ticked, QueueRead, Rang, Woken>;
+struct TimedEvent {
   std::chrono::milliseconds now;  ///< since the request began, by a clock that nobody can set
-  What what;
+  Event what;
 };
 
 // What to do next.
@@ -453,8 +453,8 @@ struct Join {
   bool operator==(const Join&) const = default;
 };
 /// Enter the gate. The answer is LeftGate.
-struct Decide {
-  bool operator==(const Decide&) const = default;
+struct EnterGate {
+  bool operator==(const EnterGate&) const = default;
 };
 /// Sleep for this period. The answer is Paused.
 struct Pause {
@@ -462,7 +462,7 @@ struct Pause {
 
   bool operator==(const Pause&) const = default;
 };
-/// Look up the names of these users, which may ask a directory service. The answer is Named.
+/// Look up the names of these users, which may ask a directory service. The answer is UsersNamed.
 struct AskNames {
   std::set<std::uint32_t> uids;
 
@@ -524,14 +524,14 @@ struct Fail {
 
   bool operator==(const Fail&) const = default;
 };
-using Action = std::variant<Look, Join, Decide, Pause, AskNames, ReadQueue, Ring, SleepBehind,
+using Action = std::variant<Look, Join, EnterGate, Pause, AskNames, ReadQueue, Ring, SleepBehind,
                             SleepUntilReleased, Grant, Refuse, Fail>;
 
 struct Step {
   State state;
   Action action;
 };
-Step next(State state, Event event);
+Step next(State state, TimedEvent event);
 
 }  // namespace acquisition
 

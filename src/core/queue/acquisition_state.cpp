@@ -44,17 +44,17 @@ DriverSession after_failure(const DriverSession& session, std::chrono::milliseco
   return std::holds_alternative<Failing>(session) ? session : Failing{now};
 }
 
-GateAnswer answer_in_gate(Found found, FactsAre facts, Means means) {
+GateAnswer answer_in_gate(FoundInGate found, FactsAre facts, Means means) {
   const bool is_current = facts == FactsAre::current;
   // Where leases come and go faster than the driver answers, no look is ever of now: others, or a
   // user who makes it seem so, would keep a free device from everybody.
-  if (found == Found::granted && facts == FactsAre::older_than_a_lease && means.last_attempt)
+  if (found == FoundInGate::granted && facts == FactsAre::older_than_a_lease && means.last_attempt)
     return GateAnswer::take_and_look;
   // Else old facts may refuse what they show as taken, and never grant.
-  if (found == Found::granted) return is_current ? GateAnswer::take : GateAnswer::look_again;
+  if (found == FoundInGate::granted) return is_current ? GateAnswer::take : GateAnswer::look_again;
   if (!is_current && !means.last_attempt) return GateAnswer::look_again;
   if (!means.waits) return GateAnswer::withdraw;
-  return found == Found::held_back ? GateAnswer::wait_held_back : GateAnswer::wait;
+  return found == FoundInGate::held_back ? GateAnswer::wait_held_back : GateAnswer::wait;
 }
 
 }  // namespace berth::acquisition

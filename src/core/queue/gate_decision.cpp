@@ -120,10 +120,10 @@ Result<Decision> within_limit_of_queue(Decision decision, const State& state, co
   return fail(ErrorCode::not_now, fmt::format("{}: ask again when one of them has started", *over));
 }
 
-Found found_by_plan(const State& state) {
-  if (std::holds_alternative<Granted>(state.decision.plan)) return Found::granted;
-  if (behind(state) != nullptr) return Found::behind;
-  return is_held_back(state) ? Found::held_back : Found::blocked;
+FoundInGate found_by_plan(const State& state) {
+  if (std::holds_alternative<Granted>(state.decision.plan)) return FoundInGate::granted;
+  if (behind(state) != nullptr) return FoundInGate::behind;
+  return is_held_back(state) ? FoundInGate::held_back : FoundInGate::blocked;
 }
 
 // The facts may be older than a lease that has come or gone since.

@@ -61,7 +61,7 @@ struct InGate {
   std::set<TicketId> stopped;
   std::int64_t lease_changes = 0;  ///< as in NotedLeases
   Moment boot = 0;
-  std::chrono::milliseconds now{0};  ///< since the request began, as acquisition::Event::now
+  std::chrono::milliseconds now{0};  ///< since the request began, as acquisition::TimedEvent::now
 };
 struct Judgement {
   State state;

@@ -258,7 +258,7 @@ Gap::Gap(const Ticket& mine, const Ledger& ledger, const Facts& facts, const std
 
 bool Gap::is_open(const Verdict& verdict) const {
   std::uint64_t left = verdict.free_bytes.value_or(0);
-  for (const Kept* kept : in_the_way_of(verdict)) {
+  for (const KeptHold* kept : in_the_way_of(verdict)) {
     if (kept->hold.whole || !mine_.shared || kept->hold.bytes > left) return false;
     left -= kept->hold.bytes;
   }
@@ -267,7 +267,7 @@ bool Gap::is_open(const Verdict& verdict) const {
 
 std::vector<TicketId> Gap::owners(const Verdict& verdict) const {
   std::set<TicketId> owners;
-  for (const Kept* kept : in_the_way_of(verdict)) owners.insert(kept->owner);
+  for (const KeptHold* kept : in_the_way_of(verdict)) owners.insert(kept->owner);
   return {owners.begin(), owners.end()};
 }
 
@@ -277,8 +277,8 @@ std::vector<const Gap::Kept*> Gap::in_the_way_of(const Verdict& verdict) const {
   wish.length = longest_stay(mine_, policy_);
   const auto held =
       holds_of(queue_.state, wish, StartsNow{{static_cast<std::size_t>(at)}}, policy_.queue).front();
-  std::vector<const Kept*> found;
-  for (const Kept& kept : kept_) {
+  std::vector<const KeptHold*> found;
+  for (const KeptHold& kept : kept_) {
     if (meet(kept.hold, held)) found.push_back(&kept);
   }
   return found;

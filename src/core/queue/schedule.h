@@ -387,16 +387,16 @@ class Gap {
   std::vector<TicketId> owners(const Verdict& verdict) const;
 
  private:
-  struct Kept {
+  struct KeptHold {
     Hold hold;
     TicketId owner;
   };
-  std::vector<const Kept*> in_the_way_of(const Verdict& verdict) const;
+  std::vector<const KeptHold*> in_the_way_of(const Verdict& verdict) const;
 
   const Ticket& mine_;
   const SitePolicy& policy_;
   HostQueue queue_;
-  std::vector<Kept> kept_;
+  std::vector<KeptHold> kept_;
 };
 
 /// The ticket of a request if it were made now: it came last of all.

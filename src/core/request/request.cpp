@@ -59,9 +59,9 @@ Result<void> check_host_program(std::string_view program) {
               printable(program));
 }
 
-Result<Connection> connection_from_text(std::string_view text) {
-  if (text == "kept") return Connection::kept;
-  if (text == "each") return Connection::each;
+Result<ConnectionLife> connection_from_text(std::string_view text) {
+  if (text == "kept") return ConnectionLife::kept;
+  if (text == "each") return ConnectionLife::each;
   return fail(ErrorCode::usage, "must be \"kept\" or \"each\"");
 }
 

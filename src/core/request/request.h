@@ -109,13 +109,13 @@ struct LabHost {
 };
 
 /// What becomes of a connection to a machine of a lab after it has served.
-enum class Connection {
+enum class ConnectionLife {
   kept,  ///< it stays for a minute, for whatever is asked there next
   each,  ///< it ends, and each call makes its own
 };
 
 /// Reads "kept" or "each". Error: `usage`.
-Result<Connection> connection_from_text(std::string_view text);
+Result<ConnectionLife> connection_from_text(std::string_view text);
 
 /// A hub that knows the machines of a lab, and how to ask it.
 struct HubAccess {

@@ -76,18 +76,18 @@ Topology side_by_side(const Topology& a, const Topology& b) {
 
 }  // namespace
 
-void Joined::head(const Snapshot& head) {
+void SnapshotJoiner::head(const Snapshot& head) {
   // The first that has a device speaks for all.
   if (!sent_) head_ = head;
 }
 
-void Joined::send_head() {
+void SnapshotJoiner::send_head() {
   if (sent_ || !head_) return;
   sink_.head(*head_);
   sent_ = true;
 }
 
-void Joined::begin(const Stage& stage) {
+void SnapshotJoiner::begin(const Stage& stage) {
   send_head();
   Stage here = stage;
   here.index += before_;
@@ -95,7 +95,7 @@ void Joined::begin(const Stage& stage) {
   sink_.begin(here);
 }
 
-void Joined::device(const Device& device) {
+void SnapshotJoiner::device(const Device& device) {
   send_head();
   Device here = device;
   here.index += before_;
@@ -103,20 +103,20 @@ void Joined::device(const Device& device) {
   sink_.device(here);
 }
 
-void Joined::topology(const Topology& topology) {
+void SnapshotJoiner::topology(const Topology& topology) {
   topology_ = topology_ ? side_by_side(*topology_, topology) : topology;
 }
 
-void Joined::note(std::string_view note) {
+void SnapshotJoiner::note(std::string_view note) {
   send_head();
   if (sent_) sink_.note(note);
 }
 
-void Joined::next() {
+void SnapshotJoiner::next() {
   before_ = count_;
 }
 
-bool Joined::finish() {
+bool SnapshotJoiner::finish() {
   send_head();
   if (sent_ && topology_) sink_.topology(*topology_);
   return sent_;

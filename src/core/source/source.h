@@ -142,9 +142,9 @@ std::span<const SourceRow> source_table();
 /// Makes one snapshot of the snapshots of several readers, one after another. The devices of the
 /// second reader are numbered on from those of the first, and no reader knows of another. Passes
 /// everything on as it comes.
-class Joined : public Sink {
+class SnapshotJoiner : public Sink {
  public:
-  explicit Joined(Sink& sink) : sink_(sink) {}
+  explicit SnapshotJoiner(Sink& sink) : sink_(sink) {}
 
   void head(const Snapshot& head) override;
   void begin(const Stage& stage) override;

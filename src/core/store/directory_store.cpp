@@ -150,7 +150,7 @@ Result<Books> DirectoryStore::look(Extent extent, const std::optional<LocksSeen>
   return directory_ ? read(anew) : Books{};
 }
 
-Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, const Entry& entry) {
+Result<JoinedTicket> DirectoryStore::join(const Ticket& draft, const Decide& decide, const Entry& entry) {
   for (int attempt = 0; attempt < kRemovals; ++attempt) {
     BERTH_DO(refresh());
     if (!directory_) {
@@ -170,8 +170,8 @@ Result<Joined> DirectoryStore::join(const Ticket& draft, const Decide& decide, c
       own.reset();  // nobody shall wait behind it while names are asked for
       return std::unexpected(told(outcome.error()));
     }
-    if (std::holds_alternative<Withdrawn>(*outcome)) return Joined{nullptr, *outcome};
-    return Joined{std::move(own), *outcome};
+    if (std::holds_alternative<Withdrawn>(*outcome)) return JoinedTicket{nullptr, *outcome};
+    return JoinedTicket{std::move(own), *outcome};
   }
   return fail(ErrorCode::failure, "the lease directory {} is removed again and again", choice_.path);
 }

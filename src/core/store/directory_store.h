@@ -23,7 +23,7 @@ class DirectoryStore : public LeaseStore {
   LocksSeen see_locks() override;
   std::string halted_in_gate() override;
   Result<Books> look(Extent extent, const std::optional<LocksSeen>& locks) override;
-  Result<Joined> join(const Ticket& draft, const Decide& decide, const Entry& entry) override;
+  Result<JoinedTicket> join(const Ticket& draft, const Decide& decide, const Entry& entry) override;
   std::int64_t lease_changes() override;
   bool has_ended(TicketId lease) override;
   std::size_t waiting_at_most() override;

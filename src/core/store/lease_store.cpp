@@ -133,7 +133,7 @@ Result<Books> MemoryStore::look(Extent extent, const std::optional<LocksSeen>& l
   return books;
 }
 
-Result<Joined> MemoryStore::join(const Ticket& draft, const Decide& decide, const Entry& entry) {
+Result<JoinedTicket> MemoryStore::join(const Ticket& draft, const Decide& decide, const Entry& entry) {
   const TicketId id{++books_->last_id};
   Ticket ticket = draft;
   ticket.id = id;
@@ -142,8 +142,8 @@ Result<Joined> MemoryStore::join(const Ticket& draft, const Decide& decide, cons
   books_->tickets.emplace(id, ticket);
   auto own = std::make_unique<MemoryTicket>(books_, id);
   BERTH_LET(const auto outcome, own->decide(decide, entry.limit));
-  if (std::holds_alternative<Withdrawn>(outcome)) return Joined{nullptr, outcome};
-  return Joined{std::move(own), outcome};
+  if (std::holds_alternative<Withdrawn>(outcome)) return JoinedTicket{nullptr, outcome};
+  return JoinedTicket{std::move(own), outcome};
 }
 
 Result<void> MemoryStore::extend(TicketId lease,

@@ -112,7 +112,7 @@ struct Entry {
   bool reads_ahead = false;  ///< as by OwnTicket::read_ahead, before it joins
 };
 
-struct Joined {
+struct JoinedTicket {
   std::unique_ptr<OwnTicket> own;  ///< null if the first decision was to withdraw
   Decided outcome;
 };
@@ -171,8 +171,8 @@ class LeaseStore {
 
   /// Puts a ticket at the end of the queue and decides for it, in one step. Fills in id, phase,
   /// owner and times of `draft`. Error: as OwnTicket::decide.
-  virtual Result<Joined> join(const Ticket& draft, const Decide& decide, const Entry& entry) = 0;
-  Result<Joined> join(const Ticket& draft, const Decide& decide) { return join(draft, decide, {}); }
+  virtual Result<JoinedTicket> join(const Ticket& draft, const Decide& decide, const Entry& entry) = 0;
+  Result<JoinedTicket> join(const Ticket& draft, const Decide& decide) { return join(draft, decide, {}); }
 
   /// A number that changes when a ticket becomes a lease, and when the name of a lease is removed.
   /// 0: the store is not there.
@@ -255,7 +255,7 @@ class MemoryStore : public LeaseStore {
   using LeaseStore::look;
   LocksSeen see_locks() override;
   Result<Books> look(Extent extent, const std::optional<LocksSeen>& locks) override;
-  Result<Joined> join(const Ticket& draft, const Decide& decide, const Entry& entry) override;
+  Result<JoinedTicket> join(const Ticket& draft, const Decide& decide, const Entry& entry) override;
   std::int64_t lease_changes() override { return books_->lease_changes; }
   bool has_ended(TicketId lease) override { return !books_->tickets.contains(lease); }
   std::size_t waiting_at_most() override { return books_->tickets.size(); }

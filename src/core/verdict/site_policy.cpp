@@ -24,9 +24,9 @@ std::string none_or(std::uint64_t count) {
 }
 
 /// A single limit, as the tables say it that hold now: of each name the last counts.
-class Found {
+class FoundLimit {
  public:
-  Found(const Asker& asker, const LimitRow& row) : asker_(asker), row_(row) {}
+  FoundLimit(const Asker& asker, const LimitRow& row) : asker_(asker), row_(row) {}
 
   void read(const Allowances& allowances, const std::string& when) {
     if (const auto own = allowances.of_users.find(asker_.user); own != allowances.of_users.end())
@@ -63,7 +63,7 @@ class Found {
 
 std::optional<Limit> find_limit(const SiteLimits& limits, const Asker& asker, WeekMinute now,
                                 const LimitRow& row) {
-  Found found(asker, row);
+  FoundLimit found(asker, row);
   found.read(limits.always, "");
   for (const HourlyAllowances& each : limits.hours) {
     if (each.when.include(now)) found.read(each.limits, " for " + each.when.text);

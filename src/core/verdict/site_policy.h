@@ -252,7 +252,7 @@ struct SitePolicy {
   std::optional<unsigned> tenant_gpus;
   std::optional<std::int64_t> tenant_time_s;
   std::vector<LabHost> hosts;  ///< those of --anywhere
-  Connection connection = Connection::kept;
+  ConnectionLife connection = ConnectionLife::kept;
   HubAccess hub;             ///< a hub that knows them instead
   std::string store_socket;  ///< of the agent that keeps the lab queue; "": there is none
   HostFacts host;            ///< what the site says of this machine; its name may be missing

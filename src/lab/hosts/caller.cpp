@@ -133,7 +133,7 @@ class Caller {
 
   static SteadyTime now() { return Clock::now().time_since_epoch(); }
 
-  void happen(caller::What what) {
+  void happen(caller::Event what) {
     take(caller::next(std::move(state_), {now(), std::move(what)}));
     handle_answers();
   }
@@ -141,7 +141,7 @@ class Caller {
   // The result of a deed counts after all deeds of the same step.
   void handle_answers() {
     while (!answers_.empty() && !ending_) {
-      caller::What answer = std::move(answers_.front());
+      caller::Event answer = std::move(answers_.front());
       answers_.pop_front();
       take(caller::next(std::move(state_), {now(), std::move(answer)}));
     }
@@ -161,7 +161,7 @@ class Caller {
     if (channel)
       host.channel.emplace(*std::move(channel));
     else
-      answers_.emplace_back(caller::Lost{what.host, channel.error()});
+      answers_.emplace_back(caller::HostLost{what.host, channel.error()});
   }
   void perform(caller::AskForOffer&& what) { send(what.host, question_for_offer_); }
   void perform(caller::AskToRun&& what) { send(what.host, question_); }
@@ -208,7 +208,7 @@ class Caller {
     FarCommand command(*hosts_[what.host].channel, *signals_, token_, terminal_, options_.run.hooks.look,
                        entry_ ? &*entry_ : nullptr);
     const auto ending = command.serve();
-    if (!ending) return (void)answers_.emplace_back(caller::Lost{what.host, ending.error()});
+    if (!ending) return (void)answers_.emplace_back(caller::HostLost{what.host, ending.error()});
     end(*ending);
   }
 
@@ -245,7 +245,7 @@ class Caller {
     wait_on(connected, others, next_deadline(until));
     handle_signals();
     if (entry_)
-      for (caller::What& what : entry_->poll())
+      for (caller::Event& what : entry_->poll())
         if (!ending_) happen(std::move(what));
     for (std::size_t host = 0; host < hosts_.size(); ++host) hear(host);
     // Once a host was told yes, nobody waits any more.
@@ -267,11 +267,11 @@ class Caller {
       auto message = channel->next_message();
       if (!message) break;
       if (!*message)
-        happen(caller::Lost{host, message->error()});
+        happen(caller::HostLost{host, message->error()});
       else
         hear(host, **message);
     }
-    if (!ending_ && channel && channel->has_ended()) happen(caller::Lost{host, channel->why_ended()});
+    if (!ending_ && channel && channel->has_ended()) happen(caller::HostLost{host, channel->why_ended()});
   }
 
   void hear(std::size_t host, const EnvoyMessage& message) {
@@ -279,7 +279,7 @@ class Caller {
       happen(caller::Hello{host, hello->version});
     else if (const auto* offer = std::get_if<Offer>(&message))
       happen(caller::Offered{host, *offer});
-    else if (std::holds_alternative<Begun>(message))
+    else if (std::holds_alternative<CommandBegun>(message))
       happen(caller::Begins{host});
     else if (std::holds_alternative<Cancelled>(message))
       happen(caller::Cancelled{host});
@@ -290,14 +290,14 @@ class Caller {
   void hear_of_lease(std::size_t host, const leasing::LeaseMessage& message) {
     if (const auto* standing = std::get_if<Standing>(&message)) {
       report_.show(host, *standing);
-      happen(caller::Waits{host});
+      happen(caller::WaitsInQueue{host});
     } else if (const auto* snapshot = std::get_if<Snapshot>(&message)) {
       hosts_[host].snapshot = *snapshot;
     } else if (const auto* granted = std::get_if<leasing::LeaseGranted>(&message)) {
       hosts_[host].grant = *granted;
       happen(caller::Grants{host});
     } else if (const auto* refused = std::get_if<leasing::LeaseRefused>(&message)) {
-      happen(caller::Lost{host, refused->error});
+      happen(caller::HostLost{host, refused->error});
     }
   }
 
@@ -359,7 +359,7 @@ class Caller {
   std::string question_, question_for_offer_;
   std::optional<SteadyTime> wait_{};  ///< for each entry in the lab queue; nullopt: no limit is said
   caller::State state_{};
-  std::deque<caller::What> answers_{};
+  std::deque<caller::Event> answers_{};
   std::optional<caller::Sleep> sleep_{};
   std::optional<SignalReader> signals_{};
   LabQueueAccess lab_queue_;

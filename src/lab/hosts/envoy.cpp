@@ -251,7 +251,7 @@ class Envoy : public command::Command {
         leasing::LeaseGranted{ticket.id, "", "", ticket.devices, leasing::notes_on(lease)}))));
     BERTH_LET(const auto word, link_.hear(kPatienceForYes));
     if (!word || decode_caller_word(*word) != CallerWord::yes) return fail(ErrorCode::failure, "let go");
-    BERTH_DO(link_.say(encode(Begun{})));
+    BERTH_DO(link_.say(encode(CommandBegun{})));
     begun_ = true;
     return link_.give_to_command();
   }

@@ -57,7 +57,7 @@ constexpr auto kCalled = record_of<Called>("berth-called", kEnvoyVersion, [](aut
   field("err", called.err);
 });
 
-constexpr auto kBegun = record_of<Begun>("berth-begun", kEnvoyVersion, [](auto&, auto&&) {});
+constexpr auto kBegun = record_of<CommandBegun>("berth-begun", kEnvoyVersion, [](auto&, auto&&) {});
 constexpr auto kCancelled = record_of<Cancelled>("berth-cancelled", kEnvoyVersion, [](auto&, auto&&) {});
 
 constexpr auto kEnd = record_of<ProcessEnd>("berth-command-end", kEnvoyVersion, [](auto& end, auto&& field) {
@@ -70,7 +70,7 @@ struct Encoder {
   std::string operator()(const MachineReport& report) const { return kReport.encode(report); }
   std::string operator()(const Called& called) const { return kCalled.encode(called); }
   std::string operator()(const Offer& offer) const { return kOffer.encode(offer); }
-  std::string operator()(const Begun& begun) const { return kBegun.encode(begun); }
+  std::string operator()(const CommandBegun& begun) const { return kBegun.encode(begun); }
   std::string operator()(const Cancelled& cancelled) const { return kCancelled.encode(cancelled); }
   std::string operator()(const leasing::LeaseMessage& message) const { return leasing::encode(message); }
 };

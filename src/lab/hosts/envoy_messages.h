@@ -66,8 +66,8 @@ struct Called {
 };
 
 /// The envoy has got the yes. What follows is the command's output.
-struct Begun {
-  bool operator==(const Begun&) const = default;
+struct CommandBegun {
+  bool operator==(const CommandBegun&) const = default;
 };
 
 /// Somebody has cancelled the request on this host.
@@ -78,7 +78,7 @@ struct Cancelled {
 /// The lease messages have their meaning as between a host program and `berth __lease`: Standing
 /// while it waits, then a Snapshot and LeaseGranted, or LeaseRefused.
 using EnvoyMessage =
-    std::variant<EnvoyHello, MachineReport, Called, Offer, Begun, Cancelled, leasing::LeaseMessage>;
+    std::variant<EnvoyHello, MachineReport, Called, Offer, CommandBegun, Cancelled, leasing::LeaseMessage>;
 
 std::string encode(const EnvoyAsk& ask);
 Result<EnvoyAsk> decode_envoy_ask(std::string_view text);

@@ -35,9 +35,9 @@ constexpr auto kLookForForeground = 200ms;
 constexpr std::string_view kInterruptKey = "\x03";
 constexpr std::string_view kQuitKey = "\x1c";
 
-bool is_dismissed(const std::vector<caller::What>& said) {
+bool is_dismissed(const std::vector<caller::Event>& said) {
   return std::ranges::any_of(
-      said, [](const caller::What& what) { return std::holds_alternative<caller::Dismissed>(what); });
+      said, [](const caller::Event& what) { return std::holds_alternative<caller::Dismissed>(what); });
 }
 
 }  // namespace
@@ -224,8 +224,8 @@ sys::Deadline LabQueueEntry::next_deadline() const {
   return next_try_;
 }
 
-std::vector<caller::What> LabQueueEntry::poll() {
-  std::vector<caller::What> said;
+std::vector<caller::Event> LabQueueEntry::poll() {
+  std::vector<caller::Event> said;
   if (!link_) come_back();
   if (!link_) {
     if (absence_ && !std::exchange(absence_->is_told, true))

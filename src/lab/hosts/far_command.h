@@ -35,7 +35,7 @@ class LabQueueEntry {
   sys::Deadline next_deadline() const;
 
   /// What the agent has said, in its order. Does not block for long.
-  std::vector<caller::What> poll();
+  std::vector<caller::Event> poll();
 
   /// Says that the request stands in the queue of this host.
   void joined(const std::string& host);

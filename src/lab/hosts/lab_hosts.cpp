@@ -89,7 +89,7 @@ SshProgram ssh_of_environment() {
   SshProgram ssh = ssh_program(sys::variable("BERTH_SSH"));
   const auto files = site::read_site_files();
   // Another program may have no such settings, and do something else when it is asked for them.
-  if (files && files->policy.connection == Connection::kept && ssh.words.front() == "ssh")
+  if (files && files->policy.connection == ConnectionLife::kept && ssh.words.front() == "ssh")
     ssh.kept_folder = folder_of_kept();
   return ssh;
 }

@@ -130,17 +130,17 @@ net::Task<Result<StoredRange>> EtcdReading::read(EtcdQuestion question, std::chr
   co_return read_stored(answer);
 }
 
-net::Task<Result<EtcdReading::Found>> EtcdReading::find_store() {
+net::Task<Result<EtcdReading::FoundStore>> EtcdReading::find_store() {
   const EtcdQuestion question = question_for_key(kMarkOfStore);
   BERTH_CO_LET(const auto found, co_await read(question));
-  if (!found.values.empty()) co_return Found{stored_text(found.values.front().value), found.revision};
+  if (!found.values.empty()) co_return FoundStore{stored_text(found.values.front().value), found.revision};
   BERTH_CO_LET(auto mark, sys::random_word());
   LabChange first;
   first.conditions = {{std::string(kMarkOfStore), 0}};
   first.puts.push_back({std::string(kMarkOfStore), std::move(mark)});
   BERTH_CO_DO(co_await change(std::move(first)));
   // The mark is none that is known here, whoever wrote it.
-  co_return Found{};
+  co_return FoundStore{};
 }
 
 void EtcdReading::is_at(std::uint64_t revision) {

@@ -91,7 +91,7 @@ class EtcdReading : public std::enable_shared_from_this<EtcdReading> {
     torn,           ///< all keys have to be read again
   };
   /// Asks which store it is, and for its newest revision.
-  struct Found {
+  struct FoundStore {
     std::string mark;
     std::uint64_t revision = 0;
   };
@@ -102,7 +102,7 @@ class EtcdReading : public std::enable_shared_from_this<EtcdReading> {
   void begin_watch_anew();
   net::Task<Result<StoredRange>> read(EtcdQuestion question,
                                       std::chrono::milliseconds patience = kEtcdPatience);
-  net::Task<Result<Found>> find_store();
+  net::Task<Result<FoundStore>> find_store();
   net::Task<Result<bool>> read_page();
   net::Task<Result<bool>> look_for_missed();
 

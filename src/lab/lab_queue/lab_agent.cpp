@@ -50,8 +50,8 @@ class Agent : public std::enable_shared_from_this<Agent> {
         bell_(loop) {}
 
   Result<void> start() {
-    const std::function<void(const lab_agent::What&)> tell =
-        [self = weak_from_this()](const lab_agent::What& what) {
+    const std::function<void(const lab_agent::Event&)> tell =
+        [self = weak_from_this()](const lab_agent::Event& what) {
           if (const auto agent = self.lock()) agent->happen(what);
         };
     store_ = std::make_shared<EtcdReading>(loop_, access_, [tell] { tell(lab_agent::News{}); });
@@ -71,7 +71,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
       if (self->question_) {
         Question question = *std::exchange(self->question_, std::nullopt);
         const auto answer = co_await self->ask(std::move(question));
-        self->happen(answer ? *answer : lab_agent::What(lab_agent::NotAnswered{answer.error().message}));
+        self->happen(answer ? *answer : lab_agent::Event(lab_agent::NotAnswered{answer.error().message}));
         continue;
       }
       self->bell_.expires_at(self->rests_until_);
@@ -81,7 +81,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
     }
   }
 
-  net::Task<Result<lab_agent::What>> ask(Question question) {
+  net::Task<Result<lab_agent::Event>> ask(Question question) {
     if (const auto* appear = std::get_if<lab_agent::Appear>(&question)) {
       BERTH_CO_LET(const auto renewal, co_await heartbeat_->renew(appear->anew));
       co_return lab_agent::IsPresent{renewal.time_since_epoch()};
@@ -110,10 +110,10 @@ class Agent : public std::enable_shared_from_this<Agent> {
     }
   }
 
-  void happen(const lab_agent::What& what) {
+  void happen(const lab_agent::Event& what) {
     const std::string url = url_of(store_->member());
     const sys::DayMinute hour = access_.limits.hours.empty() ? sys::DayMinute{} : sys::machine_minute();
-    const lab_agent::Given given{.now = steady_now(),
+    const lab_agent::StepInput given{.now = steady_now(),
                                  .hour = {hour.day_of_week, hour.minute},
                                  .store = store_->now(),
                                  .is_unread = store_->is_unread(),

@@ -35,7 +35,7 @@ Result<void> LabConnections::admit_at(const std::string& socket) {
 
 net::Task<> LabConnections::admit(std::shared_ptr<LabConnections> self) {
   while (true) {
-    const Connection connection = std::make_shared<Held>(self->loop_);
+    const Connection connection = std::make_shared<OpenConnection>(self->loop_);
     const auto [error] = co_await self->listener_.acceptor->async_accept(connection->socket, net::kAwait);
     if (error) {
       net::Timer pause(self->loop_);
@@ -83,7 +83,7 @@ net::Task<> LabConnections::attend(std::shared_ptr<LabConnections> self, Connect
 
 LabConnections::Connection LabConnections::find(lab_agent::ClientId id) const {
   const auto found = connections_.find(id);
-  return found == connections_.end() || found->second->stage == Held::Stage::leaving ? nullptr
+  return found == connections_.end() || found->second->stage == OpenConnection::Stage::leaving ? nullptr
                                                                                      : found->second;
 }
 
@@ -92,7 +92,7 @@ void LabConnections::send(lab_agent::ClientId id, std::string_view words) {
   if (!connection) return;
   connection->to_send += fmt::format("{}\n", words);
   if (connection->to_send.size() > kLongestWords) return close(connection);
-  if (std::exchange(connection->stage, Held::Stage::sending) == Held::Stage::sending) return;
+  if (std::exchange(connection->stage, OpenConnection::Stage::sending) == OpenConnection::Stage::sending) return;
   asio::co_spawn(loop_, send_all(connection),
                  [self = shared_from_this(), connection](const std::exception_ptr& fault) {
                    self->has_sent(connection, fault != nullptr);
@@ -111,14 +111,14 @@ net::Task<> LabConnections::send_all(Connection connection) {
 void LabConnections::has_sent(const Connection& connection, bool memory_ended) {
   // A client that has missed words must not wait for them.
   if (memory_ended) close(connection);
-  if (std::exchange(connection->stage, Held::Stage::idle) == Held::Stage::leaving) drop(connection);
+  if (std::exchange(connection->stage, OpenConnection::Stage::idle) == OpenConnection::Stage::leaving) drop(connection);
 }
 
 void LabConnections::dismiss(lab_agent::ClientId id) {
   const Connection connection = find(id);
   if (!connection) return;
-  if (connection->stage == Held::Stage::sending)
-    connection->stage = Held::Stage::leaving;
+  if (connection->stage == OpenConnection::Stage::sending)
+    connection->stage = OpenConnection::Stage::leaving;
   else
     drop(connection);
   tell_(lab_agent::Ended{id});

@@ -23,7 +23,7 @@ class LabConnections : public std::enable_shared_from_this<LabConnections> {
   static constexpr std::size_t kMostOfUser = 1024;
 
   /// `tell`: who has come, each line that they say, and that they have ended.
-  LabConnections(asio::io_context& loop, std::function<void(const lab_agent::What&)> tell,
+  LabConnections(asio::io_context& loop, std::function<void(const lab_agent::Event&)> tell,
                  std::size_t most_of_user = kMostOfUser)
       : loop_(loop), tell_(std::move(tell)), most_of_user_(most_of_user) {}
 
@@ -38,8 +38,8 @@ class LabConnections : public std::enable_shared_from_this<LabConnections> {
   void dismiss(lab_agent::ClientId id);
 
  private:
-  struct Held {
-    explicit Held(asio::io_context& loop) : socket(loop) {}
+  struct OpenConnection {
+    explicit OpenConnection(asio::io_context& loop) : socket(loop) {}
 
     asio::basic_stream_socket<net::Protocol, net::Executor> socket;
     lab_agent::ClientId id = 0;
@@ -51,7 +51,7 @@ class LabConnections : public std::enable_shared_from_this<LabConnections> {
       leaving
     } stage = Stage::idle;  ///< leaving: when what was sent has gone
   };
-  using Connection = std::shared_ptr<Held>;
+  using Connection = std::shared_ptr<OpenConnection>;
 
   /// nullptr: it is not there, or was sent away.
   Connection find(lab_agent::ClientId id) const;
@@ -65,7 +65,7 @@ class LabConnections : public std::enable_shared_from_this<LabConnections> {
   static void close(const Connection& connection);
 
   asio::io_context& loop_;
-  std::function<void(const lab_agent::What&)> tell_;
+  std::function<void(const lab_agent::Event&)> tell_;
   std::size_t most_of_user_;
   net::Listener listener_;
   lab_agent::ClientId last_ = 0;

@@ -238,18 +238,18 @@ class QueueMerger {
       const auto spot = spots_.find(waiter.ticket.origin);
       const bool is_in_order = spot != spots_.end();
       if (is_in_order) rank = spot->second.rank;
-      Found found{{&host, &waiter, {&host}}, rank};
+      FoundWaiter found{{&host, &waiter, {&host}}, rank};
       if (is_in_order) found.waiter.position = spot->second.position;
       put(std::move(found));
     }
   }
 
   std::vector<LabWaiter> in_order() && {
-    std::ranges::stable_sort(found_, {}, [](const Found& each) {
+    std::ranges::stable_sort(found_, {}, [](const FoundWaiter& each) {
       return std::pair(each.rank, !each.waiter.position.has_value());
     });
     std::vector<LabWaiter> waiters;
-    for (Found& each : found_) waiters.push_back(std::move(each.waiter));
+    for (FoundWaiter& each : found_) waiters.push_back(std::move(each.waiter));
     return waiters;
   }
 
@@ -257,12 +257,12 @@ class QueueMerger {
   struct Spot {
     std::size_t rank, position;
   };
-  struct Found {
+  struct FoundWaiter {
     LabWaiter waiter;
     std::size_t rank;
   };
 
-  void put(Found found) {
+  void put(FoundWaiter found) {
     if (const auto from = origin_and_user(found.waiter.nearest->ticket)) {
       const auto [seen, is_new] = seen_.try_emplace(*from, found_.size());
       if (!is_new) return stand_there_too(found_[seen->second], found);
@@ -270,9 +270,9 @@ class QueueMerger {
     found_.push_back(std::move(found));
   }
 
-  static void stand_there_too(Found& known, const Found& there) {
+  static void stand_there_too(FoundWaiter& known, const FoundWaiter& there) {
     known.waiter.hosts.push_back(there.waiter.at);
-    const auto key = [](const Found& each) {
+    const auto key = [](const FoundWaiter& each) {
       return std::pair(each.waiter.nearest->starts_at_s.value_or(kNever), each.waiter.nearest->position);
     };
     if (key(there) >= key(known)) return;
@@ -283,7 +283,7 @@ class QueueMerger {
 
   std::map<std::string, Spot, std::less<>> spots_;
   std::map<std::pair<std::string, std::string>, std::size_t> seen_;
-  std::vector<Found> found_;
+  std::vector<FoundWaiter> found_;
 };
 
 }  // namespace

@@ -54,13 +54,13 @@ Task<http::Page> BackgroundAnswers::answer(const http::Question& question, std::
   if (number != number_) asked_.clear();
   number_ = number;
   if (const auto known = asked_.find(target); known != asked_.end()) {
-    std::shared_ptr<Asked> asked = known->second;
+    std::shared_ptr<SharedAnswer> asked = known->second;
     const http::Page page = co_await wait_for(std::move(asked));
     co_return unless_unchanged(page, question.if_none_match);
   }
   if (under_way_ >= kMostErrands) co_return too_many();
   const Count under_way(under_way_);
-  const auto asked = std::make_shared<Asked>();
+  const auto asked = std::make_shared<SharedAnswer>();
   if (asked_.size() < kMostKept) asked_.emplace(std::move(target), asked);
   const http::Page page = co_await work_out(question);
   asked->page = page;
@@ -75,7 +75,7 @@ Task<http::Page> BackgroundAnswers::work_out(const http::Question& question) {
   co_return http::refusal(500, made.error().message);
 }
 
-Task<http::Page> BackgroundAnswers::wait_for(std::shared_ptr<Asked> asked) {
+Task<http::Page> BackgroundAnswers::wait_for(std::shared_ptr<SharedAnswer> asked) {
   if (!asked->page) {
     const auto timer = std::make_shared<Timer>(loop_);
     timer->expires_after(patience_);
@@ -96,13 +96,13 @@ constexpr auto kFresh = 30s;
 /// How long an answer is waited for where an older one is known.
 constexpr auto kHesitation = 500ms;
 
-struct Found {
+struct ResolvedName {
   Resolver::Endpoints endpoints;
   std::string error;
 };
 
 /// May block for as long as the name service likes.
-Found ask_system(const std::string& host) {
+ResolvedName ask_system(const std::string& host) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG;
@@ -111,7 +111,7 @@ Found ask_system(const std::string& host) {
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, [](addrinfo* each) {
     if (each != nullptr) ::freeaddrinfo(each);
   });
-  Found found;
+  ResolvedName found;
   if (failed != 0) {
     found.error = failed == EAI_SYSTEM ? std::generic_category().message(errno) : ::gai_strerror(failed);
     return found;
@@ -152,7 +152,7 @@ void Resolver::look_up(const std::string& host) {
   }
   ++under_way_;
   const auto ask = [host, mailbox = mailbox_] {
-    Found found = ask_system(host);
+    ResolvedName found = ask_system(host);
     const std::lock_guard lock(mailbox->mutex);
     if (mailbox->resolver == nullptr) return;
     asio::post(mailbox->resolver->loop_, [host, mailbox, found = std::move(found)]() mutable {

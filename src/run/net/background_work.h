@@ -90,20 +90,20 @@ class BackgroundAnswers {
   Task<http::Page> answer(const http::Question& question, std::string target, std::uint64_t number);
 
  private:
-  struct Asked {
+  struct SharedAnswer {
     std::optional<http::Page> page;
     std::vector<std::shared_ptr<Timer>> waiting;
   };
 
   Task<http::Page> work_out(const http::Question& question);
-  Task<http::Page> wait_for(std::shared_ptr<Asked> asked);
+  Task<http::Page> wait_for(std::shared_ptr<SharedAnswer> asked);
 
   asio::io_context& loop_;
   Worker worker_;
   std::chrono::seconds patience_{};
   std::size_t under_way_ = 0;
   std::uint64_t number_ = 0;
-  std::map<std::string, std::shared_ptr<Asked>> asked_;  // of that number, by target
+  std::map<std::string, std::shared_ptr<SharedAnswer>> asked_;  // of that number, by target
 };
 
 /// Looks names up. The system's own call can hang for any time and cannot be ended. So each name

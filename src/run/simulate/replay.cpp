@@ -12,7 +12,7 @@ namespace {
 /// A single queue for all devices.
 class QueueReplay : public Replayer {
  public:
-  QueueReplay(const Workload& workload, const QueueRules& rules, const Decide& decide, const Progress& tell)
+  QueueReplay(const Workload& workload, const QueueRules& rules, const ReplayDecider& decide, const Progress& tell)
       : Replayer(workload, rules, tell), decide_(decide) {
     queue_.room_bytes.assign(workload.devices, 1);
     queue_.sets.emplace_back(workload.devices);
@@ -79,7 +79,7 @@ class QueueReplay : public Replayer {
     });
   }
 
-  const Decide& decide_;
+  const ReplayDecider& decide_;
   std::map<std::string, std::size_t> uids_;
   std::vector<std::optional<OrderNumber>> numbers_;  ///< of each job, from when it joins
   QueueState queue_;
@@ -111,7 +111,7 @@ Moment takes(const WorkloadJob& job) {
   return std::min(job.duration, job.length.value_or(job.duration));
 }
 
-Replay replay_with(const Decide& decide, const Workload& workload, const QueueRules& rules,
+Replay replay_with(const ReplayDecider& decide, const Workload& workload, const QueueRules& rules,
                    const Progress& tell) {
   return QueueReplay(workload, rules, decide, tell).run();
 }
@@ -137,7 +137,7 @@ std::map<std::string, JobIndices> jobs_by_user(const Workload& workload) {
   return grouped<std::string>(workload, [](const WorkloadJob& job) { return job.user; });
 }
 
-Waits waits_of(std::span<const std::size_t> jobs, const Workload& workload, const Replay& replay) {
+WaitTimes waits_of(std::span<const std::size_t> jobs, const Workload& workload, const Replay& replay) {
   if (jobs.empty()) return {};
   std::vector<Moment> waits;
   waits.reserve(jobs.size());

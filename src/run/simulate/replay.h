@@ -55,7 +55,7 @@ struct Replay {
 };
 
 /// Decides the turn of each wish of a queue; a wish that it leaves out waits.
-using Decide = std::function<std::vector<Assignment>(const QueueState&)>;
+using ReplayDecider = std::function<std::vector<Assignment>(const QueueState&)>;
 /// Called with the number of jobs that have got their devices so far.
 using Progress = std::function<void(std::size_t started)>;
 
@@ -65,7 +65,7 @@ using Progress = std::function<void(std::size_t started)>;
 Replay replay(const Workload& workload, const QueueRules& rules, const Progress& tell = {});
 /// Replays with another way to decide. REQUIRES: it lets a job start whenever all devices are free.
 /// The rules say when a job is expected to end.
-Replay replay_with(const Decide& decide, const Workload& workload, const QueueRules& rules,
+Replay replay_with(const ReplayDecider& decide, const Workload& workload, const QueueRules& rules,
                    const Progress& tell = {});
 
 /// Places of jobs in a workload.
@@ -75,15 +75,15 @@ std::map<unsigned, JobIndices> jobs_by_size(const Workload& workload);
 std::map<std::string, JobIndices> jobs_by_user(const Workload& workload);
 
 /// How long some jobs waited, from arrival to grant.
-struct Waits {
+struct WaitTimes {
   std::size_t jobs = 0;
   double mean_s = 0;
   Moment median_s = 0;
   Moment p99_s = 0;  ///< 99 of 100 jobs waited no longer
 
-  bool operator==(const Waits&) const = default;
+  bool operator==(const WaitTimes&) const = default;
 };
-Waits waits_of(std::span<const std::size_t> jobs, const Workload& workload, const Replay& replay);
+WaitTimes waits_of(std::span<const std::size_t> jobs, const Workload& workload, const Replay& replay);
 
 /// How many of some jobs start sooner in one replay than in another, and how many later.
 struct Shift {

@@ -92,7 +92,7 @@ void tell_on_terminal(pid_t process, const std::string& sentence) {
 }
 
 // A shell that does not look itself goes on with the variables.
-std::string what_is_left(const Kept& kept) {
+std::string what_is_left(const KeptLease& kept) {
   if (kept.clears_variables) return "";
   return "; unset BERTH_LEASE and the variable that shows its GPUs, or what is started next runs on them";
 }
@@ -104,12 +104,12 @@ std::optional<sys::Sender> sender_of(const sys::Descriptor& signals) {
   return sys::Sender{info.ssi_uid, static_cast<pid_t>(info.ssi_pid)};
 }
 
-void tell_others(const Kept& kept, NoticeEvent event, const std::string& words) {
+void tell_others(const KeptLease& kept, NoticeEvent event, const std::string& words) {
   if (kept.tell_others) kept.tell_others(event, words);
 }
 
 // Gives how it was released. A user who has released it needs no message.
-std::string tell_who_released(const sys::Descriptor& signals, Kept& kept) {
+std::string tell_who_released(const sys::Descriptor& signals, KeptLease& kept) {
   const ReleaseCall& call = kept.lease.release_call();
   const auto who = who_released(call, sender_of(signals));
   if (!who) return "was released";
@@ -124,7 +124,7 @@ std::string time_is_over(const LeaseClock& clock) {
 }
 
 // True: the time of the lease is over.
-bool warn_or_end(LeaseClock& clock, const Kept& kept) {
+bool warn_or_end(LeaseClock& clock, const KeptLease& kept) {
   const TimeDue now_due = clock.due_now();
   if (now_due == TimeDue::warn) {
     if (kept.told) tell_on_terminal(*kept.told, warning_of(clock.time(), kept.lease.short_name()));
@@ -140,7 +140,7 @@ bool warn_or_end(LeaseClock& clock, const Kept& kept) {
 }
 
 // Nobody but its user ends it before its time, and what ran in it ended by itself.
-receipts::ReceiptKeeping leave_receipt(const Kept& kept) {
+receipts::ReceiptKeeping leave_receipt(const KeptLease& kept) {
   const auto lasted = sys::milliseconds_since_boot() - granted_at(kept.lease.ticket());
   const RunEnd end{.lasted = std::chrono::milliseconds(std::max<std::int64_t>(lasted, 0))};
   const auto nothing = [] { return std::optional<Snapshot>(); };
@@ -151,7 +151,7 @@ receipts::ReceiptKeeping leave_receipt(const Kept& kept) {
 }
 
 // Gives why it ends.
-std::string wait_for_end(const Ends& ends, LeaseClock& clock, Kept& kept) {
+std::string wait_for_end(const Ends& ends, LeaseClock& clock, KeptLease& kept) {
   for (;;) {
     start_clock(ends, clock.left());
     const auto next = earlier(kept.sampling ? kept.sampling->next() : std::nullopt,
@@ -182,7 +182,7 @@ void tell_status(const sys::Descriptor& told, int status) {
 }
 
 // Gives the status, when there is nothing to keep.
-Result<command::Output> keep(Ends ends, const std::function<Result<Kept>()>& take,
+Result<command::Output> keep(Ends ends, const std::function<Result<KeptLease>()>& take,
                              const sys::Descriptor& told) {
   BERTH_LET(auto kept, take());
   LeaseClock clock(kept.lease);
@@ -209,7 +209,7 @@ Result<command::Output> keep(Ends ends, const std::function<Result<Kept>()>& tak
   ::_exit(0);
 }
 
-[[noreturn]] void be_keeper(Ends ends, const std::function<Result<Kept>()>& take, const sys::Descriptor& told,
+[[noreturn]] void be_keeper(Ends ends, const std::function<Result<KeptLease>()>& take, const sys::Descriptor& told,
                             pid_t parent) {
   // Until there is a lease the keeper is a part of the command that waits for it.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -223,7 +223,7 @@ Result<command::Output> keep(Ends ends, const std::function<Result<Kept>()>& tak
 }  // namespace
 
 Result<command::Output> leave_keeper(command::Environment& environment, std::optional<pid_t> process,
-                                     const std::function<Result<Kept>()>& take) {
+                                     const std::function<Result<KeptLease>()>& take) {
   Ends ends;
   if (process && !(ends.process = sys::process_exit(*process)))
     return fail(ErrorCode::failure, "there is no process {}", *process);

@@ -21,7 +21,7 @@ namespace berth::supervise {
 inline constexpr std::string_view kKeeperName = "berth __keep";
 
 /// A lease to be kept, and what to answer to the user.
-struct Kept {
+struct KeptLease {
   leasing::HeldLease lease;
   command::Output answer;
   std::optional<pid_t> told = {};  ///< the process on whose terminal to say that the time is over
@@ -40,6 +40,6 @@ struct Kept {
 /// answer; the text of the answer has been written by then. Error: `process` has ended. The probe
 /// goes to the keeper. REQUIRES: one thread.
 Result<command::Output> leave_keeper(command::Environment& environment, std::optional<pid_t> process,
-                                     const std::function<Result<Kept>()>& take);
+                                     const std::function<Result<KeptLease>()>& take);
 
 }  // namespace berth::supervise

@@ -145,7 +145,7 @@ void PreemptionWatch::look_at_idleness() {
   listen(change->why);
 }
 
-std::optional<PreemptionWatch::Asked> PreemptionWatch::asked() {
+std::optional<PreemptionWatch::EndDemand> PreemptionWatch::asked() {
   if (ends_) return std::nullopt;
   look_at_idleness();
   if (bell_ == nullptr) return std::nullopt;
@@ -188,7 +188,7 @@ void PreemptionWatch::listen_less_often() {
   deaf_until_ = now + pause_;
 }
 
-std::optional<PreemptionWatch::Asked> PreemptionWatch::look() {
+std::optional<PreemptionWatch::EndDemand> PreemptionWatch::look() {
   // Where the machine does not answer, whoever waits rings again.
   const auto world = session_.look(Request{});
   session_.source().close();
@@ -199,7 +199,7 @@ std::optional<PreemptionWatch::Asked> PreemptionWatch::look() {
   const Ticket* waiter = find_ticket(world->ledger, mine->waiter, TicketPhase::waiting);
   // The ledger of the decision says how long it has: our own copy of the ticket may be older.
   const Ticket* own = find_ticket(world->ledger, mine->lease, TicketPhase::granted);
-  return Asked{
+  return EndDemand{
       fmt::format("{} waits for this GPU, and {}", waiter != nullptr ? name_of(*waiter) : "somebody", why_),
       own->yield_s.value()};
 }

@@ -90,12 +90,12 @@ class PreemptionWatch {
   sys::Deadline next() const;
 
   /// The lease is to end for a request that waits.
-  struct Asked {
+  struct EndDemand {
     std::string why;           ///< a sentence that says for whom
     std::int64_t grace_s = 0;  ///< between SIGTERM and SIGKILL
   };
   /// nullopt: the lease goes on. From the first answer on, others count the lease as ending.
-  std::optional<Asked> asked();
+  std::optional<EndDemand> asked();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -104,7 +104,7 @@ class PreemptionWatch {
   void look_at_idleness();
   bool has_to_look();
   std::chrono::milliseconds until_next_tick() const;
-  std::optional<Asked> look();
+  std::optional<EndDemand> look();
   void listen_less_often();
 
   const leasing::Session& session_;

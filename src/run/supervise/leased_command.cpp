@@ -25,7 +25,7 @@
 
 namespace berth::supervise {
 
-using leased_run::Seen;
+using leased_run::ProcessesSeen;
 
 Leftovers::Leftovers() : others_(sys::unique_processes(sys::own_children())) {}
 
@@ -45,12 +45,12 @@ std::vector<UniqueProcess> Leftovers::all() const {
   });
 }
 
-Seen Leftovers::look() {
+ProcessesSeen Leftovers::look() {
   seen_.clear();
-  if (!sys::JobProcess::collect_children().are_left) return Seen::nothing;
+  if (!sys::JobProcess::collect_children().are_left) return ProcessesSeen::nothing;
   seen_ = sys::pids_of(all());
-  if (!seen_.empty()) return Seen::something;
-  return sys::JobProcess::collect_children().have_ended ? Seen::perhaps_nothing : Seen::nothing;
+  if (!seen_.empty()) return ProcessesSeen::something;
+  return sys::JobProcess::collect_children().have_ended ? ProcessesSeen::perhaps_nothing : ProcessesSeen::nothing;
 }
 
 Reading<bool> compute_on(command::Environment& environment, source::SourceKind kind,
@@ -123,7 +123,7 @@ class LeasedCommand {
         energy_(lease.ticket().shared ? std::vector<std::string>() : lease.ticket().devices, source()) {}
 
   RunEnd go() {
-    happen(run::Begun{});
+    happen(run::CommandBegun{});
     sampling_.go_on();
     while (!(ending_ = job_.wait(next()))) {
       if (const auto asked = take_call()) happen(*asked);
@@ -139,7 +139,7 @@ class LeasedCommand {
     // It may have been asked and have ended at once.
     happen(run::CommandEnded{take_call()});
     for (;;) {
-      const run::Seen seen = leftovers_.look();
+      const run::ProcessesSeen seen = leftovers_.look();
       // If it was the last that was left, the job would else stand in line again.
       if (const auto asked = take_call()) happen(*asked);
       happen(run::Looked{seen});
@@ -152,7 +152,7 @@ class LeasedCommand {
  private:
   // --- what has happened
 
-  void happen(const run::What& what) {
+  void happen(const run::Event& what) {
     const run::Step step = run::next(rules_, state_, {run_now(), what});
     state_ = step.state;
     signals_.wake_at(run::next_end(state_), run_now());
@@ -160,13 +160,13 @@ class LeasedCommand {
   }
 
   // If another process has sent SIGTERM to this one.
-  std::optional<run::Asked> take_call() {
+  std::optional<run::EndAsked> take_call() {
     const auto call = job_.take_call();
     if (!call) return std::nullopt;
     // It may have sent the signal to its own group, as `kill 0` does.
     if (call->is_of_job && !who_released(lease_.release_call(), call->sender)) return std::nullopt;
     note_release(*call);
-    return run::Asked{call->is_cancel};
+    return run::EndAsked{call->is_cancel};
   }
 
   void note_release(const sys::EndCall& call) {
@@ -181,7 +181,7 @@ class LeasedCommand {
     auto asked = watch_.asked();
     if (!asked) return;
     wanted_why_ = std::move(asked->why);
-    happen(run::Wanted{std::chrono::seconds(asked->grace_s)});
+    happen(run::DevicesWanted{std::chrono::seconds(asked->grace_s)});
   }
 
   void wait_for_rest() {

@@ -34,7 +34,7 @@ class Leftovers {
   /// Those that live now.
   std::vector<UniqueProcess> all() const;
   /// Once the command has ended: looks at them, and collects those of our children that have ended.
-  leased_run::Seen look();
+  leased_run::ProcessesSeen look();
   /// What the last look has seen.
   const std::vector<pid_t>& seen() const { return seen_; }
 

@@ -72,7 +72,7 @@ std::string summary_of(const Workload& workload, std::string_view name, std::str
                      percent(used_share(workload, replay)), percent(idle_share(workload, replay)));
 }
 
-void add_waits(Row& row, const Waits& waits) {
+void add_waits(Row& row, const WaitTimes& waits) {
   row.push_back({wait_text(waits.mean_s)});
   row.push_back({wait_text(static_cast<double>(waits.median_s))});
   row.push_back({wait_text(static_cast<double>(waits.p99_s))});
@@ -124,7 +124,7 @@ Json rules_json(const Workload& workload, std::string_view name, const WhatIf::U
 }
 
 Json waits_json(const Group& group, const Workload& workload, const Replay& replay) {
-  const Waits waits = waits_of(group.jobs, workload, replay);
+  const WaitTimes waits = waits_of(group.jobs, workload, replay);
   return {{"mean_s", waits.mean_s}, {"median_s", waits.median_s}, {"p99_s", waits.p99_s}};
 }
 

@@ -175,7 +175,7 @@ std::int64_t wall_now_s() {
 
 class History::Body {
  public:
-  struct Asked {
+  struct PendingQuestion {
     Question question;
     std::function<void(HistoryAnswer)> answer;
   };
@@ -199,7 +199,7 @@ class History::Body {
   }
 
   /// False: too many ask, and this one was not taken.
-  bool ask(Asked& asked) {
+  bool ask(PendingQuestion& asked) {
     const std::scoped_lock lock(mutex_);
     if (questions_.size() >= kMostQuestions) return false;
     questions_.push_back(std::move(asked));
@@ -231,7 +231,7 @@ class History::Body {
  private:
   struct Batch {
     std::deque<Observation> looks;
-    std::deque<Asked> questions;
+    std::deque<PendingQuestion> questions;
     std::optional<std::optional<std::string>> keep_in;
     bool ending = false;
   };
@@ -253,7 +253,7 @@ class History::Body {
     writer_.write(wall_now_s());
     next_write_ = std::chrono::steady_clock::now() + kWriteEvery;
     if (batch.keep_in) kept_.reset();
-    for (const Asked& asked : batch.questions) asked.answer(answer(asked.question));
+    for (const PendingQuestion& asked : batch.questions) asked.answer(answer(asked.question));
     const std::scoped_lock lock(mutex_);
     health_ = writer_.health();
     busy_since_.reset();
@@ -268,25 +268,25 @@ class History::Body {
     if (kept_ && kept_->question == question && now < kept_->until) return kept_->answer;
     HistoryAnswer answered = writer_.answer(question, wall_now_s());
     if (answered.http_status == 200 && std::holds_alternative<UsageQuestion>(question))
-      kept_ = Kept{question, answered, std::chrono::steady_clock::now() + kKept};
+      kept_ = KeptAnswer{question, answered, std::chrono::steady_clock::now() + kKept};
     return answered;
   }
 
   /// The last answer about hours.
-  struct Kept {
+  struct KeptAnswer {
     Question question;
     HistoryAnswer answer;
     std::chrono::steady_clock::time_point until;
   };
 
   HistoryWriter writer_;  // of the thread
-  std::optional<Kept> kept_;
+  std::optional<KeptAnswer> kept_;
   std::chrono::steady_clock::time_point next_write_ = std::chrono::steady_clock::now() + kWriteEvery;
 
   mutable std::mutex mutex_;  // of what follows; never held while the disk is at work
   std::condition_variable bell_, finished_;
   std::deque<Observation> looks_;
-  std::deque<Asked> questions_;
+  std::deque<PendingQuestion> questions_;
   std::optional<std::optional<std::string>> keep_in_;
   bool is_off_ = true;
   bool ending_ = false;

@@ -101,7 +101,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// If a deed makes something happen at once, that waits until all that the step has said is done.
-  void happen(poller::What what) {
+  void happen(poller::Event what) {
     events_.push_back(std::move(what));
     if (events_.size() > 1) return;
     while (!events_.empty()) {
@@ -114,7 +114,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   }
   /// Also where memory ends, the next event is taken.
   struct Taken {
-    std::deque<poller::What>& events;
+    std::deque<poller::Event>& events;
     ~Taken() { events.pop_front(); }
   };
 
@@ -126,9 +126,9 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     }
   }
   // Each deed that has an answer gets one.
-  void could_not(const poller::Ask& what) { happen(poller::Lost{what.host}); }
-  void could_not(const poller::ReadOwn& what) { happen(poller::Lost{what.host}); }
-  void could_not(const poller::Refuse& what) { happen(poller::Read{.host = what.host}); }
+  void could_not(const poller::Ask& what) { happen(poller::AnswerLost{what.host}); }
+  void could_not(const poller::ReadOwn& what) { happen(poller::AnswerLost{what.host}); }
+  void could_not(const poller::Refuse& what) { happen(poller::HostRead{.host = what.host}); }
   void could_not(const poller::MakePage& what) { happen(poller::NotMade{what.number, kNoMemory}); }
   void could_not(const poller::MakePageNow& what) { happen(poller::NotMade{what.number, kNoMemory}); }
   template <class Other>
@@ -144,7 +144,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     OwedAnswer& operator=(const OwedAnswer&) = delete;
     ~OwedAnswer() {
       if (!body_) return;
-      asio::post(body_->loop_, [body = body_, host = host_] { body->happen(poller::Lost{host}); });
+      asio::post(body_->loop_, [body = body_, host = host_] { body->happen(poller::AnswerLost{host}); });
     }
     void was_given() { body_.reset(); }
 
@@ -157,7 +157,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
 
   void perform(const poller::Ask& what) {
     const OnePolled& polled = by_id_.at(what.host);
-    if (what.connection == poller::Connection::fresh) polled->client.reset();
+    if (what.connection == poller::ConnectionAge::fresh) polled->client.reset();
     asio::co_spawn(loop_, ask(shared_from_this(), polled, what.tag), asio::detached);
   }
 
@@ -216,7 +216,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   }
 
   void take(const OnePolled& polled, MadeRow made, std::optional<std::string> tag) {
-    poller::Read read{.host = polled->id,
+    poller::HostRead read{.host = polled->id,
                       .is_up = made.host.is_up(),
                       .has_new_report = made.host.report != polled->posted.host->report,
                       .entry_bytes = made.entry.text->size(),
@@ -314,7 +314,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   HubServices services_;
   net::Timer gathering_;
   poller::State state_;
-  std::deque<poller::What> events_;  ///< the first is being taken
+  std::deque<poller::Event> events_;  ///< the first is being taken
   double asked_seconds_ = 0;         ///< all questions together
   std::chrono::seconds every_{};
   std::chrono::seconds patience_{};

@@ -49,7 +49,7 @@ MadeRow row_of_failure(const agent::PostedHost& before, std::string error) {
 Polled::Polled(asio::io_context& loop, poller::HostId number, Agent who)
     : id(number), agent(std::move(who)), made(first_row(agent)), bell(loop) {}
 
-poller::Named Polled::named() const {
+poller::WantedHost Polled::named() const {
   if (!agent.refusal.empty()) return {id, poller::Kind::refused};
   return {id, agent.peer ? poller::Kind::far : poller::Kind::own};
 }
@@ -318,7 +318,7 @@ void HubServices::ask_usage(const std::vector<AgentNow>& agents, const http::Cal
   collection->by = question->by;
   collection->replies.push_back(reply);
   collection->when_done = [this, asked](const http::Page& page, bool is_whole) {
-    if (is_whole) kept_ = Kept{asked, page, std::chrono::steady_clock::now() + kKeptFor};
+    if (is_whole) kept_ = KeptPage{asked, page, std::chrono::steady_clock::now() + kKeptFor};
     collections_.erase(asked);
   };
   collection->awaited = 1;  // so that it cannot end before all are asked

@@ -42,7 +42,7 @@ struct Polled {
   std::unique_ptr<net::Client> client{};
   net::Timer bell;  ///< rings when it is to be asked
 
-  poller::Named named() const;
+  poller::WantedHost named() const;
 };
 
 /// Everything that a hub answers. `own`: what is published about the hub's own machine, if this is
@@ -110,7 +110,7 @@ class HubServices {
   void ask_own(const std::string& path, const http::Parameters& parameters, Answered answered);
 
   /// The last answer about hours in which no host is missing.
-  struct Kept {
+  struct KeptPage {
     std::string asked;
     http::Page page;
     std::chrono::steady_clock::time_point until;
@@ -122,7 +122,7 @@ class HubServices {
   std::chrono::milliseconds patience_{};
   std::size_t most_bytes_ = net::kMostBodyBytes;
   std::map<std::string, std::shared_ptr<UsageCollection>> collections_;  // under way, by what is asked
-  std::optional<Kept> kept_;
+  std::optional<KeptPage> kept_;
 };
 
 }  // namespace berth::hub

@@ -69,14 +69,14 @@ class JobSpool {
                                               const std::vector<TaskStanding>& before = {}) const;
   /// A job with the states of all its tasks, nullopt as `job`: what a list of ten thousand reads of
   /// each.
-  struct Told {
+  struct JobWithTasks {
     Job job;
     std::vector<TaskStanding> standings{};
     bool is_array = false;
     std::string position{};         ///< as TaskEvent::position; of an array, that of all of it
     std::uint64_t state_bytes = 0;  ///< of all events that were read
   };
-  Result<std::optional<Told>> told(std::uint64_t number) const;
+  Result<std::optional<JobWithTasks>> told(std::uint64_t number) const;
   /// What its files say of a job without being read. Events are only ever appended. So as long as
   /// the mark is the same, nothing has been written of the job.
   struct StateMark {

@@ -273,7 +273,7 @@ bool JobsOver::is_still(std::uint64_t number) const {
   return now && *now == found->second.mark;
 }
 
-void JobsOver::note(std::uint64_t number, const JobSpool::Told& told) {
+void JobsOver::note(std::uint64_t number, const JobSpool::JobWithTasks& told) {
   if (!std::ranges::all_of(told.standings, is_gone)) return;
   noted_.push_back({number, told.state_bytes, told.is_array, file_of_end_notice(told.job, told.standings)});
 }

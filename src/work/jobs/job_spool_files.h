@@ -65,7 +65,7 @@ class JobsOver {
   /// Whether the job was over, and nothing has been written of it since.
   bool is_still(std::uint64_t number) const;
   /// Takes note of a job that was read, if nothing of it is left.
-  void note(std::uint64_t number, const JobSpool::Told& told);
+  void note(std::uint64_t number, const JobSpool::JobWithTasks& told);
   /// Writes down what was noted. A job of which something was written meanwhile, or whose notice
   /// nobody has sent, is not written down. REQUIRES: this process is the runner.
   void keep();

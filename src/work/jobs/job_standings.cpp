@@ -96,7 +96,7 @@ bool runs_task(const TaskStanding& standing) {
   return standing.taker.pid != 0 && standing.boot == sys::boot_id() && sys::still_runs(standing.taker);
 }
 
-Result<std::optional<JobSpool::Told>> JobSpool::told(std::uint64_t number) const {
+Result<std::optional<JobSpool::JobWithTasks>> JobSpool::told(std::uint64_t number) const {
   if (!folder_) return std::nullopt;
   // The state first: an edit that comes between is not seen, and the job is told as it was before
   // it.
@@ -107,7 +107,7 @@ Result<std::optional<JobSpool::Told>> JobSpool::told(std::uint64_t number) const
   BERTH_LET(auto job, job_of_edit(number, whole.edit, &locks));
   if (!job) return std::nullopt;
   const std::vector<unsigned> indices = indices_of(*job);
-  Told told{.job = *std::move(job), .is_array = !indices.empty(), .state_bytes = text ? text->size() : 0};
+  JobWithTasks told{.job = *std::move(job), .is_array = !indices.empty(), .state_bytes = text ? text->size() : 0};
   if (indices.empty()) {
     BERTH_LET(auto standing, own_standing({number, {}}, text, locks));
     told.position = standing.position;

@@ -71,7 +71,7 @@ class JobRunner {
     perform(runner::BeginAgain{});
     while (!result_) {
       if (events_.empty()) events_.emplace_back(runner::Settled{});
-      const runner::What what = std::move(events_.front());
+      const runner::Event what = std::move(events_.front());
       events_.pop_front();
       auto step = runner::next(std::move(state_),
                                {std::chrono::steady_clock::now().time_since_epoch(), wall_seconds(), what});
@@ -87,7 +87,7 @@ class JobRunner {
     return std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
   }
 
-  void tell(runner::What what) { events_.push_back(std::move(what)); }
+  void tell(runner::Event what) { events_.push_back(std::move(what)); }
   void leave(Result<void> result = {}) {
     if (!result_) result_ = std::move(result);
   }
@@ -103,7 +103,7 @@ class JobRunner {
     if (!bell) return leave(std::unexpected(bell.error()));
     bell_ = *std::move(bell);
     over_.emplace(spool_);
-    tell(runner::Begun{});
+    tell(runner::RunnerBegun{});
   }
   void perform(runner::LetGo&&) {
     over_->keep();
@@ -119,9 +119,9 @@ class JobRunner {
 
   void perform(runner::List&&) {
     auto numbers = spool_.numbers();
-    if (numbers) return tell(runner::Listed{*std::move(numbers)});
+    if (numbers) return tell(runner::JobsListed{*std::move(numbers)});
     // A folder that was removed does not come back.
-    if (may_pass(numbers.error()) && numbers.error().os_error != ENOENT) return tell(runner::NotListed{});
+    if (may_pass(numbers.error()) && numbers.error().os_error != ENOENT) return tell(runner::JobsNotListed{});
     leave(std::unexpected(numbers.error()));
   }
 
@@ -339,7 +339,7 @@ class JobRunner {
   std::optional<JobsOver> over_{};
   std::string boot_ = sys::boot_id();
   runner::State state_{};
-  std::deque<runner::What> events_{};
+  std::deque<runner::Event> events_{};
   std::vector<LiveTask> live_{};
   std::optional<Result<void>> result_{};  ///< with which it ends
 };

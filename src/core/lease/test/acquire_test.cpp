@@ -29,7 +29,7 @@ TEST_CASE("the second gets the other device, the third is refused with a verdict
   const HeldLease first = scene.held();
   const HeldLease second = scene.held();
   CHECK(second.ticket().devices == std::vector<std::string>{"GPU-b"});
-  const Refused refusal = scene.refused();
+  const RequestRefused refusal = scene.refused();
   REQUIRE(refusal.standing.verdicts.size() == 2);
   CHECK(refusal.standing.verdicts[0].failed == Clause::not_leased);
   CHECK(refusal.standing.verdicts[1].failed == Clause::not_leased);
@@ -50,7 +50,7 @@ TEST_CASE("an earlier waiting rival comes first") {
   waiting.command = "the earlier one";
   const auto earlier =
       scene.store.join(waiting, [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{}); });
-  const Refused refusal = scene.refused();
+  const RequestRefused refusal = scene.refused();
   REQUIRE(refusal.standing.behind.has_value());
   CHECK(refusal.standing.behind->command == "the earlier one");
 }
@@ -71,8 +71,8 @@ TEST_CASE("a device that somebody without a ticket has locked is tried again, th
   };
   SUBCASE("it stays") {
     auto acquired = acquire();
-    REQUIRE(std::holds_alternative<Refused>(*acquired));
-    const Refused& refusal = std::get<Refused>(*acquired);
+    REQUIRE(std::holds_alternative<RequestRefused>(*acquired));
+    const RequestRefused& refusal = std::get<RequestRefused>(*acquired);
     CHECK(refusal.standing.verdicts[0].failed == Clause::not_leased);
     CHECK(scene.books->tickets.empty());
   }
@@ -132,7 +132,7 @@ TEST_CASE("a device whose lease has ended is draining while memory is in use tha
     memory.used_bytes.reset();
     memory.free_bytes = 78 * kGiB;
   }
-  const Refused refusal = scene.refused();
+  const RequestRefused refusal = scene.refused();
   CHECK(refusal.standing.verdicts[0].failed == Clause::not_draining);
   CHECK(scene.books->ended.size() == 1);
   memory.used_bytes = 0;
@@ -187,8 +187,8 @@ TEST_CASE("an earlier waiter that goes on while the driver is asked is not overt
       acquire_by_queue(access, scene.store, scene.request, scene.options, {}, patience, on_wait);
   REQUIRE(acquired.has_value());
   CHECK(scene.source.reads > 1);
-  REQUIRE(std::holds_alternative<Refused>(*acquired));
-  CHECK(std::get<Refused>(*acquired).standing.behind->id == rival->own->ticket().id);
+  REQUIRE(std::holds_alternative<RequestRefused>(*acquired));
+  CHECK(std::get<RequestRefused>(*acquired).standing.behind->id == rival->own->ticket().id);
 }
 
 TEST_CASE("while only an admin keeps a request waiting, the driver is not asked, and has no probe") {

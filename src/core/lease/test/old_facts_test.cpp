@@ -19,7 +19,7 @@ bool is_granted(Scene& scene, store::LeaseStore& store) {
   return std::holds_alternative<HeldLease>(*acquired);
 }
 
-Result<store::Joined> take(store::LeaseStore& store, const std::string& uuid) {
+Result<store::JoinedTicket> take(store::LeaseStore& store, const std::string& uuid) {
   return store.join({}, [&](const Ledger&, TicketId) -> Result<Decision> {
     return Decision(Take{{uuid}, {{uuid, true}}});
   });
@@ -175,7 +175,7 @@ TEST_CASE(
   const auto acquired = acquire_by_queue(access, scene.store, scene.request, scene.options, {}, patience, {});
   REQUIRE(acquired.has_value());
   CHECK(scene.source.reads > 2);
-  CHECK(std::holds_alternative<Refused>(*acquired));
+  CHECK(std::holds_alternative<RequestRefused>(*acquired));
 }
 
 /// A lease directory in which nothing has happened for long.

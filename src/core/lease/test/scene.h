@@ -65,11 +65,11 @@ struct Scene {
     REQUIRE(std::holds_alternative<HeldLease>(*acquired));
     return std::get<HeldLease>(std::move(*acquired));
   }
-  Refused refused() {
+  RequestRefused refused() {
     auto acquired = acquire();
     REQUIRE(acquired.has_value());
-    REQUIRE(std::holds_alternative<Refused>(*acquired));
-    return std::get<Refused>(std::move(*acquired));
+    REQUIRE(std::holds_alternative<RequestRefused>(*acquired));
+    return std::get<RequestRefused>(std::move(*acquired));
   }
 };
 

@@ -28,7 +28,7 @@ TEST_CASE("what no device here could ever satisfy joins no queue") {
   Asker asker;
   asker.facts = machine(0);
   CHECK(is<AskNames>(asker.looks()));
-  CHECK(asker.tell(Named{}) == Action(Refuse{}));
+  CHECK(asker.tell(UsersNamed{}) == Action(Refuse{}));
 }
 
 TEST_CASE("what can never be satisfied is refused with the verdicts of that look, by whom each is held") {
@@ -40,7 +40,7 @@ TEST_CASE("what can never be satisfied is refused with the verdicts of that look
   State state = begun(request, patient());
   Step step = next(state, {0ms, Looked{asker.facts, books(asker.leases), {}}});
   CHECK(step.action == Action(AskNames{{0}}));
-  step = next(step.state, {0ms, Named{{{0, "bob"}}}});
+  step = next(step.state, {0ms, UsersNamed{{{0, "bob"}}}});
   CHECK(step.action == Action(Refuse{}));
   REQUIRE(step.state.standing.verdicts.size() == 1);
   CHECK(step.state.standing.verdicts[0].culprits[0].user == "bob");
@@ -69,7 +69,7 @@ TEST_CASE("who does not wait leaves where nothing is free, and says by whom it i
   asker.looks();
   CHECK(is<Withdraw>(asker.decides()));
   CHECK(asker.tell(LeftGate{Withdrawn{}}) == Action(AskNames{{0, 1000}}));
-  CHECK(asker.tell(Named{{{0, "root"}}}) == Action(Refuse{}));
+  CHECK(asker.tell(UsersNamed{{{0, "root"}}}) == Action(Refuse{}));
   REQUIRE(asker.state().standing.verdicts.size() == 2);
   CHECK(asker.state().standing.verdicts[0].failed == Clause::not_leased);
   CHECK(asker.state().standing.verdicts[0].culprits[0].user == "root");
@@ -95,7 +95,7 @@ TEST_CASE("a lease that ended while the driver answered leaves its device to a n
   asker.tell(Looked{asker.facts, books({}), noted});
   CHECK(is<Stay>(asker.decides()));
   CHECK(asker.tell(LeftGate{Stayed{}}) == Action(Look{false}));
-  CHECK(asker.looks() == Action(Decide{}));
+  CHECK(asker.looks() == Action(EnterGate{}));
   CHECK(is<Take>(asker.decides()));
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("what seemed free and could not be locked is tried again, and then loc
   REQUIRE(is<Take>(asker.decides()));
   CHECK(asker.tell(LeftGate{Conflict{uuid_of(0)}}) == Action(Pause{3ms}));
   CHECK(asker.tell(Paused{}) == Action(Look{true}));
-  CHECK(asker.looks() == Action(Decide{}));
+  CHECK(asker.looks() == Action(EnterGate{}));
 }
 
 TEST_CASE("a share is locked in part, with what is promised and what the device can lend at most") {

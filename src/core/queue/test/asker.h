@@ -33,7 +33,7 @@ inline Ledger books(std::vector<Ticket> tickets) {
 
 /// A request that is about to look.
 inline State begun(Request request, Patience patience) {
-  return next(begin(std::move(request), patience), {milliseconds(0), Begun{}}).state;
+  return next(begin(std::move(request), patience), {milliseconds(0), RequestBegun{}}).state;
 }
 
 // A request for one of two GPUs, which others hold or wait for, and whatever the shell would tell
@@ -43,7 +43,7 @@ class Asker {
   explicit Asker(Patience patience = {}, Request request = {}) {
     request.order = Order::index;
     state_ = begin(request, patience);
-    tell(Begun{});
+    tell(RequestBegun{});
   }
 
   // The world as a look finds it.
@@ -58,7 +58,7 @@ class Asker {
   Ticket mine = waiter(kMe);
   milliseconds now{0};
 
-  Action tell(What what) {
+  Action tell(Event what) {
     Step step = next(state_, {now, std::move(what)});
     state_ = std::move(step.state);
     action = step.action;
@@ -84,7 +84,7 @@ class Asker {
     REQUIRE(std::holds_alternative<Stay>(*decision));
     return tell(LeftGate{Stayed{}, far_back});
   }
-  Action is_told_the_names() { return tell(Named{{{1000, "bob"}}}); }
+  Action is_told_the_names() { return tell(UsersNamed{{{1000, "bob"}}}); }
   // Until it sleeps, is refused or has what it wants.
   Action goes_on() {
     while (takes_a_step()) continue;
@@ -93,7 +93,7 @@ class Asker {
   bool takes_a_step() {
     if (std::holds_alternative<Look>(action))
       looks();
-    else if (std::holds_alternative<Join>(action) || std::holds_alternative<Decide>(action))
+    else if (std::holds_alternative<Join>(action) || std::holds_alternative<EnterGate>(action))
       passes_the_gate();
     else if (std::holds_alternative<AskNames>(action))
       is_told_the_names();

@@ -192,7 +192,7 @@ TEST_CASE("who is rung looks, and again after a moment and after a quiet one") {
   asker.now = 1s;
   CHECK(goes_to_sleep() == 5s);
   // A device is free: it decides anew, and asks the driver nothing.
-  CHECK(asker.tell(Ticked{}) == Action(Decide{}));
+  CHECK(asker.tell(Ticked{}) == Action(EnterGate{}));
   CHECK(is<AskNames>(asker.passes_the_gate()));
   CHECK(goes_to_sleep() == 5s);
 }
@@ -232,7 +232,7 @@ TEST_CASE("when the one before it leaves, what was kept for that one is looked a
   asker.earlier = {wanting(4, 2, 600), wanting(5, 1, 4000)};
   asker.goes_on();
   asker.earlier.pop_back();
-  CHECK(asker.tell(Woken::changed) == Action(Decide{}));
+  CHECK(asker.tell(Woken::changed) == Action(EnterGate{}));
   CHECK(asker.passes_the_gate() == Action(Look{}));
   CHECK(asker.goes_on() == Action(ReadQueue{}));
 }
@@ -245,13 +245,13 @@ TEST_CASE("a bell that was lost costs a tick") {
     asker.leases.erase(asker.leases.begin());
     asker.earlier[0] = wanting(5, 1, 600);
     asker.earlier[0].candidates = {uuid_of(1)};
-    CHECK(asker.tell(Ticked{{}, false, true}) == Action(Decide{}));
+    CHECK(asker.tell(Ticked{{}, false, true}) == Action(EnterGate{}));
   }
   SUBCASE("if one who waited for what is free has left") {
     asker.goes_on();
     asker.earlier[0] = wanting(6, 1, 600);
     asker.earlier[0].candidates = {uuid_of(0)};
-    CHECK(asker.tell(Ticked{}) == Action(Decide{}));
+    CHECK(asker.tell(Ticked{}) == Action(EnterGate{}));
   }
   CHECK(asker.passes_the_gate() == Action(Look{}));
   CHECK(asker.goes_on() == Action(Grant{}));
@@ -262,7 +262,7 @@ TEST_CASE("whoever has many before it finds its turn at its tick as well") {
   asker.far_back = true;
   asker.goes_on();
   asker.earlier[0].candidates = {uuid_of(0)};
-  CHECK(asker.tell(Ticked{{}, true, true}) == Action(Decide{}));
+  CHECK(asker.tell(Ticked{{}, true, true}) == Action(EnterGate{}));
   CHECK(asker.passes_the_gate() == Action(Look{}));
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("a tick that finds nothing new asks the driver nothing") {
   Asker asker = one_free_and_kept(4000);
   asker.goes_on();
   for (int tick = 0; tick < 3; ++tick) {
-    CHECK(asker.tell(Ticked{}) == Action(Decide{}));
+    CHECK(asker.tell(Ticked{}) == Action(EnterGate{}));
     CHECK(is<AskNames>(asker.passes_the_gate()));
     CHECK(is<SleepBehind>(asker.is_told_the_names()));
   }

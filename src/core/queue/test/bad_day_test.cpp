@@ -35,7 +35,7 @@ SleepUntilReleased until_it_works(milliseconds period) {
 TEST_CASE("a driver that fails, in whatever way, is a reason to wait for who waits, and told") {
   struct Row {
     const char* what;
-    What happens;
+    Event happens;
   };
   const Ledger none;
   for (Row& row : std::vector<Row>{
@@ -67,7 +67,7 @@ TEST_CASE("what is not the driver's ends the wait as before") {
 TEST_CASE("who waits for what an admin takes out waits on, lets others pass at once, and is told why") {
   Asker asker = first_in_queue();
   asker.facts.policy.excluded = {{"0", "its fan: back in an hour"}, {"1", "its fan: back in an hour"}};
-  CHECK(asker.looks() == Action(Decide{}));
+  CHECK(asker.looks() == Action(EnterGate{}));
   CHECK(std::get<Stay>(*asker.decides()).held_back == true);
   asker.tell(LeftGate{Stayed{}});
   CHECK(asker.goes_on() == Action(until_it_works(kTick)));
@@ -212,7 +212,7 @@ TEST_CASE("a driver that fails for one alone keeps the others waiting for a minu
   CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(until_it_works(kTick)));
   asker.now = 70s;
   asker.tell(Woken::tick);
-  CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(Decide{}));
+  CHECK(asker.tell(LookFailed{kMismatch, true}) == Action(EnterGate{}));
   // Although the devices were free when the driver last worked.
   CHECK(asker.decides() == Decision(Stay{true}));
   asker.tell(LeftGate{Stayed{}});

@@ -159,7 +159,7 @@ TEST_CASE("when the one before it is gone the next in line is asked for, and not
   asker.earlier = {waiter(4), waiter(5)};
   asker.goes_on();
   asker.earlier = {waiter(4)};
-  CHECK(asker.tell(Woken::changed) == Action(Decide{}));
+  CHECK(asker.tell(Woken::changed) == Action(EnterGate{}));
   CHECK(asker.passes_the_gate() == Action(AskNames{{1000}}));
   CHECK(asker.is_told_the_names() == Action(SleepBehind{TicketId{4}, 5s, {TicketId{4}}}));
 }
@@ -168,10 +168,10 @@ TEST_CASE("when none is left before it, it looks, and nothing is taken by the ol
   Asker asker = behind_one();
   asker.goes_on();
   asker.earlier.clear();
-  CHECK(asker.tell(Woken::changed) == Action(Decide{}));
+  CHECK(asker.tell(Woken::changed) == Action(EnterGate{}));
   CHECK(is<Stay>(asker.decides()));
   CHECK(asker.tell(LeftGate{Stayed{}}) == Action(Look{false}));
-  CHECK(asker.looks() == Action(Decide{}));
+  CHECK(asker.looks() == Action(EnterGate{}));
   CHECK(is<Take>(asker.decides()));
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("a rival that is stopped while one sleeps behind it makes a new order"
   Asker asker = behind_one_and_leases();
   asker.goes_on();
   CHECK(is<SleepBehind>(asker.tell(Ticked{})));
-  CHECK(asker.tell(Ticked{{TicketId{5}}}) == Action(Decide{}));
+  CHECK(asker.tell(Ticked{{TicketId{5}}}) == Action(EnterGate{}));
   asker.stopped = {TicketId{5}};
   CHECK(asker.passes_the_gate() == Action(Look{false}));
 }
@@ -220,7 +220,7 @@ TEST_CASE("behind one that was skipped sleeps who must, and watches both") {
   CHECK(asker.state().standing.position == 2);
   CHECK(is<SleepBehind>(asker.tell(Ticked{{TicketId{5}}})));
   // It goes on.
-  CHECK(asker.tell(Ticked{}) == Action(Decide{}));
+  CHECK(asker.tell(Ticked{}) == Action(EnterGate{}));
   asker.stopped = {};
   asker.passes_the_gate();
   CHECK(asker.is_told_the_names() == Action(SleepBehind{TicketId{5}, 5s, {TicketId{5}}}));
@@ -248,7 +248,7 @@ TEST_CASE("a first that its own conditions hold back says so as long as they do"
 TEST_CASE("a rival that is held back while one sleeps behind it makes a new order") {
   Asker asker = behind_one();
   asker.goes_on();
-  CHECK(asker.tell(Ticked{{TicketId{5}}}) == Action(Decide{}));
+  CHECK(asker.tell(Ticked{{TicketId{5}}}) == Action(EnterGate{}));
   asker.earlier[0].held_back = true;
   CHECK(asker.passes_the_gate() == Action(Look{false}));
   asker.looks();

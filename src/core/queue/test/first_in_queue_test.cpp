@@ -107,7 +107,7 @@ TEST_CASE("what has no event is looked for: memory that comes back soon, reading
     state = decide(state, {ledger, TicketId{kMe}, {}, 1}).state;
     state = next(state, {0ms, LeftGate{Stayed{}}}).state;
     state.quiet.next = NextSleep::whole;
-    const Step step = next(state, {0ms, Named{}});
+    const Step step = next(state, {0ms, UsersNamed{}});
     REQUIRE(is<SleepUntilReleased>(step.action));
     CHECK(std::get<SleepUntilReleased>(step.action).period == 2s);
   }

@@ -23,14 +23,14 @@ constexpr Means kNowOrNeverAtLast{.waits = false, .last_attempt = true};
 
 struct Case {
   const char* when;
-  Found found;
+  FoundInGate found;
   FactsAre facts;
   Means means;
   GateAnswer answer;
 };
 
 const std::vector<Case>& cases() {
-  using enum Found;
+  using enum FoundInGate;
   using enum FactsAre;
   static const std::vector<Case> all{
       {"what is free by facts of now is taken", granted, current, kPatient, GateAnswer::take},
@@ -79,7 +79,7 @@ class History {
     } else if (is<Look>(action)) {
       asker_.changes_before = asker_.changes_now;
       asker_.looks();
-    } else if (is<Join>(action) || is<Decide>(action)) {
+    } else if (is<Join>(action) || is<EnterGate>(action)) {
       if (is<Join>(action)) ++joins_;
       passes_the_gate();
     } else if (is<AskNames>(action)) {

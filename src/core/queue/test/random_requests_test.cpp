@@ -60,20 +60,20 @@ std::size_t size_of(const State& state) {
 }
 
 /// An answer to each action.
-const std::vector<What>& answers() {
-  static const std::vector<What> all{Begun{}, Looked{}, LookFailed{}, NoNews{}, LeftGate{},    Paused{},
-                                     Named{}, Ticked{}, QueueRead{},  Rang{},   Woken::changed};
+const std::vector<Event>& answers() {
+  static const std::vector<Event> all{RequestBegun{}, Looked{}, LookFailed{}, NoNews{}, LeftGate{},    Paused{},
+                                     UsersNamed{}, Ticked{}, QueueRead{},  Rang{},   Woken::changed};
   return all;
 }
 
 /// True: the shell may give this answer to the action.
-bool belongs_to(const What& answer, const Action& action) {
+bool belongs_to(const Event& answer, const Action& action) {
   if (is<Look>(action))
     return std::holds_alternative<Looked>(answer) || std::holds_alternative<LookFailed>(answer) ||
            std::holds_alternative<NoNews>(answer);
-  if (is<Join>(action) || is<Decide>(action)) return std::holds_alternative<LeftGate>(answer);
+  if (is<Join>(action) || is<EnterGate>(action)) return std::holds_alternative<LeftGate>(answer);
   if (is<Pause>(action)) return std::holds_alternative<Paused>(answer);
-  if (is<AskNames>(action)) return std::holds_alternative<Named>(answer);
+  if (is<AskNames>(action)) return std::holds_alternative<UsersNamed>(answer);
   if (is<ReadQueue>(action)) return std::holds_alternative<QueueRead>(answer);
   if (is<Ring>(action)) return std::holds_alternative<Rang>(answer);
   if (is<SleepBehind>(action))
@@ -257,7 +257,7 @@ class World {
     says(std::move(seen));
   }
   void does(const Join&) { passes_the_gate(); }
-  void does(const Decide&) { passes_the_gate(); }
+  void does(const EnterGate&) { passes_the_gate(); }
   void passes_the_gate() {
     lets(one_in(4) ? milliseconds(below(2000)) : 0ms);
     stop_some();
@@ -312,7 +312,7 @@ class World {
     lets(pause.period);
     says(Paused{});
   }
-  void does(const AskNames&) { says(Named{{{1000, "bob"}}}); }
+  void does(const AskNames&) { says(UsersNamed{{{1000, "bob"}}}); }
   void does(const ReadQueue& read) {
     says(QueueRead{asker_.ledger(), asker_.boot, read.stopped ? asker_.stopped : std::set<TicketId>{}});
   }
@@ -348,14 +348,14 @@ class World {
   void does(const Refuse&) { is_over_ = true; }
   void does(const Fail&) { is_over_ = true; }
 
-  void says(What what) {
+  void says(Event what) {
     const auto once = std::exchange(as_if_decided_once_, std::nullopt);
     const auto action = once ? std::optional(next(*once, {asker_.now, what}).action) : std::nullopt;
     asker_.tell(std::move(what));
     if (action) RC_ASSERT(asker_.action == *action);
   }
   void passes_quietly() {
-    if (is<Join>(asker_.action) || is<Decide>(asker_.action)) {
+    if (is<Join>(asker_.action) || is<EnterGate>(asker_.action)) {
       if (!asker_.decides()) {
         is_over_ = true;
         return;
@@ -390,7 +390,7 @@ class World {
     if (patience_.limit) RC_ASSERT(asker_.now + period <= *patience_.limit);
   }
   void check_foreign_answers() const {
-    const What& answer = answers()[below(answers().size())];
+    const Event& answer = answers()[below(answers().size())];
     if (belongs_to(answer, asker_.action)) return;
     const Step step = next(asker_.state(), {asker_.now, answer});
     RC_ASSERT(step.action == Action(Fail{not_asked_for()}));

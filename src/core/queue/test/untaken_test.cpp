@@ -133,7 +133,7 @@ TEST_CASE("whoever leaves a free device is passed over, with and without gaps to
   CHECK(is<SleepBehind>(asker.goes_on()));
   asker.leases.pop_back();
   asker.now = 5s;
-  CHECK(asker.tell(Ticked{.skipped = {}, .leases_changed = true}) == Action(Decide{}));
+  CHECK(asker.tell(Ticked{.skipped = {}, .leases_changed = true}) == Action(EnterGate{}));
   CHECK(is<SleepBehind>(asker.goes_on()));
   CHECK(is<SleepBehind>(ticks(asker, 10s)));
   CHECK(is<Grant>(ticks(asker, 15s)));

@@ -298,11 +298,11 @@ TEST_CASE(
 
 TEST_CASE(
     "connections to other machines are kept, unless the site or a user says that each call makes its own") {
-  CHECK(SitePolicy{}.connection == Connection::kept);
+  CHECK(SitePolicy{}.connection == ConnectionLife::kept);
   const auto site = apply_site_text({}, "connection = \"each\"", "f", false);
   REQUIRE(site.has_value());
-  CHECK(site->connection == Connection::each);
-  CHECK(apply_site_text(*site, "connection = \"kept\"", "g", true)->connection == Connection::kept);
+  CHECK(site->connection == ConnectionLife::each);
+  CHECK(apply_site_text(*site, "connection = \"kept\"", "g", true)->connection == ConnectionLife::kept);
   for (const char* bad : {"connection = true", "connection = \"shared\"", "connection = \"\""}) {
     CAPTURE(bad);
     CHECK_FALSE(apply_site_text({}, bad, "f", false).has_value());

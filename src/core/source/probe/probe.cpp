@@ -222,7 +222,7 @@ class Readers {
 
   /// A vendor whose driver does not work is a note, as long as another's does.
   Result<void> read_all(const Rows& rows, const ReadRequest& request, Sink& sink) {
-    Joined joined(sink);
+    SnapshotJoiner joined(sink);
     std::optional<Error> failed;
     std::vector<std::string> notes;
     for (const std::size_t row : rows) {

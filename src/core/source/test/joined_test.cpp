@@ -7,7 +7,7 @@
 namespace berth::source::joined_test {
 namespace {
 
-void tell(Joined& joined, std::string_view source, unsigned count) {
+void tell(SnapshotJoiner& joined, std::string_view source, unsigned count) {
   Snapshot head;
   head.source = source;
   joined.head(head);
@@ -28,7 +28,7 @@ void tell(Joined& joined, std::string_view source, unsigned count) {
 
 TEST_CASE("devices of a second reader are counted on from those of the first") {
   Collected both;
-  Joined joined(both);
+  SnapshotJoiner joined(both);
   tell(joined, "a", 2);
   tell(joined, "b", 3);
   CHECK(joined.finish());
@@ -47,7 +47,7 @@ TEST_CASE("devices of a second reader are counted on from those of the first") {
 
 TEST_CASE("the first reader with a device speaks for all") {
   Collected both;
-  Joined joined(both);
+  SnapshotJoiner joined(both);
   tell(joined, "a", 0);
   tell(joined, "b", 1);
   CHECK(joined.finish());
@@ -57,7 +57,7 @@ TEST_CASE("the first reader with a device speaks for all") {
 
 TEST_CASE("where no reader told anything nothing is passed on") {
   Collected both;
-  Joined joined(both);
+  SnapshotJoiner joined(both);
   joined.next();
   CHECK(!joined.finish());
   CHECK(both.heads == 0);

@@ -39,7 +39,7 @@ inline Ticket draft(const std::string& uuid) {
   return ticket;
 }
 
-inline Result<Joined> try_take(LeaseStore& store, const std::string& uuid) {
+inline Result<JoinedTicket> try_take(LeaseStore& store, const std::string& uuid) {
   return store.join(draft(uuid), [&](const Ledger&, TicketId) -> Result<Decision> {
     return Decision(Take{{uuid}, {{uuid, true}}});
   });

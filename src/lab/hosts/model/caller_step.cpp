@@ -40,7 +40,7 @@ class CallerRules : CallerDeeds {
     take(std::move(step));
     return end();
   }
-  Step step(const What& what) && {
+  Step step(const Event& what) && {
     const bool had_failed = state_.selection.failure.has_value();
     std::visit([this](const auto& each) { on(each); }, what);
     if (state_.selection.failure && !had_failed) act(Fail{*state_.selection.failure});
@@ -54,7 +54,7 @@ class CallerRules : CallerDeeds {
     Link* link = link_of(hello.host);
     if (link == nullptr || !std::holds_alternative<Connecting>(*link)) return;
     if (const auto known = check_host_version(hello.version); !known) return leave(hello.host, known.error());
-    *link = Asked{};
+    *link = EnvoyAsked{};
     if (is(hello.host, HostState::asked))
       act(AskForOffer{hello.host});
     else
@@ -69,8 +69,8 @@ class CallerRules : CallerDeeds {
     happen(offered.host, host_selection::Offered{offered.offer});
   }
 
-  void on(const Waits& waits) {
-    if (Link* link = link_in_queue(waits.host); link != nullptr && std::holds_alternative<Asked>(*link)) {
+  void on(const WaitsInQueue& waits) {
+    if (Link* link = link_in_queue(waits.host); link != nullptr && std::holds_alternative<EnvoyAsked>(*link)) {
       *link = Waiting{};
       if (queued() != nullptr) act(TellJoined{waits.host});
     }
@@ -79,7 +79,7 @@ class CallerRules : CallerDeeds {
   void on(const Grants& grants) {
     Link* link = link_in_queue(grants.host);
     if (link == nullptr || std::holds_alternative<Granting>(*link)) return;
-    if (std::holds_alternative<Asked>(*link) && queued() != nullptr) act(TellJoined{grants.host});
+    if (std::holds_alternative<EnvoyAsked>(*link) && queued() != nullptr) act(TellJoined{grants.host});
     *link = Granting{now_};
     gather(state_.grants);
   }
@@ -95,7 +95,7 @@ class CallerRules : CallerDeeds {
       act(EndCancelled{cancelled.host});
   }
 
-  void on(const Lost& lost) {
+  void on(const HostLost& lost) {
     if (link_of(lost.host) != nullptr) leave(lost.host, lost.why);
   }
 
@@ -220,7 +220,7 @@ class CallerRules : CallerDeeds {
 
   bool waits_for_offers() const {
     return state_.selection.joining != host_selection::Joining::as_opened &&
-           state_.selection.patience != host_selection::Patience::none && !state_.selection.chosen;
+           state_.selection.patience != host_selection::OfferPatience::none && !state_.selection.chosen;
   }
 
   void choose() {
@@ -279,7 +279,7 @@ class CallerRules : CallerDeeds {
 
 }  // namespace
 
-std::optional<What> said_by_agent(std::string_view word, const std::string& rest) {
+std::optional<Event> said_by_agent(std::string_view word, const std::string& rest) {
   if (word == "open") return Opened{rest};
   if (word == "close") return Closed{rest};
   if (word == "limit") return Limited{printable(rest)};
@@ -304,7 +304,7 @@ Step begin(Setup setup, SteadyTime now) {
       .first(host_selection::begin(std::move(setup.request), setup.hosts, joining));
 }
 
-Step next(State state, const Event& event) {
+Step next(State state, const TimedEvent& event) {
   return CallerRules(std::move(state), event.now).step(event.what);
 }
 

@@ -28,14 +28,14 @@ struct Connecting {
   SteadyTime until;
 };
 /// Its envoy has our question.
-struct Asked {};
+struct EnvoyAsked {};
 /// It has said how the request stands in its queue.
 struct Waiting {};
 /// It has granted the request, and asks whether to start.
 struct Granting {
   SteadyTime since;
 };
-using Link = std::variant<Connecting, Asked, Waiting, Granting>;
+using Link = std::variant<Connecting, EnvoyAsked, Waiting, Granting>;
 
 // The time after the first of several answers in which those that are about as near may come too.
 // The best of them is chosen, and not the one whose ssh was first.
@@ -70,7 +70,7 @@ struct Offered {
   Offer offer;
 };
 /// The request stands in the queue of the host.
-struct Waits {
+struct WaitsInQueue {
   std::size_t host = 0;
 };
 struct Grants {
@@ -85,7 +85,7 @@ struct Cancelled {
   std::size_t host = 0;
 };
 /// The host has refused, cannot be connected, or is lost.
-struct Lost {
+struct HostLost {
   std::size_t host = 0;
   Error why;
 };
@@ -130,20 +130,20 @@ struct NotSaid {
 };
 /// All that has come was told. The answer, if nothing else is to be done, is Sleep.
 struct Settled {};
-using What = std::variant<Hello, Offered, Waits, Grants, Begins, Cancelled, Lost, Entered, Dismissed,
+using Event = std::variant<Hello, Offered, WaitsInQueue, Grants, Begins, Cancelled, HostLost, Entered, Dismissed,
                           AgentIsMissing, AgentIsThere, StoreIsSilent, StoreAnswers, Opened, Closed, Position,
                           Limited, MayStart, NotSaid, Settled>;
-struct Event {
+struct TimedEvent {
   SteadyTime now;
-  What what;
+  Event what;
 };
 /// A line of the agent (docs/store-protocol.md): its word, and the rest. nullopt: the caller has
 /// nothing to do for it, or only an agent of a later version says it.
-std::optional<What> said_by_agent(std::string_view word, const std::string& rest);
+std::optional<Event> said_by_agent(std::string_view word, const std::string& rest);
 
 // What to do.
 
-/// Start an ssh to the host. If that fails, the answer is Lost.
+/// Start an ssh to the host. If that fails, the answer is HostLost.
 struct Connect {
   std::size_t host = 0;
 };
@@ -197,7 +197,7 @@ struct TellOut {
   std::size_t host = 0;
   std::string why;
 };
-/// Pass the streams of the command, which has begun there. If the host is lost, the answer is Lost.
+/// Pass the streams of the command, which has begun there. If the host is lost, the answer is HostLost.
 struct Serve {
   std::size_t host = 0;
 };
@@ -230,6 +230,6 @@ struct Setup {
 };
 
 Step begin(Setup setup, SteadyTime now);
-Step next(State state, const Event& event);
+Step next(State state, const TimedEvent& event);
 
 }  // namespace berth::caller

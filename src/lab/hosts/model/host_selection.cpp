@@ -101,7 +101,7 @@ std::vector<std::pair<std::size_t, RankedHost>> able_hosts(Step& step) {
 // others, also for those that have not offered.
 void await_openings(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
   State& state = step.state;
-  if (waits(state) || (state.patience != Patience::none && is_still_asked(state))) return;
+  if (waits(state) || (state.patience != OfferPatience::none && is_still_asked(state))) return;
   const bool some_near = std::ranges::any_of(
       able, [&](const auto& each) { return state.hosts[each.first].offer->near == true; });
   for (std::size_t host = 0; host < state.hosts.size(); ++host) {
@@ -119,12 +119,12 @@ void await_openings(Step& step, const std::vector<std::pair<std::size_t, RankedH
 // the path is left.
 void join_hosts(Step& step, const std::vector<std::pair<std::size_t, RankedHost>>& able) {
   State& state = step.state;
-  const bool choose = state.patience == Patience::none || !is_still_asked(state);
-  const std::size_t most = state.patience == Patience::none ? kMostHostQueues : kFirstHostQueues;
+  const bool choose = state.patience == OfferPatience::none || !is_still_asked(state);
+  const std::size_t most = state.patience == OfferPatience::none ? kMostHostQueues : kFirstHostQueues;
   for (const auto& [host, each] : able) {
     Candidate& candidate = state.hosts[host];
     if (candidate.offer->near == false && (!choose || each.in_reserve || waits_near(state))) continue;
-    if ((choose || (state.patience == Patience::for_all && candidate.offer->at_once)) &&
+    if ((choose || (state.patience == OfferPatience::for_all && candidate.offer->at_once)) &&
         count_of(state, HostState::in_queue) < most) {
       candidate.state = HostState::in_queue;
       step.messages.push_back({Message::Kind::join, host});
@@ -225,7 +225,7 @@ Step next(State state, std::size_t host, Event what) {
     leave(step, host, std::move(gone->why));
   } else if (!step.state.chosen) {
     const bool enough = std::holds_alternative<EnoughOffers>(what);
-    step.state.patience = std::max(step.state.patience, enough ? Patience::none : Patience::for_all);
+    step.state.patience = std::max(step.state.patience, enough ? OfferPatience::none : OfferPatience::for_all);
     fill_host_queues(step);
   }
   return step;

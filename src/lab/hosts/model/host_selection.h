@@ -53,7 +53,7 @@ enum class Joining {
 };
 
 /// How long it has waited for offers.
-enum class Patience {
+enum class OfferPatience {
   for_first,  ///< it joins no host before all have offered
   for_all,    ///< it joins hosts where it starts at once, whatever others offer
   none,       ///< it waits for no more offers, and joins all queues
@@ -63,7 +63,7 @@ struct State {
   Request request;
   std::vector<Candidate> hosts;
   Joining joining = Joining::few_at_once;
-  Patience patience = Patience::for_first;
+  OfferPatience patience = OfferPatience::for_first;
   std::optional<std::size_t> chosen{};
   bool started = false;  ///< the chosen host has said that the command begins
   std::optional<Error> failure{};

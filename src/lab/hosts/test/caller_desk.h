@@ -45,7 +45,7 @@ class Desk {
   }
 
   /// What it does when this has come.
-  Words is(What what) {
+  Words is(Event what) {
     did.clear();
     answers_.push_back(std::move(what));
     settle();
@@ -90,7 +90,7 @@ class Desk {
         sleeps = take(next(std::move(state), {now, Settled{}}));
         continue;
       }
-      const What what = std::move(answers_.front());
+      const Event what = std::move(answers_.front());
       answers_.pop_front();
       take(next(std::move(state), {now, what}));
     }
@@ -149,7 +149,7 @@ class Desk {
   void perform(const Sleep& what) { sleeps_until = what.until; }
 
   std::vector<std::string> names_{};
-  std::deque<What> answers_{};
+  std::deque<Event> answers_{};
   bool served_ = false;
 
  public:

@@ -14,7 +14,7 @@ TEST_CASE("in the lab queue a host is connected once it is opened, and the store
   CHECK(desk.is(Position{3}) == Words{"says: waiting behind 3 requests in the queue of the lab"});
   CHECK(desk.is(Opened{"gpu1"}) == Words{"connects gpu1"});
   CHECK(desk.greets(1) == Words{"asks for GPUs on gpu1"});
-  CHECK(desk.is(Waits{1}) == Words{"tells that it waits on gpu1"});
+  CHECK(desk.is(WaitsInQueue{1}) == Words{"tells that it waits on gpu1"});
   // It stands in a queue now, which tells more.
   CHECK(desk.is(Position{1}).empty());
   CHECK(desk.is(Grants{1}) == Words{"asks whether to start on gpu1"});
@@ -37,11 +37,11 @@ TEST_CASE("a host that lets a grant go, as it has heard nothing, costs no place:
     desk.is(Opened{"gpu1"});
     CHECK(desk.grants_once_opened(0) == Words{"tells that it waits on gpu0"});
     desk.greets(1);
-    CHECK(desk.is(Waits{1}) == Words{"tells that it waits on gpu1", "asks whether to start on gpu0"});
+    CHECK(desk.is(WaitsInQueue{1}) == Words{"tells that it waits on gpu1", "asks whether to start on gpu0"});
     // The host says so, or this process was stopped for long, and reads all of it now.
     if (!is_told) desk.now += 30s;
     const Error why = is_told ? Error{ErrorCode::timed_out, "waited for 30 s"} : kHungUp;
-    CHECK(desk.is(Lost{0, why}) == Words{"leaves gpu0", "tells that nothing starts on gpu0"});
+    CHECK(desk.is(HostLost{0, why}) == Words{"leaves gpu0", "tells that nothing starts on gpu0"});
     CHECK(desk.is(Opened{"gpu0"}) == Words{"connects gpu0"});
     desk.greets(0);
     CHECK(desk.is(Grants{0}).back() == "asks whether to start on gpu0");
@@ -52,7 +52,7 @@ TEST_CASE("a host that lets a grant go, as it has heard nothing, costs no place:
 TEST_CASE("a host that fails as soon as it has granted the request is left") {
   Desk desk(2, with_lab);
   desk.grants_once_opened(0);
-  CHECK(desk.is(Lost{0, kHungUp}) ==
+  CHECK(desk.is(HostLost{0, kHungUp}) ==
         Words{"tells that it has left gpu0", "leaves gpu0", "says: without gpu0: the connection is lost"});
   // The agent takes back a start that it has written meanwhile.
   CHECK(desk.is(MayStart{"gpu0"}).empty());
@@ -66,7 +66,7 @@ TEST_CASE("if the host is lost for which the store is asked, another that grants
   desk.greets(1);
   desk.grants_once_opened(0);
   CHECK(desk.is(Grants{1}) == Words{"tells that it waits on gpu1", "asks whether to start on gpu0"});
-  CHECK(desk.is(Lost{0, kHungUp}) == Words{"tells that it has left gpu0", "leaves gpu0",
+  CHECK(desk.is(HostLost{0, kHungUp}) == Words{"tells that it has left gpu0", "leaves gpu0",
                                            "says: without gpu0: the connection is lost",
                                            "asks whether to start on gpu1"});
   CHECK(desk.is(MayStart{"gpu0"}).empty());
@@ -77,7 +77,7 @@ TEST_CASE("a host that is closed is let go, and the agent is told so each time t
   Desk desk(1, with_lab);
   desk.is(Opened{"gpu0"});
   desk.greets(0);
-  desk.is(Waits{0});
+  desk.is(WaitsInQueue{0});
   CHECK(desk.is(Limited{"you have 1 GPU"}) == Words{"says: this request waits, because you have 1 GPU"});
   CHECK(desk.is(Closed{"gpu0"}) == Words{"leaves gpu0", "tells that nothing starts on gpu0"});
   CHECK(desk.is(Closed{"gpu0"}) == Words{"tells that nothing starts on gpu0"});
@@ -88,7 +88,7 @@ TEST_CASE("a host that is closed is let go, and the agent is told so each time t
 TEST_CASE("a wait in the lab queue ends in time, with the reason, whatever the agent and the store say") {
   struct Row {
     SteadyTime wait;
-    std::vector<What> said;
+    std::vector<Event> said;
     SteadyTime after;
     ErrorCode code;
     std::string why;
@@ -125,7 +125,7 @@ TEST_CASE("a wait in the lab queue ends in time, with the reason, whatever the a
   for (const Row& row : rows) {
     CAPTURE(row.why);
     Desk desk(1, with_lab_for(row.wait));
-    for (const What& what : row.said) desk.is(what);
+    for (const Event& what : row.said) desk.is(what);
     while (!desk.has_ended) {
       REQUIRE(desk.sleeps_until);
       desk.passes(*desk.sleeps_until - desk.now);
@@ -141,7 +141,7 @@ TEST_CASE("a wait that is over lets the hosts go on where the request stands alr
   desk.is(Position{1});
   desk.is(Opened{"gpu0"});
   desk.greets(0);
-  desk.is(Waits{0});
+  desk.is(WaitsInQueue{0});
   CHECK(desk.passes(10s).front() == "tells that it has left gpu1");
   CHECK_FALSE(desk.has_ended);
   CHECK(desk.is(Grants{0}) == Words{"asks whether to start on gpu0"});
@@ -189,7 +189,7 @@ TEST_CASE(
   CHECK(desk.is(Closed{"gpu7"}).empty());
   desk.is(Opened{"gpu1"});
   desk.greets(1);
-  desk.is(Waits{1});
+  desk.is(WaitsInQueue{1});
   CHECK(desk.grants_once_opened(0).back() == "asks whether to start on gpu0");
   CHECK(desk.is(Opened{"gpu0"}).empty());
   CHECK(desk.is(MayStart{"gpu1"}).empty());
@@ -241,12 +241,12 @@ TEST_CASE("once the hosts with the path have refused or are lost, it takes a pla
        [](Desk& desk) {
          desk.is(Opened{"gpu1"});
          desk.greets(1);
-         desk.is(Lost{1, {ErrorCode::timed_out, "waited for 1 s"}});
+         desk.is(HostLost{1, {ErrorCode::timed_out, "waited for 1 s"}});
        }},
       {"lost",
        [](Desk& desk) {
          desk.is(Opened{"gpu1"});
-         desk.is(Lost{1, kHungUp});
+         desk.is(HostLost{1, kHungUp});
        }},
       {"earlier ones keep it from there",
        [](Desk& desk) {

@@ -56,13 +56,13 @@ class AnyDay {
     if (below(5) == 0) return (void)desk.passes(std::chrono::milliseconds(below(500)));
     if (asks_ && !yes_) {
       if (below(2) == 0) return tell(desk, MayStart{name_of(*asks_)});
-      if (below(2) == 0) return tell(desk, Lost{*asks_, any_reason()});
+      if (below(2) == 0) return tell(desk, HostLost{*asks_, any_reason()});
     }
     if (!connected_.contains(host)) return tell(desk, Opened{name_of(host)});
     if (!greeted_.contains(host)) return tell(desk, Hello{host, std::string(version())});
     if (!asked_.contains(host)) return tell(desk, Offered{host, any_offer()});
     if (yes_ == host) return tell(desk, Begins{host});
-    tell(desk, below(3) == 0 ? What(Waits{host}) : Grants{host});
+    tell(desk, below(3) == 0 ? Event(WaitsInQueue{host}) : Grants{host});
   }
 
   void any_event(Desk& desk) {
@@ -75,14 +75,14 @@ class AnyDay {
       case 2:
         return tell(desk, Offered{host, any_offer()});
       case 3:
-        return tell(desk, Waits{host});
+        return tell(desk, WaitsInQueue{host});
       case 4:
       case 5:
         return tell(desk, Grants{host});
       case 6:
         return tell(desk, Begins{host});
       case 7:
-        return tell(desk, Lost{host, any_reason()});
+        return tell(desk, HostLost{host, any_reason()});
       case 8:
       case 9:
         return tell(desk, Opened{name_of(host)});
@@ -92,10 +92,10 @@ class AnyDay {
       case 12:
         return tell(desk, MayStart{name_of(host)});
       case 13:
-        return tell(desk, below(2) == 0 ? What(StoreIsSilent{"why"}) : StoreAnswers{});
+        return tell(desk, below(2) == 0 ? Event(StoreIsSilent{"why"}) : StoreAnswers{});
       case 14:
         return tell(desk,
-                    below(2) == 0 ? What(Position{static_cast<std::size_t>(below(3))}) : Limited{"why"});
+                    below(2) == 0 ? Event(Position{static_cast<std::size_t>(below(3))}) : Limited{"why"});
       default:
         desk.passes(std::chrono::milliseconds(below(25000)));
     }
@@ -113,7 +113,7 @@ class AnyDay {
             "why"};
   }
 
-  void tell(Desk& desk, const What& what) {
+  void tell(Desk& desk, const Event& what) {
     std::visit([this](const auto& each) { note(each); }, what);
     desk.is(what);
     // No start is neither taken nor given back.

@@ -38,7 +38,7 @@ TEST_CASE("what the envoy says arrives as it was said") {
   CHECK(report.queue == "{}\n");
   const Called called{3, "ended\n", "berth: a\nb\n"};
   CHECK(heard<Called>(encode(called)) == called);
-  heard<Begun>(encode(Begun{}));
+  heard<CommandBegun>(encode(CommandBegun{}));
   heard<Cancelled>(encode(Cancelled{}));
   heard<leasing::LeaseMessage>(leasing::encode(leasing::LeaseMessage(Standing{})));
 }

@@ -157,7 +157,7 @@ class NeedRules {
   }
 
   Need not_now() {
-    entry_.stage = Waits{};
+    entry_.stage = WaitsForHosts{};
     return std::nullopt;
   }
 

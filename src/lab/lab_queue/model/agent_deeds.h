@@ -17,7 +17,7 @@ namespace berth::lab_agent {
 /// The facts of a step, and the deeds so far.
 struct AgentDeeds {
   State& state;
-  const Given& given;
+  const StepInput& given;
   std::vector<Action> actions{};
 
   void act(Action action) { actions.push_back(std::move(action)); }

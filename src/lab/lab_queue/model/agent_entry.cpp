@@ -47,7 +47,7 @@ void QueueEntry::lets_go(NamedHost& host, OnHost how) {
   const auto* asks = std::get_if<Asks>(&stage);
   const auto* runs = std::get_if<Runs>(&stage);
   if ((asks != nullptr && asks->host == host.name) || (runs != nullptr && runs->host == host.name))
-    stage = Waits{};
+    stage = WaitsForHosts{};
 }
 
 bool QueueEntry::has_lost(const LabStart& start, std::int64_t pid) const {

@@ -50,7 +50,7 @@ struct NamedHost {
 // How far the request has come in all.
 
 /// It waits for hosts to be opened, or in their queues.
-struct Waits {};
+struct WaitsForHosts {};
 /// This host has granted it GPUs, and it asks whether its command may start there.
 struct Asks {
   std::string host;
@@ -60,7 +60,7 @@ struct Runs {
   std::string host;
   bool asks_again = false;
 };
-using Stage = std::variant<Waits, Asks, Runs>;
+using Stage = std::variant<WaitsForHosts, Asks, Runs>;
 
 // Whose limits apply to it.
 
@@ -76,7 +76,7 @@ struct LimitsOf {
 using LimitsApply = std::variant<NoLimits, LimitsAsked, LimitsOf>;
 
 /// What the agent has told the request last.
-struct Told {
+struct AgentTold {
   std::string limit{};  ///< why its user may not start it now; "": the user may
   std::optional<std::size_t> position{};
   bool is_silent = false;  ///< that the store does not answer
@@ -87,7 +87,7 @@ struct QueueEntry {
   std::vector<NamedHost> hosts{};
   Stage stage{};
   LimitsApply limits{};
-  Told told{};
+  AgentTold told{};
 
   /// What the store is to have of the request.
   LabTicket ticket() const;

@@ -35,9 +35,9 @@ constexpr auto kLongestAfterFault = 8s;
 /// When the store is asked what. A rule for each event.
 class RoundRules {
  public:
-  RoundRules(State& state, const Given& given) : deeds_{state, given}, state_(state), now_(given.now) {}
+  RoundRules(State& state, const StepInput& given) : deeds_{state, given}, state_(state), now_(given.now) {}
 
-  std::vector<Action> step(const What& what) && {
+  std::vector<Action> step(const Event& what) && {
     std::visit([this](const auto& each) { on(each); }, what);
     return std::move(deeds_.actions);
   }
@@ -181,7 +181,7 @@ class RoundRules {
     while (!rest.empty()) {
       const QueueEntry* next = ready(rest.front());
       rest.pop_front();
-      if (next == nullptr || !std::holds_alternative<Waits>(next->stage)) continue;
+      if (next == nullptr || !std::holds_alternative<WaitsForHosts>(next->stage)) continue;
       LabChange put = put_ticket(*next, 0);
       if (may_write(*next, put)) return change(std::move(put));
     }
@@ -304,7 +304,7 @@ State begin(Settings settings, SteadyTime now) {
   return state;
 }
 
-std::vector<Action> next(State& state, const Given& given, const What& what) {
+std::vector<Action> next(State& state, const StepInput& given, const Event& what) {
   return RoundRules(state, given).step(what);
 }
 

@@ -115,7 +115,7 @@ struct State {
 State begin(Settings settings, SteadyTime now);
 
 /// What the step goes by. Not kept.
-struct Given {
+struct StepInput {
   SteadyTime now;
   WeekMinute hour{};  ///< only where limits differ by the hour
   const lab_queue::LabCopy& store;
@@ -164,7 +164,7 @@ struct IsRead {
 struct NotAnswered {
   std::string why;
 };
-using What =
+using Event =
     std::variant<Came, Said, Ended, LimitsKnown, News, Woke, IsPresent, Changed, IsRead, NotAnswered>;
 
 // What to do.
@@ -216,6 +216,6 @@ using Action =
 
 /// The state is changed where it is: if memory runs out, the entries of all who wait are
 /// still there.
-std::vector<Action> next(State& state, const Given& given, const What& what);
+std::vector<Action> next(State& state, const StepInput& given, const Event& what);
 
 }  // namespace berth::lab_agent

@@ -28,12 +28,12 @@ LabTickets::Group& LabTickets::group_of(const std::vector<std::string>& hosts) {
   return group;
 }
 
-const LabTickets::Kept* LabTickets::kept(std::string_view id) const {
+const LabTickets::KeptTicket* LabTickets::kept(std::string_view id) const {
   const auto found = tickets_.find(id);
   return found == tickets_.end() ? nullptr : &found->second;
 }
 
-void LabTickets::count(const Kept& kept, int by) {
+void LabTickets::count(const KeptTicket& kept, int by) {
   with_number_ += kept.number ? by : 0;
   with_most_ += kept.most ? by : 0;
 }
@@ -42,7 +42,7 @@ void LabTickets::put(LabTicket ticket) {
   const std::string id = std::exchange(ticket.id, "");
   const std::vector<std::string> hosts = std::exchange(ticket.hosts, {});
   if (const auto found = tickets_.find(id); found != tickets_.end()) {
-    Kept& kept = found->second;
+    KeptTicket& kept = found->second;
     const bool stays = kept.order == ticket.order && kept.home == ticket.home && kept.lane == ticket.lane &&
                        kept.uid == ticket.uid && kept.group->hosts == hosts;
     if (stays) {
@@ -53,17 +53,17 @@ void LabTickets::put(LabTicket ticket) {
     remove(id);
   }
   Group& group = group_of(hosts);
-  const Kept& kept = tickets_.emplace(id, Kept{std::move(ticket), &group}).first->second;
+  const KeptTicket& kept = tickets_.emplace(id, KeptTicket{std::move(ticket), &group}).first->second;
   ++homes_[kept.home];
   count(kept, 1);
   Lane& lane = group.lanes[{kept.lane, kept.uid}];
-  lane.insert(std::ranges::lower_bound(lane, kept.order, {}, &Kept::order), &kept);
+  lane.insert(std::ranges::lower_bound(lane, kept.order, {}, &KeptTicket::order), &kept);
 }
 
 void LabTickets::remove(std::string_view id) {
   const auto found = tickets_.find(id);
   if (found == tickets_.end()) return;
-  const Kept& kept = found->second;
+  const KeptTicket& kept = found->second;
   if (const auto home = homes_.find(kept.home); --home->second == 0) homes_.erase(home);
   count(kept, -1);
   Group& group = *kept.group;
@@ -83,7 +83,7 @@ void LabTickets::remove(std::string_view id) {
 }
 
 std::optional<LabTicket> LabTickets::find(std::string_view id) const {
-  const Kept* found = kept(id);
+  const KeptTicket* found = kept(id);
   if (found == nullptr) return std::nullopt;
   auto ticket = static_cast<const LabTicket&>(*found);
   ticket.id = id;
@@ -122,17 +122,17 @@ LabOpenings::LabOpenings(const LabTickets& queue, const std::set<std::string, st
   if (queue.with_most_ > 0) skip_limited(has);
 }
 
-std::vector<const LabTickets::Kept*> LabOpenings::ranked() const {
-  std::vector<const Kept*> all;
+std::vector<const LabTickets::KeptTicket*> LabOpenings::ranked() const {
+  std::vector<const KeptTicket*> all;
   for (const auto& [id, kept] : queue_.tickets_) all.push_back(&kept);
-  std::ranges::sort(all, {}, [this](const Kept* each) { return rank_of(*each); });
+  std::ranges::sort(all, {}, [this](const KeptTicket* each) { return rank_of(*each); });
   return all;
 }
 
 void LabOpenings::rank_by_number(const GpusByUser& has) {
-  const std::vector<const Kept*> came = ranked();  // without ranks so far: as they came
+  const std::vector<const KeptTicket*> came = ranked();  // without ranks so far: as they came
   std::vector<Wish> wishes;
-  for (const Kept* each : came)
+  for (const KeptTicket* each : came)
     wishes.push_back({.id = {},
                       .uid = each->uid,
                       .count = each->gpus,
@@ -145,7 +145,7 @@ void LabOpenings::rank_by_number(const GpusByUser& has) {
 // to further ones, and these would have to give the GPUs back.
 void LabOpenings::skip_limited(const GpusByUser& has) {
   auto taken = has.in_all;
-  for (const Kept* each : ranked()) {
+  for (const KeptTicket* each : ranked()) {
     if (absent_.contains(each->home)) continue;
     auto& of_user = taken[each->uid];
     if (each->most && of_user + each->gpus > *each->most)
@@ -155,7 +155,7 @@ void LabOpenings::skip_limited(const GpusByUser& has) {
   }
 }
 
-bool LabOpenings::is_skipped(const Kept& ticket) const {
+bool LabOpenings::is_skipped(const KeptTicket& ticket) const {
   return absent_.contains(ticket.home) || over_limit_.contains(&ticket);
 }
 
@@ -165,17 +165,17 @@ std::optional<std::uint64_t> LabOpenings::taken_of_limit(std::string_view id) co
   return found->second;
 }
 
-std::uint64_t LabOpenings::rank_of(const Kept& ticket) const {
+std::uint64_t LabOpenings::rank_of(const KeptTicket& ticket) const {
   return ranks_.empty() ? ticket.order : ranks_.at(&ticket);
 }
 
-std::size_t LabOpenings::before(const LabTickets::Lane& lane, const Kept& own) const {
+std::size_t LabOpenings::before(const LabTickets::Lane& lane, const KeptTicket& own) const {
   if (ranks_.empty())
-    return static_cast<std::size_t>(std::ranges::lower_bound(lane, own.order, {}, &Kept::order) -
+    return static_cast<std::size_t>(std::ranges::lower_bound(lane, own.order, {}, &KeptTicket::order) -
                                     lane.begin());
   const std::uint64_t rank = rank_of(own);
   return static_cast<std::size_t>(
-      std::ranges::count_if(lane, [&](const Kept* each) { return rank_of(*each) < rank; }));
+      std::ranges::count_if(lane, [&](const KeptTicket* each) { return rank_of(*each) < rank; }));
 }
 
 std::set<const LabTickets::Group*> LabOpenings::sharing_host_with(const LabTickets::Group& group) const {
@@ -188,7 +188,7 @@ std::set<const LabTickets::Group*> LabOpenings::sharing_host_with(const LabTicke
 }
 
 std::size_t LabOpenings::position(std::string_view id) const {
-  const Kept* own = queue_.kept(id);
+  const KeptTicket* own = queue_.kept(id);
   if (own == nullptr) return 0;
   std::size_t position = 0;
   for (const LabTickets::Group* group : sharing_host_with(*own->group))
@@ -202,7 +202,7 @@ LabOrder LabOpenings::order() const {
   LabOrder order;
   std::map<const LabTickets::Group*, std::set<const LabTickets::Group*>> sharing;
   std::map<const LabTickets::Group*, std::size_t> earlier;
-  for (const Kept* each : ranked()) {
+  for (const KeptTicket* each : ranked()) {
     if (each->joined.empty()) {
       ++order.outside;
     } else if (!each->origin.empty()) {
@@ -267,7 +267,7 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
     for (const auto& [key, lane] : group->lanes) {
       Spots& spots = window[key.first];
       std::size_t taken = 0;
-      for (const Kept* each : lane) {
+      for (const KeptTicket* each : lane) {
         if (is_skipped(*each)) continue;
         spots.push_back({rank_of(*each), each->uid, has_name(each->joined, host), each->awaited});
         // The requests of a lane are in the order in which they came.
@@ -280,7 +280,7 @@ const LabOpenings::Window& LabOpenings::window_of(const std::string& host) {
 }
 
 std::vector<std::string> LabOpenings::hosts_to_join(std::string_view id) {
-  const Kept* own = queue_.kept(id);
+  const KeptTicket* own = queue_.kept(id);
   if (own == nullptr || over_limit_.contains(own)) return {};
   const std::uint64_t rank = rank_of(*own);
   const auto is_before = [&](const Spot& each) { return each.rank < rank; };

@@ -86,8 +86,8 @@ class LabTickets {
 
  private:
   friend class LabOpenings;
-  struct Kept;
-  using Lane = std::vector<const Kept*>;  // in the order of the queue
+  struct KeptTicket;
+  using Lane = std::vector<const KeptTicket*>;  // in the order of the queue
   /// The number of a lane, and a user who has requests in it.
   using LaneOfUser = std::pair<unsigned, std::uint32_t>;
   struct Group {
@@ -96,15 +96,15 @@ class LabTickets {
     std::map<LaneOfUser, Lane> lanes{};
   };
   /// Without its id and its hosts: the map has the one, the group the other.
-  struct Kept : LabTicket {
+  struct KeptTicket : LabTicket {
     Group* group = nullptr;
   };
 
   Group& group_of(const std::vector<std::string>& hosts);
-  void count(const Kept& kept, int by);
-  const Kept* kept(std::string_view id) const;
+  void count(const KeptTicket& kept, int by);
+  const KeptTicket* kept(std::string_view id) const;
 
-  std::map<std::string, Kept, std::less<>> tickets_;
+  std::map<std::string, KeptTicket, std::less<>> tickets_;
   std::map<std::vector<std::string>, Group> groups_;
   std::map<std::string, std::vector<const Group*>, std::less<>> by_host_;
   std::map<std::string, std::size_t, std::less<>> homes_;
@@ -150,7 +150,7 @@ class LabOpenings {
   LabOrder order() const;
 
  private:
-  using Kept = LabTickets::Kept;
+  using KeptTicket = LabTickets::KeptTicket;
 
   struct Spot {
     std::uint64_t rank = 0;
@@ -165,18 +165,18 @@ class LabOpenings {
 
   void rank_by_number(const GpusByUser& has);
   void skip_limited(const GpusByUser& has);
-  std::vector<const Kept*> ranked() const;  ///< all of the queue, in its order
-  bool is_skipped(const Kept& ticket) const;
-  std::uint64_t rank_of(const Kept& ticket) const;
-  std::size_t before(const LabTickets::Lane& lane, const Kept& own) const;
+  std::vector<const KeptTicket*> ranked() const;  ///< all of the queue, in its order
+  bool is_skipped(const KeptTicket& ticket) const;
+  std::uint64_t rank_of(const KeptTicket& ticket) const;
+  std::size_t before(const LabTickets::Lane& lane, const KeptTicket& own) const;
   std::set<const LabTickets::Group*> sharing_host_with(const LabTickets::Group& group) const;
   const Window& window_of(const std::string& host);
   static Spots with_room(Spots spots);
 
   const LabTickets& queue_;
   const std::set<std::string, std::less<>>& absent_;
-  std::map<const Kept*, std::uint64_t> ranks_{};       ///< empty: by the order in which they came
-  std::map<const Kept*, std::uint64_t> over_limit_{};  ///< with what is taken of the limit
+  std::map<const KeptTicket*, std::uint64_t> ranks_{};       ///< empty: by the order in which they came
+  std::map<const KeptTicket*, std::uint64_t> over_limit_{};  ///< with what is taken of the limit
   std::map<std::string, Window, std::less<>> windows_{};
 };
 

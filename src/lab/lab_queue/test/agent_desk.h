@@ -168,7 +168,7 @@ class Desk {
 
   Words says(ClientId id, const std::string& line) { return is(Said{id, line}); }
   Words ends(ClientId id) { return is(Ended{id}); }
-  Words is(const What& what) {
+  Words is(const Event& what) {
     did.clear();
     happen(what);
     settle();
@@ -220,13 +220,13 @@ class Desk {
   std::function<void(const Action&)> check = [](const Action&) {};
 
  private:
-  void happen(const What& what) {
+  void happen(const Event& what) {
     // The watch tells this agent's own changes, too.
     if (copy.is_whole() && !is_deaf && std::exchange(told_, etcd_.revision) != etcd_.revision) {
       copy.read(etcd_.all());
       has_news_ = true;
     }
-    const lab_agent::Given given{
+    const lab_agent::StepInput given{
         .now = now, .hour = hour, .store = copy, .is_unread = !copy.is_whole(), .url = "http://etcd"};
     std::vector<Action> actions = next(state, given, what);
     for (const Action& each : actions) {
@@ -249,7 +249,7 @@ class Desk {
     REQUIRE(!question);
   }
 
-  What answer(const Appear&) {
+  Event answer(const Appear&) {
     if (way == Way::is_silent) return NotAnswered{"no answer"};
     LabChange change;
     change.puts.push_back({key_of(kLabAlive, name), "1.0", "lease"});
@@ -258,7 +258,7 @@ class Desk {
     if (way == Way::loses_answers) return NotAnswered{"no answer"};
     return IsPresent{now + 10s};
   }
-  What answer(const Change& asked) {
+  Event answer(const Change& asked) {
     const LabChange& change = asked.change;
     has_written_unread = has_written_unread || (!copy.is_whole() && !change.conditions.empty());
     if (way == Way::is_silent) {
@@ -278,7 +278,7 @@ class Desk {
     if (made) copy.made_here(change, etcd_.revision);
     return Changed{made};
   }
-  What answer(const Read& asked) {
+  Event answer(const Read& asked) {
     if (copy.is_whole() && !is_torn_ && !asked.in_any_case) return IsRead{true};
     if (way != Way::answers) return NotAnswered{"no answer"};
     if (!copy.is_whole() || is_torn_) ++reads;
@@ -288,7 +288,7 @@ class Desk {
     return IsRead{true};
   }
   template <class Other>
-  What answer(const Other&) {
+  Event answer(const Other&) {
     FAIL("it asks nothing");
     return Woke{};
   }

@@ -152,7 +152,7 @@ class AnyLab {
       case 10:
         // An answer to nothing.
         if (desk_->question) return;
-        desk_->is(std::vector<What>{
+        desk_->is(std::vector<Event>{
             Changed{true}, Changed{false}, IsRead{true}, IsPresent{}, NotAnswered{"why"},
             News{}}.at(static_cast<std::size_t>(below(6))));
         return;

@@ -61,7 +61,7 @@ class Desk {
   template <class T>
   std::vector<ClientId> heard() const {
     std::vector<ClientId> ids;
-    for (const lab_agent::What& what : heard_) {
+    for (const lab_agent::Event& what : heard_) {
       if (const auto* each = std::get_if<T>(&what)) ids.push_back(each->client);
     }
     return ids;
@@ -72,13 +72,13 @@ class Desk {
 
   std::string folder_ = "/tmp/berth-test-XXXXXX";
   asio::io_context loop_;
-  std::vector<lab_agent::What> heard_;
+  std::vector<lab_agent::Event> heard_;
 
  public:
-  std::function<void(const lab_agent::What&)> also = [](const lab_agent::What&) {};
+  std::function<void(const lab_agent::Event&)> also = [](const lab_agent::Event&) {};
   const std::shared_ptr<LabConnections> connections = std::make_shared<LabConnections>(
       loop_,
-      [this](const lab_agent::What& what) {
+      [this](const lab_agent::Event& what) {
         heard_.push_back(what);
         also(what);
       },
@@ -155,7 +155,7 @@ TEST_CASE(
   SUBCASE("comes") {
     in_its_coming = true;
   }
-  desk.also = [&](const lab_agent::What& what) {
+  desk.also = [&](const lab_agent::Event& what) {
     const bool came = std::holds_alternative<lab_agent::Came>(what);
     if (in_its_coming ? came : std::holds_alternative<lab_agent::Said>(what)) throw std::bad_alloc();
   };

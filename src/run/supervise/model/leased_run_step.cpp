@@ -140,7 +140,7 @@ void forget_time(const Rules&, State& state, const Over&) {
   state.time.reset();
 }
 
-EndEvent wish_of(const Rules& rules, const Asked& asked) {
+EndEvent wish_of(const Rules& rules, const EndAsked& asked) {
   if (asked.is_cancel) return CancelWish{rules.grace};
   return ReleaseWish{};
 }
@@ -154,7 +154,7 @@ class RunRules {
  public:
   RunRules(const Rules& rules, State& state, Moment now) : rules_(rules), state_(state), now_(now) {}
 
-  Action action(const What& what) {
+  Action action(const Event& what) {
     const auto stage = state_.stage;
     const Action action =
         std::visit([this](const auto& now, const auto& event) { return on(now, event); }, stage, what);
@@ -165,14 +165,14 @@ class RunRules {
  private:
   // --- while the command runs
 
-  Action on(const Running&, const Begun&) {
+  Action on(const Running&, const CommandBegun&) {
     state_.watch_until = now_ + kKeepsWatch;
     return Nothing{};
   }
 
-  Action on(const Running& running, const Asked& asked) { return end_by_call(running, asked); }
+  Action on(const Running& running, const EndAsked& asked) { return end_by_call(running, asked); }
 
-  Action on(const Running& running, const Wanted& wanted) {
+  Action on(const Running& running, const DevicesWanted& wanted) {
     if (will_kill(running.end)) return Nothing{};
     note_cause(EndedBy::waiter);
     return EndForWaiter{go_on(running, TimeWish{wanted.grace}), wanted.grace};
@@ -192,10 +192,10 @@ class RunRules {
 
   // --- once it has ended
 
-  Action on(const CommandOver& over, const Asked& asked) { return end_by_call(over, asked); }
+  Action on(const CommandOver& over, const EndAsked& asked) { return end_by_call(over, asked); }
 
   Action on(const CommandOver& over, const Looked& looked) {
-    if (looked.seen != Seen::something) return none_seen(looked.seen);
+    if (looked.seen != ProcessesSeen::something) return none_seen(looked.seen);
     state_.stage =
         LeftBehind{.end = over.end, .judged_at = now_ + kGraceOfRest, .is_new = true, .computed_at = now_};
     return TellEnd{};
@@ -204,13 +204,13 @@ class RunRules {
   // A look at all processes takes time. Meanwhile a process may start another one and end. Then the
   // look sees that the first has ended, but not yet the second. But in that case the first, or an
   // ancestor of it that has ended too, was a child of this process.
-  Action none_seen(Seen seen) {
-    if (seen == Seen::perhaps_nothing) return LookAgain{};
+  Action none_seen(ProcessesSeen seen) {
+    if (seen == ProcessesSeen::perhaps_nothing) return LookAgain{};
     return give_back(GiveBack::Why::nothing_left);
   }
 
   Action on(const LeftBehind& left, const Looked& looked) {
-    if (looked.seen != Seen::something) return none_seen(looked.seen);
+    if (looked.seen != ProcessesSeen::something) return none_seen(looked.seen);
     if (now_ < left.judged_at) return Nothing{};
     // If the lease ended now, this process would too, and nobody would kill them.
     if (will_kill(left.end)) return keep(left, left.told);
@@ -229,26 +229,26 @@ class RunRules {
 
   // Once, and once more if they have got SIGTERM meanwhile.
   Action keep_and_tell(const LeftBehind& left) {
-    return keep(left, has_asked(left.end) ? Told::that_they_were_asked : Told::that_they_live);
+    return keep(left, has_asked(left.end) ? UserTold::that_they_were_asked : UserTold::that_they_live);
   }
 
-  Action keep(LeftBehind left, Told told) {
+  Action keep(LeftBehind left, UserTold told) {
     const bool is_news = std::exchange(left.told, told) != told;
     left.judged_at = now_ + between_looks(rules_);
     left.is_new = false;
     state_.stage = left;
     if (!is_news) return Nothing{};
-    return TellLeft{told == Told::that_they_were_asked};
+    return TellLeft{told == UserTold::that_they_were_asked};
   }
 
-  Action on(LeftBehind left, const Asked& asked) {
+  Action on(LeftBehind left, const EndAsked& asked) {
     left.judged_at = now_ + kGraceOfRest;
     left.is_new = true;
     return end_by_call(left, asked);
   }
 
   // The command has ended by itself, so it gives way to nobody.
-  Action on(const LeftBehind& left, const Wanted& wanted) {
+  Action on(const LeftBehind& left, const DevicesWanted& wanted) {
     if (will_kill(left.end)) return Nothing{};
     return EndForWaiter{go_on(left, TimeWish{wanted.grace}), wanted.grace};
   }
@@ -308,7 +308,7 @@ class RunRules {
   }
 
   template <class Stage>
-  Action end_by_call(const Stage& stage, const Asked& asked) {
+  Action end_by_call(const Stage& stage, const EndAsked& asked) {
     note_cause(EndedBy::somebody);
     const EndAction what = go_on(stage, wish_of(rules_, asked));
     return what == EndAction::nothing ? Action(Nothing{}) : Send{what};
@@ -343,7 +343,7 @@ State begin(const std::optional<Moment>& time, Moment granted) {
   return state;
 }
 
-Step next(const Rules& rules, State state, const Event& event) {
+Step next(const Rules& rules, State state, const TimedEvent& event) {
   Action action = RunRules(rules, state, event.now).action(event.what);
   return {state, action};
 }

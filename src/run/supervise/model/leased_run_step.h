@@ -111,14 +111,14 @@ struct CommandOver {
   EndOfRest end{};
 };
 /// What its user was told of the processes that the command has left behind.
-enum class Told { nothing, that_they_live, that_they_were_asked };
+enum class UserTold { nothing, that_they_live, that_they_were_asked };
 /// Processes that the command has left behind hold the lease.
 struct LeftBehind {
   EndOfRest end{};
   Moment judged_at{};    ///< until then they may end without a word
   bool is_new = true;    ///< they have just been left behind, or asked to end
   Moment computed_at{};  ///< when they were last known to compute
-  Told told = Told::nothing;
+  UserTold told = UserTold::nothing;
 };
 /// This process has no part in the lease any more.
 struct Over {};
@@ -134,13 +134,13 @@ struct State {
 // What has happened.
 
 /// The command has started.
-struct Begun {};
+struct CommandBegun {};
 /// Somebody has asked by SIGTERM that the job end.
-struct Asked {
+struct EndAsked {
   bool is_cancel = false;
 };
 /// The lease yields, and somebody waits for its devices.
-struct Wanted {
+struct DevicesWanted {
   Moment grace;  ///< between SIGTERM and SIGKILL
 };
 /// The wait is over: what is due may be done.
@@ -150,17 +150,17 @@ struct TimeRead {
   std::optional<Moment> time;
 };
 struct CommandEnded {
-  std::optional<Asked> asked;  ///< just before
+  std::optional<EndAsked> asked;  ///< just before
 };
 /// What a look at the processes has found that the command has started.
-enum class Seen {
+enum class ProcessesSeen {
   nothing,
   perhaps_nothing,  ///< but while it looked, a process has ended, which may have started another
   something,
 };
 /// After the end of the command, and after each wait since then.
 struct Looked {
-  Seen seen;
+  ProcessesSeen seen;
 };
 /// The answer to AskDriver. True also if that cannot be known.
 struct DriverAsked {
@@ -170,12 +170,12 @@ struct DriverAsked {
 struct ToldToLeave {
   bool by_hang_up = false;
 };
-using What =
-    std::variant<Begun, Asked, Wanted, Woke, TimeRead, CommandEnded, Looked, DriverAsked, ToldToLeave>;
+using Event =
+    std::variant<CommandBegun, EndAsked, DevicesWanted, Woke, TimeRead, CommandEnded, Looked, DriverAsked, ToldToLeave>;
 
-struct Event {
+struct TimedEvent {
   Moment now;
-  What what;
+  Event what;
 };
 
 // What to do.
@@ -194,7 +194,7 @@ struct EndForTime {
 /// Say for whom it ends, hang up a shell, and send these signals.
 struct EndForWaiter {
   EndAction what;
-  Moment grace;  ///< as Wanted
+  Moment grace;  ///< as DevicesWanted
 };
 /// Read the time limit, which somebody may have changed. The answer is TimeRead.
 struct ReadTime {};
@@ -237,7 +237,7 @@ struct Step {
 /// grant.
 State begin(const std::optional<Moment>& time, Moment granted);
 
-Step next(const Rules& rules, State state, const Event& event);
+Step next(const Rules& rules, State state, const TimedEvent& event);
 
 /// When the next Woke is due at the latest. nullopt: never.
 std::optional<Moment> next_due(const State& state, Moment now);

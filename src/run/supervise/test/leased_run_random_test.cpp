@@ -41,7 +41,7 @@ class History {
     if (one_in(2)) time_ = 1s + seconds(300);
     state_ = begin(time_, now_);
     beings_.push_back(being(one_in(4) ? kNever : seconds(200)));
-    happen(Begun{});
+    happen(CommandBegun{});
     plan();
     for (int steps = 0; !is_over(); ++steps) {
       RC_ASSERT((steps < 20'000));
@@ -50,8 +50,8 @@ class History {
     }
     check_end();
     // No second end, whatever comes late.
-    for (const What& what :
-         {What(Asked{}), What(Wanted{1s}), What(Woke{}), What(Looked{Seen::nothing}), What(ToldToLeave{})})
+    for (const Event& what :
+         {Event(EndAsked{}), Event(DevicesWanted{1s}), Event(Woke{}), Event(Looked{ProcessesSeen::nothing}), Event(ToldToLeave{})})
       happen(what);
   }
 
@@ -103,7 +103,7 @@ class History {
     now_ = until + (one_in(4) ? Moment(below(50)) : 0ms);
     const bool ran = command().lives;
     die();
-    std::optional<Asked> asked;
+    std::optional<EndAsked> asked;
     if (ran && has_ended() && one_in(4)) asked = note_asked(one_in(2));
     while (!deeds_.empty() && deeds_.front().first <= now_) {
       const Deed deed = std::exchange(deeds_, {deeds_.begin() + 1, deeds_.end()}).front().second;
@@ -139,7 +139,7 @@ class History {
     if (deed == Deed::release || deed == Deed::cancel) happen(*note_asked(deed == Deed::cancel));
     if (deed == Deed::want && !std::exchange(wanted_, true)) {
       gave_way_ = !has_ended() && !asked_at_;
-      happen(Wanted{seconds(400)});
+      happen(DevicesWanted{seconds(400)});
       RC_ASSERT((is_over() || killed_by_ < kNever));
     }
     if (deed == Deed::extend && time_) time_ = *time_ + seconds(200);
@@ -154,15 +154,15 @@ class History {
     }
   }
 
-  std::optional<Asked> note_last_call(Deed deed) {
+  std::optional<EndAsked> note_last_call(Deed deed) {
     if (deed != Deed::release && deed != Deed::cancel) return std::nullopt;
     return note_asked(deed == Deed::cancel);
   }
-  std::optional<Asked> note_asked(bool is_cancel) {
+  std::optional<EndAsked> note_asked(bool is_cancel) {
     ++asks_;
     if (!asked_at_) asked_at_ = now_;
     if (is_cancel) note_kill(kTimeForOwnRest + rules_.grace);
-    return Asked{is_cancel};
+    return EndAsked{is_cancel};
   }
   // By then SIGKILL has come.
   void note_kill(Moment within) {
@@ -196,14 +196,14 @@ class History {
   void look() {
     for (;;) {
       die();
-      Seen seen = any_lives() ? Seen::something : Seen::nothing;
+      ProcessesSeen seen = any_lives() ? ProcessesSeen::something : ProcessesSeen::nothing;
       const auto living = std::ranges::count_if(beings_, [](const Being& each) { return each.lives; });
       if (living == 1 && one_in(4)) {
         for (Being& each : beings_) each.lives = false;
         beings_.push_back(being(one_in(3) ? kNever : seconds(100)));
-        seen = Seen::perhaps_nothing;
+        seen = ProcessesSeen::perhaps_nothing;
       } else if (living == 0 && one_in(4)) {
-        seen = Seen::perhaps_nothing;
+        seen = ProcessesSeen::perhaps_nothing;
       }
       looks_again_ = false;
       if (one_in(8)) act(Deed::release);
@@ -214,7 +214,7 @@ class History {
 
   // --- what the step says
 
-  void happen(const What& what) {
+  void happen(const Event& what) {
     const bool was_over = is_over();
     const Step step = next(rules_, state_, {now_, what});
     state_ = step.state;

@@ -23,7 +23,7 @@ class Life {
  public:
   explicit Life(const Rules& rules = {.grace = kGrace}, const std::optional<Moment>& time = {})
       : rules_(rules), state_(leased_run::begin(time, 0s)), time_in_ticket(time) {
-    happen(0s, Begun{});
+    happen(0s, CommandBegun{});
   }
 
   /// Time passes, and whatever is due on the way is done.
@@ -33,38 +33,38 @@ class Life {
     now_ = now;
     return *this;
   }
-  Life& at(Moment now, const What& what) {
+  Life& at(Moment now, const Event& what) {
     until(now);
     happen(now, what);
     return *this;
   }
   /// The command ends, and `left` is what looks see from then on.
-  Life& ends_at(Moment now, Seen left, const std::optional<Asked>& asked = {}) {
+  Life& ends_at(Moment now, ProcessesSeen left, const std::optional<EndAsked>& asked = {}) {
     at(now, CommandEnded{asked});
     sees = left;
     look(now);
     return *this;
   }
   /// The same, and somebody asks during the first look.
-  Life& ends_and_is_asked_at(Moment now, Seen left) {
+  Life& ends_and_is_asked_at(Moment now, ProcessesSeen left) {
     at(now, CommandEnded{});
     sees = left;
-    happen(now, Asked{});
+    happen(now, EndAsked{});
     look(now);
     return *this;
   }
   /// The last process ends that the command has left behind.
   Life& all_end_at(Moment now) {
     until(now);
-    sees = Seen::nothing;
+    sees = ProcessesSeen::nothing;
     wake(now);
     return *this;
   }
 
   EndedBy ended_by() const { return state_.ended_by; }
 
-  Seen sees = Seen::something;
-  std::deque<Seen> sees_first{};  ///< the next looks
+  ProcessesSeen sees = ProcessesSeen::something;
+  std::deque<ProcessesSeen> sees_first{};  ///< the next looks
   Reading<bool> computes = false;
 
  private:
@@ -82,7 +82,7 @@ class Life {
     if (std::holds_alternative<LeftBehind>(state_.stage)) look(now);
   }
   void look(Moment now) {
-    Seen seen = sees;
+    ProcessesSeen seen = sees;
     if (!sees_first.empty()) {
       seen = sees_first.front();
       sees_first.pop_front();
@@ -90,7 +90,7 @@ class Life {
     happen(now, Looked{seen});
   }
 
-  void happen(Moment now, const What& what) {
+  void happen(Moment now, const Event& what) {
     now_ = now;
     const Step step = next(rules_, state_, {now, what});
     state_ = step.state;
@@ -152,7 +152,7 @@ Words later(const Life& life) {
 }  // namespace
 
 TEST_CASE("when a command has ended that leaves nothing, its end is noted and then the lease given back") {
-  CHECK(Life().ends_at(500ms, Seen::nothing).until(1h).did ==
+  CHECK(Life().ends_at(500ms, ProcessesSeen::nothing).until(1h).did ==
         Words{"0.5 s: notes the end", "0.5 s: gives the lease back"});
 }
 
@@ -164,33 +164,33 @@ TEST_CASE(
 
 TEST_CASE("what a command leaves behind holds the lease, and is named once after it had time to end") {
   Life life;
-  life.ends_at(10s, Seen::something).until(24h);
+  life.ends_at(10s, ProcessesSeen::something).until(24h);
   CHECK(later(life) == Words{"10 s: notes the end", "10 s: tells the end", "15 s: names what is left"});
   CHECK(life.all_end_at(25h).until(48h).did.back() == "90000 s: gives the lease back");
-  CHECK(later(Life().ends_at(10s, Seen::something).all_end_at(12s)) ==
+  CHECK(later(Life().ends_at(10s, ProcessesSeen::something).all_end_at(12s)) ==
         Words{"10 s: notes the end", "10 s: tells the end", "12 s: gives the lease back"});
 }
 
 TEST_CASE("what is about to become a runner of jobs is seen a tenth of a second later not to be left") {
   Life life;
-  life.sees_first = {Seen::something};
-  CHECK(later(life.ends_at(10s, Seen::nothing).until(1h)) ==
+  life.sees_first = {ProcessesSeen::something};
+  CHECK(later(life.ends_at(10s, ProcessesSeen::nothing).until(1h)) ==
         Words{"10 s: notes the end", "10 s: tells the end", "10.1 s: gives the lease back"});
 }
 
 TEST_CASE("if a process has ended during a look that saw nothing, the next look decides") {
   Life life;
-  life.sees_first = {Seen::perhaps_nothing, Seen::something, Seen::perhaps_nothing, Seen::something};
-  CHECK(later(life.ends_at(10s, Seen::nothing).until(1h)) ==
+  life.sees_first = {ProcessesSeen::perhaps_nothing, ProcessesSeen::something, ProcessesSeen::perhaps_nothing, ProcessesSeen::something};
+  CHECK(later(life.ends_at(10s, ProcessesSeen::nothing).until(1h)) ==
         Words{"10 s: notes the end", "10 s: looks again", "10 s: tells the end", "10.1 s: looks again",
               "10.2 s: gives the lease back"});
 }
 
 TEST_CASE("where the lease ends with the command, what is left has five seconds and goes on without one") {
   const Rules rules{.grace = kGrace, .end_with_command = true};
-  CHECK(later(Life(rules).ends_at(10s, Seen::something).until(1h)) ==
+  CHECK(later(Life(rules).ends_at(10s, ProcessesSeen::something).until(1h)) ==
         Words{"10 s: notes the end", "10 s: tells the end", "15 s: gives the lease back with the command"});
-  CHECK(later(Life(rules).at(10s, Asked{}).ends_at(11s, Seen::something).until(1h)) ==
+  CHECK(later(Life(rules).at(10s, EndAsked{}).ends_at(11s, ProcessesSeen::something).until(1h)) ==
         Words{"10 s: SIGTERM to the command", "11 s: notes an end that was asked for, SIGTERM to the rest",
               "11 s: tells the end", "16 s: gives the lease back with the command"});
 }
@@ -200,7 +200,7 @@ TEST_CASE(
   const Rules rules{.grace = kGrace, .idle_leftovers = 60s};
   Life life(rules);
   life.computes = true;
-  life.ends_at(10s, Seen::something).until(104s);
+  life.ends_at(10s, ProcessesSeen::something).until(104s);
   life.computes = false;
   CHECK(later(life.until(1h)) == Words{"10 s: notes the end", "10 s: tells the end",
                                        "15 s: names what is left", "135 s: gives an idle lease back"});
@@ -209,14 +209,14 @@ TEST_CASE(
 TEST_CASE("while it is not known whether what is left computes, it keeps its lease") {
   Life life({.grace = kGrace, .idle_leftovers = 60s});
   life.computes = std::nullopt;
-  CHECK(later(life.ends_at(10s, Seen::something).until(1h)).back() == "15 s: names what is left");
+  CHECK(later(life.ends_at(10s, ProcessesSeen::something).until(1h)).back() == "15 s: names what is left");
 }
 
 TEST_CASE("what is going to be killed is waited for, whatever the user and the site say of leftovers") {
   for (const Rules& rules : {Rules{.grace = kGrace, .end_with_command = true},
                              Rules{.grace = kGrace, .idle_leftovers = 1s}, Rules{.grace = kGrace}}) {
     Life life(rules, 10s);
-    life.ends_at(11s, Seen::something).until(39s);
+    life.ends_at(11s, ProcessesSeen::something).until(39s);
     CHECK(later(life) == Words{"9 s: warns, 1 s left of 10", "10 s: its 10 s are over, SIGTERM to the rest",
                                "11 s: notes an end that was asked for", "11 s: tells the end"});
     CHECK(life.until(40s).did.back() == "40 s: SIGKILL");
@@ -229,12 +229,12 @@ TEST_CASE("when the time is over, all get SIGTERM, and SIGKILL after the grace u
   CHECK(later(life.until(131s)) == Words{"90 s: warns, 10 s left of 100",
                                          "100 s: its 100 s are over, SIGTERM to the rest", "130 s: SIGKILL",
                                          "131 s: SIGKILL"});
-  CHECK(life.ends_at(131s, Seen::nothing).did.back() == "131 s: gives the lease back");
+  CHECK(life.ends_at(131s, ProcessesSeen::nothing).did.back() == "131 s: gives the lease back");
 }
 
 TEST_CASE("what was left behind ends when the time is over, too") {
   Life life({.grace = kGrace}, 100s);
-  life.ends_at(10s, Seen::something).until(130s);
+  life.ends_at(10s, ProcessesSeen::something).until(130s);
   CHECK(later(life) == Words{"10 s: notes the end", "10 s: tells the end", "15 s: names what is left",
                              "90 s: warns, 10 s left of 100",
                              "100 s: its 100 s are over, SIGTERM to the rest", "130 s: SIGKILL"});
@@ -253,104 +253,104 @@ TEST_CASE("a lease that was extended is warned and ended later") {
 
 TEST_CASE("who asks for the release of a lease ends its command, then the rest, and nothing is killed") {
   Life life;
-  life.at(10s, Asked{}).ends_at(12s, Seen::something).until(24h);
+  life.at(10s, EndAsked{}).ends_at(12s, ProcessesSeen::something).until(24h);
   CHECK(later(life) == Words{"10 s: SIGTERM to the command",
                              "12 s: notes an end that was asked for, SIGTERM to the rest",
                              "12 s: tells the end", "17 s: names what is left and got SIGTERM"});
 }
 
 TEST_CASE("who asks just as the command ends is heard by what is left, and the end counts as asked for") {
-  CHECK(later(Life().ends_at(10s, Seen::something, Asked{}).all_end_at(11s)) ==
+  CHECK(later(Life().ends_at(10s, ProcessesSeen::something, EndAsked{}).all_end_at(11s)) ==
         Words{"10 s: notes an end that was asked for, SIGTERM to the rest", "10 s: tells the end",
               "11 s: gives the lease back"});
-  CHECK(later(Life().at(9s, Asked{}).ends_at(10s, Seen::nothing, Asked{})) ==
+  CHECK(later(Life().at(9s, EndAsked{}).ends_at(10s, ProcessesSeen::nothing, EndAsked{})) ==
         Words{"9 s: SIGTERM to the command", "10 s: notes an end that was asked for, SIGTERM to all",
               "10 s: gives the lease back"});
 }
 
 TEST_CASE("what was left behind and is asked to end has time for that, and is named once more") {
   Life life;
-  life.ends_at(10s, Seen::something).at(60s, Asked{}).until(24h);
+  life.ends_at(10s, ProcessesSeen::something).at(60s, EndAsked{}).until(24h);
   CHECK(later(life) == Words{"10 s: notes the end", "10 s: tells the end", "15 s: names what is left",
                              "60 s: SIGTERM to the rest", "65 s: names what is left and got SIGTERM"});
   Life cancelled;
-  cancelled.ends_at(10s, Seen::something).at(60s, Asked{.is_cancel = true}).until(90s);
+  cancelled.ends_at(10s, ProcessesSeen::something).at(60s, EndAsked{.is_cancel = true}).until(90s);
   CHECK(later(cancelled) == Words{"10 s: notes the end", "10 s: tells the end", "15 s: names what is left",
                                   "60 s: SIGTERM to the rest", "90 s: SIGKILL"});
 }
 
 TEST_CASE("a command that ends for a waiter may start again") {
   Life life;
-  life.at(10s, Wanted{20s}).ends_at(12s, Seen::nothing);
+  life.at(10s, DevicesWanted{20s}).ends_at(12s, ProcessesSeen::nothing);
   CHECK(later(life) == Words{"10 s: gives way, SIGTERM to the rest",
                              "12 s: notes an end that was asked for of one that starts again",
                              "12 s: gives the lease back"});
-  CHECK(Life().at(10s, Wanted{20s}).until(30s).did.back() == "30 s: SIGKILL");
+  CHECK(Life().at(10s, DevicesWanted{20s}).until(30s).did.back() == "30 s: SIGKILL");
 }
 
 TEST_CASE("one that somebody has asked to end, or whose time is over, does not start again") {
   const auto notes = [](const Life& life) { return life.did[life.did.size() - 2]; };
-  CHECK(notes(Life().at(10s, Asked{}).at(11s, Wanted{20s}).ends_at(12s, Seen::nothing)) ==
+  CHECK(notes(Life().at(10s, EndAsked{}).at(11s, DevicesWanted{20s}).ends_at(12s, ProcessesSeen::nothing)) ==
         "12 s: notes an end that was asked for");
-  CHECK(notes(Life().at(10s, Wanted{20s}).at(11s, Asked{}).ends_at(12s, Seen::nothing)) ==
+  CHECK(notes(Life().at(10s, DevicesWanted{20s}).at(11s, EndAsked{}).ends_at(12s, ProcessesSeen::nothing)) ==
         "12 s: notes an end that was asked for");
-  CHECK(notes(Life().at(10s, Wanted{20s}).ends_at(12s, Seen::nothing, Asked{})) ==
+  CHECK(notes(Life().at(10s, DevicesWanted{20s}).ends_at(12s, ProcessesSeen::nothing, EndAsked{})) ==
         "12 s: notes an end that was asked for");
-  CHECK(notes(Life({.grace = kGrace}, 10s).at(11s, Wanted{20s}).ends_at(12s, Seen::nothing)) ==
+  CHECK(notes(Life({.grace = kGrace}, 10s).at(11s, DevicesWanted{20s}).ends_at(12s, ProcessesSeen::nothing)) ==
         "12 s: notes an end that was asked for");
-  CHECK(notes(Life({.grace = kGrace}, 10s).at(8s, Wanted{1h}).ends_at(12s, Seen::nothing)) ==
+  CHECK(notes(Life({.grace = kGrace}, 10s).at(8s, DevicesWanted{1h}).ends_at(12s, ProcessesSeen::nothing)) ==
         "12 s: notes an end that was asked for");
   // Each of them ends all the same as soon as the waiter has the right to it.
-  CHECK(Life().at(10s, Asked{}).at(11s, Wanted{20s}).until(31s).did.back() == "31 s: SIGKILL");
-  CHECK(Life().at(10s, Wanted{20s}).at(11s, Asked{}).did.back() == "10 s: gives way, SIGTERM to the rest");
-  CHECK(Life({.grace = kGrace}, 10s).at(11s, Wanted{1s}).until(12s).did.back() ==
+  CHECK(Life().at(10s, EndAsked{}).at(11s, DevicesWanted{20s}).until(31s).did.back() == "31 s: SIGKILL");
+  CHECK(Life().at(10s, DevicesWanted{20s}).at(11s, EndAsked{}).did.back() == "10 s: gives way, SIGTERM to the rest");
+  CHECK(Life({.grace = kGrace}, 10s).at(11s, DevicesWanted{1s}).until(12s).did.back() ==
         "10 s: its 10 s are over, SIGTERM to the rest");
 }
 
 TEST_CASE("one that has given way does not start again if what it left ends for another reason") {
   const auto given_way = [](const std::optional<Moment>& time = {}) {
     Life life({.grace = kGrace}, time);
-    life.at(10s, Wanted{1h}).ends_at(12s, Seen::something);
+    life.at(10s, DevicesWanted{1h}).ends_at(12s, ProcessesSeen::something);
     return life;
   };
   CHECK(given_way().all_end_at(13s).ended_by() == EndedBy::waiter);
-  for (const Seen left : {Seen::nothing, Seen::something})
-    CHECK(Life().at(10s, Wanted{1h}).ends_and_is_asked_at(12s, left).ended_by() == EndedBy::somebody);
-  CHECK(given_way().at(13s, Asked{}).all_end_at(14s).ended_by() == EndedBy::somebody);
+  for (const ProcessesSeen left : {ProcessesSeen::nothing, ProcessesSeen::something})
+    CHECK(Life().at(10s, DevicesWanted{1h}).ends_and_is_asked_at(12s, left).ended_by() == EndedBy::somebody);
+  CHECK(given_way().at(13s, EndAsked{}).all_end_at(14s).ended_by() == EndedBy::somebody);
   CHECK(given_way().at(13s, ToldToLeave{}).ended_by() == EndedBy::somebody);
   CHECK(given_way(20s).until(21s).ended_by() == EndedBy::time);
 }
 
 TEST_CASE("a command that has ended by itself does not start again, though what it left ends for a waiter") {
   Life life;
-  life.ends_at(10s, Seen::something).at(60s, Wanted{20s}).until(80s);
+  life.ends_at(10s, ProcessesSeen::something).at(60s, DevicesWanted{20s}).until(80s);
   CHECK(later(life) == Words{"10 s: notes the end", "10 s: tells the end", "15 s: names what is left",
                              "60 s: a waiter wants it, SIGTERM to the rest", "80 s: SIGKILL"});
-  CHECK(life.at(81s, Asked{}).ended_by() == EndedBy::itself);
+  CHECK(life.at(81s, EndAsked{}).ended_by() == EndedBy::itself);
 }
 
 TEST_CASE("a time limit holds for one that gives way, unless it is killed for the waiter as soon") {
   Life late({.grace = kGrace}, 100s);
-  late.at(80s, Wanted{60min}).until(130s);
+  late.at(80s, DevicesWanted{60min}).until(130s);
   CHECK(later(late) == Words{"80 s: gives way, SIGTERM to the rest", "90 s: warns, 10 s left of 100",
                              "100 s: its 100 s are over, SIGTERM to the rest", "130 s: SIGKILL"});
   Life soon({.grace = kGrace}, 100s);
-  soon.at(80s, Wanted{50s}).until(130s);
+  soon.at(80s, DevicesWanted{50s}).until(130s);
   CHECK(later(soon) == Words{"80 s: gives way, SIGTERM to the rest", "130 s: SIGKILL"});
 }
 
 TEST_CASE("Ctrl-C leaves the lease to what the command has left behind, and to nothing before that") {
   Life life;
-  life.ends_at(10s, Seen::something).at(11s, ToldToLeave{}).at(12s, Asked{}).all_end_at(13s).until(24h);
+  life.ends_at(10s, ProcessesSeen::something).at(11s, ToldToLeave{}).at(12s, EndAsked{}).all_end_at(13s).until(24h);
   CHECK(later(life) == Words{"10 s: notes the end", "10 s: tells the end", "11 s: leaves the lease to them"});
   CHECK(later(Life().at(10s, ToldToLeave{})).empty());
 }
 
 TEST_CASE("a terminal that closes leaves the lease to what was left behind, but for what is to be killed") {
   const ToldToLeave hang_up{.by_hang_up = true};
-  CHECK(Life().ends_at(10s, Seen::something).at(60s, hang_up).did.back() == "60 s: leaves the lease to them");
+  CHECK(Life().ends_at(10s, ProcessesSeen::something).at(60s, hang_up).did.back() == "60 s: leaves the lease to them");
   Life life({.grace = kGrace}, 100s);
-  life.ends_at(10s, Seen::something).at(110s, hang_up).until(130s);
+  life.ends_at(10s, ProcessesSeen::something).at(110s, hang_up).until(130s);
   CHECK(life.did.back() == "130 s: SIGKILL");
   CHECK(life.all_end_at(130s).did.back() == "130 s: gives the lease back");
 }

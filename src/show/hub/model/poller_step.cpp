@@ -63,10 +63,10 @@ constexpr const char* kNoRoomBesideOthers =
     "what it tells is not shown: with that of all others it would take more than 64 MiB";
 constexpr const char* kNoMemory = "what it answers cannot be dealt with here for want of memory";
 
-Host host_of(Kind kind) {
+PolledHost host_of(Kind kind) {
   switch (kind) {
     case Kind::refused:
-      return Refused{};
+      return HostRefused{};
     case Kind::own:
       return Own{};
     default:
@@ -95,9 +95,9 @@ std::string tag_of(const Row& row) {
 /// A rule for each event.
 class PollerRules {
  public:
-  PollerRules(State& state, const Event& event) : state_(state), now_(event.now), chance_(event.chance) {}
+  PollerRules(State& state, const TimedEvent& event) : state_(state), now_(event.now), chance_(event.chance) {}
 
-  std::vector<Action> step(const What& what) && {
+  std::vector<Action> step(const Event& what) && {
     std::visit([this](const auto& each) { on(each); }, what);
     return std::move(actions_);
   }
@@ -109,20 +109,20 @@ class PollerRules {
   void on(const Applied& applied) {
     state_.every = applied.every;
     std::set<HostId> named;
-    for (const Named& each : applied.hosts) named.insert(each.id);
+    for (const WantedHost& each : applied.hosts) named.insert(each.id);
     std::erase_if(state_.hosts, [&](const auto& each) {
       if (named.contains(each.first)) return false;
       act(Drop{each.first});
       return true;
     });
     std::vector<HostId> fresh;
-    for (const Named& each : applied.hosts) {
+    for (const WantedHost& each : applied.hosts) {
       const auto [place, is_fresh] = state_.hosts.try_emplace(each.id, host_of(each.kind));
       if (is_fresh) {
         fresh.push_back(each.id);
         act(Post{each.id, ++state_.number});
       } else if (auto* far = std::get_if<Far>(&place->second)) {
-        far->connection = Connection::fresh;
+        far->connection = ConnectionAge::fresh;
       }
     }
     for (std::size_t i = 0; i < fresh.size(); ++i) begin(fresh[i], i, fresh.size());
@@ -130,7 +130,7 @@ class PollerRules {
   }
 
   void begin(HostId id, std::size_t index, std::size_t count) {
-    Host& host = state_.hosts.at(id);
+    PolledHost& host = state_.hosts.at(id);
     if (auto* far = std::get_if<Far>(&host)) {
       far->second = now_ + hub::pause_before_second(state_.every, index, count);
       ask(id, *far);
@@ -140,7 +140,7 @@ class PollerRules {
   }
 
   void ask(HostId id, Far& far) {
-    act(Ask{id, std::exchange(far.connection, Connection::kept), tag_of(far.row)});
+    act(Ask{id, std::exchange(far.connection, ConnectionAge::kept), tag_of(far.row)});
     far.turn = Asking{now_};
   }
 
@@ -169,7 +169,7 @@ class PollerRules {
 
   // --- what has come of a host
 
-  void on(const Read& told) {
+  void on(const HostRead& told) {
     Row* row = awaited(told.host);
     if (row == nullptr) return;
     if (told.has_new_report && !has_room(told.host, told.entry_bytes))
@@ -191,15 +191,15 @@ class PollerRules {
     if (awaited(answer.host) != nullptr) act(Refuse{answer.host, answer.why});
   }
 
-  void on(const Lost& lost) {
+  void on(const AnswerLost& lost) {
     Row* row = awaited(lost.host);
     if (row == nullptr) return;
-    if (auto* far = known<Far>(lost.host)) far->connection = Connection::fresh;
+    if (auto* far = known<Far>(lost.host)) far->connection = ConnectionAge::fresh;
     if (!std::exchange(row->lack_is_told, true)) act(Log{lost.host, kNoMemory});
     act(Refuse{lost.host, kNoMemory});
   }
 
-  void stand(Row& row, const Read& told) {
+  void stand(Row& row, const HostRead& told) {
     ++(told.is_up ? state_.answered : state_.failed);
     if (!told.is_up) {
       row.standing = Down{failures_of(row) + 1};
@@ -270,7 +270,7 @@ class PollerRules {
       making->since = std::max(making->since, news);
     } else if (news == News::urgent) {
       make_page();
-    } else if (std::holds_alternative<Told>(state_.publication)) {
+    } else if (std::holds_alternative<AllTold>(state_.publication)) {
       gather_until(now_ + kGathering);
     }
   }
@@ -288,7 +288,7 @@ class PollerRules {
   // It has all that was gathered. A page that is being made is older then, and comes too late.
   void publish_now() {
     act(MakePageNow{++state_.number});
-    state_.publication = Told{};
+    state_.publication = AllTold{};
   }
 
   void on(const PageDue&) {
@@ -304,7 +304,7 @@ class PollerRules {
     const auto* making = std::get_if<Making>(&state_.publication);
     if (making == nullptr || making->number != made.number) return;
     const News since = making->since;
-    state_.publication = Told{};
+    state_.publication = AllTold{};
     if (since != News::none) publish(since);
   }
 
@@ -328,7 +328,7 @@ class PollerRules {
 
 }  // namespace
 
-std::vector<Action> next(State& state, const Event& event) {
+std::vector<Action> next(State& state, const TimedEvent& event) {
   return PollerRules(state, event).step(event.what);
 }
 

@@ -68,11 +68,11 @@ struct Up {
 struct Down {
   unsigned failures = 1;  ///< in a row
 };
-using Standing = std::variant<Unheard, Up, Down>;
+using Reachability = std::variant<Unheard, Up, Down>;
 
 /// What is shown of a host.
 struct Row {
-  Standing standing{};
+  Reachability standing{};
   std::size_t entry_bytes = 0;
   bool lack_is_told = false;  ///< the admin knows, since it was last up, that memory lacks for its answers
 };
@@ -80,7 +80,7 @@ struct Row {
 // How a host comes to tell something.
 
 /// It is not asked, and its row says why.
-struct Refused {};
+struct HostRefused {};
 
 /// Nothing that it has published is in work.
 struct Idle {};
@@ -100,23 +100,23 @@ struct Resting {
 struct Asking {
   SteadyTime since;
 };
-enum class Connection {
+enum class ConnectionAge {
   fresh,  ///< is made for the next question: certificates were read since it was made, or it is at fault
   kept,
 };
 struct Far {
   Row row{};
   std::variant<Resting, Asking> turn{};
-  Connection connection = Connection::fresh;
+  ConnectionAge connection = ConnectionAge::fresh;
   std::optional<SteadyTime> second{};  ///< when it is asked for the second time; nullopt: it was
 };
 
-using Host = std::variant<Refused, Own, Far>;
+using PolledHost = std::variant<HostRefused, Own, Far>;
 
 // How far what is new has come to the clients.
 
 /// They have all.
-struct Told {};
+struct AllTold {};
 /// A page is made then, of all that is new until then.
 struct Gathering {
   SteadyTime until;
@@ -126,10 +126,10 @@ struct Making {
   std::uint64_t number = 0;
   News since = News::none;  ///< what has come since
 };
-using Publication = std::variant<Told, Gathering, Making>;
+using Publication = std::variant<AllTold, Gathering, Making>;
 
 struct State {
-  std::map<HostId, Host> hosts{};
+  std::map<HostId, PolledHost> hosts{};
   Publication publication{};
   std::uint64_t number = 0;        ///< of the last event that clients are told of
   std::uint64_t published = 0;     ///< number of the last page that was published
@@ -143,13 +143,13 @@ struct State {
 // What has happened. What comes of a host that is not wanted any more changes nothing.
 
 enum class Kind { refused, own, far };
-struct Named {
+struct WantedHost {
   HostId id = 0;
   Kind kind = Kind::far;
 };
 /// The settings were read: these hosts, and no others, are shown from now on.
 struct Applied {
-  std::vector<Named> hosts;
+  std::vector<WantedHost> hosts;
   std::chrono::milliseconds every;
 };
 /// The answer to AskAt.
@@ -157,7 +157,7 @@ struct Due {
   HostId host = 0;
 };
 /// The answer to Ask, ReadOwn and Refuse: what the host has told, or why it has not.
-struct Read {
+struct HostRead {
   HostId host = 0;
   bool is_up = false;
   bool has_new_report = false;
@@ -170,7 +170,7 @@ struct Unreadable {
   std::string why;
 };
 /// The same: memory ended in between.
-struct Lost {
+struct AnswerLost {
   HostId host = 0;
 };
 /// The agent of this machine has published.
@@ -187,12 +187,12 @@ struct NotMade {
   std::uint64_t number = 0;
   std::string why;
 };
-using What =
-    std::variant<Applied, Due, Read, Unreadable, Lost, OwnPublished, LabQueueChanged, PageDue, Made, NotMade>;
-struct Event {
+using Event =
+    std::variant<Applied, Due, HostRead, Unreadable, AnswerLost, OwnPublished, LabQueueChanged, PageDue, Made, NotMade>;
+struct TimedEvent {
   SteadyTime now;
   double chance = 0;  ///< from 0 up to 1
-  What what;
+  Event what;
 };
 
 // What to do.
@@ -200,7 +200,7 @@ struct Event {
 /// Ask the host now. Its answer is read beside the loop.
 struct Ask {
   HostId host = 0;
-  Connection connection = Connection::kept;
+  ConnectionAge connection = ConnectionAge::kept;
   std::string tag;  ///< the answer that is shown has it; "": it has none
 };
 /// Instead of any earlier time.
@@ -255,6 +255,6 @@ using Action = std::variant<Ask, AskAt, ReadOwn, Refuse, Keep, Post, Drop, Publi
                             Publish, Log>;
 
 /// In place: if memory ends in a step, the hub keeps what it knows.
-std::vector<Action> next(State& state, const Event& event);
+std::vector<Action> next(State& state, const TimedEvent& event);
 
 }  // namespace berth::poller

@@ -27,7 +27,7 @@ class AnyDay {
     site_.has_memory_for_pages = site_.has_memory_for_refusals = true;
     times_asked_.clear();
     for (int i = 0; i < 4; ++i) {
-      for (const HostId id : std::set(asked_)) answer(id, Read{id, true, true, kShort});
+      for (const HostId id : std::set(asked_)) answer(id, HostRead{id, true, true, kShort});
       site_.passes(60s);
       end_pages();
     }
@@ -74,7 +74,7 @@ class AnyDay {
     const auto id = static_cast<HostId>(1 + below(12));
     switch (below(6)) {
       case 0:
-        return answer(id, Lost{id});
+        return answer(id, AnswerLost{id});
       case 1:
         return answer(id, Unreadable{id, "x"});
       case 2:
@@ -82,13 +82,13 @@ class AnyDay {
       case 3:
         return (void)site_.is(PageDue{});
       case 4:
-        return answer(id, Read{id, !one_in(2), false, one_in(2) ? kShort : 0});
+        return answer(id, HostRead{id, !one_in(2), false, one_in(2) ? kShort : 0});
       default:
-        return answer(id, Read{id, true, true, kMiB * static_cast<std::size_t>(1 + below(10)), "t"});
+        return answer(id, HostRead{id, true, true, kMiB * static_cast<std::size_t>(1 + below(10)), "t"});
     }
   }
 
-  void answer(HostId id, What what) {
+  void answer(HostId id, Event what) {
     asked_.erase(id);
     site_.is(std::move(what));
   }
@@ -140,7 +140,7 @@ class AnyDay {
     for (const auto& [id, host] : site_.state.hosts) beyond += shares.beyond_share(entry_of(host));
     RC_ASSERT(beyond <= 32 * kMiB);
   }
-  static std::size_t entry_of(const Host& host) {
+  static std::size_t entry_of(const PolledHost& host) {
     if (const auto* own = std::get_if<Own>(&host)) return own->row.entry_bytes;
     const auto* far = std::get_if<Far>(&host);
     return far != nullptr ? far->row.entry_bytes : 0;

@@ -16,8 +16,8 @@
 namespace berth::poller_test {
 
 using namespace poller;
-using poller::Connection;
-using poller::Host;
+using poller::ConnectionAge;
+using poller::PolledHost;
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 
@@ -48,7 +48,7 @@ class Site {
     return is(std::move(applied));
   }
 
-  Words is(What what) {
+  Words is(Event what) {
     did.clear();
     take(std::move(what));
     return did;
@@ -71,15 +71,15 @@ class Site {
   }
   /// The host answers with something new.
   Words tells(const std::string& name, std::size_t bytes = kShort, std::string tag = "") {
-    return is(Read{ids.at(name), true, true, bytes, std::move(tag)});
+    return is(HostRead{ids.at(name), true, true, bytes, std::move(tag)});
   }
   /// It answers with what it told before: 304, or the same text again.
   Words tells_the_same(const std::string& name, std::optional<std::string> tag = {}) {
-    return is(Read{ids.at(name), true, false, 0, std::move(tag)});
+    return is(HostRead{ids.at(name), true, false, 0, std::move(tag)});
   }
-  Words fails(const std::string& name) { return is(Read{ids.at(name), false, false, kShort}); }
-  Words fails_again(const std::string& name) { return is(Read{ids.at(name), false, false, 0}); }
-  Words lacks_memory(const std::string& name) { return is(Lost{ids.at(name)}); }
+  Words fails(const std::string& name) { return is(HostRead{ids.at(name), false, false, kShort}); }
+  Words fails_again(const std::string& name) { return is(HostRead{ids.at(name), false, false, 0}); }
+  Words lacks_memory(const std::string& name) { return is(AnswerLost{ids.at(name)}); }
   /// The first of the pages that are being made is ready.
   Words makes() { return is(Made{first_page()}); }
   Words cannot_make() { return is(NotMade{first_page(), "no memory"}); }
@@ -111,19 +111,19 @@ class Site {
     return name == "self" ? Kind::own : Kind::far;
   }
 
-  std::optional<std::pair<SteadyTime, What>> first_bell() const {
-    std::optional<std::pair<SteadyTime, What>> first;
+  std::optional<std::pair<SteadyTime, Event>> first_bell() const {
+    std::optional<std::pair<SteadyTime, Event>> first;
     for (const auto& [id, at] : bells)
       if (!first || at < first->first) first.emplace(at, Due{id});
     if (page_bell && (!first || *page_bell < first->first)) first.emplace(*page_bell, PageDue{});
     return first;
   }
 
-  void take(What what) {
+  void take(Event what) {
     events_.push_back(std::move(what));
     if (events_.size() > 1) return;
     for (; !events_.empty(); events_.pop_front()) {
-      const What& each = events_.front();
+      const Event& each = events_.front();
       for (const Action& action : next(state, {now, chance, each})) {
         check(action);
         std::visit([this](const auto& deed) { perform(deed); }, action);
@@ -135,7 +135,7 @@ class Site {
   const std::string& name(HostId id) const { return names_of.at(id); }
 
   void perform(const Ask& what) {
-    std::string words = what.connection == Connection::fresh ? "connects to {}, and asks it" : "asks {}";
+    std::string words = what.connection == ConnectionAge::fresh ? "connects to {}, and asks it" : "asks {}";
     if (!what.tag.empty()) words += " for what is newer than " + what.tag;
     does(fmt::format(fmt::runtime(words), name(what.host)));
   }
@@ -146,7 +146,7 @@ class Site {
   void perform(const ReadOwn&) { does("reads its own"); }
   void perform(const Refuse& what) {
     does(fmt::format("refuses {}: {}", name(what.host), what.why));
-    take(Read{what.host, false, false, has_memory_for_refusals ? kShort : 0});
+    take(HostRead{what.host, false, false, has_memory_for_refusals ? kShort : 0});
   }
   void perform(const Keep& what) { does(fmt::format("notes {}", name(what.host))); }
   void perform(const Post& what) { does(fmt::format("shows {}", name(what.host))); }
@@ -180,7 +180,7 @@ class Site {
     does(fmt::format("logs{}: {}", what.host ? " of " + name(*what.host) : "", what.what));
   }
 
-  std::deque<What> events_{};
+  std::deque<Event> events_{};
   HostId last_id_ = 0;
 };
 

@@ -77,7 +77,7 @@ std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
   return chosen;
 }
 
-void lengthen(Pause& pause, SteadyTime now, SteadyTime first, SteadyTime longest) {
+void lengthen(Backoff& pause, SteadyTime now, SteadyTime first, SteadyTime longest) {
   if (now < pause.until) return;
   pause.length = std::clamp(pause.length * 2, first, longest);
   pause.until = now + pause.length;

@@ -62,14 +62,14 @@ inline constexpr SteadyTime kFirstPause = std::chrono::milliseconds(200);
 inline constexpr std::chrono::seconds kLongestPause{60};
 
 /// Until when something is not tried again.
-struct Pause {
+struct Backoff {
   SteadyTime until{};
   SteadyTime length{};
 };
 
 /// Begins the next pause, which is twice as long as the last one. A failure at the same moment, or
 /// before the pause is over, makes it no longer.
-void lengthen(Pause& pause, SteadyTime now, SteadyTime first = kFirstPause,
+void lengthen(Backoff& pause, SteadyTime now, SteadyTime first = kFirstPause,
               SteadyTime longest = kLongestPause);
 
 }  // namespace berth::runner

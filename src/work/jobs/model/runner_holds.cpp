@@ -25,7 +25,7 @@ class Namesakes {
     if (std::ranges::none_of(jobs, &KnownJob::singleton)) return;
     for (const KnownJob& job : jobs) {
       if (job.name.empty()) continue;
-      Named& named = named_[job.name];
+      NamedJobs& named = named_[job.name];
       named.first = std::min(named.first, job.number);
       if (std::ranges::any_of(job.tasks, is_at_work)) named.at_work.insert(job.number);
     }
@@ -35,12 +35,12 @@ class Namesakes {
   bool hold_back(const KnownJob& job) const {
     const auto found = named_.find(job.name);
     if (!job.singleton || found == named_.end()) return false;
-    const Named& named = found->second;
+    const NamedJobs& named = found->second;
     return named.first < job.number || named.at_work.size() > (named.at_work.contains(job.number) ? 1 : 0);
   }
 
  private:
-  struct Named {
+  struct NamedJobs {
     std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
     std::set<std::uint64_t> at_work;
   };
@@ -48,7 +48,7 @@ class Namesakes {
     return task == Task::in_queue || task == Task::running || task == Task::left;
   }
 
-  std::map<std::string_view, Named> named_;
+  std::map<std::string_view, NamedJobs> named_;
 };
 
 // In the order of their numbers: a job comes after older ones only, so one pass sees all that
@@ -57,7 +57,7 @@ bool is_held_back(State& state, std::uint64_t number, std::int64_t wall_s, std::
   const auto place = state.conditions.find(number);
   if (place == state.conditions.end()) return false;
   Conditions& conditions = place->second;
-  if (!std::holds_alternative<Waits>(conditions.stage)) return true;
+  if (!std::holds_alternative<ConditionsPending>(conditions.stage)) return true;
   const auto any_is_known = [&state](const std::vector<std::uint64_t>& others) {
     return std::ranges::any_of(others, [&state](std::uint64_t other) {
       return state.unread.contains(other) || (state.unlisted && !state.over.contains(other)) ||
@@ -71,7 +71,7 @@ bool is_held_back(State& state, std::uint64_t number, std::int64_t wall_s, std::
     state.conditions.erase(place);
     return false;
   }
-  conditions.stage = Asked{};
+  conditions.stage = EndingsAsked{};
   asked.push_back({number, conditions.after_ok, conditions.after_fail});
   return true;
 }
@@ -132,12 +132,12 @@ std::vector<AskWell> hold_jobs(State& state, SteadyTime now, std::int64_t wall_s
 std::optional<SteadyTime> next_due(const State& state, SteadyTime now, std::int64_t wall_s) {
   std::optional<SteadyTime> due;
   const auto at_latest = [&](SteadyTime at) { due = std::min(due.value_or(at), at); };
-  const auto ends = [&](const Pause& pause) {
+  const auto ends = [&](const Backoff& pause) {
     if (pause.until > now) at_latest(pause.until);
   };
   for (const auto& [number, pause] : state.pauses) ends(pause);
   // These are asked for again by what wakes the runner, also if their time came meanwhile.
-  const auto is_asked_again = [&](const Pause& pause) { at_latest(std::max(pause.until, now)); };
+  const auto is_asked_again = [&](const Backoff& pause) { at_latest(std::max(pause.until, now)); };
   if (state.unlisted) is_asked_again(*state.unlisted);
   for (const auto& [number, pause] : state.unread) is_asked_again(pause);
   for (const auto& [rivals, failures] : state.failures) ends(failures.pause);
@@ -145,7 +145,7 @@ std::optional<SteadyTime> next_due(const State& state, SteadyTime now, std::int6
     const std::int64_t left_s = conditions.not_before_s - wall_s;
     // The wall clock may be set meanwhile.
     if (left_s > 0) at_latest(now + std::min(std::chrono::seconds(left_s), kLongestPause));
-    if (std::holds_alternative<Refused>(conditions.stage)) at_latest(now + kLongestPause);
+    if (std::holds_alternative<ConditionFailed>(conditions.stage)) at_latest(now + kLongestPause);
   }
   for (const auto& [id, process] : state.processes)
     if (const auto* stray = std::get_if<Stray>(&process)) is_asked_again(stray->pause);

@@ -93,7 +93,7 @@ class RunnerRules {
   RunnerRules(State state, SteadyTime now, std::int64_t wall_s)
       : state_(std::move(state)), now_(now), wall_s_(wall_s) {}
 
-  Step step(const What& what) && {
+  Step step(const Event& what) && {
     std::visit([this](const auto& each) { on(each); }, what);
     return {std::move(state_), std::move(actions_)};
   }
@@ -101,18 +101,18 @@ class RunnerRules {
  private:
   // --- what is in the spool
 
-  void on(const Begun&) {
+  void on(const RunnerBegun&) {
     state_.stage = Begins{};
     // Another runner may have heard of them meanwhile, and been killed.
     list_all();
   }
-  void on(const Listed& listed) {
+  void on(const JobsListed& listed) {
     state_.unlisted.reset();
     for (const std::uint64_t number : listed.numbers)
       if (!state_.over.contains(number)) act(ReadJob{number});
   }
 
-  void on(const NotListed&) {
+  void on(const JobsNotListed&) {
     if (!state_.unlisted) state_.unlisted.emplace();
     lengthen(*state_.unlisted, now_);
   }
@@ -147,7 +147,7 @@ class RunnerRules {
   void on(const NotRead& job) {
     lengthen(state_.unread[job.number], now_);
     for (auto& [number, conditions] : state_.conditions)
-      if (std::holds_alternative<Asked>(conditions.stage)) conditions.stage = Waits{};
+      if (std::holds_alternative<EndingsAsked>(conditions.stage)) conditions.stage = ConditionsPending{};
   }
   void note_all(KnownJob& job, const std::vector<TaskStanding>& standings) {
     for (std::size_t i = 0; i < standings.size(); ++i) note(job, i, standings[i]);
@@ -220,7 +220,7 @@ class RunnerRules {
         standing.phase == TaskPhase::cancelled || (standing.on_hold && !standing.passes_to);
     if (is_to_leave && has_process && std::holds_alternative<Child>(process->second)) act(EndChild{id});
     if (has_process) return;
-    Pause pause;
+    Backoff pause;
     if (process != state_.processes.end()) {
       pause = std::get<Stray>(process->second).pause;
       state_.processes.erase(process);
@@ -236,7 +236,7 @@ class RunnerRules {
   void on(const NotWatched& stray) {
     Process& process = state_.processes[stray.id];
     const auto* sought = std::get_if<Sought>(&process);
-    Pause pause = sought == nullptr ? Pause{} : sought->pause;
+    Backoff pause = sought == nullptr ? Backoff{} : sought->pause;
     lengthen(pause, now_, kFirstStrayPeriod, kStrayPeriod);
     process = Stray{pause, stray.asked_to_end};
     // Its `berth run` would have done it.
@@ -248,7 +248,7 @@ class RunnerRules {
     const KnownJob* job = take(ended.id, ended.standing);
     if (job == nullptr || known_as(*ended.standing, job->tenant) != Task::waiting) return;
     // It joins the queue again at once. But its next process may end before it has taken the task.
-    if (ended.standing->gave_way && state_.pauses.try_emplace(job->number, Pause{now_}).second) return;
+    if (ended.standing->gave_way && state_.pauses.try_emplace(job->number, Backoff{now_}).second) return;
     // It has ended without having come to start, and nobody said that it should.
     put_off(*job);
   }
@@ -310,7 +310,7 @@ class RunnerRules {
     }
     for (const auto& [number, conditions] : state_.conditions)
       // The disk may not have taken it before.
-      if (const auto* refused = std::get_if<Refused>(&conditions.stage))
+      if (const auto* refused = std::get_if<ConditionFailed>(&conditions.stage))
         act(GiveUp{number, refused->reproach});
     std::set<std::uint64_t> tenants;
     for (const KnownJob& job : state_.jobs)
@@ -372,7 +372,7 @@ class RunnerRules {
     const auto place = state_.conditions.find(known_now.number);
     if (place == state_.conditions.end()) return;
     if (!known_now.reproach) return (void)state_.conditions.erase(place);
-    place->second.stage = Refused{*known_now.reproach};
+    place->second.stage = ConditionFailed{*known_now.reproach};
     act(GiveUp{known_now.number, *known_now.reproach});
   }
 
@@ -386,7 +386,7 @@ class RunnerRules {
 
 }  // namespace
 
-Step next(State state, const Event& event) {
+Step next(State state, const TimedEvent& event) {
   return RunnerRules(std::move(state), event.now, event.wall_s).step(event.what);
 }
 

@@ -30,13 +30,13 @@ struct Child {};
 struct Adopted {};
 /// This runner looks for the process: the answer to Watch has not come yet.
 struct Sought {
-  Pause pause{};  ///< of the stray that it was; empty: it was none
+  Backoff pause{};  ///< of the stray that it was; empty: it was none
 };
 /// The process has ended or has not said who it is, and something has the lock of the task: what
 /// the process had started, or a process that Berth needs for a moment. Nobody tells when that
 /// ends.
 struct Stray {
-  Pause pause{};           ///< until the next look
+  Backoff pause{};           ///< until the next look
   bool is_to_end = false;  ///< somebody wants the task to end
 };
 using Process = std::variant<Child, Adopted, Sought, Stray>;
@@ -44,8 +44,8 @@ using Process = std::variant<Child, Adopted, Sought, Stray>;
 // How far the conditions of a job have come. A job without an entry has none left.
 
 /// It waits for other jobs to be over, or for its start time.
-struct Waits {
-  bool operator==(const Waits&) const = default;
+struct ConditionsPending {
+  bool operator==(const ConditionsPending&) const = default;
 };
 /// One of the jobs that a job comes after did not end as it asks.
 struct Reproach {
@@ -56,27 +56,27 @@ struct Reproach {
 };
 
 /// The other jobs are over. How they ended is not known yet: the answer to AskWell has not come.
-struct Asked {
-  bool operator==(const Asked&) const = default;
+struct EndingsAsked {
+  bool operator==(const EndingsAsked&) const = default;
 };
 /// A job ended otherwise than this one needs, so this one is cancelled.
-struct Refused {
+struct ConditionFailed {
   Reproach reproach;
 
-  bool operator==(const Refused&) const = default;
+  bool operator==(const ConditionFailed&) const = default;
 };
 struct Conditions {
   std::vector<std::uint64_t> after;         ///< as Job::after
   std::vector<std::uint64_t> after_ok;      ///< as Job::after_ok
   std::vector<std::uint64_t> after_fail{};  ///< as Job::after_fail
   std::int64_t not_before_s = 0;            ///< as Job::not_before_s; 0: at once
-  std::variant<Waits, Asked, Refused> stage{};
+  std::variant<ConditionsPending, EndingsAsked, ConditionFailed> stage{};
 };
 
 /// Of jobs that ask for the same: those that could not join the queue since one of them last did.
 struct Failures {
   std::set<std::uint64_t> jobs;
-  Pause pause{};
+  Backoff pause{};
 };
 
 // What the runner does at present.
@@ -96,10 +96,10 @@ struct State {
   /// themselves.
   std::set<std::uint64_t> attended{};
   std::map<std::uint64_t, Conditions> conditions{};
-  std::map<std::uint64_t, Pause> pauses{};       ///< of jobs that could not join the queue
+  std::map<std::uint64_t, Backoff> pauses{};       ///< of jobs that could not join the queue
   std::map<std::string, Failures> failures{};    ///< by what they ask for
-  std::map<std::uint64_t, Pause> unread{};       ///< jobs that could not be read, until when they are left so
-  std::optional<Pause> unlisted{};               ///< the same of the list of all jobs
+  std::map<std::uint64_t, Backoff> unread{};       ///< jobs that could not be read, until when they are left so
+  std::optional<Backoff> unlisted{};               ///< the same of the list of all jobs
   std::map<std::uint64_t, SteadyTime> graces{};  ///< of the jobs of tenants: Job::tenant_grace_s
   std::map<std::uint64_t, SteadyTime> gone{};    ///< tenants, and when they were seen to have gone
   std::set<std::uint64_t> ended{};               ///< jobs that were asked to end with their tenant
@@ -109,13 +109,13 @@ struct State {
 // What has happened.
 
 /// This process is the runner now.
-struct Begun {};
+struct RunnerBegun {};
 /// The answer to List: the numbers of all jobs.
-struct Listed {
+struct JobsListed {
   std::vector<std::uint64_t> numbers;
 };
 /// The answer to List, if the spool cannot be read now.
-struct NotListed {};
+struct JobsNotListed {};
 /// The answer to ReadJob.
 struct JobRead {
   std::uint64_t number = 0;
@@ -182,13 +182,13 @@ struct Overheard {};
 struct Woken {};
 /// All answers are in.
 struct Settled {};
-using What =
-    std::variant<Begun, Listed, NotListed, JobRead, StillOver, NotRead, TaskRead, Watched, NotWatched,
+using Event =
+    std::variant<RunnerBegun, JobsListed, JobsNotListed, JobRead, StillOver, NotRead, TaskRead, Watched, NotWatched,
                  ProcessEnded, NotSpawned, TenantsSeen, WellKnown, HasLetGo, Rung, Overheard, Woken, Settled>;
-struct Event {
+struct TimedEvent {
   SteadyTime now;
   std::int64_t wall_s = 0;
-  What what;
+  Event what;
 };
 
 // What to do.
@@ -293,7 +293,7 @@ struct Sleep {
 struct LetGo {
   bool operator==(const LetGo&) const = default;
 };
-/// Become the runner again. The answer is Begun; if there is one already, this process ends.
+/// Become the runner again. The answer is RunnerBegun; if there is one already, this process ends.
 struct BeginAgain {
   bool operator==(const BeginAgain&) const = default;
 };
@@ -309,6 +309,6 @@ struct Step {
   State state;
   std::vector<Action> actions;
 };
-Step next(State state, const Event& event);
+Step next(State state, const TimedEvent& event);
 
 }  // namespace berth::runner

@@ -106,7 +106,7 @@ class TaskRules {
       act(Note{event_of(TaskEventKind::cancelled)});
     else if (runs)
       act(Note{event_of(TaskEventKind::cut_off)});
-    is(Refused{starting.put_off_for});
+    is(StartRefused{starting.put_off_for});
     const bool waits = has_changed || now.standing.phase == TaskPhase::waiting;
     act(Refuse{{ErrorCode::not_now, waits ? "it was edited" : "it was cancelled"}});
   }
@@ -114,12 +114,12 @@ class TaskRules {
   // off.
   void on(const Starting& starting, const NotLooked& why) {
     act(Note{event_of(TaskEventKind::cut_off)});
-    is(Refused{starting.put_off_for});
+    is(StartRefused{starting.put_off_for});
     act(Refuse{why.error});
   }
 
   void on(const Queued& queued, const Failed& why) { not_run(queued.put_off_for, why); }
-  void on(const Refused& refused, const Failed& why) { not_run(refused.put_off_for, why); }
+  void on(const StartRefused& refused, const Failed& why) { not_run(refused.put_off_for, why); }
 
   // A request that can never be granted is over. Any other failure may pass: a driver that is being
   // replaced, a full disk.

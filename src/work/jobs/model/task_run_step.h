@@ -38,14 +38,14 @@ struct Starting {
   std::vector<std::string> devices;
 };
 /// Its GPUs go back, and its command does not begin.
-struct Refused {
+struct StartRefused {
   std::string put_off_for;
 };
 /// Its command runs, or may run.
 struct Running {};
 /// How it ended is written, or why it did not begin.
 struct Over {};
-using Stage = std::variant<Locked, Excusing, Taking, Queued, Starting, Refused, Running, Over>;
+using Stage = std::variant<Locked, Excusing, Taking, Queued, Starting, StartRefused, Running, Over>;
 
 struct State {
   Stage stage;

@@ -150,7 +150,7 @@ class Office {
     rounds_ = 0;
     while (!left && !asleep) {
       REQUIRE_MESSAGE(++rounds_ < 10'000, "it never comes to rest");
-      What what = Settled{};
+      Event what = Settled{};
       if (!news_.empty()) {
         what = news_.front();
         news_.pop_front();
@@ -166,7 +166,7 @@ class Office {
     news_.emplace_back(runner::Woken{});
     return runs();
   }
-  Office& told(What what) {
+  Office& told(Event what) {
     news_.push_back(std::move(what));
     return *this;
   }
@@ -264,11 +264,11 @@ class Office {
       return say("leaves to another");
     }
     left = false;
-    news_.emplace_back(Begun{});
+    news_.emplace_back(RunnerBegun{});
   }
   void perform(const List&) {
-    if (unlistable) return (void)news_.emplace_back(NotListed{});
-    Listed listed;
+    if (unlistable) return (void)news_.emplace_back(JobsNotListed{});
+    JobsListed listed;
     for (const auto& [number, job] : jobs) listed.numbers.push_back(number);
     news_.emplace_back(std::move(listed));
   }
@@ -365,7 +365,7 @@ class Office {
     say("leaves");
   }
 
-  std::deque<What> news_{};
+  std::deque<Event> news_{};
   std::set<TaskId> children_{};
   std::set<TaskId> watched_{};
   std::set<std::uint64_t> told_ends_{};
