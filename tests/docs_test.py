@@ -85,7 +85,7 @@ IN_ITS_SENSE = {
         read_client_line RecordLine split_line table_lines unlisted_lines verdict_lines words_of_bad_line""",
     # A pure step, and the time between two samples.
     "step": """caller_step EndStep lab_agent_step leased_run_step next_step poller_step runner_step Step step_of
-        task_run_step""",
+        StepInput task_run_step""",
 }
 NAMED = re.compile(r"^\s*(?:struct|class|enum class|using) (\w+)", re.M)
 FUNCTION = re.compile(

@@ -18,7 +18,7 @@ constexpr double kMinuteS = 60;
 
 void print_row(const std::string& of, const berth::JobIndices& jobs, const berth::Workload& workload,
                const berth::Replay& replay) {
-  const berth::Waits waits = berth::waits_of(jobs, workload, replay);
+  const berth::WaitTimes waits = berth::waits_of(jobs, workload, replay);
   fmt::print("  {:>8} {:6} jobs, mean {:8.1f} min, 99 % {:8.1f} min\n", of, waits.jobs,
              waits.mean_s / kMinuteS, static_cast<double>(waits.p99_s) / kMinuteS);
 }

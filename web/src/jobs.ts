@@ -1,4 +1,4 @@
-// Submitted jobs, as the tickets of their tasks tell of them: those that run, and those that stand in line.
+// Submitted jobs, as the tickets of their tasks tell of them: those that run, and those that stand in the queue.
 import type { ToldJob } from "./api";
 import { type LeaseView, type UserView, userOf, type WaiterView } from "./state";
 
@@ -38,7 +38,7 @@ export function jobsOf(users: readonly UserView[]): JobView[] {
     .sort((a, b) => (sinceOf(a) ?? 0) - (sinceOf(b) ?? 0) || a.key.localeCompare(b.key));
 }
 
-/// Since when the first of its tasks runs, or, where none does, stands in line.
+/// Since when the first of its tasks runs, or, where none does, stands in the queue.
 export function sinceOf({ running, inLine }: JobView): number | null {
   const of =
     running.length > 0

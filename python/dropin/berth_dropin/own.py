@@ -33,7 +33,7 @@ def ancestors(pid: int) -> list[int]:
 
 def is_own(pid: int) -> bool:
     """Whether it is this process or descends from it; inside of a lease also whether this one descends from it. To
-    its own request nobody is a stranger, as Berth itself judges."""
+    its own request nobody is an outsider, as Berth itself judges."""
     me = os.getpid()
     if pid == me or me in ancestors(pid):
         return True

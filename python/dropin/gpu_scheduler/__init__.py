@@ -1,4 +1,4 @@
-"""gpu_scheduler on Berth: leases GPUs for a block, and waits for them in line.
+"""gpu_scheduler on Berth: leases GPUs for a block, and waits for them in the queue.
 
     from gpu_scheduler import GPUScheduler
 

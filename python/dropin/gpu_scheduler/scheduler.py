@@ -32,7 +32,7 @@ class GPUScheduler:
     memory_free_threshold_gb: GiB free at least. power_threshold_w, utilization_threshold_percent: at most; None for
     not asked. max_wait_time: seconds, then TimeoutError. specific_gpus: ids to choose among. debug_mode: asks nothing
     about load, and raises RuntimeError at once when there are too few. `poll_interval` and `timeout` have no effect:
-    who waits stands in line and is woken.
+    who waits stands in the queue and is woken.
 
     gpu_ids: what the block has, [] outside of it. locks: the lock files that are held for it. prev_device: PyTorch's
     default device before.
@@ -87,7 +87,7 @@ class GPUScheduler:
     # Waiting --------------------------------------------------------------------------------------
 
     def _acquire(self) -> list:
-        """Stands in line. A GPU that an original has locked is passed over until its lock is seen to be free."""
+        """Stands in the queue. A GPU that an original has locked is passed over until its lock is seen to be free."""
         if (pretended := self._pretended()) is not None:
             return self._lock_pretended(pretended)
         end = time.monotonic() + (0 if self.debug_mode else self.max_wait_time)

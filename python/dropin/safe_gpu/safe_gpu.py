@@ -189,10 +189,10 @@ class GPUOwner:
             with lock.held(LOCK_FILENAME, self.logger):
                 self._occupy(_leased(nb_gpus, 0))
         else:
-            while not self._claim_in_line(nb_gpus, wait):
+            while not self._claim_in_queue(nb_gpus, wait):
                 pass
 
-    def _claim_in_line(self, nb_gpus: int, wait: Any) -> bool:
+    def _claim_in_queue(self, nb_gpus: int, wait: Any) -> bool:
         """Stands in Berth's line without the lock of the original, which would keep all others out for so long. So
         an original can come between; then the answer is no."""
         # The lock that Berth would take for us would be in our own way.

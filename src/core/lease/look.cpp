@@ -105,9 +105,7 @@ std::set<std::uint32_t> own_processes(const Snapshot& snapshot, const LookOption
 }
 
 WeekMinute minute_for(const SiteLimits& limits) {
-  if (limits.hours.empty()) return {};
-  const sys::DayMinute now = sys::machine_minute();
-  return {now.day_of_week, now.minute};
+  return limits.hours.empty() ? WeekMinute{} : sys::machine_minute();
 }
 
 // Of those that others skip, so that the queue can say whether a limit is why.

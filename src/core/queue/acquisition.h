@@ -377,7 +377,7 @@ inline Error not_asked_for() {
 }  // namespace acquisition
 
 // How a request gets its lease, as a pure step: what has happened goes in, and what to do next
-// comes out. The shell, the code around it (lease/session.h), does that and passes the result
+// comes out. The loop around it (lease/acquire.cpp) does that and passes the result
 // back in.
 //
 // The facts are read first, since the driver may take seconds. Then one short decision is made in

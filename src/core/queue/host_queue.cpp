@@ -271,7 +271,7 @@ std::vector<TicketId> Gap::owners(const Verdict& verdict) const {
   return {owners.begin(), owners.end()};
 }
 
-std::vector<const Gap::Kept*> Gap::in_the_way_of(const Verdict& verdict) const {
+std::vector<const Gap::KeptHold*> Gap::in_the_way_of(const Verdict& verdict) const {
   const auto at = std::ranges::find(queue_.uuids, verdict.uuid) - queue_.uuids.begin();
   Wish wish = wish_of(mine_, false);
   wish.length = longest_stay(mine_, policy_);

@@ -123,7 +123,7 @@ std::int32_t utc_offset_s(std::int64_t seconds_since_epoch) {
   return localtime_r(&then, &parts) == nullptr ? 0 : static_cast<std::int32_t>(parts.tm_gmtoff);
 }
 
-DayMinute machine_minute() {
+WeekMinute machine_minute() {
   const std::time_t now = std::time(nullptr);
   if (std::getenv("TZ") != nullptr) {
     if (const auto offset = offset_without_tz_at(now / 60)) {

@@ -40,13 +40,7 @@ std::string wall_text(std::int64_t seconds_since_epoch);
 std::int32_t utc_offset_s(std::int64_t seconds_since_epoch);
 
 /// The present minute of the week in the time zone of the machine, whatever the user's TZ says.
-struct DayMinute {
-  unsigned day_of_week = 0;  ///< 0: Monday
-  unsigned minute = 0;       ///< of the day
-
-  bool operator==(const DayMinute&) const = default;
-};
-DayMinute machine_minute();
+WeekMinute machine_minute();
 
 /// Sends this process SIGCONT after a time of the boot clock, so that it goes on then even if it is
 /// stopped. Makes no timer until it is set. If the kernel gives no timer, it does nothing.

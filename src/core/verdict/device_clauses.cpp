@@ -168,7 +168,7 @@ Objection no_outsider(const Case& subject) {
   if (!subject.device.processes)
     return because(
         "its processes are not available, so nobody can say that it is idle: `berth doctor` says more");
-  const auto counts = must_know ? is_stranger : is_outsider;
+  const auto counts = must_know ? computes_without_lease : is_outsider;
   Failure failure;
   std::string described;
   for (const Process& process : *subject.device.processes) {

@@ -55,12 +55,12 @@ bool lacks_lease(const Process& process, const std::vector<const Ticket*>& lease
 
 }  // namespace
 
-bool is_stranger(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
+bool computes_without_lease(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
   return !process.ending.value_or(false) && lacks_lease(process, leases, facts);
 }
 
 bool is_outsider(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
-  return is_stranger(process, leases, facts) && !is_ignored(process, facts.policy);
+  return computes_without_lease(process, leases, facts) && !is_ignored(process, facts.policy);
 }
 
 bool is_leaving(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {

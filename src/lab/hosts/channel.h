@@ -53,8 +53,8 @@ class Channel {
   /// Dismisses the envoy: it sees the end of its input, and ends.
   void let_go();
 
-  /// The next whole message; the first is the envoy's hello. Not to be called after CommandBegun. Error:
-  /// what came is no message.
+  /// The next whole message; the first is the envoy's hello. Not to be called after CommandBegun.
+  /// Error: what came is no message.
   std::optional<Result<EnvoyMessage>> next_message();
   /// What has come on the streams after the messages.
   std::string take_output() { return std::exchange(output_, ""); }

@@ -1,4 +1,4 @@
-// The shell of the agent's step (model/lab_agent_step.h): a single coroutine asks the store what
+// The loop around the agent's step (model/lab_agent_step.h): a single coroutine asks the store what
 // the step wants, one question after another. As in http_server.cpp, a coroutine is given
 // variables, never temporaries.
 #include "berth/lab_queue/lab_agent.h"
@@ -112,9 +112,8 @@ class Agent : public std::enable_shared_from_this<Agent> {
 
   void happen(const lab_agent::Event& what) {
     const std::string url = url_of(store_->member());
-    const sys::DayMinute hour = access_.limits.hours.empty() ? sys::DayMinute{} : sys::machine_minute();
     const lab_agent::StepInput given{.now = steady_now(),
-                                 .hour = {hour.day_of_week, hour.minute},
+                                 .hour = access_.limits.hours.empty() ? WeekMinute{} : sys::machine_minute(),
                                  .store = store_->now(),
                                  .is_unread = store_->is_unread(),
                                  .url = url};

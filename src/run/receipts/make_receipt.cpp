@@ -200,7 +200,7 @@ unsigned percent_of(std::uint64_t part, std::uint64_t whole) {
 
 void take_samples(Receipt& receipt, const RunSamples& samples) {
   receipt.sampled_every_ms = static_cast<std::uint64_t>(samples.every_ms);
-  receipt.strangers = samples.strangers;
+  receipt.outsiders = samples.outsiders;
   for (DeviceReceipt& device : receipt.devices) {
     const auto found = std::ranges::find(samples.devices, device.uuid, &DeviceSamples::uuid);
     if (found == samples.devices.end()) continue;
@@ -215,12 +215,12 @@ void take_samples(Receipt& receipt, const RunSamples& samples) {
 void take_accounting(Receipt& receipt, const Snapshot& later, std::chrono::milliseconds lasted) {
   const auto ended = std::chrono::duration_cast<std::chrono::microseconds>(sys::wall_now());
   const auto begun = ended - lasted;
-  std::vector<std::uint32_t> strangers;
-  for (const Stranger& stranger : receipt.strangers) strangers.push_back(stranger.pid);
+  std::vector<std::uint32_t> outsiders;
+  for (const Outsider& outsider : receipt.outsiders) outsiders.push_back(outsider.pid);
   for (DeviceReceipt& device : receipt.devices) {
     const Device* after = find_device(later, device.uuid);
     if (after == nullptr || after->mig || !after->accounted) continue;
-    const AccountedUse use = accounted_use(*after->accounted, strangers, begun.count(), ended.count());
+    const AccountedUse use = accounted_use(*after->accounted, outsiders, begun.count(), ended.count());
     if (use.peak_bytes) device.peak_bytes = use.peak_bytes;
     if (use.use_percent) device.use_percent = use.use_percent;
     receipt.is_accounted = receipt.is_accounted || use.peak_bytes.has_value();

@@ -71,7 +71,7 @@ std::string how_to_end(const std::vector<pid_t>& left, bool were_asked, const st
   return fmt::format("to end them and the lease: berth release {}", lease);
 }
 
-// The shell of model/leased_run_step.h. The parent stays so that it knows all that the command
+// The loop around model/leased_run_step.h. The parent stays so that it knows all that the command
 // leaves behind.
 
 namespace {
@@ -140,7 +140,7 @@ class LeasedCommand {
     happen(run::CommandEnded{take_call()});
     for (;;) {
       const run::ProcessesSeen seen = leftovers_.look();
-      // If it was the last that was left, the job would else stand in line again.
+      // If it was the last that was left, the job would else stand in the queue again.
       if (const auto asked = take_call()) happen(*asked);
       happen(run::Looked{seen});
       if (std::holds_alternative<run::Over>(state_.stage)) break;

@@ -50,7 +50,7 @@ constexpr auto kFieldsOfReceipt = [](auto& receipt, auto&& field) {
   field("clean", receipt.clean);
   field("accounted", receipt.is_accounted);
   field.sections("device", receipt.devices, kFieldsOfDevice);
-  field.sections(kStranger, receipt.strangers, kFieldsOfStranger);
+  field.sections(kOutsider, receipt.outsiders, kFieldsOfOutsider);
 };
 
 constexpr auto kReceipt = record_of<Receipt>("berth-receipt", 1, kFieldsOfReceipt, kLongestCommand);
@@ -131,7 +131,7 @@ Reading<bool> is_clean(const Receipt& receipt, const RunSamples& samples) {
   // The first and the last look are a part of the interval away from begin and end, and a look
   // takes its time.
   constexpr std::int64_t kMissed = 2;
-  if (!receipt.strangers.empty() || throttled_percent_of(receipt).value_or(0) > 0) return false;
+  if (!receipt.outsiders.empty() || throttled_percent_of(receipt).value_or(0) > 0) return false;
   const bool all_tell = std::ranges::all_of(
       receipt.devices, [](const DeviceReceipt& device) { return device.throttled_percent.has_value(); });
   const bool are_all_there = (samples.samples + kMissed) * samples.every_ms >= receipt.lasted_ms;

@@ -51,7 +51,7 @@ struct Receipt {
   Reading<bool> clean{};      ///< as is_clean
   bool is_accounted = false;  ///< peak and use are exact: of the driver's accounting
   std::vector<DeviceReceipt> devices{};
-  std::vector<Stranger> strangers{};  ///< as far as samples saw them
+  std::vector<Outsider> outsiders{};  ///< as far as samples saw them
 
   bool operator==(const Receipt&) const = default;
 };

@@ -10,8 +10,8 @@ namespace berth {
 namespace {
 
 constexpr unsigned kSamplesVersion = 1;
-// If Berth cannot see the processes of this machine at all, it sees more strangers than this.
-constexpr std::size_t kMostStrangers = 8;
+// If Berth cannot see the processes of this machine at all, it sees more outsiders than this.
+constexpr std::size_t kMostOutsiders = 8;
 constexpr std::size_t kLongestSampleText = 80;
 constexpr std::uint64_t kPercent = 100;
 
@@ -47,7 +47,7 @@ constexpr auto kRunSamples = record_of<RunSamples>(
       field("every_ms", samples.every_ms);
       field("samples", samples.samples);
       field.sections("device", samples.devices, kFieldsOfDeviceSamples);
-      field.sections(kStranger, samples.strangers, kFieldsOfStranger);
+      field.sections(kOutsider, samples.outsiders, kFieldsOfOutsider);
     },
     kLongestSampleText);
 
@@ -61,17 +61,17 @@ DeviceSamples& samples_of(RunSamples& samples, const std::string& uuid) {
   return found != samples.devices.end() ? *found : samples.devices.emplace_back(DeviceSamples{uuid});
 }
 
-void note_stranger(RunSamples& samples, const std::string& device, std::uint32_t pid,
+void note_outsider(RunSamples& samples, const std::string& device, std::uint32_t pid,
                    const DescribeProcess& describe) {
   const auto known = std::ranges::find_if(
-      samples.strangers, [&](const Stranger& each) { return each.pid == pid && each.device == device; });
-  if (known != samples.strangers.end()) {
+      samples.outsiders, [&](const Outsider& each) { return each.pid == pid && each.device == device; });
+  if (known != samples.outsiders.end()) {
     known->seen_ms += samples.every_ms;
     return;
   }
-  if (samples.strangers.size() == kMostStrangers) return;
+  if (samples.outsiders.size() == kMostOutsiders) return;
   auto [user, command] = describe(pid);
-  samples.strangers.push_back({device, pid, std::move(user), std::move(command), samples.every_ms});
+  samples.outsiders.push_back({device, pid, std::move(user), std::move(command), samples.every_ms});
 }
 
 /// Memory of the processes on a device: of those of the lease, and of all others.
@@ -92,7 +92,7 @@ MemoryBySide add_processes(RunSamples& samples, const SampledLease& lease, const
     if (is_own && memory.own) *memory.own += *process.used_bytes;
     // A desktop draws on the device that it has.
     if (!is_own && !lease.shared && process.kind != ProcessKind::graphics)
-      note_stranger(samples, label(device), process.pid, describe);
+      note_outsider(samples, label(device), process.pid, describe);
   }
   return memory;
 }
@@ -221,7 +221,7 @@ bool is_renumbered(const RunSamples& samples, const std::vector<std::string>& uu
 }
 
 AccountedUse accounted_use(std::span<const AccountedProcess> processes,
-                           std::span<const std::uint32_t> strangers, std::int64_t begun_us,
+                           std::span<const std::uint32_t> outsiders, std::int64_t begun_us,
                            std::int64_t ended_us) {
   constexpr std::int64_t kInMillisecond = 1000;
   std::vector<Life> lives;
@@ -230,7 +230,7 @@ AccountedUse accounted_use(std::span<const AccountedProcess> processes,
   double busy_us = 0;
   for (const AccountedProcess& process : processes) {
     if (process.started_us < begun_us || process.started_us > ended_us ||
-        std::ranges::find(strangers, process.pid) != strangers.end())
+        std::ranges::find(outsiders, process.pid) != outsiders.end())
       continue;
     const auto lasted_us = static_cast<std::int64_t>(
         std::min<std::uint64_t>(process.lasted_ms, static_cast<std::uint64_t>(ended_us) / kInMillisecond) *

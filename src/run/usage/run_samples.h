@@ -15,24 +15,24 @@
 namespace berth {
 
 /// A process that computed on a whole device of a lease, and was none of the lease.
-struct Stranger {
+struct Outsider {
   std::string device;  ///< its label
   std::uint32_t pid = 0;
   std::string user;          ///< "": it cannot be seen from here whose it was
   std::string command;       ///< its beginning; "": likewise
   std::int64_t seen_ms = 0;  ///< as many samples as it was seen in, times the interval
 
-  bool operator==(const Stranger&) const = default;
+  bool operator==(const Outsider&) const = default;
 };
 
-/// Its section and its fields in a record (base/record_fields.h).
-inline constexpr std::string_view kStranger = "stranger";
-inline constexpr auto kFieldsOfStranger = [](auto& stranger, auto&& field) {
-  field("device", stranger.device);
-  field("pid", stranger.pid);
-  field("user", stranger.user);
-  field("command", stranger.command);
-  field("seen_ms", stranger.seen_ms);
+/// Its section and its fields in a record (base/record_fields.h), which keeps an older word.
+inline constexpr std::string_view kOutsider = "stranger";
+inline constexpr auto kFieldsOfOutsider = [](auto& outsider, auto&& field) {
+  field("device", outsider.device);
+  field("pid", outsider.pid);
+  field("user", outsider.user);
+  field("command", outsider.command);
+  field("seen_ms", outsider.seen_ms);
 };
 
 inline constexpr std::int64_t kNotCounted = -1;
@@ -58,7 +58,7 @@ struct RunSamples {
   std::int64_t every_ms = 0;  ///< what is shorter may have been missed
   unsigned samples = 0;
   std::vector<DeviceSamples> devices{};
-  std::vector<Stranger> strangers{};
+  std::vector<Outsider> outsiders{};
 
   bool operator==(const RunSamples&) const = default;
 };
@@ -80,7 +80,7 @@ struct SampledLease {
 using DescribeProcess = std::function<std::pair<std::string, std::string>(std::uint32_t pid)>;
 
 /// Adds one look at the machine. `leases`: as Facts::process_leases. What the look does not tell
-/// adds nothing. `describe`: is asked of each stranger once.
+/// adds nothing. `describe`: is asked of each outsider once.
 void add_sample(RunSamples& samples, const SampledLease& lease, const Snapshot& look,
                 const std::multimap<std::uint32_t, TicketId>& leases, const DescribeProcess& describe);
 
@@ -118,11 +118,11 @@ struct AccountedUse {
   bool operator==(const AccountedUse&) const = default;
 };
 
-/// Of the processes that began in this span of the wall clock, but for the strangers. The driver
+/// Of the processes that began in this span of the wall clock, but for the outsiders. The driver
 /// tells the peak of each: of processes that lived at the same time it is the sum, which they may
 /// never have reached at once.
 AccountedUse accounted_use(std::span<const AccountedProcess> processes,
-                           std::span<const std::uint32_t> strangers, std::int64_t begun_us,
+                           std::span<const std::uint32_t> outsiders, std::int64_t begun_us,
                            std::int64_t ended_us);
 
 /// The records in which the two programs tell each other (base/record.h). Error: `failure`.

@@ -58,7 +58,7 @@ std::string user_of(const Process& process) {
 }
 
 /// The user of a process that computes there without a lease for it; "" when there is none.
-std::string stranger_on(const Listing& listing, const Device& device) {
+std::string outsider_on(const Listing& listing, const Device& device) {
   const auto leases = leases_holding(device, listing.ledger);
   for (const Process& process : device.processes.value_or(std::vector<Process>{})) {
     if (is_outsider(process, leases, listing.facts)) return user_of(process);
@@ -71,8 +71,8 @@ std::string use_of(const Listing& listing, const Device& device, const Style& st
   const std::vector<const Ticket*> holding = leases_holding(device, listing.ledger);
   const Reading<bool> idle = is_idle(device, holding, listing.facts);
   if (!idle) return "";
-  const std::string stranger = stranger_on(listing, device);
-  if (!stranger.empty()) return fmt::format(", {}used by {}", *idle ? "" : "also ", stranger);
+  const std::string outsider = outsider_on(listing, device);
+  if (!outsider.empty()) return fmt::format(", {}used by {}", *idle ? "" : "also ", outsider);
   if (!*idle) return "";
   const Reading<std::int64_t> since_s = listing.idle.since(device, holding);
   return since_s ? ", idle since " + clock_time(*since_s, style) : ", idle";
@@ -174,7 +174,7 @@ std::string commands_on(const Shown& it) {
 /// Whether anybody has one of the devices.
 bool is_in_use(const Listing& listing) {
   return std::ranges::any_of(listing.facts.snapshot.devices, [&](const Device& device) {
-    return !leases_holding(device, listing.ledger).empty() || !stranger_on(listing, device).empty();
+    return !leases_holding(device, listing.ledger).empty() || !outsider_on(listing, device).empty();
   });
 }
 

@@ -73,12 +73,12 @@ Json device_json_of(const DeviceReceipt& device) {
       .take();
 }
 
-Json stranger_json(const Stranger& stranger) {
-  return {{"device", stranger.device},
-          {"pid", stranger.pid},
-          {"user", text_or_null(stranger.user)},
-          {"command", text_or_null(stranger.command)},
-          {"seen_ms", stranger.seen_ms}};
+Json outsider_json(const Outsider& outsider) {
+  return {{"device", outsider.device},
+          {"pid", outsider.pid},
+          {"user", text_or_null(outsider.user)},
+          {"command", text_or_null(outsider.command)},
+          {"seen_ms", outsider.seen_ms}};
 }
 
 // Where the peak is from: a sample may miss what is shorter.
@@ -92,19 +92,19 @@ std::string percent_text(const Reading<unsigned>& percent) {
 }
 
 // "pid 812 of ann on GPU 0 for 3 s (python x.py)".
-std::string stranger_text(const Stranger& stranger) {
-  std::string text = fmt::format("pid {}", stranger.pid);
-  if (!stranger.user.empty()) text += fmt::format(" of {}", printable(stranger.user));
-  text += fmt::format(" on GPU {} for {}", printable(stranger.device), span_text(stranger.seen_ms));
-  if (!stranger.command.empty())
-    text += fmt::format(" ({})", cut(printable(stranger.command), kShownCommand));
+std::string outsider_text(const Outsider& outsider) {
+  std::string text = fmt::format("pid {}", outsider.pid);
+  if (!outsider.user.empty()) text += fmt::format(" of {}", printable(outsider.user));
+  text += fmt::format(" on GPU {} for {}", printable(outsider.device), span_text(outsider.seen_ms));
+  if (!outsider.command.empty())
+    text += fmt::format(" ({})", cut(printable(outsider.command), kShownCommand));
   return text;
 }
 
-std::string strangers_text(const Receipt& receipt) {
+std::string outsiders_text(const Receipt& receipt) {
   std::string text;
-  for (const Stranger& stranger : receipt.strangers)
-    text += (text.empty() ? "" : ", ") + stranger_text(stranger);
+  for (const Outsider& outsider : receipt.outsiders)
+    text += (text.empty() ? "" : ", ") + outsider_text(outsider);
   return text;
 }
 
@@ -117,8 +117,8 @@ std::string clean_text(const Receipt& receipt) {
 Json receipt_json_of(const Receipt& receipt) {
   Json devices = Json::array();
   for (const DeviceReceipt& device : receipt.devices) devices.push_back(device_json_of(device));
-  Json strangers = receipt.sampled_every_ms ? Json(Json::array()) : Json(nullptr);
-  for (const Stranger& stranger : receipt.strangers) strangers.push_back(stranger_json(stranger));
+  Json outsiders = receipt.sampled_every_ms ? Json(Json::array()) : Json(nullptr);
+  for (const Outsider& outsider : receipt.outsiders) outsiders.push_back(outsider_json(outsider));
   return JsonFields(20)
       .add("lease", to_text(receipt.lease))
       .add("job", receipt.job.empty() ? Json(nullptr) : Json(receipt.job))
@@ -139,7 +139,7 @@ Json receipt_json_of(const Receipt& receipt) {
       .add("sampled_every_ms", nullable(receipt.sampled_every_ms))
       .add("clean", nullable(receipt.clean))
       .add("devices", std::move(devices))
-      .add("strangers", std::move(strangers))
+      .add("strangers", std::move(outsiders))
       .take();
 }
 
@@ -168,8 +168,8 @@ std::string receipt_sentence(const Receipt& receipt) {
   if (const auto energy = energy_mj_of(receipt)) add(energy_text(energy));
   if (receipt.clean) add(*receipt.clean ? "clean" : "not clean");
   sentence += figures;
-  if (!receipt.strangers.empty())
-    sentence += fmt::format("; others computed there too: {}", strangers_text(receipt));
+  if (!receipt.outsiders.empty())
+    sentence += fmt::format("; others computed there too: {}", outsiders_text(receipt));
   return sentence;
 }
 
@@ -195,7 +195,7 @@ std::string receipt_text(const Receipt& receipt, const Style& style) {
        {"memory", peak_text},
        {"use", percent_text(use_percent_of(receipt))},
        {"slowed", percent_text(throttled_percent_of(receipt))},
-       {"others", receipt.strangers.empty() ? others : strangers_text(receipt)},
+       {"others", receipt.outsiders.empty() ? others : outsiders_text(receipt)},
        {"clean", clean_text(receipt)},
        {"energy", energy_text(energy_mj_of(receipt))},
        {"driver", receipt.driver.empty() ? std::string(kUnknown) : printable(receipt.driver)}}};

@@ -310,7 +310,7 @@ void History::see(Observation observation) {
 }
 
 void History::ask(Question question, std::function<void(HistoryAnswer)> answer) {
-  Body::Asked asked{std::move(question), std::move(answer)};
+  Body::PendingQuestion asked{std::move(question), std::move(answer)};
   if (body_->ask(asked)) return;
   asked.answer({503, view::error_json({ErrorCode::failure, "the history is slow; ask again in a moment"})});
 }

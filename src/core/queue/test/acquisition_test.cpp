@@ -219,7 +219,7 @@ TEST_CASE("before it leaves for a wait of others beside a free device it asks wh
   CHECK(is<Withdraw>(asker.decides()));
 }
 
-// The store asks again if tickets have changed meanwhile, the shell if a rival turns out to be
+// The store asks again if tickets have changed meanwhile, the loop if a rival turns out to be
 // stopped.
 TEST_CASE("who has locked a device is asked also if the decision is made twice in one gate") {
   Asker asker = behind_one({});
@@ -262,7 +262,7 @@ TEST_CASE("who waits behind somebody does not ask for locks") {
   CHECK(is<AskNames>(asker.tell(LeftGate{Stayed{}})));
 }
 
-TEST_CASE("the first in line asks for locks where devices are free and too few") {
+TEST_CASE("the first in the queue asks for locks where devices are free and too few") {
   Asker asker(patient());
   Request two;
   two.count = 2;

@@ -36,7 +36,7 @@ inline State begun(Request request, Patience patience) {
   return next(begin(std::move(request), patience), {milliseconds(0), RequestBegun{}}).state;
 }
 
-// A request for one of two GPUs, which others hold or wait for, and whatever the shell would tell
+// A request for one of two GPUs, which others hold or wait for, and whatever the loop would tell
 // it.
 class Asker {
  public:

@@ -154,7 +154,7 @@ TEST_CASE("who finds nobody before it reads on before it believes that it is fir
   CHECK(is<SleepBehind>(asker.is_told_the_names()));
 }
 
-TEST_CASE("when the one before it is gone the next in line is asked for, and not the driver") {
+TEST_CASE("when the one before it is gone the next in the queue is asked for, and not the driver") {
   Asker asker = behind_one();
   asker.earlier = {waiter(4), waiter(5)};
   asker.goes_on();

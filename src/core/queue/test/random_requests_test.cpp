@@ -66,7 +66,7 @@ const std::vector<Event>& answers() {
   return all;
 }
 
-/// True: the shell may give this answer to the action.
+/// True: the loop may give this answer to the action.
 bool belongs_to(const Event& answer, const Action& action) {
   if (is<Look>(action))
     return std::holds_alternative<Looked>(answer) || std::holds_alternative<LookFailed>(answer) ||
@@ -242,7 +242,7 @@ class World {
     if (one_in(3)) others_do_something();
   }
 
-  // The answers of the shell.
+  // The answers of the loop.
 
   void does(const Look& look) {
     if (look.by_news && one_in(2)) return says(NoNews{});
@@ -303,7 +303,7 @@ class World {
     has_taken_ = true;
     says(LeftGate{Taken{}});
   }
-  // As the shell finds them: right before it.
+  // As the loop finds them: right before it.
   void stop_some() {
     asker_.stopped.clear();
     if (!asker_.earlier.empty() && one_in(4)) asker_.stopped = {asker_.earlier.back().id};

@@ -155,7 +155,7 @@ TEST_CASE("who sleeps behind a rival is woken by the end of a lease that this do
   CHECK(std::chrono::steady_clock::now() - began < 2 * kLost);
 }
 
-TEST_CASE("the first in line watches the ticket of the lease, whatever becomes of the device's file") {
+TEST_CASE("the first in the queue watches the ticket of the lease, whatever becomes of the device's file") {
   const Queue queue;
   const auto lease = queue.join(take);
   const auto waiter = queue.join(stay);
@@ -164,7 +164,7 @@ TEST_CASE("the first in line watches the ticket of the lease, whatever becomes o
   CHECK(wakes(*waiter, lease->ticket().id, [&] { lease->release(); }));
 }
 
-TEST_CASE("the first in line watches the device's file, whatever becomes of the ticket") {
+TEST_CASE("the first in the queue watches the device's file, whatever becomes of the ticket") {
   const Queue queue;
   const auto lease = queue.join(take);
   const auto waiter = queue.join(stay);

@@ -13,7 +13,7 @@
 #include "berth/hosts/model/host_selection.h"
 
 // The caller of `--anywhere`, until its command has begun, as a pure step: what the hosts and the
-// agent of this machine have said goes in, and what to do comes out. The shell
+// agent of this machine have said goes in, and what to do comes out. The loop
 // (src/lab/hosts/caller.cpp) does that and passes the results back in.
 //
 // Which host is chosen is up to host_selection.h. The caller adds what takes time: connections,
@@ -197,7 +197,8 @@ struct TellOut {
   std::size_t host = 0;
   std::string why;
 };
-/// Pass the streams of the command, which has begun there. If the host is lost, the answer is HostLost.
+/// Pass the streams of the command, which has begun there. If the host is lost, the answer is
+/// HostLost.
 struct Serve {
   std::size_t host = 0;
 };

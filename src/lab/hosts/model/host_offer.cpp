@@ -104,9 +104,9 @@ std::string standing_in_words(const Request& request, const Offer& offer) {
                        request.count, stands);
   if (starts_at_once(request, offer))
     return fmt::format("the command would start now ({} of {} free)", offer.free, offer.possible);
-  const std::string line = offer.ahead == 0 ? "first in line" : fmt::format("{} before it", offer.ahead);
-  if (!offer.starts_in_s) return fmt::format("{}, start not known{}", line, stands);
-  return fmt::format("{}, starts in about {} at the latest{}", line,
+  const std::string position = offer.ahead == 0 ? "first in line" : fmt::format("{} before it", offer.ahead);
+  if (!offer.starts_in_s) return fmt::format("{}, start not known{}", position, stands);
+  return fmt::format("{}, starts in about {} at the latest{}", position,
                      duration_for_people(std::max<std::int64_t>(0, *offer.starts_in_s)), stands);
 }
 
@@ -144,9 +144,9 @@ std::vector<RankedHost> rank_hosts(const Request& request, const std::vector<Hos
 namespace berth::view {
 namespace {
 
-std::string_view standing_of(const RankedHost& host, std::size_t place, std::size_t lines) {
+std::string_view standing_of(const RankedHost& host, std::size_t rank, std::size_t queues) {
   if (!host.can_serve) return "left out";
-  return place < lines && !host.in_reserve ? "in line" : "reserve";
+  return rank < queues && !host.in_reserve ? "in line" : "reserve";
 }
 
 Json offer_json(const Result<Offer>& offer) {
@@ -162,15 +162,15 @@ Json offer_json(const Result<Offer>& offer) {
 }  // namespace
 
 std::string why_of_hosts(const std::vector<RankedHost>& ranked, const std::vector<HostAnswer>& answers,
-                         std::size_t lines, const Style& style) {
+                         std::size_t queues, const Style& style) {
   std::size_t name_width = 0;
   for (const HostAnswer& each : answers)
     name_width = std::max(name_width, display_width(printable(each.host)));
   std::string text;
-  std::size_t place = 0;
+  std::size_t rank = 0;
   for (const RankedHost& each : ranked) {
-    const bool joins = each.can_serve && !each.in_reserve && place < lines;
-    const std::string chosen = fmt::format("{:<9}", standing_of(each, place++, lines));
+    const bool joins = each.can_serve && !each.in_reserve && rank < queues;
+    const std::string chosen = fmt::format("{:<9}", standing_of(each, rank++, queues));
     const std::string name = printable(answers[each.host].host);
     const std::string head = name + std::string(name_width - display_width(name) + 2, ' ') + chosen;
     text += toned(head,
@@ -185,20 +185,20 @@ std::string why_of_hosts(const std::vector<RankedHost>& ranked, const std::vecto
   if (able == 0) return text + "\nno host can serve this request\n";
   return text +
          fmt::format("\n`berth run --anywhere` would stand in {} at once; the first to grant it starts\n",
-                     counted(std::min(able, lines), "line"));
+                     counted(std::min(able, queues), "line"));
 }
 
 std::string why_of_hosts_json(const Request& request, const std::vector<RankedHost>& ranked,
-                              const std::vector<HostAnswer>& answers, std::size_t lines) {
+                              const std::vector<HostAnswer>& answers, std::size_t queues) {
   Json json = {{"kind", "berth-why-hosts"}, {"version", 1}};
   json["request"] = request_json(request);
-  json["lines"] = lines;
+  json["lines"] = queues;
   json["hosts"] = Json::array();
-  for (std::size_t place = 0; place < ranked.size(); ++place) {
-    const RankedHost& each = ranked[place];
+  for (std::size_t rank = 0; rank < ranked.size(); ++rank) {
+    const RankedHost& each = ranked[rank];
     const HostAnswer& answer = answers[each.host];
     json["hosts"].push_back({{"host", answer.host},
-                             {"standing", standing_of(each, place, lines)},
+                             {"standing", standing_of(each, rank, queues)},
                              {"reason", each.reason},
                              {"answers", answer.offer.has_value()},
                              {"offer", offer_json(answer.offer)}});

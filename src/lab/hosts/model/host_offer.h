@@ -81,13 +81,13 @@ std::vector<RankedHost> rank_hosts(const Request& request, const std::vector<Hos
 
 namespace berth::view {
 
-/// Every host with its reason, the best first. `lines`: in how many queues the request would wait
+/// Every host with its reason, the best first. `queues`: in how many queues the request would wait
 /// at once.
 std::string why_of_hosts(const std::vector<RankedHost>& ranked, const std::vector<HostAnswer>& answers,
-                         std::size_t lines, const Style& style);
+                         std::size_t queues, const Style& style);
 
 /// The same, by docs/schema/why-hosts.json.
 std::string why_of_hosts_json(const Request& request, const std::vector<RankedHost>& ranked,
-                              const std::vector<HostAnswer>& answers, std::size_t lines);
+                              const std::vector<HostAnswer>& answers, std::size_t queues);
 
 }  // namespace berth::view

@@ -82,7 +82,7 @@ class Desk {
   std::function<void(const Action&)> check = [](const Action&) {};
 
  private:
-  // As the shell: answers first, and then it looks what is due.
+  // As the loop: answers first, and then it looks what is due.
   void settle() {
     bool sleeps = false;
     while (!has_ended && !sleeps) {

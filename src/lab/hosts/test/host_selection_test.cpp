@@ -133,7 +133,7 @@ TEST_CASE("in the queue of the lab it waits for all where no host has the path")
   CHECK(scene.hears(1, kLost) == Messages{{await_opening, 0}});
 }
 
-TEST_CASE("where no host has the path, all are in line") {
+TEST_CASE("where no host has the path, all are in the queue") {
   const Offer away{.possible = 1, .near = false};
   Scene scene(2, Joining::by_offers);
   CHECK(scene.hears(0, Offered{away}).empty());
@@ -166,7 +166,7 @@ TEST_CASE("if the host that was told yes is lost, the command starts nowhere els
   CHECK(scene.hears(1, AsksToStart{}).empty());
 }
 
-TEST_CASE("a host that is lost while it waits leaves the others in line") {
+TEST_CASE("a host that is lost while it waits leaves the others in the queue") {
   Scene scene(2);
   CHECK(scene.hears(0, kLost).empty());
   CHECK_FALSE(scene.state.failure);

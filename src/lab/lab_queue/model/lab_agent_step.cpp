@@ -72,7 +72,7 @@ class RoundRules {
     if (is_to_show || deeds_.somebody_waits()) ring();
   }
 
-  /// In the middle of a round no answer comes any more: the shell has lost it.
+  /// In the middle of a round no answer comes any more: the loop has lost it.
   void on(const Woke&) {
     if (is(Rests{})) return begin_round();
     on(NotAnswered{"its answer was lost"});

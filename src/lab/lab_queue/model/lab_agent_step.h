@@ -20,7 +20,7 @@
 #include "berth/verdict/site_policy.h"
 
 // The agent's part in the queue of a lab (docs/store-protocol.md), as a pure step: what requests
-// and the store say goes in, and what to do comes out. The shell
+// and the store say goes in, and what to do comes out. The loop
 // (src/lab/lab_queue/lab_agent.cpp) does that and passes the answers back in.
 //
 // The agent asks the store one thing at a time, in rounds: it shows that it is there, removes the

@@ -146,7 +146,7 @@ TEST_CASE("what somebody else wrote into the store keeps nobody waiting") {
   }
 }
 
-TEST_CASE("an answer that the shell has lost is taken for none, and asked for again") {
+TEST_CASE("an answer that the loop has lost is taken for none, and asked for again") {
   Etcd etcd;
   Desk desk(etcd);
   const ClientId one = desk.stands("gpu1");

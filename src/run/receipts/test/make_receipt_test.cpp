@@ -17,7 +17,7 @@ constexpr std::uint64_t kPowerCap = 0x4;
 struct Trouble {
   std::int64_t from = 0;
   std::int64_t until = 0;
-  bool is_stranger = false;
+  bool is_outsider = false;
 
   bool is_there(std::int64_t at) const { return from <= at && at < until; }
 };
@@ -26,9 +26,9 @@ Snapshot look_at(std::int64_t at, const Trouble& trouble) {
   Snapshot look;
   Device& device = look.devices.emplace_back();
   device.uuid = "GPU-a";
-  device.throttle_reasons = trouble.is_there(at) && !trouble.is_stranger ? kPowerCap : 0;
+  device.throttle_reasons = trouble.is_there(at) && !trouble.is_outsider ? kPowerCap : 0;
   device.processes.emplace();
-  if (trouble.is_there(at) && trouble.is_stranger) device.processes->emplace_back().pid = 812;
+  if (trouble.is_there(at) && trouble.is_outsider) device.processes->emplace_back().pid = 812;
   return look;
 }
 
@@ -47,7 +47,7 @@ Reading<bool> clean_of(std::int64_t lasted, const Trouble& trouble, const Below&
   return receipt.clean;
 }
 
-TEST_CASE("no run of ten thousand is called clean that was slowed or had a stranger for two samples") {
+TEST_CASE("no run of ten thousand is called clean that was slowed or had an outsider for two samples") {
   std::mt19937 random(7);
   const auto below = [&](std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(0, most - 1)(random);

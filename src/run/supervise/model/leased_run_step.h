@@ -82,7 +82,7 @@ class IdleSpan {
 }  // namespace berth
 
 // A command in its lease, from its start to the end of the lease, as a pure step: what has happened
-// goes in, and what to do next comes out. The shell (src/run/supervise/leased_command.cpp) does
+// goes in, and what to do next comes out. The loop (src/run/supervise/leased_command.cpp) does
 // that and passes the result back in.
 //
 // The lease lasts as long as anything lives that the command has started, unless its user or the

@@ -43,7 +43,7 @@ TEST_CASE("what was written of a run is read as it was, a line each") {
   killed.devices[0].total_bytes = 80;
   killed.devices[0].use_percent = 0;
   killed.devices[1].throttled_percent = 4;
-  killed.strangers = {{"1", 812, "bob", "python x.py", 3000}};
+  killed.outsiders = {{"1", 812, "bob", "python x.py", 3000}};
   const std::vector<Receipt> runs{run_of("python train.py", 130), killed};
   std::string text;
   for (const Receipt& run : runs) {
@@ -86,7 +86,7 @@ TEST_CASE("a run has the highest peak of its devices, their mean use, and what i
   CHECK(throttled_percent_of(run) == 0U);
 }
 
-TEST_CASE("a run was clean if every look was there, and none saw a stranger or slowed clocks") {
+TEST_CASE("a run was clean if every look was there, and none saw an outsider or slowed clocks") {
   Receipt run = run_of("python time.py", 1);
   for (DeviceReceipt& device : run.devices) device.throttled_percent = 0;
   const RunSamples all{.every_ms = 1000, .samples = 58};
@@ -98,7 +98,7 @@ TEST_CASE("a run was clean if every look was there, and none saw a stranger or s
   slowed.devices[1].throttled_percent = 1;
   CHECK(is_clean(slowed, all) == false);
   Receipt visited = run;
-  visited.strangers = {{"1", 812, "bob", "python x.py", 1000}};
+  visited.outsiders = {{"1", 812, "bob", "python x.py", 1000}};
   CHECK(is_clean(visited, all) == false);
   CHECK(is_clean(visited, {.every_ms = 1000, .samples = 1}) == false);
   // A share, a MIG instance, and a card that does not tell.

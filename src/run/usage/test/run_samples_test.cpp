@@ -78,7 +78,7 @@ TEST_CASE("the peak is the most that a sample saw, the use their mean, and the t
   run.see(look_at(device_with(10, {process(kOwn, 10)}))).see(look_at(busy));
   CHECK(run.samples.samples == 2);
   CHECK(run.device() == DeviceSamples{"GPU-a", 30, 120, 2, 1, 2, 0});
-  CHECK(run.samples.strangers.empty());
+  CHECK(run.samples.outsiders.empty());
 }
 
 TEST_CASE(
@@ -112,38 +112,38 @@ TEST_CASE(
   CHECK(is_renumbered(run.samples, devices, {0}));
 }
 
-TEST_CASE("a share has the memory of its own processes, and neither use nor strangers") {
+TEST_CASE("a share has the memory of its own processes, and neither use nor outsiders") {
   Sampled run(true);
   run.see(look_at(device_with(50, {process(kOwn, 7), process(200, 30), process(9, 13)})));
   CHECK(run.device() == DeviceSamples{"GPU-a", 7, 0, 0, 0, 0, 0});
-  CHECK(run.samples.strangers.empty());
+  CHECK(run.samples.outsiders.empty());
   run.see(look_at(device_with(50, {process(kOwn, std::nullopt)})));
   CHECK(run.device().peak_bytes == 7U);
 }
 
-TEST_CASE("who computes on a whole card and is not of the lease is a stranger, and its memory another's") {
+TEST_CASE("who computes on a whole card and is not of the lease is an outsider, and its memory another's") {
   Sampled run;
   const Snapshot look = look_at(device_with(50, {process(kOwn, 7), process(812, 30)}));
   run.see(look).see(look);
-  REQUIRE(run.samples.strangers.size() == 1);
-  CHECK(run.samples.strangers[0] == Stranger{"0", 812, "ann", "python 812", 20'000});
+  REQUIRE(run.samples.outsiders.size() == 1);
+  CHECK(run.samples.outsiders[0] == Outsider{"0", 812, "ann", "python 812", 20'000});
   CHECK(run.device().peak_bytes == 20U);
 }
 
-TEST_CASE("of very many strangers the first eight are told, however long the others stay") {
+TEST_CASE("of very many outsiders the first eight are told, however long the others stay") {
   Sampled run;
   std::vector<Process> many;
   for (std::uint32_t pid = 1000; pid < 1020; ++pid) many.push_back(process(pid, 1));
   run.see(look_at(device_with(50, many))).see(look_at(device_with(50, many)));
-  REQUIRE(run.samples.strangers.size() == 8);
-  CHECK(run.samples.strangers[7] == Stranger{"0", 1007, "ann", "python 1007", 20'000});
+  REQUIRE(run.samples.outsiders.size() == 8);
+  CHECK(run.samples.outsiders[7] == Outsider{"0", 1007, "ann", "python 1007", 20'000});
 }
 
-TEST_CASE("a desktop is no stranger, and what another lease of the user computes is one") {
+TEST_CASE("a desktop is no outsider, and what another lease of the user computes is one") {
   Sampled run;
   run.see(look_at(device_with(5, {process(3, 5, ProcessKind::graphics), process(200, 1)})));
-  REQUIRE(run.samples.strangers.size() == 1);
-  CHECK(run.samples.strangers[0].pid == 200);
+  REQUIRE(run.samples.outsiders.size() == 1);
+  CHECK(run.samples.outsiders[0].pid == 200);
 }
 
 TEST_CASE("a look of the agent counts if the driver answered, and was asked for all that samples need") {
@@ -249,8 +249,8 @@ AccountedProcess accounted(std::uint32_t pid, std::int64_t started_s, std::uint6
 }
 
 TEST_CASE("the accounting gives the peak of what lived at the same time, and the use over the whole run") {
-  const auto use = [](std::vector<AccountedProcess> processes, std::vector<std::uint32_t> strangers = {}) {
-    return accounted_use(processes, strangers, 100'000'000, 200'000'000);
+  const auto use = [](std::vector<AccountedProcess> processes, std::vector<std::uint32_t> outsiders = {}) {
+    return accounted_use(processes, outsiders, 100'000'000, 200'000'000);
   };
   CHECK(use({accounted(1, 110, 50, 7, 80)}) == AccountedUse{7, 40});
   CHECK(use({accounted(1, 110, 10, 7, 100), accounted(2, 130, 10, 9, 100)}) == AccountedUse{9, 20});

@@ -42,12 +42,12 @@ Reading<bool> is_used(const ComplianceReport& report, std::string_view uuid) {
   return std::nullopt;
 }
 
-Reading<bool> has_strangers(const Facts& facts, const Ticket& lease, const std::string& uuid) {
+Reading<bool> has_outsiders(const Facts& facts, const Ticket& lease, const std::string& uuid) {
   const Device* device = find_device(facts.snapshot, uuid);
   if (device == nullptr || device->state != DeviceState::ok || !device->processes) return std::nullopt;
   bool is_any_nameless = false;
   for (const Process& process : *device->processes) {
-    if (!is_stranger(process, {&lease}, facts)) continue;
+    if (!computes_without_lease(process, {&lease}, facts)) continue;
     if (process.uid) return true;
     is_any_nameless = true;
   }
@@ -74,7 +74,7 @@ Observation observe(const Facts& facts, const Ledger& ledger, TimeOfLook at, std
     for (const std::string& uuid : ticket.devices) {
       const auto sharers = std::max<std::size_t>(1, leases.on(uuid).size());
       lease.devices.push_back({uuid, 1.0 / static_cast<double>(sharers), is_used(report, uuid),
-                               is_stale ? std::nullopt : has_strangers(facts, ticket, uuid)});
+                               is_stale ? std::nullopt : has_outsiders(facts, ticket, uuid)});
     }
     observation.leases.push_back(std::move(lease));
   }

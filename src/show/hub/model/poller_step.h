@@ -47,11 +47,11 @@ std::chrono::milliseconds pause_after(std::chrono::milliseconds every, unsigned 
 
 }  // namespace berth::hub
 
-// A hub, as a pure step: what has happened goes in, and what to do next comes out. The shell
+// A hub, as a pure step: what has happened goes in, and what to do next comes out. The loop
 // (src/show/hub/hub.cpp) does that and passes the results back in.
 //
 // The step says when each host is asked, whether what it told is taken, and when a page is made of
-// all. What a host told is the shell's: the step knows how long it is and whether it is new.
+// all. What a host told is the loop's: the step knows how long it is and whether it is new.
 namespace berth::poller {
 
 /// A host as the settings name it. If its address or its token changes, it is another host. No

@@ -16,8 +16,6 @@
 namespace berth::poller_test {
 
 using namespace poller;
-using poller::ConnectionAge;
-using poller::PolledHost;
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 

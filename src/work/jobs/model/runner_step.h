@@ -15,7 +15,7 @@
 #include "berth/jobs/model/job_tasks.h"
 
 // The runner of a user's jobs, as a pure step: what was read or has happened goes in, and what to
-// do next comes out. The shell (src/work/jobs/runner.cpp) does that and passes the results
+// do next comes out. The loop (src/work/jobs/runner.cpp) does that and passes the results
 // back in.
 //
 // The runner knows only what it has read in the spool, and which processes have the tasks. Whatever

@@ -12,7 +12,7 @@
 #include "berth/job/task_standing.h"
 
 // One run of a task, as a pure step: what has happened goes in, and what to do next comes out. The
-// shell (src/work/jobs/task_run.cpp) does that and passes the result back in.
+// loop (src/work/jobs/task_run.cpp) does that and passes the result back in.
 //
 // The order is what counts. The lock comes first, so that nobody else has the task. That it is
 // started is written, and on the disk, before the command begins, so that whoever is killed in

@@ -13,7 +13,7 @@ using Task = KnownJob::Task;
 
 }  // namespace
 
-TEST_CASE("of those that ask for the same one gets in line, the oldest first") {
+TEST_CASE("of those that ask for the same one joins the queue, the oldest first") {
   const std::vector<KnownJob> jobs{{1, "one", {Task::over}},
                                    {2, "one", {Task::running}},
                                    {3, "one", {Task::waiting}},
@@ -22,7 +22,7 @@ TEST_CASE("of those that ask for the same one gets in line, the oldest first") {
   CHECK(tasks_to_start(jobs) == std::vector<TaskToStart>{{2, 0}, {4, 0}});
 }
 
-TEST_CASE("while one of them is in line no other gets in line") {
+TEST_CASE("while one of them is in the queue no other joins it") {
   const std::vector<KnownJob> jobs{{1, "one", {Task::waiting}}, {2, "one", {Task::in_queue}}};
   CHECK(tasks_to_start(jobs).empty());
 }
