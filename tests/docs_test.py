@@ -47,15 +47,26 @@ def test_the_table_of_rooms_is_that_of_the_build():
     assert told == {room: set(uses) for room, uses in rows().items()}
 
 
-# The C++ library shows a host a face of its own, with the words that are inside.
-FACE = "src/run/api/"
-TYPE = re.compile(r"^\s*(?:struct|class|enum class) (\w+)(?: final)?(?: : [\w:, ]+)? \{", re.M)
+# Also an alias, unless it is the same name somewhere else.
+TYPE = re.compile(
+    r"^\s*(?:(?:struct|class|enum class) (\w+)(?: final)?(?: : [\w:, ]+)? \{|using (\w+) = (?![\w:]*::\2;))",
+    re.M,
+)
 
 
 def sources(pattern: str):
     for path in (ROOT / "src").rglob(pattern):
-        if "test" not in path.parts and not path.relative_to(ROOT).as_posix().startswith(FACE):
+        if "test" not in path.parts:
             yield path
+
+
+def types_in(text: str) -> set[str]:
+    return {name or alias for name, alias in TYPE.findall(text)}
+
+
+def test_a_type_is_found():
+    text = "struct Lease final : Face {\n  using Gate = int;\n};\nusing Task = other::Task;\nclass Queue;\n"
+    assert types_in(text) == {"Lease", "Gate"}
 
 
 def words_of(heading: str) -> list[str]:
@@ -69,7 +80,7 @@ def test_one_word_is_one_thing():
     assert len(words) == len(set(words)) > 25
     types = collections.defaultdict(list)
     for path in sources("*.[hc]*"):
-        for name in set(TYPE.findall(path.read_text())):
+        for name in types_in(path.read_text()):
             types[name.lower()].append(path.relative_to(ROOT).as_posix())
     assert {word: types[word] for word in words if len(types[word]) > 1} == {}
     headers = "".join(path.read_text().lower() for path in sources("*.h"))

@@ -96,7 +96,7 @@ void check_left_behind(Findings& findings) {
   if (!domain) return;
   const auto books = domain->store->look(store::Extent::leases);
   if (!books) return;
-  for (const auto& [id, holders] : leasing::left_behind(*domain->store, books->ledger)) {
+  for (const auto& [id, holders] : command::left_behind(*domain->store, books->ledger)) {
     std::string names;
     for (const Holder& holder : holders)
       names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", holder.pid, holder.command);
@@ -148,19 +148,19 @@ class Doctor : public command::Command {
       const auto files = site::read_site_files();
       add(findings,
           view::device_findings(*read, files ? files->policy : SitePolicy(), leasing::inherited_masks()));
-      add(findings, leasing::examine_passed_over(*read));
-      add(findings, leasing::examine_cuda(*read, environment.access(kind_), command::own_environment()));
+      add(findings, doctor::examine_passed_over(*read));
+      add(findings, doctor::examine_cuda(*read, environment.access(kind_), command::own_environment()));
     }
     const std::vector<Vendor> here = read ? view::vendors_in(*read) : std::vector<Vendor>{};
     check_permissions(here.empty() ? vendors() : here, findings);
     std::vector<std::string> uuids;
     for (const Device& device : read ? read->devices : std::vector<Device>{}) uuids.push_back(device.uuid);
-    add(findings, leasing::examine_lease_directory(store::choose_lease_directory(), uuids));
+    add(findings, doctor::examine_lease_directory(store::choose_lease_directory(), uuids));
     check_left_behind(findings);
-    add(findings, leasing::examine_site_files(read ? &*read : nullptr));
+    add(findings, doctor::examine_site_files(read ? &*read : nullptr));
     check_logout(findings);
     std::error_code ignored;
-    add(findings, command::distributions_beside_ours(std::filesystem::canonical("/proc/self/exe", ignored)));
+    add(findings, doctor::distributions_beside_ours(std::filesystem::canonical("/proc/self/exe", ignored)));
     return findings;
   }
 

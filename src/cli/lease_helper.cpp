@@ -55,9 +55,9 @@ Result<void> end_with_host() {
   return {};
 }
 
-Result<leasing::LeaseAsk> read_ask() {
+Result<api::LeaseAsk> read_ask() {
   std::string text;
-  while (leasing::first_record(text) == 0) {
+  while (api::first_record(text) == 0) {
     pollfd ready{kSocket, POLLIN, 0};
     ::poll(&ready, 1, -1);
     BERTH_LET(const auto received, sys::receive_message(kSocket));
@@ -65,7 +65,7 @@ Result<leasing::LeaseAsk> read_ask() {
     if (received.ended)
       return fail(ErrorCode::usage, "__lease is for Berth's libraries: it is asked over a socket");
   }
-  auto ask = leasing::decode_ask(text);
+  auto ask = api::decode_ask(text);
   if (!ask) return ask;
   BERTH_DO(source::check_version(ask->version, version()));
   return ask;
@@ -88,13 +88,13 @@ class LeaseHelper : public command::Command {
   Result<command::Output> run(command::Environment& environment, const command::Words&) override {
     auto answered = answer(environment);
     // If the answer cannot be sent, the asking process is gone.
-    if (!answered) (void)send(leasing::LeaseRefused{answered.error(), {}});
+    if (!answered) (void)send(api::LeaseRefused{answered.error(), {}});
     return command::Output{};
   }
 
  private:
-  static Result<void> send(const leasing::LeaseMessage& message, std::span<const int> descriptors = {}) {
-    return sys::send_message(kSocket, leasing::encode(message), descriptors);
+  static Result<void> send(const api::LeaseMessage& message, std::span<const int> descriptors = {}) {
+    return sys::send_message(kSocket, api::encode(message), descriptors);
   }
 
   Result<void> answer(command::Environment& environment) {
@@ -109,7 +109,7 @@ class LeaseHelper : public command::Command {
                      sampling);
     receipt_->begin();
     std::string command = sys::process_command(host_);
-    auto settled = leasing::settle_memory(std::move(ask.request), command);
+    auto settled = receipts::settle_memory(std::move(ask.request), command);
     ask.request = std::move(settled.request);
     memory_told_ = std::move(settled.told);
     leasing::TicketWords words{
@@ -118,14 +118,14 @@ class LeaseHelper : public command::Command {
         .request = view::request_in_words(ask.request),
         .host = static_cast<std::uint32_t>(host_),
     };
-    words.earlier_runs = leasing::earlier_runs_of(words.command);
+    words.earlier_runs = receipts::earlier_runs_of(words.command);
     for (const std::string& text : ask.beside) {
       if (const auto id = ticket_id_from_text(text)) words.beside.push_back(*id);
     }
     const leasing::OnWait on_wait{
         [this](const Standing& standing, const Snapshot& snapshot) { tell(standing, snapshot); }, true};
     BERTH_LET(auto acquired, session.acquire(ask.request, words, patience_of(ask), on_wait));
-    if (const auto* refusal = std::get_if<leasing::Refusal>(&acquired)) return refuse(*refusal);
+    if (const auto* refusal = std::get_if<leasing::ExplainedRefusal>(&acquired)) return refuse(*refusal);
     auto& lease = std::get<leasing::HeldLease>(acquired);
     BERTH_DO(hand_over(session, lease));
     receipt_->keep(session.domain(), std::move(lease));
@@ -133,7 +133,7 @@ class LeaseHelper : public command::Command {
     ::_exit(0);
   }
 
-  static Patience patience_of(const leasing::LeaseAsk& ask) {
+  static Patience patience_of(const api::LeaseAsk& ask) {
     Patience patience;
     patience.wait = !ask.wait || ask.wait->count() > 0;
     patience.limit = ask.wait;
@@ -146,15 +146,15 @@ class LeaseHelper : public command::Command {
     if (::getppid() != host_) ::_exit(0);
     // A host that does not listen is not written to, until it does.
     if (!sys::is_all_read(kSocket)) return;
-    (void)send(view::told(standing, snapshot, leasing::plain_style()));
+    (void)send(view::told(standing, snapshot, answers::plain_style()));
   }
 
-  static Result<void> refuse(const leasing::Refusal& refusal) {
+  static Result<void> refuse(const leasing::ExplainedRefusal& refusal) {
     const Snapshot& snapshot = refusal.world.facts.snapshot;
-    const view::Style style = leasing::plain_style();
+    const view::Style style = answers::plain_style();
     BERTH_DO(send(snapshot));
-    return send(leasing::LeaseRefused{leasing::in_words(refusal, style),
-                                      leasing::with_reasons(refusal.verdicts, snapshot, style)});
+    return send(api::LeaseRefused{answers::in_words(refusal, style),
+                                  answers::with_reasons(refusal.verdicts, snapshot, style)});
   }
 
   Result<void> hand_over(const leasing::Session& session, const leasing::HeldLease& lease) const {
@@ -166,13 +166,13 @@ class LeaseHelper : public command::Command {
     BERTH_DO(send(lease.world().facts.snapshot));
     std::vector<std::string> notes = leasing::notes_on(lease);
     if (!memory_told_.empty()) notes.push_back(memory_told_);
-    const leasing::LeaseGranted granted{ticket.id,
-                                        std::filesystem::absolute(domain.store->path()),
-                                        domain.path_of(ticket.id),
-                                        ticket.devices,
-                                        leasing::all_notes(session, std::move(notes)),
-                                        ticket.promise_bytes,
-                                        session.policy().mask == MaskForm::uuid};
+    const api::LeaseGranted granted{ticket.id,
+                                    std::filesystem::absolute(domain.store->path()),
+                                    domain.path_of(ticket.id),
+                                    ticket.devices,
+                                    answers::all_notes(session, std::move(notes)),
+                                    ticket.promise_bytes,
+                                    session.policy().mask == MaskForm::uuid};
     return send(granted, descriptors);
   }
 

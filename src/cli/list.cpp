@@ -130,7 +130,7 @@ class List : public command::Command {
     const Ledger ledger = listed_part(world.ledger);
     const view::Listing listing{world.facts,  ledger,
                                 verdicts,     world.assumed,
-                                idle_,        leasing::left_behind(*session.domain().store, ledger),
+                                idle_,        command::left_behind(*session.domain().store, ledger),
                                 own,          std::move(inside),
                                 next_start_s, std::move(own_waiting)};
     command::Output output;

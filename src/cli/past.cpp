@@ -102,7 +102,7 @@ class TimelineCommand : public command::Command {
     output.err = command::as_lines(leasing::notes_on(world));
     idle_.look(world.ledger, world.facts);
     const view::Style style = command::Environment::style_of(STDOUT_FILENO);
-    BERTH_LET(const HostReport report, leasing::host_report(std::move(world), idle_, style));
+    BERTH_LET(const HostReport report, answers::host_report(std::move(world), idle_, style));
     const std::int64_t each_way_s = hours_ * 3600;
     const auto past = known_past(asking_, each_way_s);
     if (!past && !asking_.url.empty()) output.err += command::as_lines({past.error().message});

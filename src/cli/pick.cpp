@@ -59,9 +59,9 @@ class Pick : public command::Command {
     if (hold_s_) return supervise::leave_keeper(environment, std::nullopt, [&] { return hold(environment); });
     BERTH_LET(const auto session, open_session(environment, options_));
     BERTH_LET(const auto answer, session.pick(options_));
-    if (const auto* refusal = std::get_if<leasing::Refusal>(&answer))
+    if (const auto* refusal = std::get_if<leasing::ExplainedRefusal>(&answer))
       return std::unexpected(in_words(*refusal));
-    return answer_with(std::get<leasing::Picked>(answer), "", 0);
+    return answer_with(std::get<leasing::PickedDevices>(answer), "", 0);
   }
 
   std::string out_of_failure(int /*exit_status*/, std::span<char* const> words) const override {
@@ -70,8 +70,8 @@ class Pick : public command::Command {
   }
 
  private:
-  static Error in_words(const leasing::Refusal& refusal) {
-    return leasing::in_words(refusal, command::Environment::style_of(STDERR_FILENO));
+  static Error in_words(const leasing::ExplainedRefusal& refusal) {
+    return answers::in_words(refusal, command::Environment::style_of(STDERR_FILENO));
   }
 
   Result<supervise::KeptLease> hold(command::Environment& environment) const {
@@ -80,7 +80,7 @@ class Pick : public command::Command {
                                view::request_in_words(options_)};
     words.kept = true;
     BERTH_LET(auto answer, session.acquire(options_, words));
-    if (const auto* refusal = std::get_if<leasing::Refusal>(&answer))
+    if (const auto* refusal = std::get_if<leasing::ExplainedRefusal>(&answer))
       return std::unexpected(in_words(*refusal));
     auto& lease = std::get<leasing::HeldLease>(answer);
     const Ticket& ticket = lease.ticket();
@@ -90,7 +90,7 @@ class Pick : public command::Command {
   }
 
   /// `lease`: holds them, until then.
-  command::Output answer_with(const leasing::Picked& picked, const std::string& lease,
+  command::Output answer_with(const leasing::PickedDevices& picked, const std::string& lease,
                               std::int64_t held_until_s) const {
     const Choice& choice = picked.choice;
     const Snapshot& snapshot = picked.world.facts.snapshot;
@@ -161,7 +161,7 @@ class Why : public command::Command {
     BERTH_LET(auto session, open_session(environment, options_));
     session.asks_for_gate();
     BERTH_LET(const auto found, session.why(options_));
-    const view::Why why = leasing::facts_of(found);
+    const view::Why why = answers::facts_of(found);
     return command::Output{
         .out = json_ ? view::why_json(why) : view::explanation(why, command::Environment::style_of(1)),
         .err = command::as_lines(leasing::notes_on(found.world))};
@@ -184,7 +184,7 @@ class Why : public command::Command {
     BERTH_LET(auto session, open_session(environment, options_));
     session.asks_for_gate();
     BERTH_LET(const auto found, session.why(options_));
-    view::Why why = leasing::facts_of(found);
+    view::Why why = answers::facts_of(found);
     // The job has a place already: `told` says it.
     why.standing = nullptr;
     why.starts_at_s.reset();
@@ -198,9 +198,10 @@ class Why : public command::Command {
     const auto answers = hosts::ask_for_offers(meant, options_, near_);
     const auto ranked = rank_hosts(options_, answers);
     return command::Output{
-        .out = json_ ? view::why_of_hosts_json(options_, ranked, answers, host_selection::kMostHostQueues)
-                     : view::why_of_hosts(ranked, answers, host_selection::kMostHostQueues,
-                                          command::Environment::style_of(1))};
+        .out =
+            json_ ? view::why_of_hosts_json(options_, ranked, answers, hosts::host_selection::kMostHostQueues)
+                  : view::why_of_hosts(ranked, answers, hosts::host_selection::kMostHostQueues,
+                                       command::Environment::style_of(1))};
   }
 
   command::RequestOptions options_;

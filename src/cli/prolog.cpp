@@ -66,7 +66,7 @@ Result<void> end_leases_of(const leasing::Domain& domain, const SlurmJob& job) {
   for (const Ticket& ticket : books.ledger.tickets) {
     // A ticket of somebody else may say anything.
     if (ticket.slurm_job != job.number || ticket.uid != job.uid) continue;
-    BERTH_DO(leasing::ask_to_release(*domain.store, ticket, kKeeperEndsWithin));
+    BERTH_DO(command::ask_to_release(*domain.store, ticket, kKeeperEndsWithin));
   }
   return {};
 }

@@ -59,13 +59,13 @@ class ReceiptCommand : public command::Command {
                           : in_quotes(words.front()));
     if (forget_ && (json_ || all_))
       return fail(ErrorCode::usage, "--forget and {} exclude each other", json_ ? "--json" : "--all");
-    const auto folder = leasing::receipt_folder();
+    const auto folder = receipts::receipt_folder();
     if (!folder)
       return fail(ErrorCode::failure,
                   "there is no home folder with a record of runs: set HOME or XDG_STATE_HOME to a path that "
                   "begins with /");
     if (forget_) return forget(*folder, words);
-    const std::vector<Receipt> all = leasing::read_receipts(*folder);
+    const std::vector<Receipt> all = receipts::read_receipts(*folder);
     if (words.empty() && (all.empty() || !(last_ || all_))) return shown_all(all);
     const std::vector<Receipt> meant = last_           ? std::vector{all.back()}
                                        : words.empty() ? all
@@ -93,7 +93,7 @@ class ReceiptCommand : public command::Command {
 
   static Result<command::Output> forget(const std::string& folder, const std::vector<std::string>& words) {
     const std::string program = words.empty() ? "" : words.front();
-    BERTH_LET(const auto forgotten, leasing::forget_receipts(folder, program));
+    BERTH_LET(const auto forgotten, receipts::forget_receipts(folder, program));
     if (forgotten == 0 && !program.empty())
       return fail(ErrorCode::failure, "no run of yours is of a program {}; `berth receipt` has them",
                   in_quotes(program));
@@ -104,7 +104,7 @@ class ReceiptCommand : public command::Command {
   static std::vector<Receipt> meant_by(const std::string& word, const std::string& folder,
                                        const std::vector<Receipt>& all) {
     if (task_id_from_text(word)) {
-      const auto jobs = where(leasing::receipts_of_this_machine(folder), [&](const Receipt& each) {
+      const auto jobs = where(receipts::receipts_of_this_machine(folder), [&](const Receipt& each) {
         return each.job == word || each.job.starts_with(word + ".");
       });
       if (!jobs.empty()) return jobs;

@@ -62,7 +62,7 @@ std::string note_release(const command::NamedLease& named, const std::string& be
 Result<command::Output> end_ticket(const command::NamedLease& named, std::int64_t wait_s,
                                    std::string_view what_happened, std::string_view words = "") {
   const Ticket& ticket = named.ticket;
-  BERTH_DO(leasing::ask_to_release(*named.domain.store, ticket, std::chrono::seconds(wait_s), words));
+  BERTH_DO(command::ask_to_release(*named.domain.store, ticket, std::chrono::seconds(wait_s), words));
   const std::string command = view::short_command(ticket.command);
   return command::Output{.out =
                              fmt::format("{} {} of {}{}\n", what_happened, named.name, printable(ticket.user),

@@ -144,7 +144,7 @@ class TopLooker::Body {
     BERTH_LET(auto world, session.look(Request(), view::readings_for_table()));
     for (std::string& note : leasing::notes_on(world)) sight.notes.push_back(std::move(note));
     idle_.look(world.ledger, world.facts);
-    return leasing::host_report(std::move(world), idle_, command::Environment::style_of(STDOUT_FILENO));
+    return answers::host_report(std::move(world), idle_, command::Environment::style_of(STDOUT_FILENO));
   }
 
   static void add_order(view::TopSight& sight) {

@@ -64,7 +64,7 @@ class WaitForDevices {
 
   /// Error: `timed_out` at that time, with the reasons; `impossible`; what the first look meets.
   /// Later a driver that does not answer is waited for.
-  Result<leasing::Picked> go(Until until) {
+  Result<leasing::PickedDevices> go(Until until) {
     const auto begun = SteadyClock::now();
     for (bool is_first = true;; is_first = false) {
       const bool is_last = until && SteadyClock::now() >= *until;
@@ -77,8 +77,8 @@ class WaitForDevices {
         const bool may_pass = answer.error().code == ErrorCode::no_driver && !is_first && !is_last;
         if (!may_pass) return std::unexpected(answer.error());
       } else {
-        if (auto* picked = std::get_if<leasing::Picked>(&*answer)) return std::move(*picked);
-        auto& refusal = std::get<leasing::Refusal>(*answer);
+        if (auto* picked = std::get_if<leasing::PickedDevices>(&*answer)) return std::move(*picked);
+        auto& refusal = std::get<leasing::ExplainedRefusal>(*answer);
         if (is_last && refusal.code == ErrorCode::not_now) {
           refusal.code = ErrorCode::timed_out;
           refusal.waited = std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - begun);
@@ -86,7 +86,7 @@ class WaitForDevices {
         const bool may_pass =
             refusal.code == ErrorCode::not_now || (refusal.code == ErrorCode::no_driver && !is_first);
         if (!may_pass)
-          return std::unexpected(leasing::in_words(refusal, command::Environment::style_of(STDERR_FILENO)));
+          return std::unexpected(answers::in_words(refusal, command::Environment::style_of(STDERR_FILENO)));
         leases = leases_in(refusal.world.ledger);
       }
       if (is_first) tell();

@@ -139,7 +139,7 @@ class BestHosts : public OwnLines {
       for (std::size_t host = 0; host < hosts(); ++host)
         answers.push_back({fmt::format("{}", host), offer(host, job)});
       const std::vector<RankedHost> ranked = rank_hosts(request, answers);
-      for (std::size_t i = 0; i < std::min(host_selection::kMostHostQueues, ranked.size()); ++i)
+      for (std::size_t i = 0; i < std::min(hosts::host_selection::kMostHostQueues, ranked.size()); ++i)
         stand_in(ranked[i].host, job);
     }
   }

@@ -35,9 +35,9 @@ void read_snapshot(std::string_view input) {
   (void)source::decode_request(input);
   (void)source::decode_error(input);
   (void)source::cut_at_last_progress(input);
-  (void)leasing::decode_ask(input);
-  (void)leasing::decode_message(input);
-  require(leasing::first_record(input) <= input.size(), "a record is a part of its text");
+  (void)api::decode_ask(input);
+  (void)api::decode_message(input);
+  require(api::first_record(input) <= input.size(), "a record is a part of its text");
 }
 
 void read_job(std::string_view input) {

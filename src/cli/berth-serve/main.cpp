@@ -63,7 +63,8 @@ void apply_site_file(lab_queue::EtcdAccess& access) {
                                 files.error().message));
   access.order = files->policy.queue.order;
   access.limits = files->policy.limits;
-  for (const LabHost& each : files->policy.hosts) access.hosts.push_back(caller::name_in_lab(each.name));
+  for (const LabHost& each : files->policy.hosts)
+    access.hosts.push_back(hosts::caller::name_in_lab(each.name));
 }
 
 /// An agent removes entries from the store that others have left under its name. So a hub gets
@@ -207,7 +208,7 @@ class Program {
     });
     watcher_->set_interval(wanted.every());
     watcher_->look();
-    for (const std::string& spot : leasing::blind_spots(store::choose_lease_directory()))
+    for (const std::string& spot : doctor::blind_spots(store::choose_lease_directory()))
       command::write_error(fmt::format("berth: {}\n", spot));
     watcher_->go_on();
     return {};

@@ -116,8 +116,8 @@ bool no_device_works(const Snapshot& snapshot) {
   });
 }
 
-Refusal refusal_of(Explained explained, std::optional<std::chrono::milliseconds> waited) {
-  Refusal refusal{std::move(explained), ErrorCode::not_now, waited};
+ExplainedRefusal refusal_of(Explained explained, std::optional<std::chrono::milliseconds> waited) {
+  ExplainedRefusal refusal{std::move(explained), ErrorCode::not_now, waited};
   if (waited) refusal.code = ErrorCode::timed_out;
   if (refusal.possible < refusal.request.count) refusal.code = ErrorCode::impossible;
   if (refusal.code == ErrorCode::impossible && no_device_works(refusal.world.facts.snapshot))
@@ -196,7 +196,7 @@ std::vector<std::string> notes_on(const World& world) {
   return notes;
 }
 
-std::vector<std::string> notes_on(const Picked& picked) {
+std::vector<std::string> notes_on(const PickedDevices& picked) {
   return notes_on_answer(picked.world.facts, picked.choice.uuids, picked.choice.notes);
 }
 
@@ -296,8 +296,8 @@ Result<World> Session::look_for(std::optional<std::uint32_t> requester, const Re
   return leasing::look(*source, *domain_.store, request, options);
 }
 
-Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const {
-  using Answer = std::variant<Picked, Refusal>;
+Result<std::variant<PickedDevices, ExplainedRefusal>> Session::pick(const Request& asked) const {
+  using Answer = std::variant<PickedDevices, ExplainedRefusal>;
   BERTH_DO(understands_policy());
   BERTH_LET(const auto request, settled(asked, options_));
   BERTH_LET(auto world, look_for(kThisProcess, request, readings_in_case_of_choice(request)));
@@ -310,7 +310,7 @@ Result<std::variant<Picked, Refusal>> Session::pick(const Request& asked) const 
   BERTH_LET(const auto source, source_.open());
   read_to_choose(readings_to_choose(request, verdicts), *source, world);
   Choice choice = choose(request, verdicts, world.facts.snapshot);
-  return Answer(Picked{std::move(world), std::move(choice)});
+  return Answer(PickedDevices{std::move(world), std::move(choice)});
 }
 
 Result<Explained> Session::why(const Request& asked) const {
@@ -324,7 +324,7 @@ Result<Explained> Session::why(const Request& asked) const {
   return found;
 }
 
-Result<std::optional<Refusal>> Session::never(const Request& asked) const {
+Result<std::optional<ExplainedRefusal>> Session::never(const Request& asked) const {
   BERTH_DO(is_seen_by_all());
   BERTH_LET(const auto request, settled(asked, options_));
   BERTH_LET(const auto source, source_.open());
@@ -342,10 +342,11 @@ Result<std::optional<Refusal>> Session::never(const Request& asked) const {
   return refusal_of(std::move(why_not), std::nullopt);
 }
 
-Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, const TicketWords& words,
-                                                          const Patience& patience,
-                                                          const OnWait& on_wait) const {
-  using Answer = std::variant<HeldLease, Refusal>;
+Result<std::variant<HeldLease, ExplainedRefusal>> Session::acquire(const Request& asked,
+                                                                   const TicketWords& words,
+                                                                   const Patience& patience,
+                                                                   const OnWait& on_wait) const {
+  using Answer = std::variant<HeldLease, ExplainedRefusal>;
   BERTH_DO(understands_policy());
   BERTH_DO(is_seen_by_all());
   BERTH_LET(const auto request, settled(asked, options_));
@@ -360,8 +361,8 @@ Result<std::variant<HeldLease, Refusal>> Session::acquire(const Request& asked, 
 
 // Not a part of `acquire`, in whose frame its values would lie all through a wait: three pages of
 // each waiter's stack.
-[[gnu::noinline]] Result<Refusal> Session::refuse(const Request& request, RequestRefused refused,
-                                                  const Patience& patience) const {
+[[gnu::noinline]] Result<ExplainedRefusal> Session::refuse(const Request& request, RequestRefused refused,
+                                                           const Patience& patience) const {
   // Deciding has not looked at who else waits.
   World& world = refused.world;
   if (auto books = domain_.store->look()) {

@@ -178,21 +178,21 @@ struct Explained {
 };
 
 /// The request is not granted.
-struct Refusal : Explained {
+struct ExplainedRefusal : Explained {
   ErrorCode code = ErrorCode::not_now;              ///< `impossible`; `not_now`; `timed_out`
   std::optional<std::chrono::milliseconds> waited;  ///< how long it waited in vain
 };
 
 /// The devices that the request would get now, behind the requests that wait, in the order in which
 /// the job shall see them.
-struct Picked {
+struct PickedDevices {
   World world;
   Choice choice;
 };
 
 /// What affects an answer but does not show in it, one sentence each: an old snapshot, a mask that
 /// was cut off, notes on the choice, instances of which CUDA shows only one.
-std::vector<std::string> notes_on(const Picked& picked);
+std::vector<std::string> notes_on(const PickedDevices& picked);
 std::vector<std::string> notes_on(const HeldLease& lease);
 /// The same for a command that shows all that a look saw: also the tickets that cannot be
 /// understood.
@@ -237,7 +237,7 @@ class Session {
 
   /// Leases nothing: the next process that asks may get the same answer. A topology that cannot be
   /// read is no error: the choice then says so. Error: `usage`; as `look`.
-  Result<std::variant<Picked, Refusal>> pick(const Request& request) const;
+  Result<std::variant<PickedDevices, ExplainedRefusal>> pick(const Request& request) const;
 
   /// Error: as `pick`.
   Result<Explained> why(const Request& request) const;
@@ -245,13 +245,13 @@ class Session {
   /// The refusal with which `acquire` would answer at once, because nothing on this machine can
   /// ever satisfy the request. nullopt: something could. Error: as `pick`; `impossible` if it asks
   /// for too much time, or if not all would see a lease made here (Domain::is_unseen).
-  Result<std::optional<Refusal>> never(const Request& request) const;
+  Result<std::optional<ExplainedRefusal>> never(const Request& request) const;
 
   /// Takes a lease for this process, in its turn, as acquire_by_queue. Error: as `never`; `not_now`
   /// if the request would wait for leases that this process has itself, according to `words`.
-  Result<std::variant<HeldLease, Refusal>> acquire(const Request& request, const TicketWords& words,
-                                                   const Patience& patience = {},
-                                                   const OnWait& on_wait = {}) const;
+  Result<std::variant<HeldLease, ExplainedRefusal>> acquire(const Request& request, const TicketWords& words,
+                                                            const Patience& patience = {},
+                                                            const OnWait& on_wait = {}) const;
 
  private:
   /// `requester`: as in LookOptions.
@@ -261,7 +261,8 @@ class Session {
   Result<void> is_seen_by_all() const;
   Result<void> check_not_blocked_by_own_leases(const Request& request,
                                                const std::vector<TicketId>& own) const;
-  Result<Refusal> refuse(const Request& request, RequestRefused refused, const Patience& patience) const;
+  Result<ExplainedRefusal> refuse(const Request& request, RequestRefused refused,
+                                  const Patience& patience) const;
 
   Domain domain_;
   SourceAccess source_;

@@ -427,8 +427,8 @@ struct QueueRead {
 struct Rang {
   std::set<TicketId> stopped;  ///< the tickets whose process is stopped, and so does not hear
 };
-using Event =
-    std::variant<RequestBegun, Looked, LookFailed, NoNews, LeftGate, Paused, UsersNamed, Ticked, QueueRead, Rang, Woken>;
+using Event = std::variant<RequestBegun, Looked, LookFailed, NoNews, LeftGate, Paused, UsersNamed, Ticked,
+                           QueueRead, Rang, Woken>;
 struct TimedEvent {
   std::chrono::milliseconds now;  ///< since the request began, by a clock that nobody can set
   Event what;

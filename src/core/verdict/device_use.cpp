@@ -55,7 +55,8 @@ bool lacks_lease(const Process& process, const std::vector<const Ticket*>& lease
 
 }  // namespace
 
-bool computes_without_lease(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts) {
+bool computes_without_lease(const Process& process, const std::vector<const Ticket*>& leases,
+                            const Facts& facts) {
   return !process.ending.value_or(false) && lacks_lease(process, leases, facts);
 }
 

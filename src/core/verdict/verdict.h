@@ -199,7 +199,8 @@ bool is_outsider(const Process& process, const std::vector<const Ticket*>& lease
 
 /// Whether it computes, has no lease on the device and is not the asker's or MPS's own, whatever
 /// the site says.
-bool computes_without_lease(const Process& process, const std::vector<const Ticket*>& leases, const Facts& facts);
+bool computes_without_lease(const Process& process, const std::vector<const Ticket*>& leases,
+                            const Facts& facts);
 
 /// Whether it would be an outsider if it had not ended. The driver takes a moment to end its
 /// contexts.

@@ -22,8 +22,8 @@ struct AskedHost {
 /// All of one question, to each host.
 class Round {
  public:
-  Round(const EnvoyAsk& ask, const leasing::LeaseAsk& request) : is_look_(ask.mode == EnvoyMode::look) {
-    question_ = encode(ask) + leasing::encode(request);
+  Round(const EnvoyAsk& ask, const api::LeaseAsk& request) : is_look_(ask.mode == EnvoyMode::look) {
+    question_ = encode(ask) + api::encode(request);
   }
 
   void open(const SshProgram& ssh, const std::vector<LabHost>& hosts) {
@@ -83,8 +83,8 @@ class Round {
 
   static Result<EnvoyMessage> as_answer(Result<EnvoyMessage> message) {
     if (!message) return message;
-    const auto* lease = std::get_if<leasing::LeaseMessage>(&*message);
-    const auto* refused = lease != nullptr ? std::get_if<leasing::LeaseRefused>(lease) : nullptr;
+    const auto* lease = std::get_if<api::LeaseMessage>(&*message);
+    const auto* refused = lease != nullptr ? std::get_if<api::LeaseRefused>(lease) : nullptr;
     if (refused != nullptr) return std::unexpected(refused->error);
     return message;
   }
@@ -104,7 +104,7 @@ class Round {
 }  // namespace
 
 std::vector<Result<EnvoyMessage>> ask_hosts(const SshProgram& ssh, const std::vector<LabHost>& hosts,
-                                            const EnvoyAsk& ask, const leasing::LeaseAsk& request) {
+                                            const EnvoyAsk& ask, const api::LeaseAsk& request) {
   Round round(ask, request);
   round.open(ssh, hosts);
   std::vector<Result<EnvoyMessage>> answers;

@@ -19,7 +19,7 @@ namespace berth::hosts {
 /// goes with the question. REQUIRES: a question that changes something is asked without kept
 /// connections: if one is lost, it is asked again.
 std::vector<Result<EnvoyMessage>> ask_hosts(const SshProgram& ssh, const std::vector<LabHost>& hosts,
-                                            const EnvoyAsk& ask, const leasing::LeaseAsk& request);
+                                            const EnvoyAsk& ask, const api::LeaseAsk& request);
 
 /// Calls `berth WORDS` on all these hosts at once, in the order of the hosts: the text that each
 /// prints. Error: why a host has not answered, or, if the call failed, what it printed. REQUIRES:

@@ -58,7 +58,7 @@ struct FarHost {
   LabHost as_named;
   std::optional<Channel> channel{};  ///< none: it is not connected
   Snapshot snapshot{};               ///< when it granted
-  leasing::LeaseGranted grant{};     ///< the last
+  api::LeaseGranted grant{};         ///< the last
 };
 
 std::vector<std::string> names_of(const std::vector<FarHost>& hosts) {
@@ -113,7 +113,7 @@ class Caller {
     ask.token = token_;
     ask.origin = origin_of(sys::host_name(), ::getpid());
     ask.end_with_command = run.end_with_command;
-    leasing::LeaseAsk lease = lease_ask_of(run);
+    api::LeaseAsk lease = lease_ask_of(run);
     lease.note = run.note;
     BERTH_LET(const auto wait_s, wait_that_is_said(run, kNotSaid));
     ask.patient = !wait_s;
@@ -123,9 +123,9 @@ class Caller {
     for (const auto& [name, value] : run.hooks.environment)
       lease.variables.push_back(fmt::format("{}={}", name, value));
     ask.mode = EnvoyMode::offer;
-    question_for_offer_ = encode(ask) + leasing::encode(lease);
+    question_for_offer_ = encode(ask) + api::encode(lease);
     ask.mode = EnvoyMode::run;
-    question_ = encode(ask) + leasing::encode(lease);
+    question_ = encode(ask) + api::encode(lease);
     return {};
   }
 
@@ -283,20 +283,20 @@ class Caller {
       happen(caller::Begins{host});
     else if (std::holds_alternative<Cancelled>(message))
       happen(caller::Cancelled{host});
-    else if (const auto* lease = std::get_if<leasing::LeaseMessage>(&message))
+    else if (const auto* lease = std::get_if<api::LeaseMessage>(&message))
       hear_of_lease(host, *lease);
   }
 
-  void hear_of_lease(std::size_t host, const leasing::LeaseMessage& message) {
+  void hear_of_lease(std::size_t host, const api::LeaseMessage& message) {
     if (const auto* standing = std::get_if<Standing>(&message)) {
       report_.show(host, *standing);
       happen(caller::WaitsInQueue{host});
     } else if (const auto* snapshot = std::get_if<Snapshot>(&message)) {
       hosts_[host].snapshot = *snapshot;
-    } else if (const auto* granted = std::get_if<leasing::LeaseGranted>(&message)) {
+    } else if (const auto* granted = std::get_if<api::LeaseGranted>(&message)) {
       hosts_[host].grant = *granted;
       happen(caller::Grants{host});
-    } else if (const auto* refused = std::get_if<leasing::LeaseRefused>(&message)) {
+    } else if (const auto* refused = std::get_if<api::LeaseRefused>(&message)) {
       happen(caller::HostLost{host, refused->error});
     }
   }
@@ -339,7 +339,7 @@ class Caller {
   }
 
   void tell_what_it_has(std::size_t host) const {
-    const leasing::LeaseGranted& grant = hosts_[host].grant;
+    const api::LeaseGranted& grant = hosts_[host].grant;
     for (const std::string& note : grant.notes)
       command::print_message(fmt::format("{}: {}", name_of(host), note));
     const supervise::RunOptions& run = options_.run;
@@ -373,7 +373,7 @@ Result<int> run_anywhere(const AnywhereRun& asked) {
   AnywhereRun options = asked;
   Request& request = options.run;
   // Here, so that all hosts are asked for the same.
-  auto settled = leasing::settle_memory(request, fmt::format("{}", fmt::join(options.run.command, " ")));
+  auto settled = receipts::settle_memory(request, fmt::format("{}", fmt::join(options.run.command, " ")));
   request = std::move(settled.request);
   if (!settled.told.empty() && !options.run.quiet) command::print_message(settled.told);
   BERTH_LET(const auto meant, hosts_meant(options.far.hosts));

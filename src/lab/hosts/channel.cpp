@@ -176,7 +176,7 @@ std::optional<Result<EnvoyMessage>> Channel::next_message() {
     }
     output_.erase(0, hello);
   }
-  const std::size_t length = leasing::first_record(output_);
+  const std::size_t length = api::first_record(output_);
   if (length == 0) {
     if (output_.size() > kLongestMessage)
       return fail(ErrorCode::failure, "what it says has no end: it speaks another language than Berth");

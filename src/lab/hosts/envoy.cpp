@@ -44,7 +44,7 @@ constexpr auto kPatienceForCall = 35s;
 
 struct Question {
   EnvoyAsk ask;
-  leasing::LeaseAsk lease;
+  api::LeaseAsk lease;
 };
 
 // The variables that the caller passes on. Those for the probe were settled before.
@@ -92,7 +92,7 @@ Result<MachineReport> report_of_machine(command::Environment& environment) {
   BERTH_LET(const auto verdicts, leasing::judge_each_in_queue(world));
   const Ledger ledger = listed_part(world.ledger);
   auto waiting = listed_standings(world.ledger, ledger, world.facts, world.stopped, world.looked_at);
-  const view::Style style = leasing::plain_style();
+  const view::Style style = answers::plain_style();
   for (Standing& one : waiting) one.reason = view::reason(one, world.facts.snapshot, style);
   const IdleTimes idle;
   const view::Listing listing{world.facts, ledger, verdicts, world.assumed, idle};
@@ -115,7 +115,7 @@ Offer offer_of(const leasing::Explained& found) {
                                              found.world.facts, now_s);
   }
   standing.verdicts = found.verdicts;
-  offer.reason = view::reason(standing, found.world.facts.snapshot, leasing::plain_style());
+  offer.reason = view::reason(standing, found.world.facts.snapshot, answers::plain_style());
   if (found.possible < found.request.count) {
     if (const auto can = check_possible(found.request, found.world.facts); !can)
       offer.reason = can.error().message;
@@ -131,7 +131,7 @@ class Envoy : public command::Command {
     if (!link_.say(encode(EnvoyHello{std::string(version())}))) return command::Output{};
     auto status = answer(environment);
     if (status) return command::Output{.status = *status};
-    (void)link_.say(leasing::encode(leasing::LeaseMessage(leasing::LeaseRefused{status.error(), {}})));
+    (void)link_.say(api::encode(api::LeaseMessage(api::LeaseRefused{status.error(), {}})));
     return command::Output{.status = outcome_of(status.error().code).exit_status};
   }
 
@@ -169,7 +169,7 @@ class Envoy : public command::Command {
     BERTH_LET(auto ask, decode_envoy_ask(*first));
     BERTH_LET(const auto second, link_.hear(std::nullopt));
     if (!second) return std::nullopt;
-    BERTH_LET(auto lease, leasing::decode_ask(*second));
+    BERTH_LET(auto lease, api::decode_ask(*second));
     return Question{std::move(ask), std::move(lease)};
   }
 
@@ -235,8 +235,8 @@ class Envoy : public command::Command {
       lease.no_wait = *lease.wait_s == 0;
     }
     lease.on_wait = {[this](const Standing& standing, const Snapshot& snapshot) {
-                       link_.mention_record(leasing::encode(
-                           leasing::LeaseMessage(view::told(standing, snapshot, leasing::plain_style()))));
+                       link_.mention_record(api::encode(
+                           api::LeaseMessage(view::told(standing, snapshot, answers::plain_style()))));
                      },
                      false};
   }
@@ -246,9 +246,9 @@ class Envoy : public command::Command {
     const Ticket& ticket = lease.ticket();
     BERTH_LET(const Offer had, what_was_free_for(lease));
     BERTH_DO(link_.say(encode(had)));
-    BERTH_DO(link_.say(leasing::encode(leasing::LeaseMessage(lease.world().facts.snapshot))));
-    BERTH_DO(link_.say(leasing::encode(leasing::LeaseMessage(
-        leasing::LeaseGranted{ticket.id, "", "", ticket.devices, leasing::notes_on(lease)}))));
+    BERTH_DO(link_.say(api::encode(api::LeaseMessage(lease.world().facts.snapshot))));
+    BERTH_DO(link_.say(api::encode(
+        api::LeaseMessage(api::LeaseGranted{ticket.id, "", "", ticket.devices, leasing::notes_on(lease)}))));
     BERTH_LET(const auto word, link_.hear(kPatienceForYes));
     if (!word || decode_caller_word(*word) != CallerWord::yes) return fail(ErrorCode::failure, "let go");
     BERTH_DO(link_.say(encode(CommandBegun{})));

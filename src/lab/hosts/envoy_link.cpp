@@ -198,7 +198,7 @@ Result<std::optional<std::string>> EnvoyLink::hear(std::optional<std::chrono::mi
   const auto until = std::chrono::steady_clock::now() + patience.value_or(0ms);
   std::array<char, 65536> piece;
   for (;;) {
-    if (const std::size_t length = leasing::first_record(heard_)) {
+    if (const std::size_t length = api::first_record(heard_)) {
       std::string record = heard_.substr(0, length);
       heard_.erase(0, length);
       return record;

@@ -72,7 +72,7 @@ struct Encoder {
   std::string operator()(const Offer& offer) const { return kOffer.encode(offer); }
   std::string operator()(const CommandBegun& begun) const { return kBegun.encode(begun); }
   std::string operator()(const Cancelled& cancelled) const { return kCancelled.encode(cancelled); }
-  std::string operator()(const leasing::LeaseMessage& message) const { return leasing::encode(message); }
+  std::string operator()(const api::LeaseMessage& message) const { return api::encode(message); }
 };
 
 template <class Value>
@@ -108,7 +108,7 @@ Result<EnvoyMessage> decode_envoy_message(std::string_view text) {
   if (kind == kCalled.kind) return as_message(kCalled.decode(text));
   if (kind == kBegun.kind) return as_message(kBegun.decode(text));
   if (kind == kCancelled.kind) return as_message(kCancelled.decode(text));
-  return as_message(leasing::decode_message(text));
+  return as_message(api::decode_message(text));
 }
 
 std::string encode(CallerWord word) {
@@ -152,7 +152,7 @@ std::string EndFinder::feed(std::string_view text) {
     return out;
   }
   const std::string_view record = std::string_view(kept_).substr(mark + mark_.size());
-  const std::size_t length = leasing::first_record(record);
+  const std::size_t length = api::first_record(record);
   std::string out = kept_.substr(0, mark);
   if (length == 0) {
     kept_.erase(0, mark);

@@ -13,7 +13,7 @@
 
 // The messages that go over ssh between `berth … --anywhere`, the caller, and `berth __envoy`,
 // which ssh starts on a host. docs/machines.md has their order. All are records
-// (src/core/base/record.h). The caller asks with an EnvoyAsk and then an leasing::LeaseAsk. The
+// (src/core/base/record.h). The caller asks with an EnvoyAsk and then an api::LeaseAsk. The
 // envoy answers with EnvoyMessages.
 namespace berth::hosts {
 
@@ -78,7 +78,7 @@ struct Cancelled {
 /// The lease messages have their meaning as between a host program and `berth __lease`: Standing
 /// while it waits, then a Snapshot and LeaseGranted, or LeaseRefused.
 using EnvoyMessage =
-    std::variant<EnvoyHello, MachineReport, Called, Offer, CommandBegun, Cancelled, leasing::LeaseMessage>;
+    std::variant<EnvoyHello, MachineReport, Called, Offer, CommandBegun, Cancelled, api::LeaseMessage>;
 
 std::string encode(const EnvoyAsk& ask);
 Result<EnvoyAsk> decode_envoy_ask(std::string_view text);

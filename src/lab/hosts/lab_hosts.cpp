@@ -129,8 +129,8 @@ Result<std::string> hosts_document(const Hosts& hosts, view::Layout layout, cons
   return view::rewritten(view::hosts_json(head, entries, totals_of(hosts)), "berth-hosts", layout);
 }
 
-leasing::LeaseAsk lease_ask_of(const command::RequestOptions& options) {
-  leasing::LeaseAsk ask;
+api::LeaseAsk lease_ask_of(const command::RequestOptions& options) {
+  api::LeaseAsk ask;
   ask.version = version();
   ask.request = options;
   return ask;

@@ -40,7 +40,7 @@ std::vector<HostAnswer> ask_for_offers(const std::vector<LabHost>& hosts,
                                        const command::RequestOptions& options, const std::string& near);
 
 /// The question with which a request goes to a host.
-leasing::LeaseAsk lease_ask_of(const command::RequestOptions& options);
+api::LeaseAsk lease_ask_of(const command::RequestOptions& options);
 
 /// The machines of this hub, by the names that it has for them. It includes machines that are down,
 /// because ssh may reach them. Asks through berth-serve, which has an HTTP client, and waits some

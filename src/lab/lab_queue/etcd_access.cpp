@@ -118,7 +118,7 @@ class Look {
   }
 
  private:
-  net::Task<void> go() {
+  net::Coroutine<void> go() {
     std::optional<std::size_t> first;
     for (std::size_t i = 0; i < access_.members.size(); ++i) {
       const auto version = co_await version_of_member(i);
@@ -148,7 +148,7 @@ class Look {
   }
 
   /// A member that has lost the others still says its version, but reads no key.
-  net::Task<Result<std::string>> version_of_member(std::size_t which) {
+  net::Coroutine<Result<std::string>> version_of_member(std::size_t which) {
     const EtcdAccess access = only_member(which);
     net::Client plain(loop_, sharing_, access.members.front());
     const std::string path = "/version";
@@ -159,12 +159,12 @@ class Look {
     co_return version;
   }
 
-  net::Task<Result<std::string>> ask(const EtcdAccess& access, const EtcdQuestion& question) {
+  net::Coroutine<Result<std::string>> ask(const EtcdAccess& access, const EtcdQuestion& question) {
     EtcdClient client(loop_, sharing_, access);
     co_return co_await client.ask(question);
   }
 
-  net::Task<void> ask_as_nobody(const EtcdAccess& where) {
+  net::Coroutine<void> ask_as_nobody(const EtcdAccess& where) {
     EtcdAccess nobody = where;
     nobody.user.clear();
     nobody.members.front().certificate.clear();
@@ -179,7 +179,7 @@ class Look {
            "name them: --store-user NAME --store-password-file FILE, here and for each agent");
   }
 
-  net::Task<void> try_rights(const EtcdAccess& where) {
+  net::Coroutine<void> try_rights(const EtcdAccess& where) {
     const std::string who = access_.user.empty() ? "the agents" : fmt::format("the user {}", access_.user);
     const auto read = co_await ask(where, reading_);
     std::string fault = fault_in(read);

@@ -50,13 +50,13 @@ void EtcdClient::show(std::string token) {
   client_ = std::make_unique<net::Client>(loop_, sharing_, member_, kMostOfStore);
 }
 
-net::Task<Result<std::string>> EtcdClient::post(const EtcdQuestion& question,
-                                                std::chrono::milliseconds patience) {
+net::Coroutine<Result<std::string>> EtcdClient::post(const EtcdQuestion& question,
+                                                     std::chrono::milliseconds patience) {
   BERTH_CO_LET(auto answer, co_await client_->post(question.path, question.body, patience));
   co_return std::move(answer.body);
 }
 
-net::Task<Result<void>> EtcdClient::log_in() {
+net::Coroutine<Result<void>> EtcdClient::log_in() {
   BERTH_CO_LET(const auto password, http::read_secret(access_.password_file, "password"));
   show("");
   lets_all_in_ = false;
@@ -70,8 +70,8 @@ net::Task<Result<void>> EtcdClient::log_in() {
   co_return Result<void>();
 }
 
-net::Task<Result<std::string>> EtcdClient::ask(const EtcdQuestion& question,
-                                               std::chrono::milliseconds patience) {
+net::Coroutine<Result<std::string>> EtcdClient::ask(const EtcdQuestion& question,
+                                                    std::chrono::milliseconds patience) {
   if (access_.user.empty()) co_return co_await post(question, patience);
   if (has_way_in()) {
     auto answer = co_await post(question, patience);
@@ -110,13 +110,14 @@ void EtcdReading::start() {
   net::keep_going(loop_, shared_from_this(), watch);
 }
 
-net::Task<Result<std::string>> EtcdReading::ask(EtcdQuestion question, std::chrono::milliseconds patience) {
+net::Coroutine<Result<std::string>> EtcdReading::ask(EtcdQuestion question,
+                                                     std::chrono::milliseconds patience) {
   auto answer = co_await client_.ask(question, patience);
   if (!answer) doubt(Doubt::reached_late);
   co_return answer;
 }
 
-net::Task<Result<ChangeAnswer>> EtcdReading::change(LabChange wanted) {
+net::Coroutine<Result<ChangeAnswer>> EtcdReading::change(LabChange wanted) {
   EtcdQuestion question = question_to_change(wanted);
   BERTH_CO_LET(const auto answer, co_await ask(std::move(question)));
   auto read = read_change_answer(answer);
@@ -125,12 +126,13 @@ net::Task<Result<ChangeAnswer>> EtcdReading::change(LabChange wanted) {
   co_return read;
 }
 
-net::Task<Result<StoredRange>> EtcdReading::read(EtcdQuestion question, std::chrono::milliseconds patience) {
+net::Coroutine<Result<StoredRange>> EtcdReading::read(EtcdQuestion question,
+                                                      std::chrono::milliseconds patience) {
   BERTH_CO_LET(const auto answer, co_await ask(std::move(question), patience));
   co_return read_stored(answer);
 }
 
-net::Task<Result<EtcdReading::FoundStore>> EtcdReading::find_store() {
+net::Coroutine<Result<EtcdReading::FoundStore>> EtcdReading::find_store() {
   const EtcdQuestion question = question_for_key(kMarkOfStore);
   BERTH_CO_LET(const auto found, co_await read(question));
   if (!found.values.empty()) co_return FoundStore{stored_text(found.values.front().value), found.revision};
@@ -150,7 +152,7 @@ void EtcdReading::is_at(std::uint64_t revision) {
   expected_ = revision;
 }
 
-net::Task<Result<bool>> EtcdReading::be_current(bool ask) {
+net::Coroutine<Result<bool>> EtcdReading::be_current(bool ask) {
   if (!pages_.values.empty()) co_return co_await read_page();
   if (!ask && doubt_ == Doubt::none && copy_.is_whole()) co_return true;
   BERTH_CO_LET(const auto found, co_await find_store());
@@ -162,7 +164,7 @@ net::Task<Result<bool>> EtcdReading::be_current(bool ask) {
 
 /// The store has changed, and the watch has not reported it. Perhaps only a key of another program
 /// has changed.
-net::Task<Result<bool>> EtcdReading::look_for_missed() {
+net::Coroutine<Result<bool>> EtcdReading::look_for_missed() {
   const EtcdQuestion question = question_what_changed(kAllOfLab, copy_.revision());
   BERTH_CO_LET(const auto found, co_await read(question));
   if (!copy_.agrees(found)) co_return co_await read_page();
@@ -172,7 +174,7 @@ net::Task<Result<bool>> EtcdReading::look_for_missed() {
 
 // All keys in one answer would be many MB. Many agents may read at once, for example after the
 // store was down. So after each page, an agent waits for four times as long as the page took.
-net::Task<Result<bool>> EtcdReading::read_page() {
+net::Coroutine<Result<bool>> EtcdReading::read_page() {
   const bool is_first = pages_.values.empty();
   const std::string from = is_first ? std::string(kAllOfLab) : pages_.values.back().key + '\0';
   const EtcdQuestion question =
@@ -218,7 +220,7 @@ void EtcdReading::begin_watch_anew() {
   need_.cancel();
 }
 
-net::Task<> EtcdReading::watch(std::shared_ptr<EtcdReading> self) {
+net::Coroutine<> EtcdReading::watch(std::shared_ptr<EtcdReading> self) {
   while (true) {
     if (!self->copy_.is_whole()) {
       self->need_.expires_after(kLongAsleep);
@@ -284,7 +286,7 @@ std::optional<std::uint64_t> Compaction::due(Instant now) {
   return std::exchange(noted_, Heard{now, newest_})->revision;
 }
 
-net::Task<Result<EtcdHeartbeat::Instant>> EtcdHeartbeat::renew(bool anew) {
+net::Coroutine<Result<EtcdHeartbeat::Instant>> EtcdHeartbeat::renew(bool anew) {
   const Instant now = std::chrono::steady_clock::now();
   if (anew) is_shown_ = false;
   if (!lease_.empty()) {
@@ -318,7 +320,7 @@ net::Task<Result<EtcdHeartbeat::Instant>> EtcdHeartbeat::renew(bool anew) {
 }
 
 /// The past revisions that etcd keeps would fill its space.
-net::Task<Result<void>> EtcdHeartbeat::let_forget(Instant now) {
+net::Coroutine<Result<void>> EtcdHeartbeat::let_forget(Instant now) {
   const auto revision = compaction_.due(now);
   if (!revision) co_return Result<void>();
   EtcdQuestion question = question_to_forget(*revision);

@@ -26,8 +26,8 @@ class EtcdClient {
 
   /// The whole answer, of any status. Error: `failure`, with the member that did not answer within
   /// `patience`, and why.
-  net::Task<Result<std::string>> ask(const EtcdQuestion& question,
-                                     std::chrono::milliseconds patience = kEtcdPatience);
+  net::Coroutine<Result<std::string>> ask(const EtcdQuestion& question,
+                                          std::chrono::milliseconds patience = kEtcdPatience);
 
   /// From now on asks another member.
   void use_next_member();
@@ -37,8 +37,8 @@ class EtcdClient {
  private:
   void use_member(std::size_t which);
   void show(std::string token);
-  net::Task<Result<std::string>> post(const EtcdQuestion& question, std::chrono::milliseconds patience);
-  net::Task<Result<void>> log_in();
+  net::Coroutine<Result<std::string>> post(const EtcdQuestion& question, std::chrono::milliseconds patience);
+  net::Coroutine<Result<void>> log_in();
   bool has_way_in() const { return lets_all_in_ || !member_.token.empty(); }
 
   asio::io_context& loop_;
@@ -64,15 +64,15 @@ class EtcdReading : public std::enable_shared_from_this<EtcdReading> {
   /// Brings `now()` up to date with the store. Asks the store if there is a doubt, or if `ask`.
   /// False: it has read a part, and must be called again. Not for two callers at a time, as all
   /// functions that ask. Error: `failure`; the store has not answered.
-  net::Task<Result<bool>> be_current(bool ask);
+  net::Coroutine<Result<bool>> be_current(bool ask);
   /// Nothing of what lies there is known, and nobody has begun to read it.
   bool is_unread() const { return !copy_.is_whole() && pages_.values.empty(); }
   const LabCopy& now() const { return copy_; }
   /// A change that was made is in now() at once. If a change could not be made, its conditions no
   /// longer hold: then all keys are read again.
-  net::Task<Result<ChangeAnswer>> change(LabChange wanted);
-  net::Task<Result<std::string>> ask(EtcdQuestion question,
-                                     std::chrono::milliseconds patience = kEtcdPatience);
+  net::Coroutine<Result<ChangeAnswer>> change(LabChange wanted);
+  net::Coroutine<Result<std::string>> ask(EtcdQuestion question,
+                                          std::chrono::milliseconds patience = kEtcdPatience);
   /// Tells the newest revision of the store, which a silent watch may not know.
   void is_at(std::uint64_t revision);
 
@@ -97,14 +97,14 @@ class EtcdReading : public std::enable_shared_from_this<EtcdReading> {
   };
 
   void doubt(Doubt doubt) { doubt_ = std::max(doubt_, doubt); }
-  static net::Task<> watch(std::shared_ptr<EtcdReading> self);
+  static net::Coroutine<> watch(std::shared_ptr<EtcdReading> self);
   void hear(std::string_view text);
   void begin_watch_anew();
-  net::Task<Result<StoredRange>> read(EtcdQuestion question,
-                                      std::chrono::milliseconds patience = kEtcdPatience);
-  net::Task<Result<FoundStore>> find_store();
-  net::Task<Result<bool>> read_page();
-  net::Task<Result<bool>> look_for_missed();
+  net::Coroutine<Result<StoredRange>> read(EtcdQuestion question,
+                                           std::chrono::milliseconds patience = kEtcdPatience);
+  net::Coroutine<Result<FoundStore>> find_store();
+  net::Coroutine<Result<bool>> read_page();
+  net::Coroutine<Result<bool>> look_for_missed();
 
   asio::io_context& loop_;
   std::function<void()> rung_;
@@ -157,10 +157,10 @@ class EtcdHeartbeat {
 
   /// When it is to be renewed again. `anew`: the store does not show it any more; the lease may be
   /// there all the same. Error: `failure`; the store has not answered.
-  net::Task<Result<Instant>> renew(bool anew);
+  net::Coroutine<Result<Instant>> renew(bool anew);
 
  private:
-  net::Task<Result<void>> let_forget(Instant now);
+  net::Coroutine<Result<void>> let_forget(Instant now);
 
   std::shared_ptr<EtcdReading> store_;
   std::string name_;

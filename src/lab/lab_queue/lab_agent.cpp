@@ -66,7 +66,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
  private:
   using Question = std::variant<lab_agent::Appear, lab_agent::Change, lab_agent::Read>;
 
-  static net::Task<> rounds(std::shared_ptr<Agent> self) {
+  static net::Coroutine<> rounds(std::shared_ptr<Agent> self) {
     while (true) {
       if (self->question_) {
         Question question = *std::exchange(self->question_, std::nullopt);
@@ -81,7 +81,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
     }
   }
 
-  net::Task<Result<lab_agent::Event>> ask(Question question) {
+  net::Coroutine<Result<lab_agent::Event>> ask(Question question) {
     if (const auto* appear = std::get_if<lab_agent::Appear>(&question)) {
       BERTH_CO_LET(const auto renewal, co_await heartbeat_->renew(appear->anew));
       co_return lab_agent::IsPresent{renewal.time_since_epoch()};
@@ -96,7 +96,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   }
 
   /// The user's name and groups, as long as the client is there.
-  static net::Task<> ask_limits(std::shared_ptr<Agent> self, lab_agent::AskLimits whose) {
+  static net::Coroutine<> ask_limits(std::shared_ptr<Agent> self, lab_agent::AskLimits whose) {
     net::Timer pause(self->loop_);
     std::chrono::milliseconds length = kBetweenLooks;
     while (self->connections_->has(whose.client)) {
@@ -112,11 +112,12 @@ class Agent : public std::enable_shared_from_this<Agent> {
 
   void happen(const lab_agent::Event& what) {
     const std::string url = url_of(store_->member());
-    const lab_agent::StepInput given{.now = steady_now(),
-                                 .hour = access_.limits.hours.empty() ? WeekMinute{} : sys::machine_minute(),
-                                 .store = store_->now(),
-                                 .is_unread = store_->is_unread(),
-                                 .url = url};
+    const lab_agent::StepInput given{
+        .now = steady_now(),
+        .hour = access_.limits.hours.empty() ? WeekMinute{} : sys::machine_minute(),
+        .store = store_->now(),
+        .is_unread = store_->is_unread(),
+        .url = url};
     for (lab_agent::Action& action : lab_agent::next(state_, given, what))
       std::visit([this](auto& each) { perform(std::move(each)); }, action);
   }

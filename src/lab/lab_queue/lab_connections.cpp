@@ -33,7 +33,7 @@ Result<void> LabConnections::admit_at(const std::string& socket) {
   return {};
 }
 
-net::Task<> LabConnections::admit(std::shared_ptr<LabConnections> self) {
+net::Coroutine<> LabConnections::admit(std::shared_ptr<LabConnections> self) {
   while (true) {
     const Connection connection = std::make_shared<OpenConnection>(self->loop_);
     const auto [error] = co_await self->listener_.acceptor->async_accept(connection->socket, net::kAwait);
@@ -69,7 +69,7 @@ void LabConnections::take_in(const Connection& connection) {
   }
 }
 
-net::Task<> LabConnections::attend(std::shared_ptr<LabConnections> self, Connection connection) {
+net::Coroutine<> LabConnections::attend(std::shared_ptr<LabConnections> self, Connection connection) {
   std::string input;
   while (self->has(connection->id)) {
     auto buffer = asio::dynamic_buffer(input, kLongestWords);
@@ -83,8 +83,9 @@ net::Task<> LabConnections::attend(std::shared_ptr<LabConnections> self, Connect
 
 LabConnections::Connection LabConnections::find(lab_agent::ClientId id) const {
   const auto found = connections_.find(id);
-  return found == connections_.end() || found->second->stage == OpenConnection::Stage::leaving ? nullptr
-                                                                                     : found->second;
+  return found == connections_.end() || found->second->stage == OpenConnection::Stage::leaving
+             ? nullptr
+             : found->second;
 }
 
 void LabConnections::send(lab_agent::ClientId id, std::string_view words) {
@@ -92,14 +93,15 @@ void LabConnections::send(lab_agent::ClientId id, std::string_view words) {
   if (!connection) return;
   connection->to_send += fmt::format("{}\n", words);
   if (connection->to_send.size() > kLongestWords) return close(connection);
-  if (std::exchange(connection->stage, OpenConnection::Stage::sending) == OpenConnection::Stage::sending) return;
+  if (std::exchange(connection->stage, OpenConnection::Stage::sending) == OpenConnection::Stage::sending)
+    return;
   asio::co_spawn(loop_, send_all(connection),
                  [self = shared_from_this(), connection](const std::exception_ptr& fault) {
                    self->has_sent(connection, fault != nullptr);
                  });
 }
 
-net::Task<> LabConnections::send_all(Connection connection) {
+net::Coroutine<> LabConnections::send_all(Connection connection) {
   while (!connection->to_send.empty()) {
     const std::string text = std::exchange(connection->to_send, "");
     const asio::const_buffer buffer = asio::buffer(text);
@@ -111,7 +113,8 @@ net::Task<> LabConnections::send_all(Connection connection) {
 void LabConnections::has_sent(const Connection& connection, bool memory_ended) {
   // A client that has missed words must not wait for them.
   if (memory_ended) close(connection);
-  if (std::exchange(connection->stage, OpenConnection::Stage::idle) == OpenConnection::Stage::leaving) drop(connection);
+  if (std::exchange(connection->stage, OpenConnection::Stage::idle) == OpenConnection::Stage::leaving)
+    drop(connection);
 }
 
 void LabConnections::dismiss(lab_agent::ClientId id) {

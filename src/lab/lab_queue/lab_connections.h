@@ -59,9 +59,9 @@ class LabConnections : public std::enable_shared_from_this<LabConnections> {
   void has_sent(const Connection& connection, bool memory_ended);
   void drop(const Connection& connection);
 
-  static net::Task<> admit(std::shared_ptr<LabConnections> self);
-  static net::Task<> attend(std::shared_ptr<LabConnections> self, Connection connection);
-  static net::Task<> send_all(Connection connection);
+  static net::Coroutine<> admit(std::shared_ptr<LabConnections> self);
+  static net::Coroutine<> attend(std::shared_ptr<LabConnections> self, Connection connection);
+  static net::Coroutine<> send_all(Connection connection);
   static void close(const Connection& connection);
 
   asio::io_context& loop_;

@@ -13,7 +13,7 @@
 #include "berth/view/refusal.h"
 #include "berth/view/verdict_text.h"
 
-namespace berth::leasing {
+namespace berth::answers {
 
 view::Style plain_style() {
   view::Style style;
@@ -33,7 +33,7 @@ std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot&
   return verdicts;
 }
 
-view::Why facts_of(const Explained& found) {
+view::Why facts_of(const leasing::Explained& found) {
   return {found.request,
           found.world.facts.snapshot,
           found.verdicts,
@@ -45,7 +45,7 @@ view::Why facts_of(const Explained& found) {
           found.world.facts.within.has_value()};
 }
 
-Error in_words(const Refusal& refusal, const view::Style& style) {
+Error in_words(const leasing::ExplainedRefusal& refusal, const view::Style& style) {
   std::string text = view::refusal(facts_of(refusal), style);
   while (text.ends_with('\n')) text.pop_back();
   if (refusal.code == ErrorCode::timed_out)
@@ -53,15 +53,15 @@ Error in_words(const Refusal& refusal, const view::Style& style) {
   return {refusal.code, std::move(text)};
 }
 
-std::vector<std::string> all_notes(const Session& session, std::vector<std::string> notes) {
+std::vector<std::string> all_notes(const leasing::Session& session, std::vector<std::string> notes) {
   notes.insert(notes.begin(), session.warnings().begin(), session.warnings().end());
   std::ranges::transform(notes, notes.begin(), [](const std::string& note) { return printable(note); });
   return notes;
 }
 
-Result<HostReport> host_report(World world, const IdleTimes& idle, const view::Style& style) {
+Result<HostReport> host_report(leasing::World world, const IdleTimes& idle, const view::Style& style) {
   HostReport report;
-  BERTH_LET(report.verdicts, judge_each_in_queue(world));
+  BERTH_LET(report.verdicts, leasing::judge_each_in_queue(world));
   report.ledger = listed_part(world.ledger);
   report.waiters = listed_standings(world.ledger, report.ledger, world.facts, world.stopped, world.looked_at);
   for (Standing& one : report.waiters) one.reason = view::reason(one, world.facts.snapshot, style);
@@ -71,4 +71,4 @@ Result<HostReport> host_report(World world, const IdleTimes& idle, const view::S
   return report;
 }
 
-}  // namespace berth::leasing
+}  // namespace berth::answers

@@ -9,7 +9,7 @@
 #include "berth/view/refusal.h"
 #include "berth/view/text.h"
 
-namespace berth::leasing {
+namespace berth::answers {
 
 /// The style of texts that the host program gets: of any width, without colours.
 view::Style plain_style();
@@ -19,17 +19,17 @@ std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot&
                                   const view::Style& style);
 
 /// What was found, for the words about it. It must outlive them.
-view::Why facts_of(const Explained& found);
+view::Why facts_of(const leasing::Explained& found);
 
 /// The Error of a request that is not granted: for each device the condition that failed, with
 /// numbers.
-Error in_words(const Refusal& refusal, const view::Style& style);
+Error in_words(const leasing::ExplainedRefusal& refusal, const view::Style& style);
 
 /// The warnings of the session's place, then these notes on an answer.
-std::vector<std::string> all_notes(const Session& session, std::vector<std::string> notes);
+std::vector<std::string> all_notes(const leasing::Session& session, std::vector<std::string> notes);
 
 /// The world as one machine among others is told of: its lists bounded, each waiting request with
 /// its reason in words.
-Result<HostReport> host_report(World world, const IdleTimes& idle, const view::Style& style);
+Result<HostReport> host_report(leasing::World world, const IdleTimes& idle, const view::Style& style);
 
-}  // namespace berth::leasing
+}  // namespace berth::answers

@@ -66,14 +66,14 @@ std::expected<Picked, Refusal> pick(const Request& request, MaskUse mask) {
   if (!session) return no(session.error());
   const auto answer = session->pick(request);
   if (!answer) return no(answer.error());
-  if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))
-    return std::unexpected(Refusal{leasing::in_words(*refusal, leasing::plain_style()),
+  if (const auto* refusal = std::get_if<leasing::ExplainedRefusal>(&*answer))
+    return std::unexpected(Refusal{answers::in_words(*refusal, answers::plain_style()),
                                    api::findings(refusal->verdicts, refusal->world.facts.snapshot)});
-  const auto& found = std::get<leasing::Picked>(*answer);
+  const auto& found = std::get<leasing::PickedDevices>(*answer);
   const Snapshot& snapshot = found.world.facts.snapshot;
   JobMask job = job_mask(found.choice.uuids, snapshot, session->policy().mask == MaskForm::uuid);
   return Picked{api::devices_among(found.choice.uuids, snapshot), std::move(job.visible),
-                leasing::all_notes(*session, leasing::notes_on(found)), std::move(job.variables)};
+                answers::all_notes(*session, leasing::notes_on(found)), std::move(job.variables)};
 }
 
 Result<std::vector<Finding>> why(const Request& request, MaskUse mask) {

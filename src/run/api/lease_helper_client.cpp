@@ -97,7 +97,7 @@ std::vector<Finding> with_devices(const std::vector<Verdict>& verdicts, const Sn
 }
 
 std::vector<Finding> findings(const std::vector<Verdict>& verdicts, const Snapshot& snapshot) {
-  return with_devices(leasing::with_reasons(verdicts, snapshot, leasing::plain_style()), snapshot);
+  return with_devices(answers::with_reasons(verdicts, snapshot, answers::plain_style()), snapshot);
 }
 
 std::vector<Device> devices_among(const std::vector<std::string>& uuids, const Snapshot& snapshot) {
@@ -127,7 +127,7 @@ constexpr std::chrono::seconds kReceiptWithin{5};
 }  // namespace
 
 struct Lease::Body {
-  Body(leasing::LeaseGranted granted, const Request& request, const Snapshot& snapshot,
+  Body(api::LeaseGranted granted, const Request& request, const Snapshot& snapshot,
        std::vector<sys::Descriptor> descriptors, sys::Descriptor receipt_keeper)
       : held({granted.directory, store::DirectoryOrigin::environment}, granted.id, std::move(descriptors)),
         id(to_text(granted.id)),
@@ -216,8 +216,8 @@ struct LeaseWait::Body {
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
-  Result<std::optional<Standing>> take(leasing::LeaseMessage message);
-  Result<void> grant(leasing::LeaseGranted granted);
+  Result<std::optional<Standing>> take(api::LeaseMessage message);
+  Result<void> grant(api::LeaseGranted granted);
   Refusal ended() const;
   void cancel();
 
@@ -229,7 +229,7 @@ struct LeaseWait::Body {
   std::string text;
   std::vector<sys::Descriptor> descriptors;
   Snapshot snapshot;
-  std::optional<leasing::LeaseRefused> refused;
+  std::optional<api::LeaseRefused> refused;
   std::optional<Lease> lease;
 };
 
@@ -249,10 +249,10 @@ Result<LeaseWait> LeaseWait::start(const Request& request, const LeaseTerms& ter
   sys::Command command{.program = *program, .arguments = {"__lease"}, .input = theirs.get()};
   auto helper = sys::Child::spawn(command);
   if (!helper) return std::unexpected(context(helper.error(), "queueing for a lease"));
-  const leasing::LeaseAsk ask{std::string(version()),        request,         terms.note,  terms.wait,
-                              terms.mask == MaskUse::ignore, terms.variables, terms.beside};
+  const api::LeaseAsk ask{std::string(version()),        request,         terms.note,  terms.wait,
+                          terms.mask == MaskUse::ignore, terms.variables, terms.beside};
   // If the helper has ended already, this shows when its answer is read.
-  (void)sys::send_message(ours.get(), leasing::encode(ask));
+  (void)sys::send_message(ours.get(), api::encode(ask));
   return LeaseWait(std::make_unique<Body>(std::move(*helper), std::move(ours), std::move(*program), request));
 }
 
@@ -295,7 +295,7 @@ Refusal LeaseWait::Body::ended() const {
                program, version(), program)}};
 }
 
-Result<void> LeaseWait::Body::grant(leasing::LeaseGranted granted) {
+Result<void> LeaseWait::Body::grant(api::LeaseGranted granted) {
   // At least one for each device, and the ticket's.
   if (descriptors.size() < granted.uuids.size() + 1)
     return fail(ErrorCode::failure,
@@ -312,10 +312,10 @@ Result<void> LeaseWait::Body::grant(leasing::LeaseGranted granted) {
   return {};
 }
 
-Result<std::optional<Standing>> LeaseWait::Body::take(leasing::LeaseMessage message) {
+Result<std::optional<Standing>> LeaseWait::Body::take(api::LeaseMessage message) {
   if (auto* seen = std::get_if<Snapshot>(&message)) snapshot = std::move(*seen);
-  if (auto* no = std::get_if<leasing::LeaseRefused>(&message)) refused = std::move(*no);
-  if (auto* granted = std::get_if<leasing::LeaseGranted>(&message)) {
+  if (auto* no = std::get_if<api::LeaseRefused>(&message)) refused = std::move(*no);
+  if (auto* granted = std::get_if<api::LeaseGranted>(&message)) {
     BERTH_DO(grant(std::move(*granted)));
   }
   auto* standing = std::get_if<Standing>(&message);
@@ -331,8 +331,8 @@ std::expected<std::optional<Standing>, Refusal> LeaseWait::look() {
   body.text += received->text;
   std::ranges::move(received->descriptors, std::back_inserter(body.descriptors));
   std::optional<Standing> standing;
-  while (const std::size_t length = leasing::first_record(body.text)) {
-    auto message = leasing::decode_message(std::string_view(body.text).substr(0, length));
+  while (const std::size_t length = api::first_record(body.text)) {
+    auto message = api::decode_message(std::string_view(body.text).substr(0, length));
     body.text.erase(0, length);
     if (!message) return std::unexpected(Refusal{message.error()});
     auto taken = body.take(std::move(*message));

@@ -6,7 +6,7 @@
 #include "berth/device/device_readings.h"
 #include "berth/request/request_fields.h"
 
-namespace berth::leasing {
+namespace berth::api {
 namespace {
 
 constexpr unsigned kVersion = 1;
@@ -184,4 +184,4 @@ std::size_t first_record(std::string_view text) {
   return end == std::string_view::npos ? 0 : end + kEnd.size();
 }
 
-}  // namespace berth::leasing
+}  // namespace berth::api

@@ -19,7 +19,7 @@
 // one LeaseGranted, whose first byte carries the descriptors; or one LeaseRefused, with a snapshot
 // before it if the refusal speaks of devices. All messages are records (src/core/base/record.h),
 // which end with the line "end", so nothing else frames them.
-namespace berth::leasing {
+namespace berth::api {
 
 struct LeaseAsk {
   std::string version;  ///< of the host's Berth: another one is refused
@@ -60,4 +60,4 @@ Result<LeaseMessage> decode_message(std::string_view text);
 /// The length of the first whole record in the text; 0: there is none yet.
 std::size_t first_record(std::string_view text);
 
-}  // namespace berth::leasing
+}  // namespace berth::api

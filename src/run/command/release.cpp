@@ -74,9 +74,6 @@ Result<NamedLease> find_named_request(const std::vector<std::string>& words) {
   return found;
 }
 
-}  // namespace berth::command
-
-namespace berth::leasing {
 namespace {
 
 // As podman starts it since 3.3 (catatonit), and before that or where catatonit is missing (podman
@@ -350,4 +347,4 @@ Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::
   return std::unexpected(not_ended(lease, id, left));
 }
 
-}  // namespace berth::leasing
+}  // namespace berth::command

@@ -31,10 +31,6 @@ Result<NamedLease> find_named_lease(const std::vector<std::string>& words);
 /// it has its GPUs by now.
 Result<NamedLease> find_named_request(const std::vector<std::string>& words);
 
-}  // namespace berth::command
-
-namespace berth::leasing {
-
 /// What `berth run` calls itself when its command has ended and something that it started goes on.
 inline constexpr const char* kLeftBehindName = "berth __left";
 /// What a process calls itself that keeps the receipt of a library's lease.
@@ -77,4 +73,4 @@ std::string kill_line(const std::vector<pid_t>& pids);
 Result<void> ask_to_release(store::LeaseStore& store, const Ticket& lease, std::chrono::milliseconds patience,
                             std::string_view words = "");
 
-}  // namespace berth::leasing
+}  // namespace berth::command

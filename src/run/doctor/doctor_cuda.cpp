@@ -19,7 +19,7 @@
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 
-namespace berth::leasing {
+namespace berth::doctor {
 namespace {
 
 using view::Finding;
@@ -87,13 +87,13 @@ source::CudaTrialOptions trial_of(const Device& device, std::vector<std::string>
 }
 
 /// The lease of one device; nullopt: it cannot be had at once. Error: no device can be had.
-Result<std::optional<HeldLease>> lease_of(const Device& device, const Session& session) {
+Result<std::optional<leasing::HeldLease>> lease_of(const Device& device, const leasing::Session& session) {
   Request request;
   request.devices = {device.uuid};
-  TicketWords words;
+  leasing::TicketWords words;
   words.command = "berth doctor";
   BERTH_LET(auto acquired, session.acquire(request, words));
-  if (auto* held = std::get_if<HeldLease>(&acquired)) return std::optional(std::move(*held));
+  if (auto* held = std::get_if<leasing::HeldLease>(&acquired)) return std::optional(std::move(*held));
   return std::nullopt;
 }
 
@@ -122,7 +122,7 @@ std::string why_cuda_fails_on(const Device& device, std::vector<std::string> env
   return trial && speaks_of_device(*trial) ? source::trouble_of(*trial) : "";
 }
 
-std::vector<Finding> examine_cuda(const Snapshot& snapshot, const SourceAccess& access,
+std::vector<Finding> examine_cuda(const Snapshot& snapshot, const leasing::SourceAccess& access,
                                   const std::vector<std::string>& environment) {
   std::vector<Finding> findings;
   const auto first = std::ranges::find_if(snapshot.devices, runs_cuda);
@@ -144,7 +144,7 @@ std::vector<Finding> examine_cuda(const Snapshot& snapshot, const SourceAccess& 
   std::size_t tried = 0;
   // A lease would make the directory, and this command changes nothing.
   const bool has_directory = std::filesystem::exists(store::choose_lease_directory().path);
-  const auto session = Session::open(access, MaskUse::ignore);
+  const auto session = leasing::Session::open(access, MaskUse::ignore);
   for (const Device& device : snapshot.devices) {
     if (!has_directory || !session || !runs_cuda(device) || device.state != DeviceState::ok ||
         is_split(device))
@@ -169,12 +169,12 @@ std::vector<Finding> examine_cuda(const Snapshot& snapshot, const SourceAccess& 
 
 std::vector<view::Finding> examine_passed_over(const Snapshot& snapshot) {
   std::vector<view::Finding> findings;
-  const auto domain = find_domain({});
+  const auto domain = leasing::find_domain({});
   if (!domain) return findings;
   const auto books = domain->store->look(store::Extent::leases);
   if (!books) return findings;
-  const auto told =
-      told_passed_over(domain->store->outcomes(), books->ledger, snapshot, sys::milliseconds_since_boot());
+  const auto told = leasing::told_passed_over(domain->store->outcomes(), books->ledger, snapshot,
+                                              sys::milliseconds_since_boot());
   for (const Device& device : snapshot.devices) {
     const auto found = told.find(device.uuid);
     if (found == told.end()) continue;
@@ -191,9 +191,6 @@ std::vector<view::Finding> examine_passed_over(const Snapshot& snapshot) {
   return findings;
 }
 
-}  // namespace berth::leasing
-
-namespace berth::command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -263,4 +260,4 @@ std::vector<view::Finding> distributions_beside_ours(const fs::path& program) {
   return findings;
 }
 
-}  // namespace berth::command
+}  // namespace berth::doctor

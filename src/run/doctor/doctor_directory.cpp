@@ -25,7 +25,7 @@
 #include "berth/store/lease_directory.h"
 #include "berth/sys/file.h"
 
-namespace berth::leasing {
+namespace berth::doctor {
 namespace {
 
 constexpr const char* kCheck = "lease directory";
@@ -312,7 +312,7 @@ void check_original_locks(const SitePolicy& policy, const Snapshot& snapshot, Fi
            fmt::format("[[foreign_locks]] names user {}, and this machine knows no such user", row.user),
            "files of that user count for nobody: check the spelling"});
   }
-  for (const OddLockFile& odd : odd_lock_files(policy.original_locks, snapshot))
+  for (const leasing::OddLockFile& odd : leasing::odd_lock_files(policy.original_locks, snapshot))
     findings.push_back({view::Level::warn, "foreign locks", odd.what, odd.remedy});
 }
 
@@ -343,4 +343,4 @@ std::vector<Finding> examine_site_files(const Snapshot* snapshot) {
   return findings;
 }
 
-}  // namespace berth::leasing
+}  // namespace berth::doctor

@@ -7,7 +7,7 @@
 #include "berth/store/lease_directory.h"
 #include "berth/view/doctor.h"
 
-namespace berth::leasing {
+namespace berth::doctor {
 
 using view::Finding;
 
@@ -30,4 +30,4 @@ std::vector<std::string> blind_spots(const store::DirectoryChoice& choice);
 /// users, groups and devices that there are not. `snapshot`: null if the devices cannot be read.
 std::vector<view::Finding> examine_site_files(const Snapshot* snapshot);
 
-}  // namespace berth::leasing
+}  // namespace berth::doctor

@@ -28,7 +28,7 @@ http::Page too_late() {
 
 }  // namespace
 
-Task<http::Page> BackgroundAnswers::run(const http::ServiceCall& service_call) {
+Coroutine<http::Page> BackgroundAnswers::run(const http::ServiceCall& service_call) {
   if (under_way_ >= kMostErrands) co_return too_many();
   const Count under_way(under_way_);
   struct Wait {
@@ -49,8 +49,8 @@ Task<http::Page> BackgroundAnswers::run(const http::ServiceCall& service_call) {
   co_return too_late();
 }
 
-Task<http::Page> BackgroundAnswers::answer(const http::Question& question, std::string target,
-                                           std::uint64_t number) {
+Coroutine<http::Page> BackgroundAnswers::answer(const http::Question& question, std::string target,
+                                                std::uint64_t number) {
   if (number != number_) asked_.clear();
   number_ = number;
   if (const auto known = asked_.find(target); known != asked_.end()) {
@@ -68,14 +68,14 @@ Task<http::Page> BackgroundAnswers::answer(const http::Question& question, std::
   co_return unless_unchanged(page, question.if_none_match);
 }
 
-Task<http::Page> BackgroundAnswers::work_out(const http::Question& question) {
+Coroutine<http::Page> BackgroundAnswers::work_out(const http::Question& question) {
   auto work = [ask = question.ask, parameters = question.parameters] { return ask(parameters); };
   const Result<http::Page> made = co_await worker_.run(std::move(work));
   if (made) co_return *made;
   co_return http::refusal(500, made.error().message);
 }
 
-Task<http::Page> BackgroundAnswers::wait_for(std::shared_ptr<SharedAnswer> asked) {
+Coroutine<http::Page> BackgroundAnswers::wait_for(std::shared_ptr<SharedAnswer> asked) {
   if (!asked->page) {
     const auto timer = std::make_shared<Timer>(loop_);
     timer->expires_after(patience_);
@@ -182,7 +182,7 @@ void Resolver::take(const std::string& host, Endpoints endpoints, std::string er
   look_up(next);
 }
 
-Task<Result<Resolver::Endpoints>> Resolver::find(std::string host, std::uint16_t port, Time until) {
+Coroutine<Result<Resolver::Endpoints>> Resolver::find(std::string host, std::uint16_t port, Time until) {
   boost::system::error_code no_address;
   const auto address = asio::ip::make_address(host, no_address);
   if (!no_address) co_return Endpoints{asio::ip::tcp::endpoint(address, port)};

@@ -41,7 +41,7 @@ class Worker {
   /// The result of `work`; the loop goes on while it waits for it. Error: `failure` if `work`
   /// threw, for example for lack of memory.
   template <class Work>
-  Task<Result<std::invoke_result_t<Work>>> run(Work work) {
+  Coroutine<Result<std::invoke_result_t<Work>>> run(Work work) {
     using Made = std::invoke_result_t<Work>;
     struct Wait {
       explicit Wait(asio::io_context& loop) : timer(loop, Timer::time_point::max()) {}
@@ -84,10 +84,10 @@ class BackgroundAnswers {
   void set_patience(std::chrono::seconds patience) { patience_ = patience; }
 
   /// The reply may come in another thread, before or after this returns, or never.
-  Task<http::Page> run(const http::ServiceCall& service_call);
+  Coroutine<http::Page> run(const http::ServiceCall& service_call);
   /// An answer made from what was published under this number. It is made once for all clients that
   /// ask for the same `target`.
-  Task<http::Page> answer(const http::Question& question, std::string target, std::uint64_t number);
+  Coroutine<http::Page> answer(const http::Question& question, std::string target, std::uint64_t number);
 
  private:
   struct SharedAnswer {
@@ -95,8 +95,8 @@ class BackgroundAnswers {
     std::vector<std::shared_ptr<Timer>> waiting;
   };
 
-  Task<http::Page> work_out(const http::Question& question);
-  Task<http::Page> wait_for(std::shared_ptr<SharedAnswer> asked);
+  Coroutine<http::Page> work_out(const http::Question& question);
+  Coroutine<http::Page> wait_for(std::shared_ptr<SharedAnswer> asked);
 
   asio::io_context& loop_;
   Worker worker_;
@@ -120,7 +120,7 @@ class Resolver {
 
   /// The addresses of `host`; never empty. If the name service does not answer in time: the last
   /// known addresses. Error: `failure`.
-  Task<Result<Endpoints>> find(std::string host, std::uint16_t port, Time until);
+  Coroutine<Result<Endpoints>> find(std::string host, std::uint16_t port, Time until);
 
  private:
   struct Name {

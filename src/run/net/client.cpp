@@ -189,7 +189,7 @@ class Client::Body {
     if (plain_) plain_->close();
   }
 
-  Task<Result<http::Response>> ask(std::string request, std::chrono::milliseconds patience) {
+  Coroutine<Result<http::Response>> ask(std::string request, std::chrono::milliseconds patience) {
     const Time until = std::chrono::steady_clock::now() + patience;
     const Bounds bounds{patience, most_bytes_};
     while (true) {
@@ -218,8 +218,8 @@ class Client::Body {
     }
   }
 
-  Task<Error> follow(std::string request, std::chrono::milliseconds patience,
-                     std::function<void(std::string_view)> heard) {
+  Coroutine<Error> follow(std::string request, std::chrono::milliseconds patience,
+                          std::function<void(std::string_view)> heard) {
     const Bounds bounds{patience, most_bytes_};
     disconnect();
     const Result<void> connected = co_await connect(std::chrono::steady_clock::now() + patience, bounds);
@@ -243,14 +243,14 @@ class Client::Body {
     plain_.reset();
   }
 
-  Task<Result<std::vector<Protocol::endpoint>>> find_peer(Time until) {
+  Coroutine<Result<std::vector<Protocol::endpoint>>> find_peer(Time until) {
     if (peer_.socket.empty()) co_return co_await sharing_->resolver.find(peer_.host, peer_.port, until);
     if (peer_.socket.size() >= sizeof(sockaddr_un::sun_path))
       co_return fail(ErrorCode::usage, "{}: the path is too long for a socket", peer_.socket);
     co_return std::vector<Protocol::endpoint>{asio::local::stream_protocol::endpoint(peer_.socket)};
   }
 
-  Task<Result<void>> connect(Time until, Bounds bounds) {
+  Coroutine<Result<void>> connect(Time until, Bounds bounds) {
     BERTH_CO_LET(const auto endpoints, co_await find_peer(until));
     ExchangeFailure fault;
     for (std::size_t left = endpoints.size(); left > 0; --left) {
@@ -281,8 +281,8 @@ class Client::Body {
   }
 
   template <class Stream>
-  Task<std::optional<ExchangeFailure>> exchange(Stream& stream, const std::string& request,
-                                                http::Response& response) {
+  Coroutine<std::optional<ExchangeFailure>> exchange(Stream& stream, const std::string& request,
+                                                     http::Response& response) {
     const asio::const_buffer text = asio::buffer(request);
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
     if (not_sent) co_return ExchangeFailure{Stage::asking, not_sent};
@@ -302,8 +302,8 @@ class Client::Body {
   }
 
   template <class Stream>
-  Task<std::optional<ExchangeFailure>> listen(Stream& stream, const std::string& request,
-                                              const std::function<void(std::string_view)>& heard) {
+  Coroutine<std::optional<ExchangeFailure>> listen(Stream& stream, const std::string& request,
+                                                   const std::function<void(std::string_view)>& heard) {
     const asio::const_buffer text = asio::buffer(request);
     const auto [not_sent, sent] = co_await asio::async_write(stream, text, kAwait);
     if (not_sent) co_return ExchangeFailure{Stage::asking, not_sent};
@@ -342,18 +342,19 @@ Client::Client(asio::io_context& loop, std::shared_ptr<ClientSharing> sharing, h
     : body_(std::make_unique<Body>(loop, std::move(sharing), std::move(peer), most_bytes)) {}
 Client::~Client() = default;
 
-Task<Result<http::Response>> Client::get(const std::string& target, const std::string& tag,
-                                         std::chrono::milliseconds patience) {
+Coroutine<Result<http::Response>> Client::get(const std::string& target, const std::string& tag,
+                                              std::chrono::milliseconds patience) {
   return body_->ask(request_for(body_->peer(), target, tag), patience);
 }
 
-Task<Result<http::Response>> Client::post(const std::string& target, const std::string& body,
-                                          std::chrono::milliseconds patience) {
+Coroutine<Result<http::Response>> Client::post(const std::string& target, const std::string& body,
+                                               std::chrono::milliseconds patience) {
   return body_->ask(post_for(body_->peer(), target, body), patience);
 }
 
-Task<Error> Client::follow(const std::string& target, const std::string& body,
-                           std::chrono::milliseconds patience, std::function<void(std::string_view)> heard) {
+Coroutine<Error> Client::follow(const std::string& target, const std::string& body,
+                                std::chrono::milliseconds patience,
+                                std::function<void(std::string_view)> heard) {
   return body_->follow(post_for(body_->peer(), target, body), patience, std::move(heard));
 }
 
@@ -366,7 +367,7 @@ Result<http::Response> get_once(const http::Peer& peer, const std::string& targe
   asio::io_context loop{1};
   Client client(loop, client_sharing(loop), peer, most_bytes);
   Result<http::Response> answer = fail(ErrorCode::failure, "it was not asked");
-  const auto ask = [&]() -> Task<> { answer = co_await client.get(target, "", patience); };
+  const auto ask = [&]() -> Coroutine<> { answer = co_await client.get(target, "", patience); };
   asio::co_spawn(loop, ask(), asio::detached);
   loop.run();
   return answer;

@@ -34,17 +34,17 @@ class Client {
   /// GET. `patience`: for everything, including the connection. `tag`: the peer answers 304 if the
   /// text still has this ETag; "" for none. Error: `failure`, with what happened and what to do, if
   /// there was no whole answer.
-  Task<Result<http::Response>> get(const std::string& target, const std::string& tag,
-                                   std::chrono::milliseconds patience);
+  Coroutine<Result<http::Response>> get(const std::string& target, const std::string& tag,
+                                        std::chrono::milliseconds patience);
   /// POST of a JSON text, as above. The peer may have obeyed it although no answer came. If the
   /// open connection has ended, it is sent again. So the request must be one that may be made
   /// twice.
-  Task<Result<http::Response>> post(const std::string& target, const std::string& body,
-                                    std::chrono::milliseconds patience);
+  Coroutine<Result<http::Response>> post(const std::string& target, const std::string& body,
+                                         std::chrono::milliseconds patience);
   /// POST whose answer has no end. Calls `heard` with each piece that comes, until the answer ends.
   /// `patience`: until the answer has begun.
-  Task<Error> follow(const std::string& target, const std::string& body, std::chrono::milliseconds patience,
-                     std::function<void(std::string_view)> heard);
+  Coroutine<Error> follow(const std::string& target, const std::string& body,
+                          std::chrono::milliseconds patience, std::function<void(std::string_view)> heard);
   /// Ends the connection, and with it a question under way.
   void hang_up();
 

@@ -130,7 +130,7 @@ class HttpServer::Body {
     return user != ::geteuid() && user != 0U;
   }
 
-  Task<> obey_signals(std::function<void()> reload) {
+  Coroutine<> obey_signals(std::function<void()> reload) {
     while (true) {
       const auto [error, signal] = co_await signals_.async_wait(kAwait);
       if (signal != SIGHUP) break;
@@ -147,7 +147,7 @@ class HttpServer::Body {
     io_.stop();
   }
 
-  Task<> accept_at(std::shared_ptr<Acceptor> acceptor, ListenerGroup& group) {
+  Coroutine<> accept_at(std::shared_ptr<Acceptor> acceptor, ListenerGroup& group) {
     while (true) {
       auto [error, socket] = co_await acceptor->async_accept(kAwait);
       if (!acceptor->is_open()) co_return;
@@ -201,7 +201,7 @@ class HttpServer::Body {
     }
   }
 
-  Task<> attend(PlainStream stream, ListenerGroup& group, http::Connections::Id id) {
+  Coroutine<> attend(PlainStream stream, ListenerGroup& group, http::Connections::Id id) {
     const ConnectionSlot slot(group, id, stream);
     const Visit visit{group, slot, group.admission, &group == &local_ && is_stranger(stream)};
     if (&group == &local_ || !tls_) {
@@ -216,7 +216,7 @@ class HttpServer::Body {
   }
 
   template <class Stream>
-  Task<> serve_requests(Stream& stream, const Visit& visit) {
+  Coroutine<> serve_requests(Stream& stream, const Visit& visit) {
     beast::flat_buffer input(kMostHeaderBytes);
     auto patience = patience_;  // until something was asked
     for (bool keep_alive = true; keep_alive && !ending_; patience = kIdle) {
@@ -268,7 +268,7 @@ class HttpServer::Body {
   }
 
   template <class Stream>
-  Task<bool> read_more(Stream& stream, beast::flat_buffer& input, std::chrono::seconds patience) {
+  Coroutine<bool> read_more(Stream& stream, beast::flat_buffer& input, std::chrono::seconds patience) {
     beast::get_lowest_layer(stream).expires_after(patience);
     const auto [error, size] = co_await stream.async_read_some(input.prepare(kReadBytes), kAwait);
     input.commit(size);
@@ -278,7 +278,7 @@ class HttpServer::Body {
   /// Reads for a while what the client still sends: closing before would reset the connection, and
   /// the answer might be lost with it.
   template <class Stream>
-  Task<> drain_and_close(Stream& stream, beast::flat_buffer& input) {
+  Coroutine<> drain_and_close(Stream& stream, beast::flat_buffer& input) {
     PlainStream& plain = beast::get_lowest_layer(stream);
     boost::system::error_code error;  // also when the client is gone already: then nothing is read
     (void)plain.socket().shutdown(asio::socket_base::shutdown_send, error);
@@ -305,7 +305,7 @@ class HttpServer::Body {
   };
 
   template <class Stream>
-  Task<bool> send(Stream& stream, const http::Page& page, Manner manner) {
+  Coroutine<bool> send(Stream& stream, const http::Page& page, Manner manner) {
     const auto packed = manner.packed ? packer_.packed(page) : nullptr;
     std::vector<asio::const_buffer> buffers(1);
     if (packed) {
@@ -326,7 +326,7 @@ class HttpServer::Body {
   }
 
   template <class Stream, class Buffers>
-  Task<bool> write(Stream& stream, const Buffers& buffers) {
+  Coroutine<bool> write(Stream& stream, const Buffers& buffers) {
     beast::get_lowest_layer(stream).expires_after(patience_);
     // A little at a time, so that whoever asks for little need not wait for many who take much.
     const auto at_most = [](const boost::system::error_code& failed, std::size_t) {
@@ -339,8 +339,8 @@ class HttpServer::Body {
   /// Each client gets the newest when it has taken what came before: a slow one misses some, and
   /// holds up nobody.
   template <class Stream>
-  Task<> send_events(Stream& stream, const http::Subscription& subscription, Manner manner,
-                     const Visit& visit) {
+  Coroutine<> send_events(Stream& stream, const http::Subscription& subscription, Manner manner,
+                          const Visit& visit) {
     const http::Page page{200, "text/event-stream", nullptr};
     const std::string head =
         head_of(page, {.length = std::nullopt, .keep_alive = false, .is_packed = manner.packed});

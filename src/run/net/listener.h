@@ -46,7 +46,7 @@ using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          asio::wait_traits<std::chrono::steady_clock>, Executor>;
 /// What a coroutine returns that answers with a T.
 template <class T = void>
-using Task = asio::awaitable<T, Executor>;
+using Coroutine = asio::awaitable<T, Executor>;
 /// Errors are values; a coroutine of ours never throws.
 inline constexpr auto kAwait = asio::as_tuple(asio::use_awaitable_t<Executor>());
 
@@ -145,7 +145,7 @@ class ConnectionSlot {
 /// A task without an end. If memory runs out in the middle of it, it begins again a second later.
 template <class Owner>
 void keep_going(asio::io_context& loop, const std::shared_ptr<Owner>& owner,
-                Task<> (*task)(std::shared_ptr<Owner>)) {
+                Coroutine<> (*task)(std::shared_ptr<Owner>)) {
   asio::co_spawn(loop, task(owner), [&loop, owner, task](const std::exception_ptr& fault) {
     if (!fault) return;
     const auto pause = std::make_shared<Timer>(loop);

@@ -113,8 +113,8 @@ void tell_host(KeptLease& lease) {
 }
 
 void write_line(const Receipt& receipt) {
-  static const std::optional<std::string> folder = leasing::receipt_folder();
-  if (folder) leasing::note_receipt(*folder, receipt);
+  static const std::optional<std::string> folder = receipt_folder();
+  if (folder) note_receipt(*folder, receipt);
 }
 
 class LibraryReceipts {
@@ -268,7 +268,7 @@ std::string encode_lease_to_keep(const LeaseToKeep& lease) {
 
 std::optional<LeaseToKeep> decode_lease_to_keep(std::string_view text) {
   const auto take = [&text] {
-    const std::string_view record = text.substr(0, leasing::first_record(text));
+    const std::string_view record = text.substr(0, api::first_record(text));
     text.remove_prefix(record.size());
     return record;
   };
@@ -351,8 +351,7 @@ bool is_in_run_of_its_own(const leasing::Domain& domain, const Ticket& ticket) {
 std::size_t surroundings() {
   struct stat mounts{};
   ::stat("/proc/self/ns/mnt", &mounts);
-  return std::hash<std::string>()(fmt::format("{}\n{}\n{}", leasing::receipt_folder().value_or(""),
-                                              mounts.st_ino,
+  return std::hash<std::string>()(fmt::format("{}\n{}\n{}", receipt_folder().value_or(""), mounts.st_ino,
                                               sys::read_whole("/proc/self/cgroup").value_or("")));
 }
 
@@ -375,11 +374,11 @@ void HandedReceipt::begin() {
   const int listens = listening ? listening.get() : nothing.get();
   // The child is left alone: its parent ends, and the host does not know of it.
   (void)sys::Child::fork({listens, theirs.get(), nothing.get()}, [source = source_] {
-    ::prctl(PR_SET_NAME, leasing::kReceiptKeeperName);
+    ::prctl(PR_SET_NAME, command::kReceiptKeeperName);
     // It has time: its waking takes no processor from the host, which has just got its lease.
     const sched_param none{};
     ::sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
-    sys::show_as(leasing::kReceiptKeeperName);
+    sys::show_as(command::kReceiptKeeperName);
     // A file system that is somebody's working directory cannot be unmounted.
     if (::chdir("/") != 0) ::_exit(1);
     sys::raise_limits();

@@ -109,7 +109,7 @@ std::optional<RunSamples> RunSampling::samples() const {
   for (int read = 0; read < kReadsUntilAlike; ++read) {
     std::string text = sys::read_start(seen_.get(), kMostSampleBytes).value_or("");
     if (text != std::exchange(before, text)) continue;
-    text.resize(leasing::first_record(text));
+    text.resize(api::first_record(text));
     auto samples = decode_run_samples(text);
     if (samples && samples->samples > 0) return *std::move(samples);
     return std::nullopt;
@@ -299,8 +299,8 @@ std::string named_receipt_file() {
 }
 
 ReceiptKeeping::ReceiptKeeping(const Receipt& receipt, const std::string& file)
-    : told_([receipt, folder = leasing::receipt_folder(), path = file] {
-        if (folder) leasing::note_receipt(*folder, receipt);
+    : told_([receipt, folder = receipt_folder(), path = file] {
+        if (folder) note_receipt(*folder, receipt);
         return write_file(path, receipt);
       }) {}
 

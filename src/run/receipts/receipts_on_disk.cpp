@@ -22,7 +22,7 @@
 
 // A file a machine, because what two machines append to one file over a network may overwrite each
 // other. On one machine an append is one write under the kernel's lock of the file.
-namespace berth::leasing {
+namespace berth::receipts {
 namespace {
 
 constexpr std::size_t kMostBytes = 256UL << 10U;
@@ -245,4 +245,4 @@ SettledMemory settle_memory(Request request, const std::string& command) {
   return {with_memory(std::move(request), memory.bytes), in_words(memory)};
 }
 
-}  // namespace berth::leasing
+}  // namespace berth::receipts

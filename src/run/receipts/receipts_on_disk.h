@@ -13,7 +13,7 @@
 // A user's record of runs: a file a machine, in a folder of the user's own state that nobody else
 // may read or write. A home may serve several machines; each writes its own file, and all are read.
 // Nothing depends on the record: what cannot be written or read is missing, and nothing fails.
-namespace berth::leasing {
+namespace berth::receipts {
 
 /// The folder of the record. nullopt: this user has no home.
 std::optional<std::string> receipt_folder();
@@ -50,4 +50,4 @@ struct SettledMemory {
 /// not answer within a second has no runs.
 SettledMemory settle_memory(Request request, const std::string& command);
 
-}  // namespace berth::leasing
+}  // namespace berth::receipts

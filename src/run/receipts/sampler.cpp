@@ -35,7 +35,7 @@
 #include "berth/sys/socket.h"
 #include "berth/usage/run_samples.h"
 
-namespace berth::leasing {
+namespace berth::receipts {
 namespace {
 
 constexpr uid_t kRoot = 0;
@@ -93,9 +93,6 @@ void LookTeller::tell(const Snapshot* look) {
   }
 }
 
-}  // namespace berth::leasing
-
-namespace berth::receipts {
 namespace {
 
 using namespace std::chrono_literals;
@@ -197,7 +194,7 @@ class Sampler {
     if (has_begun(run)) return received->text.empty();
     run.wish += received->text;
     if (!received->descriptors.empty()) run.seen = std::move(received->descriptors.front());
-    if (leasing::first_record(run.wish) == 0) return run.wish.size() < kMostWishBytes;
+    if (api::first_record(run.wish) == 0) return run.wish.size() < kMostWishBytes;
     const auto lease = decode_sampled_lease(run.wish);
     if (!lease || !run.seen || lease->every_ms <= 0) return false;
     begin(run, *lease);
@@ -256,7 +253,7 @@ class Sampler {
     const auto every_ms = std::chrono::duration_cast<std::chrono::milliseconds>(every()).count();
     const auto run = std::ranges::find_if(runs_, [](const auto& each) { return has_begun(*each); });
     if (run == runs_.end() || !source_.is_automatic() || !may_wait_for_agent(every_ms)) return {};
-    const auto name = leasing::told_looks((*run)->lease.machine);
+    const auto name = told_looks((*run)->lease.machine);
     return name ? sys::connect_to(*name) : sys::Descriptor();
   }
 

@@ -13,7 +13,7 @@
 // that have asked for it. So they need not ask the driver too. A sampler asks by a connection
 // alone: the agent takes no word, descriptor or file of a user. The kernel tells the sampler that
 // it is root who answers, and what any other user says counts for nothing.
-namespace berth::leasing {
+namespace berth::receipts {
 
 /// Where the agent of root listens on the machine whose lease directory is at `path`. It is another
 /// name in each pid namespace, since pids are others there. nullopt: there is no such directory.
@@ -43,8 +43,6 @@ class LookTeller {
   std::map<uid_t, Asker> askers_;
 };
 
-}  // namespace berth::leasing
-
 // The sampler: one process for each user and machine, which looks at the GPUs of the user's runs
 // again and again.
 //
@@ -56,7 +54,6 @@ class LookTeller {
 //
 // Another user may take the name first. The kernel tells whose a socket is, and then there are no
 // samples.
-namespace berth::receipts {
 
 /// A connection to the sampler of this user for the machine whose lease directory is at `path`. It
 /// is started if there is none. Empty: there is none, and none can be.

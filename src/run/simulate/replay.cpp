@@ -12,7 +12,8 @@ namespace {
 /// A single queue for all devices.
 class QueueReplay : public Replayer {
  public:
-  QueueReplay(const Workload& workload, const QueueRules& rules, const ReplayDecider& decide, const Progress& tell)
+  QueueReplay(const Workload& workload, const QueueRules& rules, const ReplayDecider& decide,
+              const Progress& tell)
       : Replayer(workload, rules, tell), decide_(decide) {
     queue_.room_bytes.assign(workload.devices, 1);
     queue_.sets.emplace_back(workload.devices);

@@ -209,8 +209,8 @@ Result<command::Output> keep(Ends ends, const std::function<Result<KeptLease>()>
   ::_exit(0);
 }
 
-[[noreturn]] void be_keeper(Ends ends, const std::function<Result<KeptLease>()>& take, const sys::Descriptor& told,
-                            pid_t parent) {
+[[noreturn]] void be_keeper(Ends ends, const std::function<Result<KeptLease>()>& take,
+                            const sys::Descriptor& told, pid_t parent) {
   // Until there is a lease the keeper is a part of the command that waits for it.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(1);

@@ -41,7 +41,7 @@ std::vector<UniqueProcess> Leftovers::all() const {
   if (std::ranges::all_of(sys::own_children(), is_other, sys::unique_process)) return {};
   return sys::ProcessTree().below(::getpid(), [&](const UniqueProcess& process) {
     const auto pid = static_cast<pid_t>(process.pid);
-    return is_other(process) || leasing::serves_berth(pid) || leasing::keeps_namespaces(pid);
+    return is_other(process) || command::serves_berth(pid) || command::keeps_namespaces(pid);
   });
 }
 
@@ -50,7 +50,8 @@ ProcessesSeen Leftovers::look() {
   if (!sys::JobProcess::collect_children().are_left) return ProcessesSeen::nothing;
   seen_ = sys::pids_of(all());
   if (!seen_.empty()) return ProcessesSeen::something;
-  return sys::JobProcess::collect_children().have_ended ? ProcessesSeen::perhaps_nothing : ProcessesSeen::nothing;
+  return sys::JobProcess::collect_children().have_ended ? ProcessesSeen::perhaps_nothing
+                                                        : ProcessesSeen::nothing;
 }
 
 Reading<bool> compute_on(command::Environment& environment, source::SourceKind kind,
@@ -67,7 +68,7 @@ Reading<bool> compute_on(command::Environment& environment, source::SourceKind k
 
 std::string how_to_end(const std::vector<pid_t>& left, bool were_asked, const std::string& lease) {
   if (were_asked)
-    return fmt::format("they got SIGTERM; to end them and the lease: {}", leasing::kill_line(left));
+    return fmt::format("they got SIGTERM; to end them and the lease: {}", command::kill_line(left));
   return fmt::format("to end them and the lease: berth release {}", lease);
 }
 
@@ -245,8 +246,8 @@ class LeasedCommand {
         compute_on(setting_.environment, source(), leftovers_.seen(), lease_.ticket().devices)});
   }
   void perform(const run::TellLeft& action) {
-    const std::string left = leasing::in_words(leftovers_.seen());
-    ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
+    const std::string left = command::in_words(leftovers_.seen());
+    ::prctl(PR_SET_NAME, command::kLeftBehindName);
     command::print_message(
         fmt::format("the command has ended, but processes that it started still hold the lease: {}; {}", left,
                     how_to_end(leftovers_.seen(), action.were_asked, name())));
@@ -307,7 +308,7 @@ class LeasedCommand {
   }
 
   void tell_going_on(const std::string& reason) const {
-    command::print_message(fmt::format("{}: {}", reason, leasing::in_words(leftovers_.seen())));
+    command::print_message(fmt::format("{}: {}", reason, command::in_words(leftovers_.seen())));
   }
 
   void tell_end() {

@@ -199,7 +199,7 @@ class Run {
     // A descriptor for each device, and the ticket's.
     if (const auto short_of = sys::cannot_inherit(options_.count + 1 + options_.hooks.inherited.size()))
       return not_started(*short_of).process.exit_status;
-    auto settled = leasing::settle_memory(asked_, as_one_line(options_.command));
+    auto settled = receipts::settle_memory(asked_, as_one_line(options_.command));
     static_cast<Request&>(asked_) = std::move(settled.request);
     if (!settled.told.empty() && tells()) command::print_message(settled.told);
     BERTH_LET(const auto session, open_session(environment_, asked_));
@@ -246,7 +246,7 @@ class Run {
 
   // It tells why not.
   static bool starts_on(const Device& device) {
-    const std::string trouble = leasing::why_cuda_fails_on(device, command::own_environment());
+    const std::string trouble = doctor::why_cuda_fails_on(device, command::own_environment());
     if (trouble.empty()) return true;
     command::print_message(fmt::format(
         "GPU {} is given back, and passed over for a time: {}; the request goes on", label(device), trouble));

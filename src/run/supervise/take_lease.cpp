@@ -232,12 +232,12 @@ Result<leasing::HeldLease> take_lease(const leasing::Session& session, const Lea
     };
     on_wait.at_each_tick = report.is_live();
   }
-  words.earlier_runs = leasing::earlier_runs_of(words.command);
+  words.earlier_runs = receipts::earlier_runs_of(words.command);
   auto answer = session.acquire(options, words, patience, on_wait);
   report.end();
   if (!answer) return std::unexpected(answer.error());
-  if (const auto* refusal = std::get_if<leasing::Refusal>(&*answer))
-    return std::unexpected(leasing::in_words(*refusal, command::Environment::style_of(STDERR_FILENO)));
+  if (const auto* refusal = std::get_if<leasing::ExplainedRefusal>(&*answer))
+    return std::unexpected(answers::in_words(*refusal, command::Environment::style_of(STDERR_FILENO)));
   auto lease = std::get<leasing::HeldLease>(std::move(*answer));
   keep_locks_until_used(lease);
   return lease;

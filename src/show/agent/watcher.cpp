@@ -74,7 +74,7 @@ Result<leasing::World> Watcher::look_at_machine() {
 
 void Watcher::look() {
   next_look_ = every_;
-  warnings_ = leasing::blind_spots(store::choose_lease_directory());
+  warnings_ = doctor::blind_spots(store::choose_lease_directory());
   samplers_.hear(store::choose_lease_directory().path);
   const auto world = look_at_machine();
   samplers_.tell(world ? &world->facts.snapshot : nullptr);

@@ -53,7 +53,7 @@ class Watcher {
   std::string hostname_;
   LeaseCounter counter_;
   IdleTimes idle_;
-  leasing::LookTeller samplers_;
+  receipts::LookTeller samplers_;
   std::vector<std::string> warnings_;       // of the last look
   bool has_lease_ = false;                  ///< at the last look somebody had a whole GPU
   std::chrono::nanoseconds next_energy_{};  ///< by the boot clock

@@ -161,7 +161,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
     asio::co_spawn(loop_, ask(shared_from_this(), polled, what.tag), asio::detached);
   }
 
-  static net::Task<> ask(std::shared_ptr<Body> body, OnePolled polled, std::string tag) {
+  static net::Coroutine<> ask(std::shared_ptr<Body> body, OnePolled polled, std::string tag) {
     OwedAnswer owed(body, polled->id);
     if (!polled->client)
       polled->client =
@@ -190,7 +190,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   }
 
   /// As if it had been asked over the network.
-  static net::Task<> read_own(std::shared_ptr<Body> body, OnePolled polled) {
+  static net::Coroutine<> read_own(std::shared_ptr<Body> body, OnePolled polled) {
     OwedAnswer owed(body, polled->id);
     const http::Page& page = body->own_->pages.at(kAskedPath);
     Result<http::Response> answer = http::Response{.status = page.status, .body = joined(*page.parts)};
@@ -200,7 +200,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
 
   /// An answer becomes values, and they text again, beside the loop: that takes what the agent
   /// likes.
-  net::Task<> read(OnePolled polled, Result<http::Response> answer) {
+  net::Coroutine<> read(OnePolled polled, Result<http::Response> answer) {
     // Without a tag, the one of an answer before says nothing of this one.
     std::optional<std::string> tag;
     if (answer && answer->status == 200) tag = answer->tag;
@@ -217,10 +217,10 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
 
   void take(const OnePolled& polled, MadeRow made, std::optional<std::string> tag) {
     poller::HostRead read{.host = polled->id,
-                      .is_up = made.host.is_up(),
-                      .has_new_report = made.host.report != polled->posted.host->report,
-                      .entry_bytes = made.entry.text->size(),
-                      .tag = std::move(tag)};
+                          .is_up = made.host.is_up(),
+                          .has_new_report = made.host.report != polled->posted.host->report,
+                          .entry_bytes = made.entry.text->size(),
+                          .tag = std::move(tag)};
     polled->made = std::move(made);
     happen(std::move(read));
   }
@@ -288,7 +288,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
                    });
   }
 
-  static net::Task<> make_page(std::shared_ptr<Body> self, std::uint64_t number) {
+  static net::Coroutine<> make_page(std::shared_ptr<Body> self, std::uint64_t number) {
     auto work = [wanted = self->wanted_now(number)] { return made_of(wanted); };
     auto made = co_await self->worker_.run(std::move(work));
     if (!made) {
@@ -315,7 +315,7 @@ class Hub::Body : public std::enable_shared_from_this<Body> {
   net::Timer gathering_;
   poller::State state_;
   std::deque<poller::Event> events_;  ///< the first is being taken
-  double asked_seconds_ = 0;         ///< all questions together
+  double asked_seconds_ = 0;          ///< all questions together
   std::chrono::seconds every_{};
   std::chrono::seconds patience_{};
   std::size_t most_bytes_ = net::kMostBodyBytes;  ///< of an answer

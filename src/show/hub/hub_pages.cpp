@@ -261,7 +261,7 @@ void HubServices::ask(const Agent& agent, const std::string& path, const http::P
   if (!agent.peer) return ask_own(path, parameters, std::move(answered));
   const auto client = std::make_shared<net::Client>(loop_, sharing_, *agent.peer, most_bytes_);
   const auto question = [](std::shared_ptr<net::Client> one, std::string target,
-                           std::chrono::milliseconds patience, Answered then) -> net::Task<> {
+                           std::chrono::milliseconds patience, Answered then) -> net::Coroutine<> {
     const std::string no_tag;
     const auto answer = co_await one->get(target, no_tag, patience);
     then(answer);

@@ -158,12 +158,12 @@ std::vector<pid_t> JobSpool::left_of(TaskId id, const TaskStanding& standing) co
   if (runs_task(standing)) {
     const auto taker = static_cast<pid_t>(standing.taker.pid);
     std::erase(left, taker);
-    for (const pid_t below : leasing::left_below(taker)) {
+    for (const pid_t below : command::left_below(taker)) {
       if (std::ranges::find(left, below) == left.end()) left.push_back(below);
     }
   }
   // A process that `berth` starts for itself has its descriptors for a moment.
-  std::erase_if(left, leasing::serves_berth);
+  std::erase_if(left, command::serves_berth);
   return left;
 }
 

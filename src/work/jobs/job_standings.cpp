@@ -107,7 +107,8 @@ Result<std::optional<JobSpool::JobWithTasks>> JobSpool::told(std::uint64_t numbe
   BERTH_LET(auto job, job_of_edit(number, whole.edit, &locks));
   if (!job) return std::nullopt;
   const std::vector<unsigned> indices = indices_of(*job);
-  JobWithTasks told{.job = *std::move(job), .is_array = !indices.empty(), .state_bytes = text ? text->size() : 0};
+  JobWithTasks told{
+      .job = *std::move(job), .is_array = !indices.empty(), .state_bytes = text ? text->size() : 0};
   if (indices.empty()) {
     BERTH_LET(auto standing, own_standing({number, {}}, text, locks));
     told.position = standing.position;

@@ -49,7 +49,7 @@ std::optional<Read> readable(Result<std::optional<Read>> read, std::string& told
 
 // A process that is just about to end, once its command has, has nothing to be told of.
 std::string words_of_left(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
-  return standing.left_behind ? leasing::in_words(spool.left_of(id, standing)) : "";
+  return standing.left_behind ? command::in_words(spool.left_of(id, standing)) : "";
 }
 
 void add_told(const JobSpool& spool, NumberedJob&& job, std::vector<TaskStanding> standings,

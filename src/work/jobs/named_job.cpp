@@ -65,7 +65,7 @@ Result<void> say_why(const JobSpool& spool, const std::vector<TaskId>& tasks,
 std::string who_is_left(const JobSpool& spool, TaskId id, const TaskStanding& standing) {
   std::vector<pid_t> left = spool.left_of(id, standing);
   if (left.empty()) left = spool.holders(id);
-  return left.empty() ? "a process that cannot be seen from here" : leasing::in_words(left);
+  return left.empty() ? "a process that cannot be seen from here" : command::in_words(left);
 }
 
 // A process that is just about to end, once its command has, has left nothing.
@@ -124,7 +124,7 @@ Result<void> check_nothing_is_left(const JobSpool& spool, const NumberedJob& job
     const std::vector<pid_t> left = spool.left_of(tasks[i], standings[i]);
     if (!left.empty())
       return fail(ErrorCode::failure, "job {} {}", to_text(tasks[i]),
-                  view::left_in_words(tasks[i], leasing::in_words(left)));
+                  view::left_in_words(tasks[i], command::in_words(left)));
   }
   return {};
 }

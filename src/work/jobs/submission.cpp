@@ -112,7 +112,7 @@ bool starts_later(const Job& job) {
 }
 
 // A device that is lost now, or was taken out by an admin, may be back by then.
-bool may_recover(const leasing::Refusal& refusal) {
+bool may_recover(const leasing::ExplainedRefusal& refusal) {
   const auto away = std::ranges::count_if(refusal.verdicts, [](const Verdict& each) {
     return each.failed == Clause::healthy || each.failed == Clause::not_excluded;
   });
@@ -131,8 +131,8 @@ Result<leasing::Session> session_of_job(command::Environment& environment,
 }
 
 // The refusal that the job would get whenever it asks. nullopt: its request may be granted.
-Result<std::optional<leasing::Refusal>> refusal_for_ever(command::Environment& environment,
-                                                         const command::RequestOptions& options) {
+Result<std::optional<leasing::ExplainedRefusal>> refusal_for_ever(command::Environment& environment,
+                                                                  const command::RequestOptions& options) {
   BERTH_LET(const auto session, session_of_job(environment, options));
   const Request& request = options;
   // Its memory is settled when it starts; a whole device is the most.
@@ -246,7 +246,7 @@ Result<void> check_possible_here(command::Environment& environment, const Submis
     return is_wrong ? std::unexpected(never.error()) : Result<void>();
   }
   if (!*never || (starts_later(submission.job) && may_recover(**never))) return {};
-  return std::unexpected(leasing::in_words(**never, command::Environment::style_of(STDERR_FILENO)));
+  return std::unexpected(answers::in_words(**never, command::Environment::style_of(STDERR_FILENO)));
 }
 
 Result<Submission> submission_of(const std::vector<std::string>& options) {

@@ -41,10 +41,10 @@ Request devices(unsigned count) {
 
 /// What is wrong with the answer, without the value.
 template <class Yes>
-Refusal refusal(Result<std::variant<Yes, Refusal>> answer) {
+ExplainedRefusal refusal(Result<std::variant<Yes, ExplainedRefusal>> answer) {
   if (!answer) FAIL(answer.error().message);
-  REQUIRE(std::holds_alternative<Refusal>(*answer));
-  return std::get<Refusal>(std::move(*answer));
+  REQUIRE(std::holds_alternative<ExplainedRefusal>(*answer));
+  return std::get<ExplainedRefusal>(std::move(*answer));
 }
 
 Session session_on(Asked& machine, const std::shared_ptr<store::MemoryBooks>& books) {
@@ -60,24 +60,24 @@ TEST_CASE("a topology that cannot be had is a note on the choice, picked or leas
   const Session session = machine.session();
   const auto picked = session.pick(devices(2));
   if (!picked) FAIL(picked.error().message);
-  REQUIRE(std::holds_alternative<Picked>(*picked));
-  CHECK(notes_on(std::get<Picked>(*picked)) ==
+  REQUIRE(std::holds_alternative<PickedDevices>(*picked));
+  CHECK(notes_on(std::get<PickedDevices>(*picked)) ==
         std::vector<std::string>{"topology is not known: took the lowest index"});
   const auto leased = session.acquire(devices(2), {});
   if (!leased) FAIL(leased.error().message);
   REQUIRE(std::holds_alternative<HeldLease>(*leased));
-  CHECK(notes_on(std::get<HeldLease>(*leased)) == notes_on(std::get<Picked>(*picked)));
+  CHECK(notes_on(std::get<HeldLease>(*leased)) == notes_on(std::get<PickedDevices>(*picked)));
 }
 
 TEST_CASE("a refusal has one code, the verdict on each device, and what would succeed") {
   Asked machine(2);
   const Session session = machine.session();
-  const Refusal never = refusal(session.pick(devices(3)));
+  const ExplainedRefusal never = refusal(session.pick(devices(3)));
   CHECK(never.code == ErrorCode::impossible);
   CHECK(never.possible == 2);
   CHECK(never.verdicts.size() == 2);
   machine.source.machine.devices[0].memory.used_bytes = 70 * kGiB;
-  const Refusal now = refusal(session.pick(devices(2)));
+  const ExplainedRefusal now = refusal(session.pick(devices(2)));
   CHECK(now.code == ErrorCode::not_now);
   CHECK(now.verdicts[0].failed == Clause::no_hidden_holder);
   CHECK(now.verdicts[1].free());
@@ -88,20 +88,20 @@ TEST_CASE("a lease is refused as a pick is") {
   Asked machine(2);
   const Session session = machine.session();
   machine.source.machine.devices[0].memory.used_bytes = 70 * kGiB;
-  const Refusal picked = refusal(session.pick(devices(2)));
-  const Refusal leased = refusal(session.acquire(devices(2), {}));
+  const ExplainedRefusal picked = refusal(session.pick(devices(2)));
+  const ExplainedRefusal leased = refusal(session.acquire(devices(2), {}));
   CHECK(leased.code == picked.code);
   CHECK(leased.possible == picked.possible);
   CHECK(leased.verdicts == picked.verdicts);
   CHECK(leased.looser == picked.looser);
   CHECK(machine.closed > 0);
-  const Refusal never = refusal(session.acquire(devices(3), {}));
+  const ExplainedRefusal never = refusal(session.acquire(devices(3), {}));
   CHECK(never.code == ErrorCode::impossible);
   CHECK(never.verdicts == leased.verdicts);
   Patience patience;
   patience.wait = true;
   patience.limit = std::chrono::milliseconds(1);
-  const Refusal late = refusal(session.acquire(devices(2), {}, patience));
+  const ExplainedRefusal late = refusal(session.acquire(devices(2), {}, patience));
   CHECK(late.code == ErrorCode::timed_out);
   CHECK(late.waited == std::chrono::milliseconds(1));
 }
@@ -116,7 +116,7 @@ TEST_CASE("who is refused because of the line is told behind whom he stands") {
   earlier.command = "the earlier one";
   const auto waits =
       other.join(earlier, [](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{}); });
-  const Refusal refused = refusal(session.acquire(devices(1), {}));
+  const ExplainedRefusal refused = refusal(session.acquire(devices(1), {}));
   REQUIRE(refused.standing.has_value());
   CHECK(refused.standing->position == 2);
   CHECK(refused.standing->behind->command == "the earlier one");

@@ -11,7 +11,8 @@ namespace {
 // First in the queue
 // ----------------------------------------------------------------------------------------------
 
-TEST_CASE("the first in the queue sleeps on its devices, and on the leases that it could be given something of") {
+TEST_CASE(
+    "the first in the queue sleeps on its devices, and on the leases that it could be given something of") {
   Asker asker = with_all_leased(patient());
   asker.leases.push_back(lease(3, "GPU-of-no-interest"));
   const auto sleep = asker.sleeps_long();

@@ -61,8 +61,9 @@ std::size_t size_of(const State& state) {
 
 /// An answer to each action.
 const std::vector<Event>& answers() {
-  static const std::vector<Event> all{RequestBegun{}, Looked{}, LookFailed{}, NoNews{}, LeftGate{},    Paused{},
-                                     UsersNamed{}, Ticked{}, QueueRead{},  Rang{},   Woken::changed};
+  static const std::vector<Event> all{RequestBegun{}, Looked{}, LookFailed{},  NoNews{},
+                                      LeftGate{},     Paused{}, UsersNamed{},  Ticked{},
+                                      QueueRead{},    Rang{},   Woken::changed};
   return all;
 }
 

@@ -4,7 +4,7 @@
 
 #include "berth/hosts/model/host_offer.h"
 
-namespace berth::caller {
+namespace berth::hosts::caller {
 namespace {
 
 using namespace std::chrono_literals;
@@ -126,4 +126,4 @@ std::vector<std::size_t> CallerDeeds::hosts_named(std::string_view name) const {
   return named;
 }
 
-}  // namespace berth::caller
+}  // namespace berth::hosts::caller

@@ -9,7 +9,7 @@
 
 #include "berth/hosts/model/caller_step.h"
 
-namespace berth::caller {
+namespace berth::hosts::caller {
 
 /// What a caller does with its hosts, whatever has happened: how it connects, joins and leaves
 /// them, and what becomes of its entry in the lab queue then.
@@ -62,4 +62,4 @@ class CallerDeeds {
   void connect(std::size_t host);
 };
 
-}  // namespace berth::caller
+}  // namespace berth::hosts::caller

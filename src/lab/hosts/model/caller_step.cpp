@@ -10,7 +10,7 @@
 #include "berth/hosts/model/caller_deeds.h"
 #include "berth/hosts/model/host_offer.h"
 
-namespace berth::caller {
+namespace berth::hosts::caller {
 namespace {
 
 using namespace std::chrono_literals;
@@ -70,7 +70,8 @@ class CallerRules : CallerDeeds {
   }
 
   void on(const WaitsInQueue& waits) {
-    if (Link* link = link_in_queue(waits.host); link != nullptr && std::holds_alternative<EnvoyAsked>(*link)) {
+    if (Link* link = link_in_queue(waits.host);
+        link != nullptr && std::holds_alternative<EnvoyAsked>(*link)) {
       *link = Waiting{};
       if (queued() != nullptr) act(TellJoined{waits.host});
     }
@@ -308,4 +309,4 @@ Step next(State state, const TimedEvent& event) {
   return CallerRules(std::move(state), event.now).step(event.what);
 }
 
-}  // namespace berth::caller
+}  // namespace berth::hosts::caller

@@ -19,7 +19,7 @@
 // Which host is chosen is up to host_selection.h. The caller adds what takes time: connections,
 // grants that are compared before one is taken, and the entry in the lab queue, without whose word
 // nothing starts.
-namespace berth::caller {
+namespace berth::hosts::caller {
 
 // How far a host that is connected has come. A host without an entry is not connected.
 
@@ -130,9 +130,9 @@ struct NotSaid {
 };
 /// All that has come was told. The answer, if nothing else is to be done, is Sleep.
 struct Settled {};
-using Event = std::variant<Hello, Offered, WaitsInQueue, Grants, Begins, Cancelled, HostLost, Entered, Dismissed,
-                          AgentIsMissing, AgentIsThere, StoreIsSilent, StoreAnswers, Opened, Closed, Position,
-                          Limited, MayStart, NotSaid, Settled>;
+using Event = std::variant<Hello, Offered, WaitsInQueue, Grants, Begins, Cancelled, HostLost, Entered,
+                           Dismissed, AgentIsMissing, AgentIsThere, StoreIsSilent, StoreAnswers, Opened,
+                           Closed, Position, Limited, MayStart, NotSaid, Settled>;
 struct TimedEvent {
   SteadyTime now;
   Event what;
@@ -233,4 +233,4 @@ struct Setup {
 Step begin(Setup setup, SteadyTime now);
 Step next(State state, const TimedEvent& event);
 
-}  // namespace berth::caller
+}  // namespace berth::hosts::caller

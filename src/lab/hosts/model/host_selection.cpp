@@ -8,7 +8,7 @@
 
 #include "berth/base/text.h"
 
-namespace berth::host_selection {
+namespace berth::hosts::host_selection {
 namespace {
 
 std::size_t count_of(const State& state, HostState wanted) {
@@ -225,7 +225,8 @@ Step next(State state, std::size_t host, Event what) {
     leave(step, host, std::move(gone->why));
   } else if (!step.state.chosen) {
     const bool enough = std::holds_alternative<EnoughOffers>(what);
-    step.state.patience = std::max(step.state.patience, enough ? OfferPatience::none : OfferPatience::for_all);
+    step.state.patience =
+        std::max(step.state.patience, enough ? OfferPatience::none : OfferPatience::for_all);
     fill_host_queues(step);
   }
   return step;
@@ -238,9 +239,9 @@ std::size_t tightest(const State& state, const std::vector<std::size_t>& hosts) 
   });
 }
 
-}  // namespace berth::host_selection
+}  // namespace berth::hosts::host_selection
 
-namespace berth::caller {
+namespace berth::hosts::caller {
 
 Error why_unopened(const Queued& queued) {
   const bool no_wait = *queued.until == queued.since;
@@ -260,4 +261,4 @@ std::string name_in_lab(std::string_view host) {
   return std::string(host.substr(host.rfind('@') + 1));
 }
 
-}  // namespace berth::caller
+}  // namespace berth::hosts::caller

@@ -18,7 +18,7 @@
 // that grants it asks before it starts the command. The caller says yes to this host and dismisses
 // all others. It says yes only once, even if that host is lost before anybody knows whether the
 // command has begun.
-namespace berth::host_selection {
+namespace berth::hosts::host_selection {
 
 /// In how many queues a request waits at once. With fewer, it waits although GPUs are free on hosts
 /// whose queue it has not joined (tests/bench/placement.h: with four of twenty, up to six times as
@@ -118,10 +118,10 @@ Step next(State state, std::size_t host, Event what);
 /// one.
 std::size_t tightest(const State& state, const std::vector<std::size_t>& hosts);
 
-}  // namespace berth::host_selection
+}  // namespace berth::hosts::host_selection
 
 // The entry of a request in the lab queue, as its caller (caller_step.h) knows it.
-namespace berth::caller {
+namespace berth::hosts::caller {
 
 // Why the agent does not tell the position.
 
@@ -162,4 +162,4 @@ Error why_unopened(const Queued& queued);
 /// In the lab queue a host is one host, whoever logs in there.
 std::string name_in_lab(std::string_view host);
 
-}  // namespace berth::caller
+}  // namespace berth::hosts::caller

@@ -21,7 +21,7 @@
 // A request at a desk and its hosts, without a process.
 namespace berth::caller_test {
 
-using namespace caller;
+using namespace hosts::caller;
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 

@@ -67,8 +67,8 @@ TEST_CASE("if the host is lost for which the store is asked, another that grants
   desk.grants_once_opened(0);
   CHECK(desk.is(Grants{1}) == Words{"tells that it waits on gpu1", "asks whether to start on gpu0"});
   CHECK(desk.is(HostLost{0, kHungUp}) == Words{"tells that it has left gpu0", "leaves gpu0",
-                                           "says: without gpu0: the connection is lost",
-                                           "asks whether to start on gpu1"});
+                                               "says: without gpu0: the connection is lost",
+                                               "asks whether to start on gpu1"});
   CHECK(desk.is(MayStart{"gpu0"}).empty());
   CHECK(desk.is(MayStart{"gpu1"}) == Words{"says yes to gpu1"});
 }

@@ -108,7 +108,8 @@ TEST_CASE("a host that is lost while its command runs fails the request, as the 
   desk.greets(0);
   desk.is(Grants{0});
   desk.is(Begins{0});
-  CHECK(desk.is(HostLost{0, kHungUp}).back().find("was lost while the command ran there") != std::string::npos);
+  CHECK(desk.is(HostLost{0, kHungUp}).back().find("was lost while the command ran there") !=
+        std::string::npos);
 }
 
 TEST_CASE("a start that cannot be written is told to no host") {

@@ -40,7 +40,7 @@ TEST_CASE("what the envoy says arrives as it was said") {
   CHECK(heard<Called>(encode(called)) == called);
   heard<CommandBegun>(encode(CommandBegun{}));
   heard<Cancelled>(encode(Cancelled{}));
-  heard<leasing::LeaseMessage>(leasing::encode(leasing::LeaseMessage(Standing{})));
+  heard<api::LeaseMessage>(api::encode(api::LeaseMessage(Standing{})));
 }
 
 TEST_CASE("another version of what is said is told as such, and noise is no message") {

@@ -7,7 +7,7 @@
 
 #include "property.h"
 
-namespace berth::host_selection::host_selection_test {
+namespace berth::hosts::host_selection::host_selection_test {
 namespace {
 
 using enum Message::Kind;
@@ -290,4 +290,4 @@ TEST_CASE("whatever the hosts of a lab say, it has one place at a time, and yes 
 }
 
 }  // namespace
-}  // namespace berth::host_selection::host_selection_test
+}  // namespace berth::hosts::host_selection::host_selection_test

@@ -7,7 +7,7 @@
 
 #include "berth/lab_queue/model/lab_copy.h"
 
-namespace berth::lab_agent {
+namespace berth::lab_queue::lab_agent {
 namespace {
 
 /// nullopt: it is not known which apply, or none do.
@@ -248,4 +248,4 @@ void has_settled(AgentDeeds& deeds, ClientId id, const Settles::Purpose& made) {
   }
 }
 
-}  // namespace berth::lab_agent
+}  // namespace berth::lab_queue::lab_agent

@@ -12,7 +12,7 @@
 #include "berth/machines/host.h"
 
 // What any rule of the agent's step does with its clients.
-namespace berth::lab_agent {
+namespace berth::lab_queue::lab_agent {
 
 /// The facts of a step, and the deeds so far.
 struct AgentDeeds {
@@ -86,4 +86,4 @@ std::optional<Writes> settle(AgentDeeds& deeds, ClientId id);
 /// After this was made for it. REQUIRES: it has an entry.
 void has_settled(AgentDeeds& deeds, ClientId id, const Settles::Purpose& made);
 
-}  // namespace berth::lab_agent
+}  // namespace berth::lab_queue::lab_agent

@@ -15,7 +15,7 @@
 #include "berth/request/request.h"
 
 // The lines that a client says (docs/store-protocol.md).
-namespace berth::lab_agent {
+namespace berth::lab_queue::lab_agent {
 namespace {
 
 /// Why a connection ends that says what this version does not know.
@@ -333,4 +333,4 @@ SteadyTime next_show(const Board& board, SteadyTime now) {
   return *board.shown_at + (board.has_news ? kBetweenShows : kWithoutNews);
 }
 
-}  // namespace berth::lab_agent
+}  // namespace berth::lab_queue::lab_agent

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace berth::lab_agent {
+namespace berth::lab_queue::lab_agent {
 namespace {
 
 using namespace std::chrono_literals;
@@ -116,4 +116,4 @@ std::optional<SteadyTime> JoinPatience::next(const QueueEntry& entry) const {
   return next;
 }
 
-}  // namespace berth::lab_agent
+}  // namespace berth::lab_queue::lab_agent

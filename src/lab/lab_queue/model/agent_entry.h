@@ -16,7 +16,7 @@
 
 // The entry of one request in the lab queue, as the agent of its machine (lab_agent_step.h) knows
 // it.
-namespace berth::lab_agent {
+namespace berth::lab_queue::lab_agent {
 
 // How far the request has come on a host that it has named.
 
@@ -135,4 +135,4 @@ class JoinPatience {
   ByUser late_{};
 };
 
-}  // namespace berth::lab_agent
+}  // namespace berth::lab_queue::lab_agent

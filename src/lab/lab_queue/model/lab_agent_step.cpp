@@ -9,7 +9,7 @@
 #include "berth/lab_queue/model/agent_deeds.h"
 #include "berth/lab_queue/model/lab_copy.h"
 
-namespace berth::lab_agent {
+namespace berth::lab_queue::lab_agent {
 namespace {
 
 using namespace std::chrono_literals;
@@ -308,4 +308,4 @@ std::vector<Action> next(State& state, const StepInput& given, const Event& what
   return RoundRules(state, given).step(what);
 }
 
-}  // namespace berth::lab_agent
+}  // namespace berth::lab_queue::lab_agent

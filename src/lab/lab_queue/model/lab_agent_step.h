@@ -27,7 +27,7 @@
 // entries of requests that have ended, brings its copy up to date, writes each request that is not
 // in the store as it should be, and tells the requests what has become of them. The copy may be a
 // moment old, so each change has a condition.
-namespace berth::lab_agent {
+namespace berth::lab_queue::lab_agent {
 
 using ClientId = std::uint64_t;
 
@@ -218,4 +218,4 @@ using Action =
 /// still there.
 std::vector<Action> next(State& state, const StepInput& given, const Event& what);
 
-}  // namespace berth::lab_agent
+}  // namespace berth::lab_queue::lab_agent

@@ -121,7 +121,7 @@ bool LabCopy::agrees(const StoredRange& since) const {
 
 }  // namespace berth::lab_queue
 
-namespace berth::lab_agent {
+namespace berth::lab_queue::lab_agent {
 namespace {
 
 /// For the key, and what etcd writes beside a value.
@@ -157,4 +157,4 @@ bool WriteAllowance::take(std::uint32_t uid, std::size_t weight, SteadyTime now)
   return true;
 }
 
-}  // namespace berth::lab_agent
+}  // namespace berth::lab_queue::lab_agent

@@ -138,7 +138,7 @@ class LabCopy {
 
 }  // namespace berth::lab_queue
 
-namespace berth::lab_agent {
+namespace berth::lab_queue::lab_agent {
 
 /// How much a change lets the file of the store grow: etcd keeps every value that a key has had,
 /// for a while (docs/store-protocol.md).
@@ -162,4 +162,4 @@ class WriteAllowance {
   std::map<std::uint32_t, Used> used_{};
 };
 
-}  // namespace berth::lab_agent
+}  // namespace berth::lab_queue::lab_agent

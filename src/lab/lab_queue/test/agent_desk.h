@@ -21,7 +21,7 @@
 // An agent, its requests and its etcd, without a process.
 namespace berth::lab_agent_test {
 
-using namespace lab_agent;
+using namespace lab_queue::lab_agent;
 using namespace std::chrono_literals;
 using lab_queue::key_of;
 using lab_queue::kLabAlive;
@@ -226,7 +226,7 @@ class Desk {
       copy.read(etcd_.all());
       has_news_ = true;
     }
-    const lab_agent::StepInput given{
+    const StepInput given{
         .now = now, .hour = hour, .store = copy, .is_unread = !copy.is_whole(), .url = "http://etcd"};
     std::vector<Action> actions = next(state, given, what);
     for (const Action& each : actions) {

@@ -4,7 +4,7 @@
 
 #include "berth/request/test/said.h"
 
-namespace berth::leasing::lease_messages_test {
+namespace berth::api::lease_messages_test {
 namespace {
 
 LeaseMessage again(const LeaseMessage& message) {
@@ -137,4 +137,4 @@ TEST_CASE("what is malformed is an error") {
 }
 
 }  // namespace
-}  // namespace berth::leasing::lease_messages_test
+}  // namespace berth::api::lease_messages_test

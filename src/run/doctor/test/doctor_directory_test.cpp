@@ -9,7 +9,7 @@
 
 #include "../../../core/store/test/scratch_directory.h"
 
-namespace berth::leasing::doctor_directory_test {
+namespace berth::doctor::doctor_directory_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,4 +82,4 @@ TEST_CASE("a device file that is not root's in root's directory is named") {
   CHECK(found.found.find("12345 owns some") != std::string::npos);
 }
 
-}  // namespace berth::leasing::doctor_directory_test
+}  // namespace berth::doctor::doctor_directory_test

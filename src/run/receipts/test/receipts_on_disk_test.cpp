@@ -18,7 +18,7 @@
 #include "../../../core/store/test/scratch_directory.h"
 #include "berth/store/lease_directory.h"
 
-namespace berth::leasing::receipts_on_disk_test {
+namespace berth::receipts::receipts_on_disk_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -186,4 +186,4 @@ TEST_CASE("what is forgotten is gone on all machines, and only that") {
 }
 
 }  // namespace
-}  // namespace berth::leasing::receipts_on_disk_test
+}  // namespace berth::receipts::receipts_on_disk_test

@@ -11,7 +11,7 @@
 #include "berth/sys/socket.h"
 #include "berth/usage/run_samples.h"
 
-namespace berth::leasing::shared_looks_test {
+namespace berth::receipts::shared_looks_test {
 namespace {
 
 constexpr uid_t kSomebody = 20001;
@@ -139,4 +139,4 @@ TEST_CASE("another user who has taken the name of root's agent tells nobody anyt
 }
 
 }  // namespace
-}  // namespace berth::leasing::shared_looks_test
+}  // namespace berth::receipts::shared_looks_test

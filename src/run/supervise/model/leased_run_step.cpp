@@ -84,7 +84,7 @@ std::chrono::seconds IdleSpan::period() const {
 
 }  // namespace berth
 
-namespace berth::leased_run {
+namespace berth::supervise::leased_run {
 namespace {
 
 using namespace std::chrono_literals;
@@ -361,4 +361,4 @@ MaybeMoment next_due(const State& state, Moment now) {
   return earlier(due, left->is_new ? std::min(left->judged_at, now + kLookAgain) : left->judged_at);
 }
 
-}  // namespace berth::leased_run
+}  // namespace berth::supervise::leased_run

@@ -88,7 +88,7 @@ class IdleSpan {
 // The lease lasts as long as anything lives that the command has started, unless its user or the
 // site says otherwise. Berth ends the command early for one of three reasons: somebody asks for
 // that, its time is over, or it gives way to a waiter.
-namespace berth::leased_run {
+namespace berth::supervise::leased_run {
 
 /// Of the boot clock, which nobody can set, and which goes on while the machine sleeps.
 using Moment = std::chrono::milliseconds;
@@ -170,8 +170,8 @@ struct DriverAsked {
 struct ToldToLeave {
   bool by_hang_up = false;
 };
-using Event =
-    std::variant<CommandBegun, EndAsked, DevicesWanted, Woke, TimeRead, CommandEnded, Looked, DriverAsked, ToldToLeave>;
+using Event = std::variant<CommandBegun, EndAsked, DevicesWanted, Woke, TimeRead, CommandEnded, Looked,
+                           DriverAsked, ToldToLeave>;
 
 struct TimedEvent {
   Moment now;
@@ -244,4 +244,4 @@ std::optional<Moment> next_due(const State& state, Moment now);
 /// The same of what has to be done in time even if the terminal has stopped this process.
 std::optional<Moment> next_end(const State& state);
 
-}  // namespace berth::leased_run
+}  // namespace berth::supervise::leased_run

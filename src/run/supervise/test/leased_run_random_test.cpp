@@ -12,8 +12,8 @@
 namespace berth::leased_run_random_test {
 namespace {
 
-using namespace leased_run;
-using leased_run::Moment;  // and not that of the queue
+using namespace supervise::leased_run;
+using supervise::leased_run::Moment;  // and not that of the queue
 using namespace std::chrono_literals;
 
 constexpr Moment kNever = 10'000h;
@@ -50,8 +50,8 @@ class History {
     }
     check_end();
     // No second end, whatever comes late.
-    for (const Event& what :
-         {Event(EndAsked{}), Event(DevicesWanted{1s}), Event(Woke{}), Event(Looked{ProcessesSeen::nothing}), Event(ToldToLeave{})})
+    for (const Event& what : {Event(EndAsked{}), Event(DevicesWanted{1s}), Event(Woke{}),
+                              Event(Looked{ProcessesSeen::nothing}), Event(ToldToLeave{})})
       happen(what);
   }
 

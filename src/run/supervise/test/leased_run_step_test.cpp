@@ -11,8 +11,8 @@
 namespace berth::leased_run_step_test {
 namespace {
 
-using namespace leased_run;
-using leased_run::Moment;  // and not that of the queue
+using namespace supervise::leased_run;
+using supervise::leased_run::Moment;  // and not that of the queue
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 
@@ -22,7 +22,7 @@ constexpr Moment kGrace = 30s;
 class Life {
  public:
   explicit Life(const Rules& rules = {.grace = kGrace}, const std::optional<Moment>& time = {})
-      : rules_(rules), state_(leased_run::begin(time, 0s)), time_in_ticket(time) {
+      : rules_(rules), state_(supervise::leased_run::begin(time, 0s)), time_in_ticket(time) {
     happen(0s, CommandBegun{});
   }
 
@@ -180,7 +180,8 @@ TEST_CASE("what is about to become a runner of jobs is seen a tenth of a second 
 
 TEST_CASE("if a process has ended during a look that saw nothing, the next look decides") {
   Life life;
-  life.sees_first = {ProcessesSeen::perhaps_nothing, ProcessesSeen::something, ProcessesSeen::perhaps_nothing, ProcessesSeen::something};
+  life.sees_first = {ProcessesSeen::perhaps_nothing, ProcessesSeen::something, ProcessesSeen::perhaps_nothing,
+                     ProcessesSeen::something};
   CHECK(later(life.ends_at(10s, ProcessesSeen::nothing).until(1h)) ==
         Words{"10 s: notes the end", "10 s: looks again", "10 s: tells the end", "10.1 s: looks again",
               "10.2 s: gives the lease back"});
@@ -296,13 +297,15 @@ TEST_CASE("one that somebody has asked to end, or whose time is over, does not s
         "12 s: notes an end that was asked for");
   CHECK(notes(Life().at(10s, DevicesWanted{20s}).ends_at(12s, ProcessesSeen::nothing, EndAsked{})) ==
         "12 s: notes an end that was asked for");
-  CHECK(notes(Life({.grace = kGrace}, 10s).at(11s, DevicesWanted{20s}).ends_at(12s, ProcessesSeen::nothing)) ==
-        "12 s: notes an end that was asked for");
+  CHECK(
+      notes(Life({.grace = kGrace}, 10s).at(11s, DevicesWanted{20s}).ends_at(12s, ProcessesSeen::nothing)) ==
+      "12 s: notes an end that was asked for");
   CHECK(notes(Life({.grace = kGrace}, 10s).at(8s, DevicesWanted{1h}).ends_at(12s, ProcessesSeen::nothing)) ==
         "12 s: notes an end that was asked for");
   // Each of them ends all the same as soon as the waiter has the right to it.
   CHECK(Life().at(10s, EndAsked{}).at(11s, DevicesWanted{20s}).until(31s).did.back() == "31 s: SIGKILL");
-  CHECK(Life().at(10s, DevicesWanted{20s}).at(11s, EndAsked{}).did.back() == "10 s: gives way, SIGTERM to the rest");
+  CHECK(Life().at(10s, DevicesWanted{20s}).at(11s, EndAsked{}).did.back() ==
+        "10 s: gives way, SIGTERM to the rest");
   CHECK(Life({.grace = kGrace}, 10s).at(11s, DevicesWanted{1s}).until(12s).did.back() ==
         "10 s: its 10 s are over, SIGTERM to the rest");
 }
@@ -341,14 +344,19 @@ TEST_CASE("a time limit holds for one that gives way, unless it is killed for th
 
 TEST_CASE("Ctrl-C leaves the lease to what the command has left behind, and to nothing before that") {
   Life life;
-  life.ends_at(10s, ProcessesSeen::something).at(11s, ToldToLeave{}).at(12s, EndAsked{}).all_end_at(13s).until(24h);
+  life.ends_at(10s, ProcessesSeen::something)
+      .at(11s, ToldToLeave{})
+      .at(12s, EndAsked{})
+      .all_end_at(13s)
+      .until(24h);
   CHECK(later(life) == Words{"10 s: notes the end", "10 s: tells the end", "11 s: leaves the lease to them"});
   CHECK(later(Life().at(10s, ToldToLeave{})).empty());
 }
 
 TEST_CASE("a terminal that closes leaves the lease to what was left behind, but for what is to be killed") {
   const ToldToLeave hang_up{.by_hang_up = true};
-  CHECK(Life().ends_at(10s, ProcessesSeen::something).at(60s, hang_up).did.back() == "60 s: leaves the lease to them");
+  CHECK(Life().ends_at(10s, ProcessesSeen::something).at(60s, hang_up).did.back() ==
+        "60 s: leaves the lease to them");
   Life life({.grace = kGrace}, 100s);
   life.ends_at(10s, ProcessesSeen::something).at(110s, hang_up).until(130s);
   CHECK(life.did.back() == "130 s: SIGKILL");

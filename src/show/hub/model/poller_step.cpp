@@ -49,7 +49,7 @@ std::chrono::milliseconds pause_after(std::chrono::milliseconds every, unsigned 
 
 }  // namespace berth::hub
 
-namespace berth::poller {
+namespace berth::hub::poller {
 namespace {
 
 using namespace std::chrono_literals;
@@ -95,7 +95,8 @@ std::string tag_of(const Row& row) {
 /// A rule for each event.
 class PollerRules {
  public:
-  PollerRules(State& state, const TimedEvent& event) : state_(state), now_(event.now), chance_(event.chance) {}
+  PollerRules(State& state, const TimedEvent& event)
+      : state_(state), now_(event.now), chance_(event.chance) {}
 
   std::vector<Action> step(const Event& what) && {
     std::visit([this](const auto& each) { on(each); }, what);
@@ -332,4 +333,4 @@ std::vector<Action> next(State& state, const TimedEvent& event) {
   return PollerRules(state, event).step(event.what);
 }
 
-}  // namespace berth::poller
+}  // namespace berth::hub::poller

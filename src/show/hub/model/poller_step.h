@@ -52,7 +52,7 @@ std::chrono::milliseconds pause_after(std::chrono::milliseconds every, unsigned 
 //
 // The step says when each host is asked, whether what it told is taken, and when a page is made of
 // all. What a host told is the loop's: the step knows how long it is and whether it is new.
-namespace berth::poller {
+namespace berth::hub::poller {
 
 /// A host as the settings name it. If its address or its token changes, it is another host. No
 /// number is given twice.
@@ -187,8 +187,8 @@ struct NotMade {
   std::uint64_t number = 0;
   std::string why;
 };
-using Event =
-    std::variant<Applied, Due, HostRead, Unreadable, AnswerLost, OwnPublished, LabQueueChanged, PageDue, Made, NotMade>;
+using Event = std::variant<Applied, Due, HostRead, Unreadable, AnswerLost, OwnPublished, LabQueueChanged,
+                           PageDue, Made, NotMade>;
 struct TimedEvent {
   SteadyTime now;
   double chance = 0;  ///< from 0 up to 1
@@ -257,4 +257,4 @@ using Action = std::variant<Ask, AskAt, ReadOwn, Refuse, Keep, Post, Drop, Publi
 /// In place: if memory ends in a step, the hub keeps what it knows.
 std::vector<Action> next(State& state, const TimedEvent& event);
 
-}  // namespace berth::poller
+}  // namespace berth::hub::poller

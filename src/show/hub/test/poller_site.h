@@ -15,7 +15,7 @@
 // A hub and its hosts, without a network.
 namespace berth::poller_test {
 
-using namespace poller;
+using namespace hub::poller;
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 

@@ -104,8 +104,8 @@ TEST_CASE("what a host tells unasked, twice, or after it was dropped changes not
   CHECK(site.is(Unreadable{1, "x"}) == Words{});
   site.passes(5s);
   site.names({"b"});
-  for (const Event& late :
-       {Event(HostRead{1, true, true, kShort}), Event(AnswerLost{1}), Event(Unreadable{1, "x"}), Event(Due{1})})
+  for (const Event& late : {Event(HostRead{1, true, true, kShort}), Event(AnswerLost{1}),
+                            Event(Unreadable{1, "x"}), Event(Due{1})})
     CHECK(site.is(late) == Words{});
 }
 

@@ -11,15 +11,15 @@
 
 #include "berth/job/edit_plan.h"
 
-namespace berth::runner {
+namespace berth::jobs::runner {
 namespace {
 
-bool is_busy(KnownJob::Task task) {
-  return task == KnownJob::Task::in_queue || task == KnownJob::Task::running;
+bool is_busy(KnownJob::TaskStage task) {
+  return task == KnownJob::TaskStage::in_queue || task == KnownJob::TaskStage::running;
 }
 
-bool has_gpus(KnownJob::Task task) {
-  return is_busy(task) || task == KnownJob::Task::left;
+bool has_gpus(KnownJob::TaskStage task) {
+  return is_busy(task) || task == KnownJob::TaskStage::left;
 }
 
 /// The GPUs that the jobs of tenants have now.
@@ -56,10 +56,10 @@ std::vector<std::size_t> in_order(const std::vector<KnownJob>& jobs) {
 }  // namespace
 
 std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
-  using Task = KnownJob::Task;
+  using TaskStage = KnownJob::TaskStage;
   std::set<std::string_view> served;
   for (const KnownJob& job : jobs) {
-    if (std::ranges::find(job.tasks, Task::in_queue) != job.tasks.end()) served.insert(job.rivals);
+    if (std::ranges::find(job.tasks, TaskStage::in_queue) != job.tasks.end()) served.insert(job.rivals);
   }
   auto gpus = gpus_of_tenants(jobs);
   std::vector<TaskToStart> chosen;
@@ -69,7 +69,7 @@ std::vector<TaskToStart> tasks_to_start(const std::vector<KnownJob>& jobs) {
     if (job.at_once != 0 && std::cmp_greater_equal(std::ranges::count_if(job.tasks, is_busy), job.at_once))
       continue;
     if (!gpus.may_have(job)) continue;
-    const auto first = std::ranges::find(job.tasks, Task::waiting);
+    const auto first = std::ranges::find(job.tasks, TaskStage::waiting);
     if (first == job.tasks.end() || !served.insert(job.rivals).second) continue;
     if (job.tenant != 0) gpus.of_living[job.tenant] += job.gpus;
     chosen.push_back({place, static_cast<std::size_t>(first - job.tasks.begin())});
@@ -83,7 +83,7 @@ void lengthen(Backoff& pause, SteadyTime now, SteadyTime first, SteadyTime longe
   pause.until = now + pause.length;
 }
 
-}  // namespace berth::runner
+}  // namespace berth::jobs::runner
 
 namespace berth {
 namespace {

@@ -12,12 +12,12 @@
 #include "berth/job/task_standing.h"
 
 // Which tasks of a user's jobs join the queue now.
-namespace berth::runner {
+namespace berth::jobs::runner {
 
 /// What a runner knows of a job, in order of their numbers.
 struct KnownJob {
   /// `left`: it is over, and what it has left behind still has its GPUs.
-  enum class Task : std::uint8_t { waiting, on_hold, in_queue, running, left, over };
+  enum class TaskStage : std::uint8_t { waiting, on_hold, in_queue, running, left, over };
   /// Why none of its tasks joins the queue now.
   enum class Hold : std::uint8_t {
     none,
@@ -28,8 +28,8 @@ struct KnownJob {
 
   std::uint64_t number = 0;
   std::string rivals;
-  std::vector<Task> tasks;  ///< in the order in which they are started
-  unsigned at_once = 0;     ///< as Job::at_once
+  std::vector<TaskStage> tasks;  ///< in the order in which they are started
+  unsigned at_once = 0;          ///< as Job::at_once
   Hold hold = Hold::none;
   std::vector<unsigned> indices{};  ///< of the tasks; none for a plain job
   std::uint64_t tenant = 0;         ///< as Job::tenant
@@ -72,7 +72,7 @@ struct Backoff {
 void lengthen(Backoff& pause, SteadyTime now, SteadyTime first = kFirstPause,
               SteadyTime longest = kLongestPause);
 
-}  // namespace berth::runner
+}  // namespace berth::jobs::runner
 
 namespace berth {
 

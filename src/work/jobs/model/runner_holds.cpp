@@ -6,11 +6,11 @@
 #include <set>
 #include <string_view>
 
-namespace berth::runner {
+namespace berth::jobs::runner {
 namespace {
 
 using namespace std::chrono_literals;
-using Task = KnownJob::Task;
+using TaskStage = KnownJob::TaskStage;
 
 // A file that can be read again was so after a few tries. One that stays unreadable holds up the
 // jobs of its user for no longer.
@@ -44,8 +44,8 @@ class Namesakes {
     std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
     std::set<std::uint64_t> at_work;
   };
-  static bool is_at_work(Task task) {
-    return task == Task::in_queue || task == Task::running || task == Task::left;
+  static bool is_at_work(TaskStage task) {
+    return task == TaskStage::in_queue || task == TaskStage::running || task == TaskStage::left;
   }
 
   std::map<std::string_view, NamedJobs> named_;
@@ -153,4 +153,4 @@ std::optional<SteadyTime> next_due(const State& state, SteadyTime now, std::int6
   return due;
 }
 
-}  // namespace berth::runner
+}  // namespace berth::jobs::runner

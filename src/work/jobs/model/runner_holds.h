@@ -6,7 +6,7 @@
 
 #include "berth/jobs/model/runner_step.h"
 
-namespace berth::runner {
+namespace berth::jobs::runner {
 
 /// Says of each job what keeps its tasks from starting now (KnownJob::hold): its tenant, its
 /// conditions, a job of the same name, a pause, or a job that cannot be read now. Gives the
@@ -17,4 +17,4 @@ std::vector<AskWell> hold_jobs(State& state, SteadyTime now, std::int64_t wall_s
 /// tells of. nullopt: nothing is.
 std::optional<SteadyTime> next_due(const State& state, SteadyTime now, std::int64_t wall_s);
 
-}  // namespace berth::runner
+}  // namespace berth::jobs::runner

@@ -8,11 +8,11 @@
 #include "berth/job/job.h"
 #include "berth/jobs/model/runner_holds.h"
 
-namespace berth::runner {
+namespace berth::jobs::runner {
 namespace {
 
 using namespace std::chrono_literals;
-using Task = KnownJob::Task;
+using TaskStage = KnownJob::TaskStage;
 
 // A job that cannot begin holds up no other. If so many with the same request cannot, the fault is
 // not in the jobs.
@@ -26,12 +26,12 @@ constexpr SteadyTime kStrayPeriod = 5s;
 constexpr SteadyTime kForgetPeriod = 1h;
 
 // A process that a job has left behind matters only if it is to be ended.
-Task known_as(const TaskStanding& standing, std::uint64_t tenant) {
+TaskStage known_as(const TaskStanding& standing, std::uint64_t tenant) {
   if (is_over(standing))
-    return standing.left_behind && (tenant != 0 || standing.asked_to_end) ? Task::left : Task::over;
-  if (standing.phase == TaskPhase::running) return Task::running;
-  if (standing.in_queue) return Task::in_queue;
-  return standing.on_hold ? Task::on_hold : Task::waiting;
+    return standing.left_behind && (tenant != 0 || standing.asked_to_end) ? TaskStage::left : TaskStage::over;
+  if (standing.phase == TaskPhase::running) return TaskStage::running;
+  if (standing.in_queue) return TaskStage::in_queue;
+  return standing.on_hold ? TaskStage::on_hold : TaskStage::waiting;
 }
 
 TaskId id_of(const KnownJob& job, std::size_t task) {
@@ -46,7 +46,7 @@ std::optional<std::size_t> place_of(const KnownJob& job, TaskId id) {
   return static_cast<std::size_t>(place - job.indices.begin());
 }
 
-bool has_any(const KnownJob& job, Task task) {
+bool has_any(const KnownJob& job, TaskStage task) {
   return std::ranges::find(job.tasks, task) != job.tasks.end();
 }
 
@@ -82,8 +82,8 @@ bool has_work(const State& state) {
                                return stray != nullptr && stray->is_to_end;
                              }) ||
          std::ranges::any_of(state.jobs, [&](const KnownJob& job) {
-           return state.attended.contains(job.number) || has_any(job, Task::waiting) ||
-                  has_any(job, Task::in_queue);
+           return state.attended.contains(job.number) || has_any(job, TaskStage::waiting) ||
+                  has_any(job, TaskStage::in_queue);
          });
 }
 
@@ -124,7 +124,7 @@ class RunnerRules {
     const Job& job = *read.job;
     KnownJob* known_job = known(read.number);
     const bool has_gone = std::ranges::all_of(read.standings, [&](const TaskStanding& standing) {
-      return known_as(standing, job.tenant) == Task::over;
+      return known_as(standing, job.tenant) == TaskStage::over;
     });
     if (has_gone && known_job != nullptr) note_all(*known_job, read.standings);
     // The process that ran it may have been killed before it could tell.
@@ -164,7 +164,7 @@ class RunnerRules {
     const auto place = std::ranges::lower_bound(state_.jobs, read.number, {}, &KnownJob::number);
     return *state_.jobs.insert(place, {.number = read.number,
                                        .rivals = job.rivals,
-                                       .tasks = std::vector(read.standings.size(), Task::waiting),
+                                       .tasks = std::vector(read.standings.size(), TaskStage::waiting),
                                        .at_once = job.at_once,
                                        .indices = indices_of(job),
                                        .tenant = job.tenant,
@@ -192,7 +192,7 @@ class RunnerRules {
       return nullptr;
     }
     note(*job, *task, *standing);
-    if (std::ranges::any_of(job->tasks, [](Task each) { return each != Task::over; })) return job;
+    if (std::ranges::any_of(job->tasks, [](TaskStage each) { return each != TaskStage::over; })) return job;
     act(ReadJob{id.job});
     return nullptr;
   }
@@ -207,10 +207,10 @@ class RunnerRules {
       process = state_.processes.end();
     }
     const bool has_process = process != state_.processes.end() && !is_stray(process->second);
-    Task task = known_as(standing, job.tenant);
+    TaskStage task = known_as(standing, job.tenant);
     // Our child has not come to say so yet.
-    if ((task == Task::waiting || task == Task::on_hold) && has_process) task = Task::in_queue;
-    if (task == Task::running) {
+    if ((task == TaskStage::waiting || task == TaskStage::on_hold) && has_process) task = TaskStage::in_queue;
+    if (task == TaskStage::running) {
       state_.failures.erase(job.rivals);
       state_.pauses.erase(job.number);
     }
@@ -225,7 +225,7 @@ class RunnerRules {
       pause = std::get<Stray>(process->second).pause;
       state_.processes.erase(process);
     }
-    if (task == Task::waiting || task == Task::on_hold || task == Task::over) return;
+    if (task == TaskStage::waiting || task == TaskStage::on_hold || task == TaskStage::over) return;
     state_.processes.insert_or_assign(id, Sought{pause});
     act(Watch{id, standing});
   }
@@ -246,7 +246,7 @@ class RunnerRules {
   void on(const ProcessEnded& ended) {
     state_.processes.erase(ended.id);
     const KnownJob* job = take(ended.id, ended.standing);
-    if (job == nullptr || known_as(*ended.standing, job->tenant) != Task::waiting) return;
+    if (job == nullptr || known_as(*ended.standing, job->tenant) != TaskStage::waiting) return;
     // It joins the queue again at once. But its next process may end before it has taken the task.
     if (ended.standing->gave_way && state_.pauses.try_emplace(job->number, Backoff{now_}).second) return;
     // It has ended without having come to start, and nobody said that it should.
@@ -256,7 +256,7 @@ class RunnerRules {
   void on(const NotSpawned& failed) {
     state_.processes.erase(failed.id);
     if (KnownJob* job = known(failed.id.job)) {
-      if (const auto place = place_of(*job, failed.id)) job->tasks[*place] = Task::waiting;
+      if (const auto place = place_of(*job, failed.id)) job->tasks[*place] = TaskStage::waiting;
       put_off(*job);
     }
     if (!failed.reason.empty() && failed.reason != failed.told) act(NotePutOff{failed.id, failed.reason});
@@ -273,7 +273,8 @@ class RunnerRules {
     for (const TaskId id : rung.tasks) {
       const KnownJob* job = known(id.job);
       // A job that does not run may have been edited.
-      if (job == nullptr || (!id.index && (!job->indices.empty() || job->tasks.front() != Task::running)))
+      if (job == nullptr ||
+          (!id.index && (!job->indices.empty() || job->tasks.front() != TaskStage::running)))
         act(ReadJob{id.job});
       else
         act(ReadTask{id});
@@ -332,12 +333,12 @@ class RunnerRules {
         continue;
       }
       const bool is_late = now_ - gone->second >= state_.graces[job.number];
-      if (is_late || !(has_any(job, Task::running) || has_any(job, Task::left))) {
+      if (is_late || !(has_any(job, TaskStage::running) || has_any(job, TaskStage::left))) {
         if (state_.ended.insert(job.number).second) act(Cancel{job.number});
         continue;
       }
       for (std::size_t i = 0; i < job.tasks.size(); ++i)
-        if (job.tasks[i] == Task::in_queue) act(Cancel{job.number, id_of(job, i).index});
+        if (job.tasks[i] == TaskStage::in_queue) act(Cancel{job.number, id_of(job, i).index});
     }
     if (!news.empty()) act(AskTenants{std::move(news)});
   }
@@ -361,7 +362,7 @@ class RunnerRules {
     for (const TaskToStart& chosen : tasks_to_start(state_.jobs)) {
       KnownJob& job = state_.jobs[chosen.job];
       const TaskId id = id_of(job, chosen.task);
-      job.tasks[chosen.task] = Task::in_queue;
+      job.tasks[chosen.task] = TaskStage::in_queue;
       state_.processes.insert_or_assign(id, Child{});
       act(Spawn{id});
     }
@@ -390,4 +391,4 @@ Step next(State state, const TimedEvent& event) {
   return RunnerRules(std::move(state), event.now, event.wall_s).step(event.what);
 }
 
-}  // namespace berth::runner
+}  // namespace berth::jobs::runner

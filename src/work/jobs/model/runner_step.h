@@ -20,7 +20,7 @@
 //
 // The runner knows only what it has read in the spool, and which processes have the tasks. Whatever
 // it has forgotten with a kill, the next one reads again.
-namespace berth::runner {
+namespace berth::jobs::runner {
 
 // Which process has a task that is in the queue or runs.
 
@@ -36,7 +36,7 @@ struct Sought {
 /// the process had started, or a process that Berth needs for a moment. Nobody tells when that
 /// ends.
 struct Stray {
-  Backoff pause{};           ///< until the next look
+  Backoff pause{};         ///< until the next look
   bool is_to_end = false;  ///< somebody wants the task to end
 };
 using Process = std::variant<Child, Adopted, Sought, Stray>;
@@ -96,10 +96,10 @@ struct State {
   /// themselves.
   std::set<std::uint64_t> attended{};
   std::map<std::uint64_t, Conditions> conditions{};
-  std::map<std::uint64_t, Backoff> pauses{};       ///< of jobs that could not join the queue
+  std::map<std::uint64_t, Backoff> pauses{};     ///< of jobs that could not join the queue
   std::map<std::string, Failures> failures{};    ///< by what they ask for
-  std::map<std::uint64_t, Backoff> unread{};       ///< jobs that could not be read, until when they are left so
-  std::optional<Backoff> unlisted{};               ///< the same of the list of all jobs
+  std::map<std::uint64_t, Backoff> unread{};     ///< jobs that could not be read, until when they are left so
+  std::optional<Backoff> unlisted{};             ///< the same of the list of all jobs
   std::map<std::uint64_t, SteadyTime> graces{};  ///< of the jobs of tenants: Job::tenant_grace_s
   std::map<std::uint64_t, SteadyTime> gone{};    ///< tenants, and when they were seen to have gone
   std::set<std::uint64_t> ended{};               ///< jobs that were asked to end with their tenant
@@ -182,9 +182,9 @@ struct Overheard {};
 struct Woken {};
 /// All answers are in.
 struct Settled {};
-using Event =
-    std::variant<RunnerBegun, JobsListed, JobsNotListed, JobRead, StillOver, NotRead, TaskRead, Watched, NotWatched,
-                 ProcessEnded, NotSpawned, TenantsSeen, WellKnown, HasLetGo, Rung, Overheard, Woken, Settled>;
+using Event = std::variant<RunnerBegun, JobsListed, JobsNotListed, JobRead, StillOver, NotRead, TaskRead,
+                           Watched, NotWatched, ProcessEnded, NotSpawned, TenantsSeen, WellKnown, HasLetGo,
+                           Rung, Overheard, Woken, Settled>;
 struct TimedEvent {
   SteadyTime now;
   std::int64_t wall_s = 0;
@@ -311,4 +311,4 @@ struct Step {
 };
 Step next(State state, const TimedEvent& event);
 
-}  // namespace berth::runner
+}  // namespace berth::jobs::runner

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-namespace berth::task_run {
+namespace berth::jobs::task_run {
 namespace {
 
 TaskEvent event_of(TaskEventKind kind) {
@@ -216,4 +216,4 @@ Step next(const Job& job, TaskId id, const TaskEvent& self, State state, const E
   return TaskRules(job, id, self, state).step(event);
 }
 
-}  // namespace berth::task_run
+}  // namespace berth::jobs::task_run

@@ -18,7 +18,7 @@
 // started is written, and on the disk, before the command begins, so that whoever is killed in
 // between leaves a task that was never run twice. Whether somebody has cancelled it is read after
 // that, so that one of both sees the other.
-namespace berth::task_run {
+namespace berth::jobs::task_run {
 
 // How far the run has come.
 
@@ -158,4 +158,4 @@ Step begin();
 /// `job`: of the task `id`. `self`: `taken`, with the process that runs the task.
 Step next(const Job& job, TaskId id, const TaskEvent& self, State state, const Event& event);
 
-}  // namespace berth::task_run
+}  // namespace berth::jobs::task_run

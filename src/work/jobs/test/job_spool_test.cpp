@@ -43,7 +43,7 @@ TEST_CASE("a process that has the pid of the one that ran a task has left nothin
   const EmptySpool folder;
   const JobSpool spool = folder.open();
   const Forked another([] {
-    ::prctl(PR_SET_NAME, leasing::kLeftBehindName);
+    ::prctl(PR_SET_NAME, command::kLeftBehindName);
     const pid_t parent = ::getpid();
     if (::fork() != 0) return true;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -18,7 +18,7 @@
 // A spool and its runner, without a process.
 namespace berth::runner_test {
 
-using namespace runner;
+using namespace jobs::runner;
 using namespace std::chrono_literals;
 
 inline TaskEvent wrote(TaskEventKind kind) {
@@ -163,7 +163,7 @@ class Office {
     return *this;
   }
   Office& wakes() {
-    news_.emplace_back(runner::Woken{});
+    news_.emplace_back(jobs::runner::Woken{});
     return runs();
   }
   Office& told(Event what) {

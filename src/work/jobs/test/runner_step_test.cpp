@@ -216,7 +216,7 @@ TEST_CASE("a spool that cannot be listed now is listed again later, and keeps th
 TEST_CASE("what comes due while the runner works is not slept over") {
   State state{.stage = Works{}};
   state.unlisted = Backoff{.until = 1000ms, .length = 200ms};
-  state = next(std::move(state), {.now = 999ms, .what = runner::Woken{}}).state;
+  state = next(std::move(state), {.now = 999ms, .what = jobs::runner::Woken{}}).state;
   CHECK(next(state, {.now = 1001ms, .what = Settled{}}).actions == std::vector<Action>{Sleep{1001ms}});
   state.unlisted.reset();
   state.unread[1] = Backoff{.until = 1000ms, .length = 200ms};

@@ -17,7 +17,7 @@
 namespace berth::task_run_step_test {
 namespace {
 
-using namespace task_run;
+using namespace jobs::task_run;
 using Words = std::vector<std::string>;
 
 constexpr TaskId kTask{12, {}};
@@ -58,7 +58,7 @@ class Life {
     take(next(job, id, wrote(TaskEventKind::taken), std::move(state), event));
     return *this;
   }
-  Life& granted() { return is(task_run::Granted{{"0"}}); }
+  Life& granted() { return is(jobs::task_run::Granted{{"0"}}); }
   Life& ends_with(int status, int signal = 0) { return ends({{status, signal}}); }
   Life& ends(RunEnd end) { return is(CommandEnded{std::move(end), false, 0, standing()}); }
   Life& fails(ErrorCode code, std::string why = "why") {
@@ -147,7 +147,7 @@ TEST_CASE("a task is taken, then its start is written, and then its command begi
 }
 
 TEST_CASE("that a task starts is on the disk before its command begins") {
-  const Step step = next({}, kTask, {}, {Queued{}}, task_run::Granted{{"0"}});
+  const Step step = next({}, kTask, {}, {Queued{}}, jobs::task_run::Granted{{"0"}});
   const auto* written = std::get_if<WriteAndLook>(&step.actions.back());
   REQUIRE(written);
   CHECK(written->durable);
