@@ -3,8 +3,9 @@
 // GPUs, people or jobs (kWorlds). Prints for each seed, in hours: the mean wait, the mean slowdown
 // (of at least ten minutes), the 99th percentile of those who want much, the longest wait, the
 // percentage of all GPU time that is idle while somebody waits; then the mean wait of those who
-// want much, of those who say a time, of those who say none. The jobs are the same for every
-// policy, and on every machine.
+// want much, of those who say a time, of those who say none; the 99th and 99.9th percentile of all,
+// the mean wait of the user with the worst; the 99th percentile of each width of kSizes (0: nobody
+// wants it). The jobs are the same for every policy, and on every machine.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -50,6 +51,13 @@ struct World {
   double yields = 0;       ///< this part yields
   unsigned most_gpus = 0;  ///< that a user may have at once; 0: any
   bool fair = false;
+  double first = 0;       ///< this part of the jobs nobody has run before
+  bool zipf = false;      ///< few recipes make most runs, and each wants one size
+  std::size_t array = 1;  ///< jobs that come at once, of one recipe; more than 1: by day alone
+  double week_load = 0;   ///< in the fifth week; 0: as always
+  double off_part = 0;    ///< of this part of the jobs, the record of runs is wrong
+  double off = 1;         ///< by this factor
+  bool one_lies = false;  ///< the record of one user is, of all jobs
 };
 constexpr std::array kWorlds{
     World{.name = "with8"},
@@ -61,6 +69,13 @@ constexpr std::array kWorlds{
     World{.name = "yields", .yields = 0.2},
     World{.name = "limits", .most_gpus = 8},
     World{.name = "fair", .fair = true},
+    World{.name = "first", .first = 0.3},
+    World{.name = "zipf", .zipf = true},
+    World{.name = "arrays", .array = 50},
+    World{.name = "week", .week_load = 1.1},
+    World{.name = "lies", .off = 0.1, .one_lies = true},
+    World{.name = "tenth", .off_part = 0.2, .off = 0.1},
+    World{.name = "tenfold", .off_part = 0.2, .off = 10},
 };
 
 struct Job {
@@ -73,9 +88,36 @@ struct Job {
   std::optional<Moment> length{};
   bool shared = false;
   bool yields = false;
+  double record = 1;  ///< its earlier runs seem to have taken so many times as long
 };
 
 const std::vector<std::vector<std::size_t>> kSets{{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3}, {4, 5, 6, 7}};
+
+std::size_t recipe_by_zipf(double share) {
+  static const double all = [] {
+    double sum = 0;
+    for (std::size_t rank = 1; rank <= kRecipes; ++rank) sum += 1.0 / static_cast<double>(rank);
+    return sum;
+  }();
+  double left = share * all;
+  for (std::size_t rank = 1; rank < kRecipes; ++rank) {
+    left -= 1.0 / static_cast<double>(rank);
+    if (left < 0) return rank - 1;
+  }
+  return kRecipes - 1;
+}
+
+/// Of what one alone would have, at this time of the simulation, in seconds.
+double rate(const World& world, double load, double at) {
+  const double week = at / (7.0 * kDay);
+  return world.week_load > 0 && week >= 4 && week < 5 ? world.week_load / load : 1;
+}
+
+/// A time that passes by day alone, on the clock.
+double by_day(double at) {
+  constexpr double kHalfDay = kDay / 2.0;
+  return std::floor(at / kHalfDay) * kDay + std::fmod(at, kHalfDay);
+}
 
 /// Runs of recipes that each have a length of their own; some end within ten minutes, because they
 /// crash.
@@ -89,9 +131,14 @@ std::vector<Job> jobs_of(const World& world, std::span<const double> quantiles, 
   double work = 0;
   for (std::size_t at = 0; at < count; ++at) {
     Job& job = jobs[at];
-    job.recipe = static_cast<std::size_t>(chance.share() * kRecipes);
+    const double recipe = chance.share(), size = chance.share();
+    job.recipe = world.zipf ? recipe_by_zipf(recipe) : static_cast<std::size_t>(recipe * kRecipes);
+    job.devices = size_at({"", world.sizes}, world.zipf ? Chance(job.recipe + 1).share() : size);
+    if (at % world.array != 0) {
+      job.recipe = jobs[at - 1].recipe;
+      job.devices = jobs[at - 1].devices;
+    }
     job.user = static_cast<std::uint32_t>(job.recipe % kUsers);
-    job.devices = size_at({"", world.sizes}, chance.share());
     double seconds = lengths[job.recipe] * std::exp(world.spread * chance.normal());
     const double alone = run_time(quantiles, chance.share());
     if (!world.recurs) {
@@ -109,14 +156,21 @@ std::vector<Job> jobs_of(const World& world, std::span<const double> quantiles, 
       job.devices = 1;
     }
     job.yields = kind >= 1 - world.yields;
+    if (world.first > 0 && chance.share() < world.first) job.recipe = kRecipes + at;
+    if (world.off_part > 0 ? chance.share() < world.off_part : world.one_lies && job.user == 0)
+      job.record = world.off;
     const double of_device = job.shared ? 1.0 / kParts : 1.0;
     work += static_cast<double>(job.duration) * job.devices * of_device;
   }
-  const double every = work / static_cast<double>(count) / (load * kDevices);
+  const bool by_day_alone = world.array > 1;
+  const double of_clock = by_day_alone ? 0.5 : 1;
+  const double every = of_clock * work / static_cast<double>(count) / (load * kDevices);
   double arrival = 0;
-  for (Job& job : jobs) {
-    arrival -= std::log(1 - chance.share()) * every;
-    job.arrival = static_cast<Moment>(arrival);
+  for (std::size_t at = 0; at < count; ++at) {
+    if (at % world.array == 0)
+      arrival -= std::log(1 - chance.share()) * every * static_cast<double>(world.array) /
+                 rate(world, load, arrival);
+    jobs[at].arrival = static_cast<Moment>(by_day_alone ? by_day(arrival) : arrival);
   }
   return jobs;
 }
@@ -202,7 +256,10 @@ class Queue {
   }
 
   void join(std::size_t job, Moment since) {
-    Waiting one{job, since, expectation_of(jobs_[job].length, lasted_[jobs_[job].recipe], rules_)};
+    std::vector<Moment> lasted = lasted_[jobs_[job].recipe];
+    for (Moment& each : lasted)
+      each = std::max<Moment>(kShortestRun, std::llround(static_cast<double>(each) * jobs_[job].record));
+    Waiting one{job, since, expectation_of(jobs_[job].length, lasted, rules_)};
     if (has_numbers(rules_.order)) {
       std::vector<Numbered> others;
       for (const Waiting& each : waiting_)
@@ -400,8 +457,17 @@ double mean(const std::vector<Moment>& waits) {
   return waits.empty() ? 0 : sum / static_cast<double>(waits.size()) / 3600;
 }
 
+/// In hours; 0 of nobody.
+double not_exceeded_by(std::vector<Moment> waits, std::size_t per_mille) {
+  if (waits.empty()) return 0;
+  std::ranges::sort(waits);
+  return static_cast<double>(waits[(waits.size() * per_mille + 999) / 1000 - 1]) / 3600;
+}
+
 void print(const World& world, std::span<const Job> jobs, const Queue& queue) {
   std::vector<Moment> all, much, saying, silent;
+  std::map<unsigned, std::vector<Moment>> of_width;
+  std::map<std::uint32_t, std::vector<Moment>> of_user;
   double slowdown = 0;
   for (std::size_t at = 0; at < jobs.size(); ++at) {
     const Job& job = jobs[at];
@@ -412,14 +478,18 @@ void print(const World& world, std::span<const Job> jobs, const Queue& queue) {
                                   static_cast<double>(std::max<Moment>(job.duration, 600)));
     const bool wide = world.narrow > 0 ? job.set == 0 && job.devices > 1 : job.devices >= 4;
     if (wide) much.push_back(waited);
+    of_width[job.devices].push_back(waited);
+    of_user[job.user].push_back(waited);
     (job.length ? saying : silent).push_back(waited);
   }
-  std::ranges::sort(much);
-  const Moment p99 = much[(much.size() * 99 + 99) / 100 - 1];
-  fmt::print("{:.4f} {:.4f} {:.4f} {:.4f} {:.2f} {:.4f} {:.4f} {:.4f}\n", mean(all),
-             slowdown / static_cast<double>(all.size()), static_cast<double>(p99) / 3600,
-             static_cast<double>(*std::ranges::max_element(all)) / 3600, 100 * queue.idle_share(), mean(much),
-             mean(saying), mean(silent));
+  double worst_user = 0;
+  for (const auto& [user, waits] : of_user) worst_user = std::max(worst_user, mean(waits));
+  fmt::print("{:.4f} {:.4f} {:.4f} {:.4f} {:.2f} {:.4f} {:.4f} {:.4f} {:.4f} {:.4f} {:.4f}", mean(all),
+             slowdown / static_cast<double>(all.size()), not_exceeded_by(much, 990),
+             not_exceeded_by(all, 1000), 100 * queue.idle_share(), mean(much), mean(saying), mean(silent),
+             not_exceeded_by(all, 990), not_exceeded_by(all, 999), worst_user);
+  for (const unsigned width : kSizes) fmt::print(" {:.4f}", not_exceeded_by(of_width[width], 990));
+  fmt::print("\n");
 }
 
 void print_foretold(std::span<const Job> jobs, const Queue& queue) {

@@ -33,7 +33,7 @@
 
 hidden byte candidates[JOBS] = {CANDIDATES};
 hidden byte need[JOBS] = {NEED};
-hidden byte k, d, n, w, t, u, oldest, taken, reserved, avail, others, sum, starts, enough, first, guards;
+hidden byte k, d, n, w, t, u, oldest, taken, reserved, kept, avail, others, sum, starts, enough, first, guards;
 hidden byte turn, order, once, stuck, unseen;
 
 byte started;               /* how many jobs have joined */
@@ -96,11 +96,11 @@ inline find_oldest(set) {
   ((knows) && in_one_run(a, b) -> (is_first(a) || (!is_first(b) && has(ahead[b], a))) : has(earlier[b], a))
 
 /* The devices that x may have beside those of this set whose turn is before its own, if they are enough for it; else none.
- * In their order: who finds enough starts; the first of its rivals who does not has a reservation. */
-inline left_for(x, set, used, knows)
+ * In their order: who finds enough starts; the first few of its rivals who do not have a reservation each. */
+inline left_beside(x, set, used, knows, most)
 {
   find_oldest(set);
-  taken = 0; reserved = 0; n = set; n = n & ~bit(x); others = JOBS;
+  taken = 0; reserved = 0; kept = 0; n = set; n = n & ~bit(x); others = JOBS;
   do
   :: others > 0 ->
      others--; w = JOBS; k = 0;
@@ -127,8 +127,13 @@ inline left_for(x, set, used, knows)
               if :: has(avail, d) -> taken = taken | bit(d); sum++ :: else fi; d++
            :: else -> break
            od
-        :: sum < need[w] && (candidates[w] & reserved) == 0 -> reserved = reserved | candidates[w]
-        :: else
+        :: else ->
+           sum = 0; k = 0;
+           do
+           :: k < JOBS -> sum = sum + (has(kept, k) && rivals(k, w)); k++
+           :: else -> break
+           od;
+           if :: sum < (most) -> kept = kept | bit(w); reserved = reserved | candidates[w] :: else fi
         fi
      fi
   :: else -> break
@@ -136,8 +141,15 @@ inline left_for(x, set, used, knows)
   avail = candidates[x] & ~(used) & ~taken & ~reserved;
   count_of(avail);
   if :: sum < need[x] -> avail = 0 :: else fi;
-  w = 0; n = 0; d = 0; k = 0; sum = 0; taken = 0; reserved = 0
+  w = 0; n = 0; d = 0; k = 0; sum = 0; taken = 0; reserved = 0; kept = 0
 }
+
+#define RESERVATIONS 3
+#ifdef BREAK_ONE_RESERVATION
+#define left_for(x, set, used, knows) left_beside(x, set, used, knows, 1)
+#else
+#define left_for(x, set, used, knows) left_beside(x, set, used, knows, RESERVATIONS)
+#endif
 
 /* Who would start, by its own program's order; the asker, if it is one of them, counts as if it did not wait. */
 inline who_starts(set, used, asker)
@@ -190,7 +202,7 @@ inline give_back(set) {
 inline check_grant(x, pick)
 {
   once = ((pick & in_use) == 0); assert(once);
-  left_for(x, counted, in_use, !is_old(x));
+  left_beside(x, counted, in_use, !is_old(x), RESERVATIONS);
   turn = ((pick & ~avail) == 0); assert_turn;
   /* The first of all loses nothing, whatever the others are like. */
   find_oldest(counted); n = 0;

@@ -191,6 +191,7 @@ ratio() { # JOBS DEVICES CANDIDATES NEED LEASED
 one=$(ratio 3 1 1,1,1 1,1,1 1)     # three for one device
 both=$(ratio 3 2 3,3,3 2,1,1 2)    # the first wants both, and one of the two is free
 both_two=$(ratio 2 2 3,3 2,1 2)
+chain=$(ratio 3 3 3,6,4 2,2,1 2)  # two want two devices each, of which one is common and leased
 stream=$both\ -DAGAIN=6\ -DAGED=1 # two that ask again and again, while the first has waited for the longest wait
 
 world quick 'ratio, three for one'         $one $(faults 0 0)
@@ -200,6 +201,8 @@ world long  'ratio, the first grows old'   $both -DAGING $(faults 0 0)
 world quick 'ratio, two, kill and stop'    $both_two $(faults 1 1)
 world quick 'ratio, {0} {0,1}x2 {1}'       $(ratio 3 2 1,3,2 1,2,1 2) $(faults 0 0)
 world quick 'ratio, {0} {1} {0,1}'         $(ratio 3 2 1,2,3 1,1,1 2) $(faults 0 0)
+world quick 'ratio, {0,1}x2 {1,2}x2 {2}'     $chain $(faults 0 0)
+world long  'ratio, {0,1}x2 {1,2}x2 {2}, kill' $chain $(faults 1 0)
 world quick 'ratio, {0,1}x2 {0} {1}'       $(ratio 3 2 3,1,2 2,1,1 2) $(faults 0 0)
 world long  'ratio, an older program first, stop'   $one -DOLD=1 $(faults 0 1)
 world long  'ratio, an older program between, stop' $one -DOLD=2 $(faults 0 1)
@@ -207,6 +210,7 @@ world quick 'ratio, an older program last' $one -DOLD=4 $(faults 0 0)
 world quick 'ratio, an older program wants both'    $both -DOLD=1 $(faults 0 0)
 no_endless_run long  'ratio, every run ends'        $one $(faults 0 0)
 no_endless_run quick 'ratio, every run ends, stop'  $both_two $(faults 0 1)
+no_endless_run quick 'ratio, every run ends, three devices' $chain $(faults 0 0)
 no_endless_run quick 'ratio, a stream ends'         $stream $(faults 0 0)
 
 variant quick 'ratio, no gate'             once  $one -DBREAK_NO_GATE $(faults 0 0)
@@ -217,6 +221,7 @@ variant quick 'ratio, sleep by rank'       order $one -DBREAK_SLEEP_BY_RANK $(fa
 variant quick 'ratio, ranks of an old look' turn $one -DBREAK_OLD_RANKS $(faults 0 0)
 variant quick 'ratio, later ones unlisted' turn  $one -DBREAK_LATER_UNLISTED $(faults 0 0)
 variant quick 'ratio, start as they came'  turn  $one -DBREAK_FRONT_BY_ID $(faults 0 0)
+variant quick 'ratio, one reservation'     turn  $chain -DBREAK_ONE_RESERVATION $(faults 0 0)
 variant quick 'ratio, past an older program' turn $one -DOLD=1 -DBREAK_PAST_THE_OLD $(faults 0 0)
 variant quick 'ratio, no longest wait'     ends  $stream -DBREAK_NO_LONGEST_WAIT $(faults 0 0)
 

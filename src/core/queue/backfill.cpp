@@ -11,6 +11,11 @@ namespace {
 // In seconds. Who is past what it said is being ended.
 constexpr Moment kEndingSoon = 60;
 
+// Among rivals. Where run times count, the first of the queue changes while requests wait: with one
+// reservation, a wide request would lose it again and again to a shorter one (docs/decisions).
+constexpr std::size_t kReservations = 1;
+constexpr std::size_t kReservationsByRunTimes = 3;
+
 using Indices = std::vector<std::size_t>;
 
 Moment after(Moment from, Moment length) {
@@ -173,7 +178,7 @@ class Scheduling {
     // is before it.
     if (auto devices = some_leave_ ? free_from(queue_.now, wish) : std::nullopt)
       return reserved(wish, queue_.now, *std::move(devices));
-    return has_reserved_rival(wish) ? behind(wish) : reserve(wish);
+    return may_reserve(wish) ? reserve(wish) : behind(wish);
   }
 
   void add(const Hold& hold) {
@@ -181,7 +186,7 @@ class Scheduling {
   }
 
   Assignment reserved(const Wish& wish, Moment from, Indices devices) {
-    reserved_on_set_[wish.candidates] = true;
+    ++reserved_on_set_[wish.candidates];
     return ReservedFrom{from, std::move(devices)};
   }
 
@@ -231,9 +236,10 @@ class Scheduling {
     return indices;
   }
 
-  bool has_reserved_rival(const Wish& wish) const {
-    return std::ranges::any_of(rival_sets_[wish.candidates],
-                               [&](std::size_t set) { return bool(reserved_on_set_[set]); });
+  bool may_reserve(const Wish& wish) const {
+    std::size_t kept = 0;
+    for (const std::size_t set : rival_sets_[wish.candidates]) kept += reserved_on_set_[set];
+    return kept < (wish.expected ? kReservationsByRunTimes : kReservations);
   }
 
   WaitsBehind behind(const Wish& wish) const {
@@ -250,7 +256,7 @@ class Scheduling {
   Timeline once_asked_;  ///< without what leaves when it is asked, either
   bool some_leave_;
   std::vector<std::size_t> last_of_set_;  ///< how many wishes had their turn when it had; 0: none of them yet
-  std::vector<bool> reserved_on_set_;
+  std::vector<std::size_t> reserved_on_set_;
   std::vector<std::vector<std::size_t>> rival_sets_;  ///< those that have a device in common with a set
 };
 
@@ -372,7 +378,7 @@ constexpr Moment kLeast = 600;
 // Of which nothing is known. With less, requests that give an honest limit wait longer than those
 // that give none; with more, the longest waits are longer (docs/benchmarks.md, row 14).
 constexpr Moment kUnknown = 6 * 3600;
-constexpr std::size_t kRunsOfMedian = 5;
+constexpr std::size_t kRunsOfExpected = 5;
 constexpr std::size_t kRunsOfQuantile = 20;
 constexpr Moment kMargin = 3;
 
@@ -396,8 +402,8 @@ std::optional<Expectation> expectation_of(std::optional<Moment> limit_s, std::sp
     return Expectation{
         std::clamp(*limit_s, holds == LimitHolds::yes ? kLeastExpectedS : kLeast, kMostExpectedS)};
   }
-  const Moment median = quantile(lasted, kRunsOfMedian, 50);
-  Expectation expectation{std::clamp(std::min(median, limit_s.value_or(median)), kLeast, kMostExpectedS)};
+  const Moment by_runs = quantile(lasted, kRunsOfExpected, 75);
+  Expectation expectation{std::clamp(std::min(by_runs, limit_s.value_or(by_runs)), kLeast, kMostExpectedS)};
   if (!limit_s)
     expectation.likely_s = std::min(kMargin * quantile(lasted, kRunsOfQuantile, 90), kLongestTimeS);
   return expectation;

@@ -19,7 +19,7 @@
 // Decides which tickets of a queue start now, which have a reservation and from when, and which
 // wait behind which. It is EASY backfill (Lifka, 1995) for requests that compete for only a part of
 // the devices: the first that cannot start has a reservation, and a later one may start before it
-// if that does not delay it.
+// if that does not delay it. Where run times count, the first three have one each.
 namespace berth {
 
 /// Whether a hold ends before its time if somebody waits for it.
@@ -164,12 +164,12 @@ enum class LimitHolds { yes, no };
 /// `lasted`: for how long the runs that count (kShortestRun) had their devices, in seconds, the
 /// oldest first.
 ///
-/// The order goes by the median of the last five, or by the limit if that is less, and never by
-/// less than ten minutes (a minute where only a limit is known) or more than a day. So nobody gains
-/// by being shorter still, and a request that lasts for weeks waits at most as if it lasted a day.
-/// Where nothing is known it goes by six hours. Without a limit, devices are kept for three times
-/// what nine of ten of the last twenty runs took at most; nullopt: as the rules assume. Where the
-/// rules count limits only, one that does not hold counts as none.
+/// The order goes by what three of four of the last five did not exceed, or by the limit if that is
+/// less, and never by less than ten minutes (a minute where only a limit is known) or more than a
+/// day. So nobody gains by being shorter still, and a request that lasts for weeks waits at most as
+/// if it lasted a day. Where nothing is known it goes by six hours. Without a limit, devices are
+/// kept for three times what nine of ten of the last twenty runs took at most; nullopt: as the
+/// rules assume. Where the rules count limits only, one that does not hold counts as none.
 std::optional<Expectation> expectation_of(std::optional<Moment> limit_s, std::span<const Moment> lasted,
                                           const QueueRules& rules, LimitHolds holds = LimitHolds::yes);
 

@@ -13,6 +13,8 @@ namespace {
 
 // How far the runs of one thing are from their median, as the standard deviation of the logarithm.
 constexpr double kSpread = 0.8;
+// So many times the median of earlier runs is expected: the fourth of five in order.
+constexpr double kAboveMedian = 1.4;
 // People give about so many times what they need.
 constexpr double kGiven = 3;
 constexpr double kSpreadOfLimits = 0.65;
@@ -69,7 +71,9 @@ class RunTime {
       fails_ = 0;
     } else if (tenure.likely || length_) {
       // `expected` ends at a day. `likely` is three times what is seldom exceeded.
-      median_ = expected < most ? expected : std::max(expected, static_cast<double>(*tenure.likely) / 4);
+      const double above =
+          expected < most ? expected : std::max(expected, static_cast<double>(*tenure.likely) / 4);
+      median_ = above / kAboveMedian;
     } else {
       median_ = tenure.expected ? expected / 3 : static_cast<double>(rules.assumed_s) * second_;
       spread_ = kSpreadUnknown;

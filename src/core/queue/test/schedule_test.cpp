@@ -108,6 +108,38 @@ TEST_CASE("those that share no device have each a reservation, and those between
         std::vector{reserved(kNow + kHour, {0}), reserved(kNow + 2 * kHour, {1}), behind(2)});
 }
 
+TEST_CASE("the first three that cannot start have a reservation each if run times count") {
+  QueueState queue = line_of(1);
+  queue.holds = {held(0, kNow + kHour)};
+  for (std::uint64_t id = 1; id <= 5; ++id) queue.wishes.push_back(wish(id, 1, kHour));
+  CHECK(schedule(queue, kRules) ==
+        std::vector{reserved(kNow + kHour, {0}), behind(1), behind(2), behind(3), behind(4)});
+  for (Wish& one : queue.wishes) one.expected = kHour;
+  CHECK(schedule(queue, kRules) == std::vector{reserved(kNow + kHour, {0}), reserved(kNow + 2 * kHour, {0}),
+                                               reserved(kNow + 3 * kHour, {0}), behind(3), behind(4)});
+  // Who goes by the order of coming keeps one behind whoever is before it.
+  queue.wishes[1].expected.reset();
+  CHECK(schedule(queue, kRules) == std::vector{reserved(kNow + kHour, {0}), behind(1),
+                                               reserved(kNow + 2 * kHour, {0}),
+                                               reserved(kNow + 3 * kHour, {0}), behind(4)});
+}
+
+TEST_CASE("nobody starts on what the second or the third reservation needs") {
+  QueueState queue = line_of(4);
+  queue.sets = {{0, 1}, {1, 2}, {2, 3}, {3}};
+  queue.holds = {held(0, kNow + kHour), held(1, kNow + 2 * kHour)};
+  queue.wishes = {wish(1, 2, 4 * kHour), wish(2, 2, 4 * kHour), wish(3, 2, 7 * kHour),
+                  wish(4, 1, 20 * kHour)};
+  for (std::size_t at = 0; at < 4; ++at) queue.wishes[at].candidates = at;
+  CHECK(schedule(queue, kRules)[2] == starts({2, 3}));
+  for (Wish& one : queue.wishes) one.expected = kHour;
+  CHECK(schedule(queue, kRules) ==
+        std::vector{reserved(kNow + 2 * kHour, {0, 1}), reserved(kNow + 6 * kHour, {1, 2}),
+                    reserved(kNow + 10 * kHour, {2, 3}), reserved(kNow + 17 * kHour, {3})});
+  queue.wishes[3].length = 10 * kHour;
+  CHECK(schedule(queue, kRules)[3] == starts({3}));
+}
+
 TEST_CASE("one that wants a device which is not free leaves the free ones to the others") {
   QueueState queue = line_of(2);
   queue.sets.push_back({0});
@@ -258,6 +290,7 @@ QueueState any_queue(bool with_parts) {
     one.shared = with_parts && *rc::gen::arbitrary<bool>();
     if (one.shared) one.bytes = *rc::gen::inRange<std::uint64_t>(1, 110);
     one.skipped = *rc::gen::inRange(0, 6) == 0;
+    if (*rc::gen::arbitrary<bool>()) one.expected = kHour;
     queue.wishes.push_back(one);
   }
   return queue;
@@ -349,6 +382,28 @@ TEST_CASE("nobody who could start without delaying a reservation is left asleep"
       }
       RC_ASSERT(!could_start(queue.wishes[at], of_others, queue));
     }
+  });
+}
+
+TEST_CASE("of those that go by run times, all before the third reservation start or have one") {
+  holds_for_any([] {
+    QueueState queue = any_queue(false);
+    for (Wish& one : queue.wishes) {
+      one.expected = kHour;
+      one.candidates = 0;
+    }
+    const bool end_is_known =
+        std::ranges::none_of(queue.holds, [](const Hold& hold) { return hold.until == kNever; });
+    std::size_t kept = 0;
+    const std::vector<Assignment> assignments = schedule(queue, kRules);
+    for (std::size_t at = 0; at < assignments.size(); ++at) {
+      const Wish& one = queue.wishes[at];
+      const bool is_behind = std::holds_alternative<WaitsBehind>(assignments[at]);
+      kept += std::holds_alternative<ReservedFrom>(assignments[at]) ? 1 : 0;
+      const bool can = end_is_known && !one.skipped && one.count <= queue.sets[0].size();
+      if (can && is_behind) RC_ASSERT(kept == 3U);
+    }
+    RC_ASSERT(kept <= 3U);
   });
 }
 
