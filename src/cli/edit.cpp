@@ -180,7 +180,7 @@ Result<void> delays_nobody(const leasing::Session& session, const Ticket& lease,
 class Extend : public command::Command {
  public:
   void syntax(command::Syntax& syntax) override {
-    syntax.arguments = "[ID] TIME";
+    syntax.arguments = "[ID|JOB] TIME";
     syntax.words_command = "__leases mine";
     syntax.about = kExtendAbout;
     options_.mask = MaskUse::ignore;
@@ -189,11 +189,11 @@ class Extend : public command::Command {
 
   Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     if (words.empty() || words.size() > 2)
-      return fail(ErrorCode::usage, "extend which lease by how long? berth extend [ID] TIME");
+      return fail(ErrorCode::usage, "extend which lease by how long? berth extend [ID|JOB] TIME");
     BERTH_LET(const auto more_s, seconds_from_text(words.back()));
     BERTH_DO(check_time(more_s));
     BERTH_LET(const auto files, site::read_site_files());
-    BERTH_LET(auto lease, command::find_named_lease({words.begin(), words.end() - 1}));
+    BERTH_LET(auto lease, jobs::find_lease({words.begin(), words.end() - 1}));
     if (::geteuid() != 0 && ::geteuid() != lease.ticket.uid)
       return fail(ErrorCode::failure, "the lease {} is of {}: only its owner and root may extend it",
                   lease.name, sys::user_name(lease.ticket.uid));

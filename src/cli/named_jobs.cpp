@@ -56,6 +56,8 @@ class JobLog : public OnJobs {
     OnJobs::syntax(syntax);
     syntax.arguments = "JOB";
     syntax.flag("Options", "follow", "go on until the job is over", follow_, 'f');
+    syntax.option("Options", "tail", "N", "only the last N lines of what it has printed so far",
+                  command::count_into(tail_), 'n');
     add_anywhere_options(syntax, anywhere_, "of a job that was submitted on another host, through ssh");
   }
 
@@ -67,18 +69,20 @@ class JobLog : public OnJobs {
       return fail(ErrorCode::usage, "with --anywhere: the number of one job; `berth jobs --anywhere` has it");
     BERTH_LET(const auto hosts, hosts::hosts_meant(anywhere_));
     BERTH_LET(const auto host, jobs::host_of_job(hosts, *id));
-    return std::unexpected(
-        hosts::become_call_there(host, fmt::format("log{} {}", follow_ ? " --follow" : "", to_text(*id))));
+    return std::unexpected(hosts::become_call_there(
+        host, fmt::format("log{}{} {}", follow_ ? " --follow" : "",
+                          tail_ > 0 ? fmt::format(" --tail={}", tail_) : "", to_text(*id))));
   }
 
  private:
   Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
     if (jobs.size() != 1) return fail(ErrorCode::usage, "the log of one job at a time");
-    BERTH_DO(jobs::print_log(spool, jobs.front(), follow_));
+    BERTH_DO(jobs::print_log(spool, jobs.front(), {follow_, tail_}));
     return command::Output{};
   }
 
   bool follow_ = false;
+  unsigned tail_ = 0;  ///< 0: all
   command::AnywhereOptions anywhere_;
 };
 

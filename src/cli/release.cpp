@@ -1,3 +1,5 @@
+#include "berth/cli/release.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -5,10 +7,7 @@
 #include <fmt/format.h>
 
 #include "berth/base/text.h"
-#include "berth/command/command.h"
 #include "berth/command/environment.h"
-#include "berth/command/release.h"
-#include "berth/command/shared_options.h"
 #include "berth/hosts/ask_hosts.h"
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/named_job.h"
@@ -27,22 +26,17 @@ constexpr std::string_view kReleaseAbout =
     "with status 124. Only the owner and root may release a lease. Whoever has the lease reads who asked, "
     "and why if you say --because: on the terminal, and in the last line of `berth run`.\n"
     "\n"
-    "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that "
-    "this shell is in.";
+    "The last digits of an id are enough if no other lease ends in them. JOB is the number or the name of "
+    "a running job of yours. Without either: the lease that this shell is in.";
 
-constexpr std::string_view kCancelAbout =
-    "Takes a request of yours out of the queue: the process that waits with it gets SIGTERM. The "
-    "last digits of an id, as `berth queue` shows them, are enough. If the request has its GPUs "
-    "already, use `berth release`. A request of `--anywhere` ends on all hosts.\n"
-    "\n"
-    "With the number of a job, as `berth jobs` shows it, it cancels the job: a waiting job never "
-    "runs. A running job gets SIGTERM, first its command and then what that has started, and SIGKILL 30 s "
-    "later (`time_grace` of the site). The same ends what a job that is over has left behind.";
+}  // namespace
 
 command::Option wait_option(std::int64_t& wait_s) {
   return {"Options", "wait", "TIME", "how long it may take to end (default 10s)",
           command::delay_into(wait_s)};
 }
+
+namespace {
 
 // Somebody may be stopped while deciding. That must not keep anybody from ending a lease for longer
 // than this.
@@ -58,9 +52,10 @@ std::string note_release(const command::NamedLease& named, const std::string& be
   return fmt::format("berth: the lease {} was released by {}", named.name, supervise::in_words(call));
 }
 
-/// Asks the holder to end the lease, and says how that went.
+}  // namespace
+
 Result<command::Output> end_ticket(const command::NamedLease& named, std::int64_t wait_s,
-                                   std::string_view what_happened, std::string_view words = "") {
+                                   std::string_view what_happened, std::string_view words) {
   const Ticket& ticket = named.ticket;
   BERTH_DO(command::ask_to_release(*named.domain.store, ticket, std::chrono::seconds(wait_s), words));
   const std::string command = view::short_command(ticket.command);
@@ -69,11 +64,14 @@ Result<command::Output> end_ticket(const command::NamedLease& named, std::int64_
                                          command.empty() ? "" : fmt::format(": {}", command))};
 }
 
+namespace {
+
 // The longest --wait with --anywhere, in seconds: the client waits only a little longer for the
 // answer of a host.
 constexpr std::int64_t kLongestFarWait = 30;
 
-/// The same on the host that has it: `call` is the command there, without the id.
+}  // namespace
+
 Result<command::Output> end_far_ticket(const command::AnywhereOptions& anywhere,
                                        std::vector<std::string> call, const std::vector<std::string>& words,
                                        std::int64_t wait_s) {
@@ -101,10 +99,12 @@ Result<command::Output> end_far_ticket(const command::AnywhereOptions& anywhere,
   return hosts::call_there(ticket.host, call);
 }
 
+namespace {
+
 class Release : public command::Command {
  public:
   void syntax(command::Syntax& syntax) override {
-    syntax.arguments = "[ID]";
+    syntax.arguments = "[ID|JOB]";
     syntax.words_command = "__leases mine";
     syntax.about = kReleaseAbout;
     syntax.add(wait_option(wait_s_));
@@ -116,7 +116,7 @@ class Release : public command::Command {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere)
       return end_far_ticket(anywhere_, {"release", "--because=" + because_}, words, wait_s_);
-    BERTH_LET(const auto lease, command::find_named_lease(words));
+    BERTH_LET(const auto lease, jobs::find_lease(words));
     return end_ticket(lease, wait_s_, "ended the lease", note_release(lease, because_));
   }
 
@@ -126,54 +126,9 @@ class Release : public command::Command {
   std::int64_t wait_s_ = 10;
 };
 
-class Cancel : public command::Command {
- public:
-  void syntax(command::Syntax& syntax) override {
-    syntax.arguments = "ID|JOB...";
-    syntax.words_command = "__leases waiting";
-    syntax.about = kCancelAbout;
-    syntax.add(wait_option(wait_s_));
-    add_anywhere_options(syntax, anywhere_, "on whichever host of the lab has it, through ssh");
-  }
-
-  Result<command::Output> run(command::Environment&, const command::Words& words) override {
-    BERTH_DO(settle(anywhere_));
-    if (anywhere_.anywhere) return end_far_ticket(anywhere_, {"cancel"}, words, wait_s_);
-    BERTH_LET(const auto jobs, cancel_jobs(words));
-    if (jobs) return *jobs;
-    const auto request = command::find_named_request(words);
-    if (!request && words.size() == 1 && task_id_from_text(words.front()))
-      return fail(request.error().code, "there is no job {} of yours on this machine (`berth jobs`); {}",
-                  words.front(), request.error().message);
-    if (!request) return std::unexpected(request.error());
-    return end_ticket(*request, wait_s_, "cancelled the request");
-  }
-
- private:
-  // nullopt: a word means no job.
-  Result<std::optional<command::Output>> cancel_jobs(const std::vector<std::string>& words) const {
-    if (words.empty()) return std::nullopt;
-    BERTH_LET(const auto spool, jobs::open_spool());
-    // Requests are cancelled one at a time.
-    BERTH_LET(const auto first, job_named(spool, words.front()));
-    if (!first && words.size() == 1) return std::nullopt;
-    BERTH_LET(const auto jobs, named_jobs(spool, words));
-    command::Output output;
-    for (const jobs::NumberedJob& job : jobs) {
-      BERTH_LET(const std::string happened, cancel_job(spool, job, std::chrono::seconds(wait_s_)));
-      output.out += happened + "\n";
-    }
-    return output;
-  }
-
-  command::AnywhereOptions anywhere_;
-  std::int64_t wait_s_ = 10;
-};
-
 }  // namespace
 
 BERTH_COMMAND(make_release, Release);
-BERTH_COMMAND(make_cancel, Cancel);
 
 namespace {
 

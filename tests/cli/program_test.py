@@ -76,7 +76,7 @@ def test_help_names_every_command_and_every_command_has_help(machine):
         ),
         (["run", "-d", "0", "--", "true"], "unknown option '-d', did you mean --devices?; "),
         (["submit", "-d", "afterok:7", "--", "true"], "-d is Slurm's: write --after-ok=7"),
-        (["log", "--tail", "5"], "unknown option '--tail', did you mean --follow?; "),
+        (["log", "--lines", "5"], "unknown option '--lines', did you mean --tail?; "),
         (["serve", "--port", "80"], "unknown option '--port', did you mean --listen?; "),
         (["hold", "3"], "unknown command 'hold', did you mean edit JOB --hold?; "),
         (["resume", "3"], "unknown command 'resume', did you mean edit JOB --no-hold?; "),

@@ -200,11 +200,11 @@ def test_earlier_runs_say_what_to_expect(make_machine):
     runs_of(machine, [600, 900, 7200])
     held = holder(machine)
     says = words(machine, "leases")
-    assert (says["expected"], says["likely"], says["longest_wait"]) == ("900", "21600", "1814400")
+    assert (says["expected"], says["likely"], says["longest_wait"]) == ("7200", "21600", "1814400")
     assert "time" not in says
     last = waiter(machine)
     (told,) = queue(machine)
-    assert (told["expected_s"], told["expected_by"]) == (900, "runs")
+    assert (told["expected_s"], told["expected_by"]) == (7200, "runs")
     held.ends()
     last.starts()
     last.ends()
@@ -217,7 +217,7 @@ def test_the_hours_say_about_when_a_lease_without_a_limit_ends(make_machine):
     held = holder(machine)
     document = machine.berth("timeline", "--json").json
     (bar,) = document["rows"][0]["bars"]
-    assert (bar["end"], bar["expected_s"] - bar["from_s"]) == ("open", 900)
+    assert (bar["end"], bar["expected_s"] - bar["from_s"]) == ("open", 7200)
     assert (document["next"]["at_s"], document["next"]["expected"]) == (bar["expected_s"], True)
     told = machine.berth("timeline").out
     end = re.escape(told_time(bar["expected_s"]))

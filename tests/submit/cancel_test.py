@@ -131,7 +131,8 @@ def test_what_is_over_or_was_never_there_is_no_job_to_cancel(machine):
     for command in ("log", "wait", "forget", "jobs"):
         answer = machine.berth(command, "77")
         assert answer.status == 1 and "there is no job 77" in answer.err
-        assert machine.berth(command, "x").status == 2
+        answer = machine.berth(command, "x")
+        assert answer.status == 1 and "there is no job x of yours" in answer.err
 
 
 def test_of_an_array_only_the_task_whose_run_was_killed_is_cancelled(machine):

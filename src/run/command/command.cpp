@@ -86,7 +86,7 @@ std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view com
   const bool is_known = habit != nullptr && std::ranges::find(views, habit->meant) != views.end();
   // Where GPUs are asked for, people bring the words of other tools.
   if (std::ranges::find(views, "--count") != views.end()) {
-    if (habit != nullptr && habit->meant.empty())
+    if (habit != nullptr && !is_known && !habit->advice.empty())
       return fail(ErrorCode::usage, "{} {}", printable(name), habit->advice);
     if (const auto ours = ours_for_slurm(name, value, views)) return fail(ErrorCode::usage, *ours);
   }
@@ -321,6 +321,13 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"hold", "edit JOB --hold"},
     {"resume", "edit JOB --no-hold"},
     {"restart", "retry"},
+    {"rerun", "retry"},
+    {"stats", "usage or jobs"},
+    {"nodes", "list --anywhere"},
+    {"hosts", "list --anywhere"},
+    {"sprio", "queue"},
+    {"scontrol", "edit or extend"},
+    {"sattach", "attach"},
     // Looking
     {"status", "list"},
     {"ps", "list or queue"},
@@ -356,9 +363,9 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"-d", "--devices"},
     {"-V", "--version"},
     {"--interval", "--watch"},
-    {"--delay", "--at"},
-    {"--depends-on", "--after"},
-    {"--tail", "--follow"},
+    {"--delay", "--at", "is not there for `berth run`: `berth submit --at 2h` starts it later"},
+    {"--depends-on", "--after", "is not there for `berth run`: `berth submit --after 12` waits for job 12"},
+    {"--lines", "--tail"},
     {"--port", "--listen"},
     {"--mem", "",
      "is memory of the machine in Slurm, and Berth does not limit that; for memory of a GPU write --memory"},
@@ -368,6 +375,15 @@ constexpr auto kHabits = std::to_array<Habit>({
      "puts "
      "a job before your others"},
     {"-it", "", "is not needed: the command has your terminal"},
+    {"--pty", "", "is not needed: the command has your terminal; a job gets one with `berth submit --tty`"},
+    {"--exclusive", "",
+     "is not needed: a GPU is yours alone unless you ask for a part with --memory or --shared"},
+    {"--constraint", "", "is Slurm's: --name A100 wants a model, and --where asks for anything else"},
+    {"-C", "", "is Slurm's: --name A100 wants a model, and --where asks for anything else"},
+    {"--nodelist", "", "is Slurm's: --anywhere --host HOST starts it on that host of the lab"},
+    {"-w", "", "is Slurm's: --anywhere --host HOST starts it on that host of the lab"},
+    {"--detach", "", "is Docker's: `berth submit` runs it without your terminal"},
+    {"--label", "--job-name", "is not there: --note TEXT is shown to all beside the lease"},
     {"--rm", "", "is not needed: nothing of the command is left to remove"},
 });
 

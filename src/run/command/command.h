@@ -122,8 +122,9 @@ SetOption text_into(std::string& text);
 /// Berth has under another name, or has not.
 struct Habit {
   std::string_view word;
-  std::string_view meant{};   ///< "queue", "--memory"; "": Berth has no such thing
-  std::string_view advice{};  ///< then: what to do instead, as a sentence after the word
+  std::string_view meant{};  ///< "queue", "--memory"; "": Berth has no such thing
+  /// Where there is no such option: what to do instead, as a sentence after the word.
+  std::string_view advice{};
 };
 
 /// All of them. Help and completion do not show these.

@@ -202,6 +202,12 @@ bool mention(std::string_view words) {
   return text.empty();
 }
 
+bool confirm(std::string_view question) {
+  mention(fmt::format("{} [y/N] ", question));
+  char answer = 0;
+  return ::read(STDIN_FILENO, &answer, 1) == 1 && (answer == 'y' || answer == 'Y');
+}
+
 namespace {
 
 Result<std::string> text_of(int file, std::size_t most) {

@@ -80,6 +80,10 @@ void write_error(std::string_view text);
 /// dropped. Uses SIGALRM.
 bool mention(std::string_view words);
 
+/// Asks the person at the terminal: "cancel 3 jobs? [y/N] ". True only for an answer that begins
+/// with y. REQUIRES: the input is a terminal.
+bool confirm(std::string_view question);
+
 /// The path of this program's file. Its other programs are in the same folder.
 Result<std::string> own_path();
 

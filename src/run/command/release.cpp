@@ -29,25 +29,35 @@ struct FoundTicket {
   std::string name;
 };
 
-Result<FoundTicket> look_for(store::LeaseStore& store, std::string_view name, TicketPhase wanted) {
+using LookFor = std::function<Result<FoundTicket>(store::LeaseStore& store)>;
+
+/// Where a request would be made now, then in the places around it.
+Result<NamedLease> find_from_here(const LookFor& look_for) {
+  BERTH_LET(auto domain, find_domain());
+  auto found = look_for(*domain.store);
+  while (!found && !domain.around.empty()) {
+    static_cast<leasing::Level&>(domain) = std::move(domain.around.back());
+    domain.around.pop_back();
+    found = look_for(*domain.store);
+  }
+  if (!found) return std::unexpected(found.error());
+  return NamedLease{std::move(domain), std::move(found->ticket), std::move(found->name)};
+}
+
+Result<Ledger> ledger_of(store::LeaseStore& store) {
   BERTH_LET(auto books, store.look());
   leasing::name_users(books.ledger);
-  BERTH_LET(const auto ticket, ticket_named(books.ledger, name, wanted));
-  return FoundTicket{*ticket, short_name(books.ledger, ticket->id)};
+  return std::move(books.ledger);
 }
 
 Result<NamedLease> find_ticket_named(std::string_view name, TicketPhase wanted) {
   if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos)
     name.remove_prefix(slash + 1);
-  BERTH_LET(auto domain, find_domain());
-  auto found = look_for(*domain.store, name, wanted);
-  while (!found && !domain.around.empty()) {
-    static_cast<leasing::Level&>(domain) = std::move(domain.around.back());
-    domain.around.pop_back();
-    found = look_for(*domain.store, name, wanted);
-  }
-  if (!found) return std::unexpected(found.error());
-  return NamedLease{std::move(domain), std::move(found->ticket), std::move(found->name)};
+  return find_from_here([&](store::LeaseStore& store) -> Result<FoundTicket> {
+    BERTH_LET(const auto ledger, ledger_of(store));
+    BERTH_LET(const auto ticket, ticket_named(ledger, name, wanted));
+    return FoundTicket{*ticket, short_name(ledger, ticket->id)};
+  });
 }
 
 }  // namespace
@@ -62,6 +72,23 @@ Result<NamedLease> find_named_lease(const std::vector<std::string>& words) {
     return fail(ErrorCode::failure, "{0} waits and holds nothing; berth cancel {0} takes it out of the queue",
                 found.name);
   return found;
+}
+
+Result<std::optional<NamedLease>> find_lease_of(const UniqueProcess& taker) {
+  bool has_looked = false;
+  auto found = find_from_here([&](store::LeaseStore& store) -> Result<FoundTicket> {
+    BERTH_LET(const auto ledger, ledger_of(store));
+    has_looked = true;
+    const auto is_its = [&](const Ticket& each) {
+      return each.phase == TicketPhase::granted && each.taker == taker;
+    };
+    const auto lease = std::ranges::find_if(ledger.tickets, is_its);
+    if (lease == ledger.tickets.end()) return fail(ErrorCode::failure, "it has no lease");
+    return FoundTicket{*lease, short_name(ledger, lease->id)};
+  });
+  if (found) return *std::move(found);
+  if (has_looked) return std::nullopt;
+  return std::unexpected(found.error());
 }
 
 Result<NamedLease> find_named_request(const std::vector<std::string>& words) {

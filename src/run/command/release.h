@@ -27,6 +27,9 @@ struct NamedLease {
 /// if the ticket still waits.
 Result<NamedLease> find_named_lease(const std::vector<std::string>& words);
 
+/// The lease that this process has taken, looked for in the same places. nullopt: it has none.
+Result<std::optional<NamedLease>> find_lease_of(const UniqueProcess& taker);
+
 /// The request in the queue that the word means. Error: `usage`; `failure` if there is none, or if
 /// it has its GPUs by now.
 Result<NamedLease> find_named_request(const std::vector<std::string>& words);

@@ -146,7 +146,7 @@ WaitTimes waits_of(std::span<const std::size_t> jobs, const Workload& workload, 
   std::ranges::sort(waits);
   const auto among = [&](std::size_t percent) { return waits[(waits.size() * percent + 99) / 100 - 1]; };
   const double sum = std::accumulate(waits.begin(), waits.end(), 0.0);
-  return {waits.size(), sum / static_cast<double>(waits.size()), among(50), among(99)};
+  return {waits.size(), sum / static_cast<double>(waits.size()), among(50), among(99), waits.back()};
 }
 
 Shift shift_of(std::span<const std::size_t> jobs, const Replay& before, const Replay& after) {

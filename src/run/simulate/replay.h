@@ -80,6 +80,7 @@ struct WaitTimes {
   double mean_s = 0;
   Moment median_s = 0;
   Moment p99_s = 0;  ///< 99 of 100 jobs waited no longer
+  Moment longest_s = 0;
 
   bool operator==(const WaitTimes&) const = default;
 };

@@ -258,7 +258,8 @@ Result<SlurmWish> wish_from_slurm(const std::vector<std::pair<std::string, std::
 std::optional<std::string> ours_for_slurm(std::string_view word, std::string_view value,
                                           std::span<const std::string_view> known) {
   const SlurmOption* const option = slurm_option(word);
-  if (option == nullptr || option->use == kRefused) return std::nullopt;
+  if (option == nullptr) return std::nullopt;
+  if (option->use == kRefused) return fmt::format("{} is Slurm's: {}", printable(word), option->help);
   if (option->use == kNotKept)
     return fmt::format("{} is Slurm's: leave it out; {}", printable(word), option->help);
   const auto wish = wish_from_slurm({{std::string(option->name), std::string(value)}});

@@ -42,6 +42,9 @@ std::size_t ended_at_their_time(const Workload& workload) {
 }
 
 /// "12 s", "5.2 min", "13.4 h", "12.5 d": finer than what is told of a lease, since it is compared.
+// Of a user, below the table.
+constexpr std::size_t kMostOfName = 12;
+
 std::string wait_text(double seconds) {
   constexpr double kMinuteS = 60, kHourS = 3600, kDayS = 86'400;
   if (seconds < kMinuteS) return fmt::format("{:.0f} s", seconds);
@@ -66,10 +69,24 @@ std::string rules_text(const QueueRules& rules) {
                      duration_for_people(rules.assumed_s));
 }
 
+/// ", longest mean wait of a user 2.0 h (bob)"; "" of fewer than two users.
+std::string worst_user(const Workload& workload, const Replay& replay) {
+  const auto users = jobs_by_user(workload);
+  if (users.size() < 2) return "";
+  std::pair<double, std::string_view> worst{-1, ""};
+  for (const auto& [user, jobs] : users)
+    worst = std::max(worst, std::pair(waits_of(jobs, workload, replay).mean_s, std::string_view(user)));
+  return fmt::format(", longest mean wait of a user {} ({})", wait_text(worst.first),
+                     printable(shortened(worst.second, kMostOfName)));
+}
+
 std::string summary_of(const Workload& workload, std::string_view name, std::string_view what,
                        const Replay& replay) {
-  return fmt::format("{:<6}{}.\n{:6}GPU time in use {}, idle while somebody waits {}.\n", name, what, "",
-                     percent(used_share(workload, replay)), percent(idle_share(workload, replay)));
+  const WaitTimes all = waits_of(all_jobs(workload), workload, replay);
+  return fmt::format("{:<6}{}.\n{:6}GPU time in use {}, idle while somebody waits {}.\n{:6}{}{}.\n", name,
+                     what, "", percent(used_share(workload, replay)), percent(idle_share(workload, replay)),
+                     "", "Longest wait " + wait_text(static_cast<double>(all.longest_s)),
+                     worst_user(workload, replay));
 }
 
 void add_waits(Row& row, const WaitTimes& waits) {
@@ -125,7 +142,10 @@ Json rules_json(const Workload& workload, std::string_view name, const WhatIf::U
 
 Json waits_json(const Group& group, const Workload& workload, const Replay& replay) {
   const WaitTimes waits = waits_of(group.jobs, workload, replay);
-  return {{"mean_s", waits.mean_s}, {"median_s", waits.median_s}, {"p99_s", waits.p99_s}};
+  return {{"mean_s", waits.mean_s},
+          {"median_s", waits.median_s},
+          {"p99_s", waits.p99_s},
+          {"longest_s", waits.longest_s}};
 }
 
 Json group_json(const Group& group, const WhatIf& answer) {

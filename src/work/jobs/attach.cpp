@@ -329,6 +329,24 @@ Result<void> copy(int file) {
   }
 }
 
+/// Where the last `lines` lines of the file begin. A last line that is not whole counts as one.
+off_t last_lines(int file, unsigned lines) {
+  std::array<char, 1 << 16> buffer;
+  const off_t size = ::lseek(file, 0, SEEK_END);
+  off_t end = size;
+  while (end > 0) {
+    const off_t begin = std::max<off_t>(0, end - static_cast<off_t>(buffer.size()));
+    const ssize_t got = ::pread(file, buffer.data(), static_cast<std::size_t>(end - begin), begin);
+    if (got <= 0) return end;
+    for (ssize_t at = got; at > 0; --at) {
+      const bool is_break = buffer[static_cast<std::size_t>(at - 1)] == '\n' && begin + at < size;
+      if (is_break && --lines == 0) return begin + at;
+    }
+    end = begin;
+  }
+  return 0;
+}
+
 std::string never_began(TaskId id, const TaskStanding& standing) {
   const std::string why = standing.reason.empty() ? "" : ": " + printable(standing.reason);
   if (is_over(standing))
@@ -339,7 +357,7 @@ std::string never_began(TaskId id, const TaskStanding& standing) {
       view::standing_word(standing), why);
 }
 
-Result<void> print(const JobSpool& spool, TaskId id, bool follow) {
+Result<void> print(const JobSpool& spool, TaskId id, const LogWish& wish) {
   const std::string path = spool.output_path(id);
   sys::Descriptor file;
   WaitToBegin wait;
@@ -347,10 +365,12 @@ Result<void> print(const JobSpool& spool, TaskId id, bool follow) {
     BERTH_DO(spool.still_has(id.job));
     // Asked first: what it has written before it was over is there.
     BERTH_LET(const auto standing, spool.standing(id));
-    if (!file) file = sys::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const bool is_first = !file;
+    if (is_first) file = sys::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file && errno != ENOENT) return sys::fail_errno("opening " + path);
+    if (file && is_first && wish.lines > 0) ::lseek(file.get(), last_lines(file.get(), wish.lines), SEEK_SET);
     if (file) BERTH_DO(copy(file.get()));
-    if (follow && !is_over(standing)) {
+    if (wish.follow && !is_over(standing)) {
       if (standing.phase == TaskPhase::waiting && standing.starts == 0) wait.look(spool, id, standing);
       sleep_a_moment();
       continue;
@@ -362,9 +382,9 @@ Result<void> print(const JobSpool& spool, TaskId id, bool follow) {
 
 }  // namespace
 
-Result<void> print_log(const JobSpool& spool, const NumberedJob& job, bool follow) {
+Result<void> print_log(const JobSpool& spool, const NumberedJob& job, const LogWish& wish) {
   const std::vector<TaskId> tasks = job.tasks();
-  if (follow && tasks.size() > 1)
+  if (wish.follow && tasks.size() > 1)
     return fail(ErrorCode::usage, "{} is an array: berth log -f {}", job.number, to_text(tasks.front()));
   const auto has_log = [&](TaskId id) { return ::access(spool.output_path(id).c_str(), F_OK) == 0; };
   if (tasks.size() > 1 && std::ranges::none_of(tasks, has_log))
@@ -373,7 +393,7 @@ Result<void> print_log(const JobSpool& spool, const NumberedJob& job, bool follo
   for (const TaskId id : tasks) {
     if (tasks.size() > 1 && !has_log(id)) continue;
     if (tasks.size() > 1) BERTH_DO(command::write_log(fmt::format("==> {} <==\n", to_text(id))));
-    BERTH_DO(print(spool, id, follow));
+    BERTH_DO(print(spool, id, wish));
   }
   return {};
 }

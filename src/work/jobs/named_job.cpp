@@ -146,9 +146,32 @@ Result<std::vector<TaskStanding>> standings_of(const JobSpool& spool, const Numb
   return std::vector{std::move(standing)};
 }
 
+namespace {
+
+Result<std::optional<NumberedJob>> job_called(const JobSpool& spool, std::string_view name) {
+  BERTH_LET(const auto numbers, spool.numbers());
+  std::optional<NumberedJob> last;
+  std::vector<std::uint64_t> live;
+  for (const std::uint64_t number : numbers) {
+    auto job = spool.job(number);
+    if (!job || !*job || (*job)->name != name) continue;
+    NumberedJob found{number, **std::move(job)};
+    BERTH_LET(const auto standings, standings_of(spool, found));
+    const bool is_live = !std::ranges::all_of(standings, is_over);
+    if (is_live) live.push_back(number);
+    if (is_live || live.empty()) last = std::move(found);
+  }
+  if (live.size() > 1)
+    return fail(ErrorCode::usage, "{} jobs of yours are called {}: name one by its number ({})", live.size(),
+                printable(name), fmt::join(live, ", "));
+  return last;
+}
+
+}  // namespace
+
 Result<std::optional<NumberedJob>> job_named(const JobSpool& spool, std::string_view word) {
   const auto id = task_id_from_text(word);
-  if (!id) return std::nullopt;
+  if (!id) return job_called(spool, word);
   BERTH_LET(auto job, spool.job(id->job));
   if (!job) return std::nullopt;
   if (id->index && !std::ranges::binary_search(indices_of(*job), *id->index)) return std::nullopt;
@@ -158,15 +181,39 @@ Result<std::optional<NumberedJob>> job_named(const JobSpool& spool, std::string_
 Result<std::vector<NumberedJob>> named_jobs(const JobSpool& spool, const std::vector<std::string>& words) {
   std::vector<NumberedJob> jobs;
   for (const std::string& word : words) {
-    if (!task_id_from_text(word))
-      return fail(ErrorCode::usage, "'{}' is no number of a job; `berth jobs` has them", printable(word));
     BERTH_LET(auto job, job_named(spool, word));
     if (!job)
       return fail(ErrorCode::failure,
-                  "there is no job {} of yours on this machine; `berth jobs` shows those there are", word);
+                  "there is no job {} of yours on this machine; `berth jobs` shows those there are",
+                  printable(word));
     jobs.push_back(*std::move(job));
   }
   return jobs;
+}
+
+Result<command::NamedLease> find_lease(const std::vector<std::string>& words) {
+  // Whose home cannot be read still has leases.
+  const auto spool = words.size() == 1 ? open_spool() : Result<JobSpool>(std::unexpected(Error{}));
+  if (!spool) return command::find_named_lease(words);
+  BERTH_LET(const auto job, job_named(*spool, words.front()));
+  if (!job) return command::find_named_lease(words);
+  const std::string name = to_text(TaskId{job->number, job->index});
+  BERTH_LET(const auto standings, standings_of(*spool, *job));
+  std::optional<command::NamedLease> found;
+  for (const TaskStanding& each : standings) {
+    if (each.phase != TaskPhase::running) continue;
+    BERTH_LET(auto lease, command::find_lease_of(each.taker));
+    if (!lease) continue;
+    if (found)
+      return fail(ErrorCode::usage,
+                  "several tasks of job {0} run: name one ({0}.7); `berth jobs {0}` has them", job->number);
+    found = std::move(lease);
+  }
+  if (!found)
+    return fail(ErrorCode::failure, "job {} has no GPUs now, it is {}", name,
+                view::standing_word(standing_of_all(standings)));
+  found->name = "of job " + name;
+  return *std::move(found);
 }
 
 Result<std::size_t> retry_job(const JobSpool& spool, const NumberedJob& job) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "berth/command/release.h"
 #include "berth/job/job.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/job_spool.h"
@@ -33,13 +34,18 @@ std::string as_completion(const NumberedJob& job);
 /// The states of these tasks, in the order of `tasks`.
 Result<std::vector<TaskStanding>> standings_of(const JobSpool& spool, const NumberedJob& job);
 
-/// The jobs, or tasks of them, that these words mean: "12", "12.7". Error: `usage` for what is no
-/// number; `failure` when there is no such job.
+/// The jobs, or tasks of them, that these words mean: "12", "12.7", or the name of a job. Error:
+/// `usage` where a name is that of several jobs; `failure` when there is no such job.
 Result<std::vector<NumberedJob>> named_jobs(const JobSpool& spool, const std::vector<std::string>& words);
 
-/// The job of this user that the word means. nullopt: the word is no job's number, or there is no
-/// such job.
+/// The job of this user that the word means. Of a name, the one that is not over, or else the last
+/// one. nullopt: there is no such job. Error: `usage` where several of that name are not over.
 Result<std::optional<NumberedJob>> job_named(const JobSpool& spool, std::string_view word);
+
+/// The lease that the word means: that of a running job with this number or name, or as
+/// command::find_named_lease has it. The name of the first is "of job 12". Error: also `failure` if
+/// the job has no lease now; `usage` if several of its tasks have one.
+Result<command::NamedLease> find_lease(const std::vector<std::string>& words);
 
 /// Cancels a job, or one task of it: if it waits, it never runs; if it runs, or has left something
 /// behind, it is ended as job/run_end.h says. Returns when nothing of it lives any more, with

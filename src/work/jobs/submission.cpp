@@ -17,6 +17,7 @@
 #include "berth/job/job.h"
 #include "berth/jobs/send_notice.h"
 #include "berth/request/request.h"
+#include "berth/slurm/sbatch_options.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process.h"
@@ -197,6 +198,17 @@ void add_submit_options(command::Syntax& syntax, Submission& submission) {
               job.singleton);
   syntax.option(kJobGroup, "at", "TIME", "not before then: 22:00, or 2h from now",
                 command::into(job.not_before_s, moment_from_text));
+  syntax.option(
+      kJobGroup, "output", "FILE",
+      "what it prints goes into this file, and `berth log` has only its name; %A is the number of the job, "
+      "%a the index of the task",
+      [&job](std::string_view value) -> Result<void> {
+        if (value.empty()) return fail(ErrorCode::usage, "must be the name of a file");
+        BERTH_DO(check_slurm_pattern(value));
+        job.output_to = value;
+        return {};
+      },
+      'o');
   syntax.flag(kJobGroup, "tty", "give it a terminal, to which `berth attach JOB` connects yours", job.tty);
   add_task_options(syntax, submission);
 }
@@ -218,6 +230,9 @@ Result<void> settle(Submission& submission) {
     return fail(ErrorCode::usage, "--retry-on and --not-on-last-device say how: --retries says how often");
   if (submission.job.singleton && submission.job.name.empty())
     return fail(ErrorCode::usage, "--singleton is about the jobs of one name: add --job-name");
+  if (submission.job.tty && !submission.job.output_to.empty())
+    return fail(ErrorCode::usage,
+                "--tty and --output exclude each other: what it shows on its terminal is kept");
   if (submission.job.requeue && !submission.request.lease.yield_s)
     return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
   return {};

@@ -30,6 +30,7 @@ TEST_CASE("waits are a line for all, for each size and for each user, and no nam
         "b\\x1b[31mob     1     2.0 h   2.0 h  2.0 h\n"
         "now:  later jobs fill gaps; a job without a time limit is assumed to last 1 h.\n"
         "      GPU time in use 65 %, idle while somebody waits 35 %.\n"
+        "      Longest wait 2.0 h, longest mean wait of a user 2.0 h (b\\x1b[31mob).\n"
         "1 job would take longer than it says: ended at its time.\n");
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("JSON has every start, and null where nothing is compared") {
   CHECK(alone.find(R"("starts_s":[0,7200,60])") != std::string::npos);
   CHECK(alone.find(
             R"({"devices":2,"user":null,"jobs":1,"recorded":null,"present":{"mean_s":7200.0,"median_s":7200,)"
-            R"("p99_s":7200},"other":null,"sooner":null,"later":null})") != std::string::npos);
+            R"("p99_s":7200,"longest_s":7200},"other":null,"sooner":null,"later":null})") != std::string::npos);
   const std::string both =
       what_if_json({workload, under(workload, {}), under(workload, kInOrder)}, Layout::line);
   CHECK(both.find(R"("sooner":0,"later":1})") != std::string::npos);
