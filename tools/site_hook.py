@@ -1,4 +1,5 @@
-"""Makes the site one that the agent can serve under a strict policy: no script and no style inside a page.
+"""Makes the site one that the agent can serve under a strict policy: no script and no style inside a page. And one that can
+be searched where no server is: browsers start no worker of a page that lies on a disk, and there `iframe-worker` does.
 
 MkDocs calls it (`hooks:` in mkdocs.yml)."""
 
@@ -6,7 +7,11 @@ import hashlib
 import os
 import pathlib
 import re
+import shutil
 
+ROOT = pathlib.Path(__file__).parents[1]
+# The theme itself would load it from elsewhere.
+SHIM = ROOT / "web/node_modules/iframe-worker/shim/index.js"
 INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 ALIGNED = re.compile(r' style="text-align: (\w+);"')
 
@@ -16,6 +21,7 @@ def on_post_build(config):
     for page in site.rglob("*.html"):
         text = INLINE.sub(lambda found: moved(found[1], page, site), page.read_text())
         page.write_text(ALIGNED.sub(r' align="\1"', text))
+    shutil.copy(SHIM, site / "assets/javascripts/iframe-worker.js")
     # Of use to search engines and to those who mend the theme.
     for left in (*site.glob("sitemap.xml*"), *site.rglob("*.map")):
         left.unlink()

@@ -37,17 +37,25 @@ def test_the_documents_are_read_and_searched_in_a_browser(agent, open_page):
     page.click("article >> text=Many runs")
     page.wait_for_selector("h1:has-text('forty runs over eight cards')")
     page.goto(f"{url}/docs/trouble.html")
+    assert_finds(page, "draining")
 
+
+def assert_finds(page, word: str) -> None:
     # It listens to keys, once its program has been loaded: what is typed before that is lost.
     field = page.locator("input[name=query]")
 
     def finds() -> bool:
         field.fill("")
-        field.press_sequentially("draining")
+        field.press_sequentially(word)
         page.wait_for_timeout(250)
         return page.locator("article.md-search-result__article").count() > 0
 
     eventually(finds)
+
+
+def test_pages_that_lie_on_a_disk_are_searched_too(open_page, site):
+    page = open_page((site / "tasks/index.html").as_uri(), wait_for="h1")
+    assert_finds(page, "draining")
 
 
 def test_each_file_has_the_policy_and_a_folder_leads_to_its_index(agent):
