@@ -12,7 +12,7 @@ is_configured() {
     { [[ -z ${BERTH_WERROR-} ]] || grep -q "^BERTH_WERROR:.*=$BERTH_WERROR\$" "build/$1/CMakeCache.txt"; }
 }
 
-# build [PRESET [TARGET…]]: quiet when all is well.
+# build [PRESET [TARGET…]]: when all is well, it says only how far it is, every ten seconds.
 build() {
   local preset=${1:-release}
   shift || true
@@ -22,9 +22,10 @@ build() {
     use_ccache
   fi
   {
-    { is_configured "$preset" || cmake --preset "$preset"; } &&
-      cmake --build --preset "$preset" ${1:+--target "$@"}
-  } >"$log" 2>&1 || {
+    { is_configured "$preset" || cmake --preset "$preset"; } >"$log" 2>&1 &&
+      /usr/bin/python3 tools/progress.py "build/$preset" "$log" "$@" -- \
+        cmake --build --preset "$preset" ${1:+--target "$@"}
+  } || {
     grep -E -A 12 'error:|^FAILED|CMake Error' "$log" | head -n 80 >&2 || tail -n 40 "$log" >&2
     printf 'the %s build failed; all of it is in %s\n' "$preset" "$log" >&2
     return 1
