@@ -29,6 +29,10 @@ def times(value: float | None) -> str:
     return f"{number(value)} ×" if value else "–"
 
 
+def better_by(lead: float | None) -> str:
+    return times(lead) if not lead or lead >= 1 else f"worse: {times(1 / lead)}"
+
+
 def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
@@ -167,7 +171,10 @@ def row_lines(row: Row, chart: str) -> list[str]:
 
 def headlines(report: Report) -> list[str]:
     """The tables that a newcomer asks about first, as a table: they stand in the README too."""
-    lines = [line("", "Berth", "the best peer", "", "the limit"), "|---|---:|---|---:|---:|"]
+    lines = [
+        line("", "Berth", "the best peer", "Berth is better by", "the limit"),
+        "|---|---:|---|---:|---:|",
+    ]
     tables = {table.key: table for row in report.rows for table in row.tables}
     for key, title in remarks.HEADLINES.items():
         table = tables.get(key)
@@ -180,7 +187,7 @@ def headlines(report: Report) -> list[str]:
                 title,
                 f"{number(ours.median)} {table.unit}",
                 f"{peer.name}: {number(peer.median)} {table.unit}" if peer else "–",
-                times(table.lead) if peer and table.lead else "–",
+                better_by(table.lead) if peer else "–",
                 f"{number(limit.median)} {table.unit}" if limit else "–",
             )
         )

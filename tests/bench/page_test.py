@@ -131,6 +131,11 @@ def test_the_headlines_of_the_page_stand_in_the_readme():
     assert markdown.with_headlines(readme, page) == readme
 
 
+def test_a_headline_says_in_words_that_the_peer_is_better():
+    page = markdown.page(report(table([50.0], [2.0], [1.0])), {})
+    assert "| pick one of 8 GPUs | 50.0 ms | slow\\|er: 2.00 ms | worse: 25.0 × | 1.00 ms |" in page
+
+
 def test_a_row_takes_the_place_of_what_an_earlier_page_has_of_it():
     page = markdown.page(report(table([2.0], [50.0], [1.0])), {})
     quicker = report(table([1.0], [50.0], [1.0]))

@@ -105,7 +105,7 @@ def test_a_run_has_the_peak_and_the_use_of_its_samples(make_machine):
     assert device["throttled_percent"] == 100
     assert run["sampled_every_ms"] == 100 and run["accounted"] is False and run["strangers"] == []
     text = machine.berth("receipt", run["lease"]).out
-    assert "1 GiB of samples every 100 ms" in text and re.search(r"others +none seen", text)
+    assert "1 GiB (a look every 100 ms)" in text and re.search(r"others +none seen", text)
 
 
 def clean(machine, meanwhile=lambda: None) -> dict:

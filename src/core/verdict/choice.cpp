@@ -342,7 +342,8 @@ void allow_company(Suggestions& suggestions, const Request& request, const Scene
     looser.allowed_processes = static_cast<unsigned>(count);
     const std::size_t before = suggestions.size();
     suggest(suggestions, scene,
-            fmt::format("beside up to {} process{} of others", count, count == 1 ? "" : "es"),
+            count == 1 ? "on a GPU that one other process also uses"
+                       : fmt::format("on a GPU that up to {} other processes also use", count),
             std::move(looser));
     if (suggestions.size() > before) return;
   }

@@ -84,7 +84,7 @@ Json outsider_json(const Outsider& outsider) {
 // Where the peak is from: a sample may miss what is shorter.
 std::string bound_of(const Receipt& receipt) {
   if (receipt.is_accounted || !receipt.sampled_every_ms) return {};
-  return fmt::format(" of samples every {}", span_text(static_cast<std::int64_t>(*receipt.sampled_every_ms)));
+  return fmt::format(" (a look every {})", span_text(static_cast<std::int64_t>(*receipt.sampled_every_ms)));
 }
 
 std::string percent_text(const Reading<unsigned>& percent) {

@@ -9,7 +9,7 @@
 
 namespace berth::view {
 
-/// "ran 2 h on GPU 0, after a wait of 3 min; peak 31 GiB of samples every 10 s, use 87 %, 214 Wh":
+/// "ran 2 h on GPU 0, after a wait of 3 min; peak 31 GiB (a look every 10 s), use 87 %, 214 Wh":
 /// what a user who sits there reads at the end.
 std::string receipt_sentence(const Receipt& receipt);
 

@@ -67,7 +67,7 @@ TEST_CASE("what would succeed now is told, one change at a time, the most useful
                  for (unsigned i = 0; i < 3; ++i) l.tickets.push_back(lease(1 + i, uuid_of(i)));
                }},
            Row{"company",
-               {"beside up to 1 process of others"},
+               {"on a GPU that one other process also uses"},
                [](Request&, Ledger&, Facts& f) {
                  for (Device& device : f.snapshot.devices) add_process(device, process(9, kGiB));
                }},
