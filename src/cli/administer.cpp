@@ -144,7 +144,9 @@ constexpr std::string_view kInitAbout =
     "/etc/tmpfiles.d that makes all of it again at each boot. Run it again to repair what has "
     "changed and to add new GPUs: it disturbs no lease. If jobs hold or wait for leases in "
     "/tmp/berth, which serves a machine without /run/berth, it makes nothing, because users of "
-    "/run/berth would not see these leases.";
+    "/run/berth would not see these leases.\n"
+    "\n"
+    "    sudo berth init";
 
 class Init : public command::Command {
  public:

@@ -24,7 +24,9 @@ namespace {
 constexpr std::string_view kAdoptAbout =
     "Leases the GPUs on which a process of yours, or a process that it started, already computes, so "
     "that nobody else gets them. It refuses if somebody else computes there too. The lease ends with "
-    "the process. A keeper holds the lease; killing the keeper ends it.";
+    "the process. A keeper holds the lease; killing the keeper ends it.\n"
+    "\n"
+    "    berth adopt 4711         # the PID that nvidia-smi shows";
 
 // The process and all that it has started.
 std::set<std::uint32_t> tree_of(pid_t pid) {
@@ -142,7 +144,10 @@ constexpr std::string_view kVerifyAbout =
     "did not lease, or Berth cannot tell. Status 75: it computes on no GPU at this moment.\n"
     "\n"
     "The last digits of an id, as `berth list -l` shows them, are enough. Without ID: the lease that "
-    "this shell is in.";
+    "this shell is in.\n"
+    "\n"
+    "    berth verify a1b2c3\n"
+    "    berth verify             # in a shell that is in a lease";
 
 int status_of(Compliance compliance) {
   switch (compliance) {

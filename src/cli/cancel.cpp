@@ -23,6 +23,8 @@ constexpr std::string_view kCancelAbout =
     "runs. A running job gets SIGTERM, first its command and then what that has started, and SIGKILL 30 s "
     "later (`time_grace` of the site). The same ends what a job that is over has left behind.\n"
     "\n"
+    "    berth cancel c2d3e4      # a request that waits\n"
+    "    berth cancel 12          # a job\n"
     "    berth cancel 12 13 sweep\n"
     "    berth cancel --all";
 

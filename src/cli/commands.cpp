@@ -76,7 +76,7 @@ constexpr auto kRows = std::to_array<Row>({
      true,
      make_serve,
      true},
-    {"store", "look at the store of a lab, or make its users", {machines}, false, make_store},
+    {"store", "look at the store of a lab, and check it", {machines}, false, make_store},
     {"doctor",
      "check driver, lease directory and settings; say how to mend them",
      {administer, kFirst},

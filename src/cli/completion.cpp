@@ -232,7 +232,7 @@ class Completion : public command::Command {
  public:
   void syntax(command::Syntax& syntax) override {
     syntax.arguments = "bash|zsh|fish";
-    syntax.about = "For this shell at once: eval \"$(berth completion bash)\"";
+    syntax.about = "In ~/.bashrc:\n\n    eval \"$(berth completion bash)\"";
     for (const Shell& shell : kShells) syntax.words.push_back(shell.name);
   }
   Result<command::Output> run(command::Environment&, const command::Words& words) override {

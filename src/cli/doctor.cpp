@@ -121,7 +121,9 @@ class Doctor : public command::Command {
     syntax.about =
         "Looks at everything that leases and readings depend on, and says how to mend what is wrong. Starts "
         "CUDA once in a process of its own, and tries each GPU that nobody has. Changes nothing. "
-        "The status is 0 unless something FAILs.";
+        "The status is 0 unless something FAILs.\n"
+        "\n"
+        "    berth doctor";
     syntax.flag("Options", "json", "as JSON (docs/schema/doctor.json)", json_);
     syntax.add(command::source_option(kind_));
   }

@@ -121,7 +121,10 @@ constexpr std::string_view kExtendAbout =
     "in any case.\n"
     "\n"
     "The last digits of an id are enough if no other lease ends in them. Without ID: the lease that "
-    "this shell is in.";
+    "this shell is in.\n"
+    "\n"
+    "    berth extend a1b2c3 2h   # two hours more\n"
+    "    berth extend 2h          # the lease of this shell";
 
 // The limits are of the user who has the lease: root may go beyond them.
 std::optional<Limit> longest_for_caller(const command::NamedLease& lease, const SitePolicy& policy) {

@@ -13,6 +13,7 @@ namespace {
 class Version : public command::Command {
  public:
   void syntax(command::Syntax& syntax) override {
+    syntax.about = "    berth version";
     syntax.flag("Options", "json", "as JSON (docs/schema/version.json)", json_);
   }
   Result<command::Output> run(command::Environment&, const command::Words&) override {
@@ -28,6 +29,7 @@ class Help : public command::Command {
  public:
   void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[COMMAND]";
+    syntax.about = "    berth help run";
     syntax.flag("Options", "all", "a line for each command", all_);
     for (const Row& row : rows()) {
       if (!row.summary.empty()) syntax.words.push_back(row.name);

@@ -43,7 +43,11 @@ constexpr std::string_view kListAbout =
     "With --hub it shows the machines of a hub (berth serve --hub), or of one agent: a line for each "
     "machine, with its free GPUs and the users of the others. --anywhere shows the same of the hosts of the "
     "site file, and asks each through ssh. Of a host that has no Berth it shows what nvidia-smi says there; "
-    "such a host grants nothing.";
+    "such a host grants nothing.\n"
+    "\n"
+    "    berth list -l\n"
+    "    berth list --watch=5\n"
+    "    berth list --json | jq -r '.devices[] | select(.verdict.free) | .uuid'";
 
 /// The words after `berth`, or after `berth list`.
 std::span<char*> own_words(const command::Environment& environment) {

@@ -14,13 +14,22 @@ namespace {
 
 constexpr std::string_view kLogAbout =
     "Prints what the job has printed so far, its errors included. With --anywhere, that of a job that was "
-    "submitted on another host of the lab.";
+    "submitted on another host of the lab.\n"
+    "\n"
+    "    berth log 12\n"
+    "    berth log -f 12          # until the job ends";
 
 constexpr std::string_view kRetryAbout =
     "Runs jobs again that have failed, or were cancelled or interrupted; of an array, those tasks. What they "
-    "print is added to what is there.";
+    "print is added to what is there.\n"
+    "\n"
+    "    berth retry 12\n"
+    "    berth retry 12.3         # one task of an array";
 
-constexpr std::string_view kForgetAbout = "Removes jobs that are over, with all that they have printed.";
+constexpr std::string_view kForgetAbout =
+    "Removes jobs that are over, with all that they have printed.\n"
+    "\n"
+    "    berth forget 12";
 
 /// A command that does something with the jobs that its words name.
 class OnJobs : public command::Command {

@@ -64,7 +64,10 @@ constexpr std::string_view kTimelineAbout =
     "\n"
     "The past is there if an agent keeps a history on this machine (berth serve), or with --url another "
     "agent of this machine. What is to come is told by the time limits of leases (--time): without a limit "
-    "nobody knows when a lease ends.";
+    "nobody knows when a lease ends.\n"
+    "\n"
+    "    berth timeline\n"
+    "    berth timeline --hours 24";
 
 constexpr std::int64_t kMostHours = 72;
 
@@ -135,7 +138,10 @@ constexpr std::string_view kUsageAbout =
     "GPU-hours, and the hours in which a process of the lease computed on the GPU. Asks the agent of this "
     "machine, which counts them (berth serve); with --url another agent or a hub. With --file it reads the "
     "history of an agent that no longer runs. Hours begin with full ones: --since 1h at 14:20 is from 13:00 "
-    "on.";
+    "on.\n"
+    "\n"
+    "    berth usage --since 30d\n"
+    "    berth usage --since 30d --by job";
 
 class Usage : public command::Command {
  public:

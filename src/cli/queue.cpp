@@ -29,7 +29,10 @@ constexpr std::string_view kQueueAbout =
     "first of the rivals waits for GPUs, each other one for the one before it. START: about when it "
     "starts, if every job before it uses all of its time; - if one of these has no time limit. With "
     "--anywhere each request has one line; LAB is its place in the queue of the lab, where this machine has "
-    "a store.";
+    "a store.\n"
+    "\n"
+    "    berth queue\n"
+    "    berth queue --watch";
 
 class Queue : public command::Command {
  public:
@@ -156,7 +159,9 @@ constexpr std::string_view kStoreAbout =
     "It ends with 1 if the store does not answer.\n\n"
     "doctor asks etcd itself: whether each member answers, whether its version keeps what it has, and "
     "whether the agents may read and write the queue. It says what is wrong and what to do about it, and "
-    "changes nothing. It ends with 1 if something is wrong that stops the queue.";
+    "changes nothing. It ends with 1 if something is wrong that stops the queue.\n"
+    "\n"
+    "    berth store status";
 
 class Store : public command::Command {
  public:

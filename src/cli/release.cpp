@@ -27,7 +27,11 @@ constexpr std::string_view kReleaseAbout =
     "and why if you say --because: on the terminal, and in the last line of `berth run`.\n"
     "\n"
     "The last digits of an id are enough if no other lease ends in them. JOB is the number or the name of "
-    "a running job of yours. Without either: the lease that this shell is in.";
+    "a running job of yours. Without either: the lease that this shell is in.\n"
+    "\n"
+    "    berth release a1b2c3\n"
+    "    berth release            # what this shell has claimed\n"
+    "    sudo berth release a1b2c3 --because \"the machine goes down at 18:00\"";
 
 }  // namespace
 

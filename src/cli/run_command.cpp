@@ -157,7 +157,9 @@ constexpr std::string_view kShellAbout =
     "the GPU, so start it before. BERTH_PROMPT holds a text like \"(GPU 3) \" for the prompt; in "
     "~/.bashrc:\n"
     "\n"
-    "    PS1=\"$BERTH_PROMPT$PS1\"";
+    "    PS1=\"$BERTH_PROMPT$PS1\"\n"
+    "\n"
+    "    berth shell -n 2 --time 4h";
 
 class ShellCommand : public command::Command {
  public:

@@ -45,7 +45,10 @@ constexpr std::string_view kAbout =
     "under /api/v1/, as live events, and as metrics for Prometheus. Nothing that is asked here can change a "
     "lease. It listens on 127.0.0.1:8420 unless told otherwise. Another address needs a token, client "
     "certificates, or --insecure. SIGHUP makes it read its file, token and certificates again. With --hub it "
-    "asks the agents of other machines, and shows them all.";
+    "asks the agents of other machines, and shows them all.\n"
+    "\n"
+    "    berth serve              # http://127.0.0.1:8420 on this machine\n"
+    "    berth serve --listen 0.0.0.0:8420 --token-file token";
 
 constexpr std::string_view kOptions = "Options";
 constexpr std::string_view kHub = "Hub";

@@ -32,7 +32,10 @@ constexpr std::string_view kTopAbout =
     "f and l put it first or last among those with its request, as `berth edit` does.\n"
     "\n"
     "It needs a terminal. `berth list`, `berth queue` and `berth jobs` print the same values, also into a "
-    "pipe.";
+    "pipe.\n"
+    "\n"
+    "    berth top\n"
+    "    berth top --anywhere     # all machines of the lab";
 
 constexpr std::int64_t kLongestPauseS = 3600;
 // The clock at the top, and how old the news is.

@@ -42,6 +42,30 @@ def test_help_names_every_command_and_every_command_has_help(machine):
         assert machine.berth("help", command).out == answer.out
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_has_an_example(machine, command):
+    """It is of this command, and has no option that the command does not know. The manual page is made from the same text."""
+    text = machine.berth(command, "--help").out
+    examples = re.findall(rf"^    (.*\bberth {command}\b.*)$", text, re.MULTILINE)
+    assert examples
+    known = set(re.findall(r"(?<![\w-])(--?[a-zA-Z][a-z-]*)", text))
+    for example in examples:
+        ours = re.split(r" -- | #|\||\)", example.partition("berth ")[2])[0]
+        assert set(re.findall(r"(?<=\s)--?[a-zA-Z][a-z-]*", ours)) <= known, example
+
+
+def test_the_manual_has_an_example_of_each_command_that_its_help_has_too(machine):
+    table = (ROOT / "docs/manual.md").read_text().partition("| For example |")[2].partition("\n\n")[0]
+    shown = set()
+    for names, example in re.findall(
+        r"^\| `(?:sudo )?berth (.*?)\| [A-Z].* \| `(.*)` \|$", table, re.MULTILINE
+    ):
+        command = names.split()[0].rstrip("`,")
+        shown |= {command} | set(re.findall(r", `(\w+)", names))
+        assert f"    {example}" in machine.berth(command, "--help").out, command
+    assert shown - {"ls"} == set(COMMANDS)
+
+
 @pytest.mark.parametrize(
     "words, message",
     [
