@@ -1,9 +1,11 @@
 """./dev itself, before it has installed or built anything."""
 
+import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from simulated_machine import DEADLINE_S
@@ -13,8 +15,8 @@ pytestmark = pytest.mark.release_only
 ROOT = pathlib.Path(__file__).parents[1]
 
 
-def dev(*words):
-    return subprocess.run([ROOT / "dev", *words], capture_output=True, text=True, timeout=DEADLINE_S)
+def dev(*words, root=ROOT):
+    return subprocess.run([root / "dev", *words], capture_output=True, text=True, timeout=DEADLINE_S)
 
 
 @pytest.mark.parametrize("help_word", ["-h", "--help"])
@@ -77,3 +79,69 @@ def test_a_model_is_searched_anew_if_it_has_changed(tmp_path):
     assert answer() == (1, True)
     (model / "checked").unlink()
     assert answer() == (1, True)
+
+
+def test_a_package_that_is_none_is_refused_before_anything_is_made():
+    answer = dev("package", "rpm")
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert answer.stderr.startswith("dev: no such package: rpm (tar, deb or wheel")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A commit with what `./dev release` looks at before it makes anything."""
+    (tmp_path / "tools").mkdir()
+    for path in (ROOT / "tools").glob("*.sh"):
+        shutil.copy(path, tmp_path / "tools")
+    shutil.copy(ROOT / "dev", tmp_path)
+    (tmp_path / "CMakeLists.txt").write_text("project(berth VERSION 1.2.3 LANGUAGES C)\n")
+    (tmp_path / "CHANGELOG.md").write_text("# Changes\n\n## 1.2.3\n")
+    # Only what comes before the first package is tried here.
+    (tmp_path / "tools/zz.sh").write_text("package_all() { die 'all is well'; }\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "First")
+    return tmp_path
+
+
+def git(folder, *words):
+    names = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    subprocess.run(["git", "-C", folder, *words], env=os.environ | names, check=True, timeout=DEADLINE_S)
+
+
+def test_a_release_is_of_a_commit_that_its_tag_names(checkout):
+    def refused(*words):
+        answer = dev("release", *words, root=checkout)
+        assert (answer.returncode, answer.stdout) == (1, "")
+        return answer.stderr.removeprefix("dev: ").rstrip()
+
+    assert refused() == "which tag? ./dev release v1.2.3"
+    assert refused("v1.2.4") == "the tag v1.2.4 is not of version 1.2.3, which CMakeLists.txt names"
+    assert refused("v1.2.3").startswith("there is no tag v1.2.3 of the commit that is checked out")
+    git(checkout, "tag", "v1.2.3")
+    (checkout / "left").touch()
+    assert refused("v1.2.3") == "some files differ from the commit: git status"
+    (checkout / "left").unlink()
+    assert refused("v1.2.3") == "all is well"
+    (checkout / "CHANGELOG.md").write_text("# Changes\n")
+    assert refused("v1.2.3") == "CHANGELOG.md has no part ## 1.2.3"
+
+
+def test_what_a_release_was_made_of_has_each_pin_with_its_hash():
+    sys.path.insert(0, str(ROOT / "tools"))
+    import made_of
+
+    parts = made_of.made_of("v0.1.0", sys.executable)["components"]
+    by_purl = {part["purl"]: part for part in parts}
+    crates = re.findall(r'checksum = "(.*)"', (ROOT / "packaging/cross/Cargo.lock").read_text())
+    hashes = {each["content"] for part in parts for each in part.get("hashes", [])}
+    assert len(crates) > 5 and set(crates) <= hashes
+    headers = (ROOT / "packaging/cross/python-headers.txt").read_text().split()[1::2]
+    assert len(headers) == 4 and set(headers) <= hashes
+    inside = {part["name"] for part in parts if part["scope"] == "required"}
+    # Each library that is linked in, the page's own and the site's.
+    assert {"openssl-src", "libsqlite3-sys", "libz-sys", "libfmt-dev", "libtomlplusplus-dev"} <= inside
+    assert {"nlohmann-json3-dev", "libboost1.81-dev", "preact", "iframe-worker", "nanobind"} <= inside
+    assert not inside & {"cmake", "vite", "typescript", "pytest", "dpkg-dev"}
+    assert [purl for purl in by_purl if not re.fullmatch(r"pkg:[a-z]+/\S+@\S+", purl)] == []
+    assert any(purl.startswith("pkg:npm/%40preact/signals@") for purl in by_purl)

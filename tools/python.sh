@@ -55,7 +55,8 @@ run_part_python() {
 python_tools() {
   local python=$1 folder=$2
   "$python" -m venv "$folder" &&
-    grep -E '^(scikit-build-core|nanobind)==' tests/requirements.txt >"$folder/requirements.txt" &&
+    grep -E '^(scikit-build-core|nanobind|wheel|mkdocs|mkdocs-material)==' tests/requirements.txt \
+      >"$folder/requirements.txt" &&
     "$folder/bin/pip" install -q --disable-pip-version-check -r "$folder/requirements.txt" typing_extensions
 }
 
