@@ -4,6 +4,7 @@ import getpass
 import os
 import pathlib
 import re
+import shlex
 import signal
 import socket
 import sys
@@ -13,7 +14,7 @@ import pytest
 from jobs import command_of, eventually
 from moving_picture import Step, moving_picture
 from screen import make_screen  # noqa: F401
-from terminal import OnTerminal, on_terminal
+from terminal import OnTerminal, on_terminal, plain
 from terminal_picture import picture, text_of
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -49,7 +50,7 @@ hidden_mib = 700
 def blurred(text: str) -> str:
     """Without what differs from run to run, and without the columns that it moves."""
     text = re.sub(rf"\b(ada|bob|{getpass.getuser()})\b", "USER", text)
-    text = re.sub(r"\b\d+ (s|min|h)\b|\b(\d+ [A-Z][a-z]{2} )?\d\d:\d\d\b", "TIME", text)
+    text = re.sub(r"\b\d+ (ms|s|min|h)\b|\b(\d+ [A-Z][a-z]{2} )?\d\d:\d\d\b", "TIME", text)
     text = re.sub(r"^[0-9a-f]{6}(?=  )|(?<=lease )[0-9a-f]{6}\b", "LEASE", text, flags=re.MULTILINE)
     text = re.sub(r"\b\d{2,}  USER|(?<=pid )\d+|(?<=TIME  )\d{2,}", "PID USER", text)
     return re.sub(r" +", " ", text)
@@ -117,6 +118,34 @@ def test_the_readme_shows_what_the_program_prints(busy):
     for command, text in shown:
         answer = machine.berth(*command.split()[1:])
         assert blurred(answer.out + answer.err) == blurred(text)
+
+
+def first_lines() -> tuple[list[str], str]:
+    """The commands of the first block, and what follows them."""
+    (block,) = re.findall(r"^```console\n(\$ python3 .*?)^```", README, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^\$ (.*)$", block, re.MULTILINE), block
+
+
+def test_the_first_lines_print_on_a_terminal_what_the_readme_shows(make_machine):
+    """But those that install, which tests/package/readme_install_test.py runs."""
+    install, activate, simulate, *commands = first_lines()[0]
+    assert install.split(" #")[0].rstrip() in README.split("```sh\nsudo apt install")[1]
+    assert (activate, simulate.split(" #")[0].rstrip()) == (
+        ". ~/gpu/bin/activate",
+        "berth-sim 8xH100 -- bash",
+    )
+    assert [command.split()[1] for command in commands] == ["run", "submit", "log", "why"]
+    machine = make_machine("8xH100")
+    machine.env["PATH"] += f":{machine.build}"
+    machine.program = "/bin/bash"
+    # A job begins in its own time.
+    begun = "until berth log 1 2>/dev/null | grep -q GPU; do sleep 0.1; done"
+    script = "\n".join(f"printf '%s\\n' {shlex.quote('$ ' + each)}\n{each}" for each in commands)
+    script = script.replace("\nberth log", f"\n{begun}\nberth log")
+    status, shown = on_terminal(machine, "-c", script, columns=120)
+    assert status == 0
+    block = first_lines()[1]
+    assert blurred(plain(shown)) == blurred(block[block.index("$ berth run") :])
 
 
 def test_the_picture_shows_what_the_program_prints(busy):
@@ -237,6 +266,9 @@ def test_the_moving_picture_shows_what_the_program_prints(make_machine, on_termi
 
 
 def test_the_first_screen_fits_a_terminal():
-    first = README.split("## The first minute")[0].splitlines()
-    assert len(first) > 20
-    assert [line for line in first if len(line) > 80] == []
+    """What the program prints has the lines that it has."""
+    first = README.split("## Install")[0]
+    assert len(first.splitlines()) > 20
+    commands, block = first_lines()
+    prose = first.replace(block, "\n".join(f"$ {command}" for command in commands))
+    assert [line for line in prose.splitlines() if len(line) > 80] == []
