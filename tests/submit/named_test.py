@@ -91,7 +91,7 @@ def test_all_is_what_is_ones_own_and_asked_for_on_a_terminal_alone(make_machine)
     assert len(queue(machine)) == 2
     answer = machine.berth("cancel", "--all", "--yes")
     assert (answer.status, answer.out.count("cancelled")) == (0, 3)
-    eventually(lambda: queue(machine) == [])
+    eventually(lambda: machine.berth("queue", "--json").json["waiters"] == [])
     assert machine.berth("cancel", "--all").out == "nothing of yours waits or runs as a job\n"
 
 
