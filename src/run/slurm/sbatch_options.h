@@ -83,7 +83,8 @@ Result<SlurmWish> wish_from_slurm(const std::vector<std::pair<std::string, std::
 
 /// What to write in place of an option of Slurm's: "--gres is Slurm's: write -n 2". `word` is
 /// "--gres" or "-t", `value` is "" if there is none, and `known` are the options of the command:
-/// "--count". nullopt: Slurm has no such option, or Berth has nothing in its place.
+/// "--count". Of an option that Berth does not take, why, or what to do instead. nullopt: Slurm has
+/// no such option, or this is no value of it.
 std::optional<std::string> ours_for_slurm(std::string_view word, std::string_view value,
                                           std::span<const std::string_view> known);
 

@@ -106,8 +106,8 @@ TEST_CASE("who waited how long, by size and by user, and what stood idle meanwhi
   workload.jobs[2].user = "bob";
   const Replay filled = replay(workload, {});
   const Replay in_order = replay(workload, {.backfill = false});
-  CHECK(waits_of(all_jobs(workload), workload, filled) == WaitTimes{3, 100 / 3.0, 0, 100});
-  CHECK(waits_of(jobs_by_size(workload).at(1), workload, in_order) == WaitTimes{2, 100, 0, 200});
+  CHECK(waits_of(all_jobs(workload), workload, filled) == WaitTimes{3, 100 / 3.0, 0, 100, 100});
+  CHECK(waits_of(jobs_by_size(workload).at(1), workload, in_order) == WaitTimes{2, 100, 0, 200, 200});
   CHECK(waits_of({}, workload, filled) == WaitTimes{});
   CHECK(jobs_by_user(workload) == std::map<std::string, JobIndices>{{"ann", {0, 1}}, {"bob", {2}}});
   CHECK(shift_of(jobs_by_user(workload).at("bob"), in_order, filled) == Shift{1, 0});
@@ -130,7 +130,7 @@ TEST_CASE("of a hundred the 99th percentile is the second longest") {
     workload.jobs.push_back(job(0, 1, 1));
     made.grants.push_back({kArrived + wait, {}});
   }
-  CHECK(waits_of(all_jobs(workload), workload, made) == WaitTimes{100, 50.5, 50, 99});
+  CHECK(waits_of(all_jobs(workload), workload, made) == WaitTimes{100, 50.5, 50, 99, 100});
 }
 
 TEST_CASE("the clock goes on while a job runs for longer than its earlier runs let expect") {
