@@ -207,8 +207,11 @@ class Acquirer {
   }
 
   Done perform(const ReadQueue& wanted) {
-    BERTH_LET(auto books, store_.look(store::Extent::everything));
-    QueueRead read{std::move(books.ledger), sys::milliseconds_since_boot()};
+    auto books = store_.look(store::Extent::everything);
+    // As at a look, it may be readable soon. Until then nobody is rung.
+    if (!books && books.error().os_error != 0) return QueueRead{{}, sys::milliseconds_since_boot()};
+    if (!books) return std::unexpected(books.error());
+    QueueRead read{std::move(books->ledger), sys::milliseconds_since_boot()};
     if (wanted.stopped) read.stopped = stopped_waiters(read.ledger, *options_.processes);
     return read;
   }
