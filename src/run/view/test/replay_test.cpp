@@ -78,7 +78,8 @@ TEST_CASE("JSON has every start, and null where nothing is compared") {
   CHECK(alone.find(R"("starts_s":[0,7200,60])") != std::string::npos);
   CHECK(alone.find(
             R"({"devices":2,"user":null,"jobs":1,"recorded":null,"present":{"mean_s":7200.0,"median_s":7200,)"
-            R"("p99_s":7200,"longest_s":7200},"other":null,"sooner":null,"later":null})") != std::string::npos);
+            R"("p99_s":7200,"longest_s":7200},"other":null,"sooner":null,"later":null})") !=
+        std::string::npos);
   const std::string both =
       what_if_json({workload, under(workload, {}), under(workload, kInOrder)}, Layout::line);
   CHECK(both.find(R"("sooner":0,"later":1})") != std::string::npos);
