@@ -33,8 +33,6 @@ constexpr auto kLookUp = 100ms;
 constexpr std::size_t kMostOfLocks = 1 << 20;
 // While others lock and unlock all the time, each page may have to wait for them.
 constexpr auto kLongestLookAtLocks = 1s;
-// Of a list in several pieces, each of which may leave out a lock (see merged_locks).
-constexpr int kMostReadings = 3;
 
 struct flock byte_lock(short type, off_t first, off_t count) {
   struct flock lock{};
@@ -150,12 +148,6 @@ LocksReading read_proc_locks() {
   return merged_locks([until] { return read_locks_once(until); });
 }
 
-// A piece is a page, and ends before a line that does not fit.
-bool is_surely_one_piece(const LocksReading& reading) {
-  constexpr std::size_t kSurelyOnePiece = 3900;
-  return reading.text.size() <= kSurelyOnePiece;
-}
-
 }  // namespace
 
 Result<bool> try_flock(int file, LockMode mode) {
@@ -224,12 +216,7 @@ Result<std::optional<pid_t>> share_bytes(int file, off_t first, off_t count) {
   }
   struct stat status{};
   if (::fstat(file, &status) != 0) return fail_errno("looking at a lock");
-  std::optional<pid_t> writer;
-  for (int readings = 0; !writer && readings < kMostReadings; ++readings) {
-    const LocksReading reading = read_proc_locks();
-    writer = parse_waiting_writer(reading.text, status.st_ino);
-    if (is_surely_one_piece(reading)) break;
-  }
+  const auto writer = parse_waiting_writer(read_proc_locks().text, status.st_ino);
   if (writer) unlock_bytes(file, first, count);
   return writer;
 }
@@ -281,15 +268,21 @@ Result<bool> wait_byte_unlocked(int file, off_t byte) {
 }
 
 LocksReading merged_locks(const std::function<LocksReading()>& read) {
+  // A piece is a page, and ends before a line that does not fit.
+  constexpr std::size_t kSurelyOnePiece = 3900;
+  constexpr int kMostReadings = 3;
   LocksReading merged = read();
-  if (is_surely_one_piece(merged) || !merged.whole) return merged;
+  if (merged.text.size() <= kSurelyOnePiece || !merged.whole) return merged;
   std::unordered_set<std::string> others;
   std::map<FileIdentity, std::string> flocks;
   const auto has_news = [&](std::string_view text) {
     std::map<FileIdentity, std::string> seen;
     bool found = false;
-    for_each_lock(text, [&](const LockLine& lock) {
-      if (lock.kind == "FLOCK")
+    for_each_line(text, [&](const LockLine& lock) {
+      // Who waits is told too, and is no reason to read on.
+      if (lock.waits)
+        others.emplace(lock.text);
+      else if (lock.kind == "FLOCK")
         seen[lock.file] += fmt::format("0:{}\n", lock.text);
       else
         found |= others.emplace(lock.text).second;

@@ -85,6 +85,22 @@ TEST_CASE("a lock that one reading leaves out is found by the next") {
   CHECK(readings == 1);
 }
 
+TEST_CASE("of a long list, whoever waits for a lock is told, by whichever reading had it") {
+  std::string page;
+  for (int inode = 1000; inode < 1200; ++inode)
+    page += fmt::format("1: POSIX  ADVISORY  WRITE 1 08:01:{} 0 EOF\n", inode);
+  const std::string waiting = "2: -> POSIX  ADVISORY  WRITE 711 08:01:1234 0 EOF\n";
+  for (const bool at_first : {true, false}) {
+    int readings = 0;
+    const LocksReading merged = merged_locks([&] {
+      const bool is_seen = (++readings == 1) == at_first;
+      return LocksReading{is_seen ? page + waiting : page, true};
+    });
+    CHECK(parse_waiting_writer(merged.text, 1234) == 711);
+    CHECK(readings == 2);
+  }
+}
+
 TEST_CASE("who has most of the locks is named, by the file where the kernel knows no process") {
   const std::string flock = "3: FLOCK  ADVISORY  WRITE 4194303 08:01:20 0 EOF\n";
   const std::string open_file = "4: OFDLCK ADVISORY  WRITE -1 08:01:21 0 0\n";
