@@ -192,8 +192,9 @@ Result<std::vector<NumberedJob>> named_jobs(const JobSpool& spool, const std::ve
 }
 
 Result<command::NamedLease> find_lease(const std::vector<std::string>& words) {
+  if (words.size() != 1) return command::find_named_lease(words);
+  const auto spool = open_spool();
   // Whose home cannot be read still has leases.
-  const auto spool = words.size() == 1 ? open_spool() : Result<JobSpool>(std::unexpected(Error{}));
   if (!spool) return command::find_named_lease(words);
   BERTH_LET(const auto job, job_named(*spool, words.front()));
   if (!job) return command::find_named_lease(words);
