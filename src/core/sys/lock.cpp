@@ -279,7 +279,7 @@ LocksReading merged_locks(const std::function<LocksReading()>& read) {
     std::map<FileIdentity, std::string> seen;
     bool found = false;
     for_each_line(text, [&](const LockLine& lock) {
-      // Who waits is told too, and is no reason to read on.
+      // A taker that waits is told too, and is no reason to read on.
       if (lock.waits)
         others.emplace(lock.text);
       else if (lock.kind == "FLOCK")
