@@ -1,15 +1,17 @@
 """run and shell --anywhere on a real terminal: of a shell with job control, and of tmux."""
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import re
 import shutil
 import signal
+import struct
 import termios
 
 import pytest
-from fleet_of_hosts import PATIENCE_S, words_of
+from fleet_of_hosts import PATIENCE_S, children_of, words_of
 from jobs import eventually
 from screen import make_screen  # noqa: F401
 from terminal_of_desk import ShellOfDesk, Terminal, settings_of_shell
@@ -45,6 +47,20 @@ def state_of(pid: int) -> str:
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
+def below(pid: int) -> list[int]:
+    """Every process that this one has started, and that they have."""
+    return [each for child in children_of(pid) for each in [child, *below(child)]]
+
+
+def typed_at(pid: int) -> int:
+    """How many bytes lie in the terminal of its standard input."""
+    terminal = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        return struct.unpack("i", fcntl.ioctl(terminal, termios.FIONREAD, bytes(4)))[0]
+    finally:
+        os.close(terminal)
+
+
 # The modes that the command finds
 
 
@@ -78,6 +94,25 @@ def test_a_window_that_changes_while_it_waits_has_its_new_size_there(two):
     eventually(terminal.passes_every_key)
     terminal.type("go on\r")
     terminal.until("40 120")
+    assert terminal.process.wait(timeout=PATIENCE_S) == 0
+
+
+def test_a_line_typed_before_the_command_has_the_terminal_is_a_line(machines):
+    once = machines.folder / "stop_once"
+    once.touch()
+    preload = f"LD_PRELOAD={machines.build}/stops_at.so STOP_AT=terminal STOP_ONCE={once}"
+    program = f'#!/bin/sh\n{preload} exec @BERTH@ --sim 1xH100 "$@"\n'
+    gpu1 = machines.add("gpu1", "1xH100", program=program)
+    terminal = Terminal(
+        machines, "run", "--anywhere", "--hosts", "gpu1", "--", "sh", "-c", 'read line; echo "got <$line>"'
+    )
+    terminal.until("berth: gpu1: GPU 0")
+    eventually(terminal.passes_every_key)
+    (envoy,) = eventually(lambda: [pid for pid in below(gpu1.sshd.pid) if state_of(pid) == "T"])
+    terminal.type("go on\r")
+    eventually(lambda: typed_at(envoy) >= len("go on\n"))
+    os.kill(envoy, signal.SIGCONT)
+    terminal.until("got <go on>")
     assert terminal.process.wait(timeout=PATIENCE_S) == 0
 
 

@@ -1,6 +1,7 @@
 // Preloaded: a program stops itself (SIGSTOP) at the point that STOP_AT names, until somebody
 // continues it. "task": as the process of a task, before its first line. "signal": before it asks
-// another process to end. Only the first one does, which removes the file STOP_ONCE.
+// another process to end. "terminal": before it gives a terminal new modes and lets it write first
+// what is in it. Only the first one does, which removes the file STOP_ONCE.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 static int stops_at(const char* point) {
@@ -41,4 +43,11 @@ long syscall(long number, ...) {
   va_end(given);
   if (number == SYS_pidfd_send_signal && words[1] == SIGTERM && stops_at("signal")) raise(SIGSTOP);
   return real(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
+int tcsetattr(int terminal, int when, const struct termios* modes) {
+  static int (*real)(int, int, const struct termios*);
+  if (!real) *(void**)(&real) = dlsym(RTLD_NEXT, "tcsetattr");
+  if (when == TCSADRAIN && stops_at("terminal")) raise(SIGSTOP);
+  return real(terminal, when, modes);
 }

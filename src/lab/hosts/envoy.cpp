@@ -251,9 +251,8 @@ class Envoy : public command::Command {
         api::LeaseMessage(api::LeaseGranted{ticket.id, "", "", ticket.devices, leasing::notes_on(lease)}))));
     BERTH_LET(const auto word, link_.hear(kPatienceForYes));
     if (!word || decode_caller_word(*word) != CallerWord::yes) return fail(ErrorCode::failure, "let go");
-    BERTH_DO(link_.say(encode(CommandBegun{})));
     begun_ = true;
-    return link_.give_to_command();
+    return link_.give_to_command(encode(CommandBegun{}));
   }
 
   // The devices that were free when the request was granted, with those that it got. If several

@@ -236,7 +236,15 @@ void EnvoyLink::stop_watching() const {
   ::fcntl(STDIN_FILENO, F_SETFL, ::fcntl(STDIN_FILENO, F_GETFL) & ~O_ASYNC);
 }
 
-Result<void> EnvoyLink::give_to_command() {
+Result<void> EnvoyLink::give_to_command(std::string_view begun) {
+  if (terminal_) {
+    // A terminal makes lines of what is typed as it comes, and not once it is read. So the modes of
+    // the input are the command's before the caller passes on the first key.
+    termios record_passes = modes_;
+    record_passes.c_oflag &= ~static_cast<tcflag_t>(OPOST);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &record_passes);
+  }
+  BERTH_DO(say(begun));
   if (terminal_) {
     ::tcsetattr(STDIN_FILENO, TCSADRAIN, &modes_);
     ::dup2(own_errors_.get(), STDERR_FILENO);

@@ -36,10 +36,10 @@ class EnvoyLink {
   Result<void> end_with_caller() const;
   void stop_watching() const;
 
-  /// From here on the streams are the command's. A thread passes on the input and the signals that
-  /// the caller sends. If the caller is lost, the thread ends the command and all that it has
-  /// started.
-  Result<void> give_to_command();
+  /// Says `begun`. From here on the streams are the command's, and so is what is typed once the
+  /// caller has heard that. A thread passes on the input and the signals that the caller sends. If
+  /// the caller is lost, the thread ends the command and all that it has started.
+  Result<void> give_to_command(std::string_view begun);
 
   /// Writes the last record into the stream in which the caller looks for it.
   void say_last(std::string_view record) const;
