@@ -141,7 +141,8 @@ namespace {
 constexpr std::string_view kInitAbout =
     "For the administrator, once on each machine. Makes /run/berth, which all users then share and "
     "in which only root can remove other users' tickets; a file for each GPU; and a line in "
-    "/etc/tmpfiles.d that makes all of it again at each boot. Run it again to repair what has "
+    "/etc/tmpfiles.d that makes all of it again at each boot. From then on short requests wait less, "
+    "unless the site file says otherwise (expect). Run it again to repair what has "
     "changed and to add new GPUs: it disturbs no lease. If jobs hold or wait for leases in "
     "/tmp/berth, which serves a machine without /run/berth, it makes nothing, because users of "
     "/run/berth would not see these leases.\n"
@@ -170,13 +171,31 @@ class Init : public command::Command {
     const std::vector<std::string> uuids = devices(environment, output);
     BERTH_LET(const auto site, store::make_site_directory(root_, uuids, force_, lines_for_originals(output)));
     for (const std::string& sentence : site.done) output.out += printable(sentence) + "\n";
-    if (site.done.empty()) output.out = "nothing to do: all is as it should be\n";
+    if (site.sets_order) output.out += order_in_lines();
+    if (site.done.empty() && !site.sets_order) output.out = "nothing to do: all is as it should be\n";
     for (const std::string& sentence : site.trouble)
       output.err += fmt::format("berth: {}\n", printable(sentence));
     return output;
   }
 
  private:
+  std::string order_in_lines() const {
+    const auto files = site_files();
+    const bool says = files && files->policy.says_expect;
+    return fmt::format(
+        "the order of the queue is new: a request comes first if it has waited longest for its length, so "
+        "short ones wait less\n"
+        "{}\n"
+        "to see what it changes here: berth simulate --from-history --since 30d --expect runs\n",
+        says ? "the site file has the key expect, so this order holds only if you take that key out"
+             : "to have first come, first served, write expect = \"none\" into /etc/berth.toml");
+  }
+
+  Result<site::SiteFiles> site_files() const {
+    if (root_.empty()) return site::read_site_files();
+    return site::read_site_files({.site = root_ + "/etc/berth.toml", .user = ""});
+  }
+
   std::vector<std::string> devices(command::Environment& environment, command::Output& output) const {
     const auto source = environment.source(source_);
     const auto snapshot = source ? (*source)->read(ReadingKind::mig) : std::unexpected(source.error());
@@ -196,8 +215,7 @@ class Init : public command::Command {
 
   /// Lines of tmpfiles.d for the locks of originals that the site file names.
   std::string lines_for_originals(command::Output& output) const {
-    const auto files = root_.empty() ? site::read_site_files()
-                                     : site::read_site_files({.site = root_ + "/etc/berth.toml", .user = ""});
+    const auto files = site_files();
     if (!files) {
       output.err += fmt::format("berth: {}; locks of original programs that it names are not made at boot\n",
                                 files.error().message);

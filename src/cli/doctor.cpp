@@ -159,7 +159,7 @@ class Doctor : public command::Command {
     for (const Device& device : read ? read->devices : std::vector<Device>{}) uuids.push_back(device.uuid);
     add(findings, doctor::examine_lease_directory(store::choose_lease_directory(), uuids));
     check_left_behind(findings);
-    add(findings, doctor::examine_site_files(read ? &*read : nullptr));
+    add(findings, doctor::examine_site_files(read ? &*read : nullptr, store::choose_lease_directory().path));
     check_logout(findings);
     std::error_code ignored;
     add(findings, doctor::distributions_beside_ours(std::filesystem::canonical("/proc/self/exe", ignored)));

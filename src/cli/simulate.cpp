@@ -10,6 +10,7 @@
 #include "berth/queue/schedule.h"
 #include "berth/simulate/workload.h"
 #include "berth/site/site_file.h"
+#include "berth/store/lease_directory.h"
 #include "berth/sys/clock.h"
 #include "berth/view/replay.h"
 
@@ -90,7 +91,8 @@ view::WhatIf::Under under(const QueueRules& rules, const Workload& workload) {
 }
 
 Result<QueueRules> rules_of_the_site() {
-  BERTH_LET(const auto site, site::read_site_files());
+  BERTH_LET(auto site, site::read_site_files());
+  store::apply_order_of_machine(site.policy, store::choose_lease_directory().path);
   return site.policy.queue;
 }
 
@@ -187,10 +189,6 @@ command::Syntax simulate_syntax(SimulateOptions& options) {
 Result<void> check_options(const SimulateOptions& options) {
   if (options.backfill && options.no_backfill)
     return fail(ErrorCode::usage, "--backfill and --no-backfill are two lines: compare with one of them");
-  if (options.from_history && options.expect == Expect::runs)
-    return fail(ErrorCode::usage,
-                "the history does not know what its jobs ran: --expect limits, or --jobs FILE with a column "
-                "program");
   if (options.from_history && !options.jobs.empty())
     return fail(ErrorCode::usage, "--jobs and --from-history contradict each other: give one of them");
   if (options.from_history) return {};

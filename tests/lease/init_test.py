@@ -8,6 +8,12 @@ from jobs import eventually
 from lease_jobs import holder, ready, waiter
 
 PARTS = ["", "devices", "queue", "leases", "inside", "outcomes"]
+ORDER_IS_NEW = [
+    "the order of the queue is new: a request comes first if it has waited longest for its length, so short "
+    "ones wait less",
+    'to have first come, first served, write expect = "none" into /etc/berth.toml',
+    "to see what it changes here: berth simulate --from-history --since 30d --expect runs",
+]
 
 
 @pytest.fixture
@@ -41,6 +47,7 @@ def test_it_makes_the_directory_a_file_a_device_and_the_line_for_each_boot(make_
         f"made {root}/run/berth",
         "made 2 device files",
         f"wrote {root}/etc/tmpfiles.d/berth.conf, which makes all of it again at each boot",
+        *ORDER_IS_NEW,
     ]
     for part in PARTS:
         assert mode(root / "run/berth" / part) == (0, 0o1777)
@@ -52,7 +59,10 @@ def test_it_makes_the_directory_a_file_a_device_and_the_line_for_each_boot(make_
     assert [line for line in lines if not line.startswith("#")] == [
         *(f"d {os.path.join('/run/berth', part).rstrip('/')} 1777 root root -" for part in PARTS),
         *(f"f /run/berth/devices/{uuid} 1666 root root -" for uuid in uuids),
+        "f /run/berth/order 0644 root root - berth-order 1 expect=runs",
     ]
+    assert mode(root / "run/berth/order") == (0, 0o644)
+    assert (root / "run/berth/order").read_text() == "berth-order 1 expect=runs\n"
 
 
 def test_the_locks_of_originals_that_the_site_file_names_are_made_at_each_boot(make_machine, root):
@@ -90,7 +100,7 @@ def test_a_new_device_is_added(make_machine, root):
     machine.berth("init", "--root", root)
     machine.change("2xH100")
     assert machine.berth("init", "--root", root).out.startswith("made 1 device file\n")
-    assert (root / "etc/tmpfiles.d/berth.conf").read_text().count("\nf ") == 2
+    assert (root / "etc/tmpfiles.d/berth.conf").read_text().count("\nf /run/berth/devices/") == 2
 
 
 def test_what_a_user_made_becomes_roots_and_stays_locked(make_machine, root):
@@ -252,3 +262,117 @@ def test_a_directory_of_an_earlier_version_gets_the_folder_that_it_lacks_and_wha
     folder.write_text("")
     answer = machine.berth("init", "--root", root)
     assert answer.status == 0 and "is no folder and cannot be made" in answer.err
+
+
+# The order of the queue
+
+
+@pytest.fixture
+def site(make_machine, root):
+    """A machine of one GPU that `berth init` has set up."""
+    machine = make_machine("1xH100")
+    machine.leases = root / "run/berth"
+    machine.env["BERTH_DIR"] = str(machine.leases)
+    assert machine.berth("init", "--root", root).status == 0
+    return machine
+
+
+def waiters(machine) -> list[dict]:
+    return machine.berth("queue", "--json").json["waiters"]
+
+
+def order_told(machine) -> tuple[str, str]:
+    """The level and the words of `berth doctor`."""
+    found = machine.berth("doctor", "--json").json["findings"]
+    (one,) = (each for each in found if each["check"] == "order of the queue")
+    return one["level"], one["found"]
+
+
+def test_where_it_was_called_short_requests_wait_less(site):
+    held = holder(site)
+    waiter(site, "--time", "10h")
+    quick = waiter(site, "--time", "1m")
+    eventually(lambda: [each["expected_s"] for each in waiters(site)] == [60, 36000])
+    assert [each["pid"] for each in waiters(site)][0] == quick.pid
+    level, words = order_told(site)
+    assert level == "pass" and "short requests wait less" in words and "berth init" in words
+    held.kill()
+    ready(quick)
+
+
+def test_the_site_file_says_another_order(site):
+    (site.directory / "site.toml").write_text('expect = "none"\n')
+    holder(site)
+    first, quick = waiter(site, "--time", "10h"), waiter(site, "--time", "1m")
+    assert [each["pid"] for each in waiters(site)] == [first.pid, quick.pid]
+    assert all("expected_s" not in each for each in waiters(site))
+    assert order_told(site) == ("pass", "first come, first served, as the site file says")
+
+
+def test_while_somebody_waits_the_order_stays(site, root):
+    (site.leases / "order").unlink()
+    assert "first come, first served" in order_told(site)[1]
+    holder(site)
+    waiting = waiter(site)
+    answer = site.berth("init", "--root", root)
+    assert answer.status == 0 and "requests wait, so the order of the queue stays" in answer.err
+    assert not (site.leases / "order").exists()
+    # What is made at the next boot is what there is.
+    assert "/run/berth/order" not in (root / "etc/tmpfiles.d/berth.conf").read_text()
+    waiting.kill()
+    waiting.wait()
+    assert eventually(lambda: ORDER_IS_NEW[0] in site.berth("init", "--root", root).out)
+    assert (site.leases / "order").exists()
+
+
+def test_a_request_of_the_order_of_coming_is_passed_by_nobody(site):
+    """It joined before the order changed, or its program does not know the order."""
+    held = holder(site)
+    (site.leases / "order").unlink()
+    plain = waiter(site, "--time", "10h")
+    (site.leases / "order").write_text("berth-order 1 expect=runs\n")
+    later = waiter(site, "--time", "9h")
+    quick = waiter(site, "--time", "1m")
+    eventually(lambda: [each["pid"] for each in waiters(site)] == [plain.pid, quick.pid, later.pid])
+    held.kill()
+    ready(plain)
+    plain.kill()
+    ready(quick)
+
+
+@pytest.mark.parametrize("kind", ["user", "open", "later", "folder", "pipe", "link", "empty", "long"])
+def test_another_file_in_its_place_costs_nobody_a_start(site, root, kind):
+    order = site.leases / "order"
+    order.unlink()
+    if kind == "folder":
+        order.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(order)
+    elif kind == "link":
+        order.symlink_to(root / "elsewhere")
+        (root / "elsewhere").write_text("berth-order 1 expect=runs\n")
+    else:
+        order.write_text(
+            {"later": "berth-order 2 expect=runs\n", "empty": "", "long": "x" * 100_000}.get(
+                kind, "berth-order 1 expect=runs\n"
+            )
+        )
+        if kind == "user":
+            os.chown(order, 20001, 20001)
+        if kind == "open":
+            order.chmod(0o666)
+    holder(site)
+    waiting = waiter(site)
+    assert "expected_s" not in waiters(site)[0]
+    level, words = order_told(site)
+    assert level == "warn" and words.startswith("first come, first served, since")
+    waiting.kill()
+    waiting.wait()
+    answer = eventually(
+        lambda: "requests wait" not in (told := site.berth("init", "--root", root)).err and told
+    )
+    if kind == "folder":
+        assert "remove it, and call berth init again" in answer.err
+    else:
+        assert ORDER_IS_NEW[0] in answer.out and mode(order) == (0, 0o644)
+        assert order_told(site)[0] == "pass"

@@ -106,6 +106,23 @@ def test_shares_and_jobs_that_yield_are_left_out_and_counted(machine, agent):
     whole.ends()
 
 
+def test_which_leases_ran_the_same_is_known_and_not_what_they_ran(machine, agent):
+    secret = machine.start_berth("run", "--", "sleep", "1000.25")
+    again = machine.start_berth("run", "--", "sleep", "1000.25")
+    recorded(agent, 2)
+    for job in (secret, again):
+        job.terminate()
+        job.wait()
+    other = holder(machine)
+    leases = recorded(agent, 3)
+    assert [lease["request"]["command"] for lease in leases] == [0, 0, 1]
+    for expect in ("none", "limits", "runs"):
+        words = ["simulate", "--from-history", "--json", "--url", agent.url, "--expect", expect]
+        document = checked(machine.berth(*words), "simulate")
+        assert document["policies"][-1]["expect"] == expect
+    other.ends()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -214,6 +214,7 @@ Result<Session> Session::open_at(Domain domain, SourceAccess source, MaskUse mas
   options.site_files = site::standard_site_file_paths();
   BERTH_LET(auto files, site::read_site_files(options.site_files));
   options.policy = std::move(files.policy);
+  store::apply_order_of_machine(options.policy, domain.store->path());
   if (mask == MaskUse::inherit) options.masks = domain.masks;
   options.requester = kThisProcess;
   add_safe_gpu_locks(options.policy.original_locks);

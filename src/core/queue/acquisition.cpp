@@ -130,12 +130,15 @@ Result<void> see_how_it_stands(State& state) {
   const bool is_first_to_watch = standing.ticket.expected_s && !is_held_back(state);
   if ((behind(state) != nullptr || is_first_to_watch) && !before.empty()) standing.behind = *before.back();
   standing.ticket.held_back = is_held_back(state);
+  standing.first_from_s.reset();
   standing.starts_at_s.reset();
   standing.fills_gap_until_s.reset();
   standing.fills_gap_on.clear();
   if (standing.ticket.held_back) return {};
   // If tickets ahead were not read, nobody can say when this ticket starts.
   if (is_partial(ledger)) return {};
+  const auto waiting = waiting_in_order(ledger, skipped, decided_at, &standing.ticket);
+  note_first_from(standing, waiting, skipped, decided_at, facts.booted_at_s);
   const auto starts = expected_starts(ledger, facts, decided_at, skipped);
   note_start(standing, before, starts, facts.booted_at_s);
   return {};

@@ -1,3 +1,4 @@
+// Long, since one timeline tells who starts, what is reserved and when the others may start.
 #include "berth/queue/schedule.h"
 
 #include <algorithm>
@@ -14,7 +15,6 @@ constexpr Moment kEndingSoon = 60;
 // Among rivals. Where run times count, the first of the queue changes while requests wait: with one
 // reservation, a wide request would lose it again and again to a shorter one (docs/decisions).
 constexpr std::size_t kReservations = 1;
-constexpr std::size_t kReservationsByRunTimes = 3;
 
 using Indices = std::vector<std::size_t>;
 
@@ -135,6 +135,7 @@ class Scheduling {
                                         [](const Hold& hold) { return hold.leaves != Leaves::in_time; })),
         last_of_set_(queue.sets.size()),
         reserved_on_set_(queue.sets.size()),
+        no_room_(queue.sets.size()),
         rival_sets_(queue.sets.size()) {
     for (std::size_t a = 0; a < queue.sets.size(); ++a) {
       for (std::size_t b = 0; b < queue.sets.size(); ++b) {
@@ -192,8 +193,12 @@ class Scheduling {
 
   std::optional<Indices> start(const Wish& wish) {
     const Moment until = after(queue_.now, length_of(queue_, wish, rules_));
+    if (has_no_room(wish, until)) return std::nullopt;
     Indices indices = timeline_.with_room(wish, queue_.now, until);
-    if (indices.size() < wish.count) return std::nullopt;
+    if (indices.size() < wish.count) {
+      note_no_room(wish, until);
+      return std::nullopt;
+    }
     // Takes the devices that are kept for others soonest. So a device that is free for long stays
     // free for a long job.
     std::ranges::stable_sort(
@@ -201,6 +206,20 @@ class Scheduling {
     indices.resize(wish.count);
     std::ranges::sort(indices);
     return indices;
+  }
+
+  // Room only shrinks while the queue is gone through. So what asks for as much as one that found
+  // none, and for as long, finds none either. Most of a long queue is told by that.
+  bool has_no_room(const Wish& wish, Moment until) const {
+    return !wish.shared && std::ranges::any_of(no_room_[wish.candidates], [&](const NoRoom& found) {
+      return found.count <= wish.count && found.until <= until;
+    });
+  }
+  void note_no_room(const Wish& wish, Moment until) {
+    if (wish.shared) return;
+    std::vector<NoRoom>& known = no_room_[wish.candidates];
+    std::erase_if(known, [&](const NoRoom& more) { return wish.count <= more.count && until <= more.until; });
+    known.push_back({wish.count, until});
   }
 
   Assignment reserve(const Wish& wish) {
@@ -257,6 +276,12 @@ class Scheduling {
   bool some_leave_;
   std::vector<std::size_t> last_of_set_;  ///< how many wishes had their turn when it had; 0: none of them yet
   std::vector<std::size_t> reserved_on_set_;
+  /// Whole devices of the set for which no room was found from now on.
+  struct NoRoom {
+    unsigned count = 0;
+    Moment until = 0;
+  };
+  std::vector<std::vector<NoRoom>> no_room_;
   std::vector<std::vector<std::size_t>> rival_sets_;  ///< those that have a device in common with a set
 };
 

@@ -173,8 +173,8 @@ std::vector<std::size_t> queue_order(std::span<const Wish> wishes, const GpusByU
   return indices;
 }
 
-// By the id, which is chosen in the gate by the boot clock: the wall clock of `joined_s` can be
-// set.
+// By the boot clock: the wall clock of `joined_s` can be set. The id says it too, but a ticket of
+// another user with an id ahead of the clock moves all later ids.
 Wish wish_of(const Ticket& ticket, bool skipped) {
   return {.id = ticket.id,
           .uid = ticket.uid,
@@ -183,7 +183,7 @@ Wish wish_of(const Ticket& ticket, bool skipped) {
           .bytes = ticket.promise_bytes,
           .likely = ticket.likely_s.transform(in_moments),
           .expected = ticket.expected_s.transform(in_moments),
-          .since = joined_at(ticket),
+          .since = ticket.joined_boot_s.transform(in_moments).value_or(joined_at(ticket)),
           .longest_wait = ticket.longest_wait_s.transform(in_moments).value_or(kNever),
           .yields = ticket.yield_s.has_value(),
           .number = ticket.number,
@@ -289,6 +289,52 @@ void sort_by_response_ratio(std::span<const Wish*> wishes, Moment now) {
 
 bool has_waited_longest(const Wish& wish, Moment now) {
   return waited(wish, now) >= wish.longest_wait;
+}
+
+namespace {
+
+__extension__ using Signed = __int128;
+
+/// When one wish comes before another: from `first` to `last`, both included.
+struct Before {
+  Moment first = 0;
+  Moment last = kNever;
+};
+
+// By a(t) / expected > b(t) / expected, with ages that grow by one in each moment. So the longer
+// one comes first up to some moment, and the shorter one from then on.
+Before before(const Wish& mine, const Wish& other) {
+  const Signed grows = *other.expected - *mine.expected;
+  const Signed must_exceed =
+      static_cast<Signed>(mine.since) * *other.expected - static_cast<Signed>(other.since) * *mine.expected;
+  const Moment wins_a_tie = mine.id < other.id ? 1 : 0;
+  if (grows == 0) return must_exceed < wins_a_tie ? Before{} : Before{kNever, 0};
+  // Rounded down, also below 0.
+  const auto floor = [](Signed of, Signed by) { return of / by - (of % by < 0 ? 1 : 0); };
+  if (grows > 0) {
+    const auto tie = static_cast<Moment>(floor(must_exceed - wins_a_tie, grows));
+    return {tie + 1, kNever};
+  }
+  return {0, static_cast<Moment>(floor(-must_exceed - 1 + wins_a_tie, -grows))};
+}
+
+}  // namespace
+
+std::optional<Moment> first_from(const Ticket& mine, const std::vector<const Ticket*>& others, Moment now) {
+  const auto goes_by_it = [&](const Ticket& ticket) {
+    return goes_by_ratio_alone(ticket) && ticket.yield_s.has_value() == mine.yield_s.has_value();
+  };
+  if (!goes_by_it(mine)) return std::nullopt;
+  const Wish wish = wish_of(mine, false);
+  Before all{now, kNever};
+  for (const Ticket* ticket : others) {
+    if (!goes_by_it(*ticket)) return std::nullopt;
+    const Wish other = wish_of(*ticket, false);
+    const auto [first, last] = before(wish, other);
+    all = {std::max(all.first, first), std::min(all.last, last)};
+    if (has_waited_longest(other, all.first)) return std::nullopt;
+  }
+  return all.first <= all.last && all.first < kNever ? std::optional(all.first) : std::nullopt;
 }
 
 }  // namespace berth

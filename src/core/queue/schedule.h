@@ -102,6 +102,8 @@ using Assignment = std::variant<StartsNow, ReservedFrom, WaitsBehind>;
 /// later time. A reservation does not wait for what leaves: from the moment at which this is all
 /// that is missing, its devices are kept for it.
 std::vector<Assignment> schedule(const QueueState& queue, const QueueRules& rules);
+/// So many rivals that cannot start have a reservation, where run times count.
+inline constexpr std::size_t kReservationsByRunTimes = 3;
 
 /// The wishes that could start now, each if those before it took nothing of what is free: their
 /// indices, in the order of the queue.
@@ -330,6 +332,11 @@ void sort_by_response_ratio(std::span<const Wish*> wishes, Moment now);
 
 /// Whether it has its turn first, whatever the ratios are, if it came first.
 bool has_waited_longest(const Wish& wish, Moment now);
+
+/// From when on the turn of `mine` comes before those of all these tickets, if they all go on
+/// waiting and nobody comes: `now`, if it does. nullopt: it never does, or nobody can say. That is
+/// so if one of them does not go by the response ratio alone. Pure.
+std::optional<Moment> first_from(const Ticket& mine, const std::vector<const Ticket*>& others, Moment now);
 
 /// The queue as ledger and facts describe it, and the devices to which its indices refer.
 struct HostQueue {

@@ -31,6 +31,9 @@ Request request_of(const Ticket& ticket, const Snapshot& snapshot) {
   return request;
 }
 
+// Each of these is compared with all others. Who is further back does not come first soon.
+constexpr std::size_t kMostForetold = 32;
+
 /// The verdicts that keep it from its GPUs, as far as the asking user may know them.
 void note_hindrances(Standing& standing, const Ledger& ledger, const Facts& facts) {
   const Ticket& ticket = standing.ticket;
@@ -136,7 +139,8 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const 
   const auto starts = expected_starts(ledger, facts, now, stopped);
   std::vector<Standing> queue;
   TicketsBefore in_the_way(starts);
-  for (const Ticket* ticket : waiting_in_order(ledger, stopped, now)) {
+  const auto waiting = waiting_in_order(ledger, stopped, now);
+  for (const Ticket* ticket : waiting) {
     const bool is_stopped = stopped.contains(ticket->id);
     const bool is_wanted = only == nullptr || only->contains(ticket->id);
     std::optional<TicketsBefore::Rivals> rivals;
@@ -147,6 +151,7 @@ std::vector<Standing> standings(const Ledger& ledger, const Facts& facts, const 
     standing.position += rivals->count;
     if (rivals->last != nullptr) standing.behind = *rivals->last;
     note_start(standing, rivals->foreseen, starts, facts.booted_at_s);
+    note_first_from(standing, waiting, stopped, now, facts.booted_at_s);
     if ((rivals->last == nullptr || ticket->held_back) && !standing.stopped)
       note_hindrances(standing, ledger, facts);
     note_silence(standing, facts, now);
@@ -196,6 +201,19 @@ void note_start(Standing& standing, const std::vector<const Ticket*>& before,
   if (gap_ends_s == kNever) return;
   standing.fills_gap_until_s = booted_at_s + gap_ends_s;
   standing.fills_gap_on = mine->second.uuids;
+}
+
+void note_first_from(Standing& standing, const std::vector<const Ticket*>& waiting,
+                     const std::set<TicketId>& stopped, Moment now, std::int64_t booted_at_s) {
+  const Ticket& mine = standing.ticket;
+  standing.first_from_s.reset();
+  if (!standing.behind || standing.stopped || standing.position > kMostForetold) return;
+  std::vector<const Ticket*> rivals;
+  std::ranges::copy_if(waiting, std::back_inserter(rivals), [&](const Ticket* ticket) {
+    return ticket->id != mine.id && !ticket->held_back && !stopped.contains(ticket->id) &&
+           are_rivals(*ticket, mine);
+  });
+  if (const auto from = first_from(mine, rivals, now)) standing.first_from_s = booted_at_s + *from / kSecond;
 }
 
 std::string in_one_line(const Standing& standing) {

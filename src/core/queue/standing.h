@@ -30,6 +30,10 @@ struct Standing {
   /// in the queue. Where run times count: about as they are expected; nullopt: nobody can tell by
   /// them.
   std::optional<std::int64_t> starts_at_s{};
+  /// Where run times count, and another rival comes first: from when on this request comes first,
+  /// if those who wait go on waiting and nobody comes, in seconds since the epoch. nullopt: never,
+  /// or nobody can say.
+  std::optional<std::int64_t> first_from_s{};
   std::vector<std::string> starts_on{};  ///< with it: UUIDs of the devices on which it then starts
   /// It is to start before a rival that came earlier, since it fits into the gap before this one's
   /// reserved start: that start, in seconds since the epoch.
@@ -73,6 +77,11 @@ std::optional<std::int64_t> expected_start(Ticket newcomer, const std::vector<Ve
 /// came earlier. `starts`: as expected_starts.
 void note_start(Standing& standing, const std::vector<const Ticket*>& before,
                 const std::map<TicketId, ForeseenStart>& starts, std::int64_t booted_at_s);
+
+/// Notes from when on it comes first, if another rival does so now and the order goes by run times.
+/// `waiting`: all that wait.
+void note_first_from(Standing& standing, const std::vector<const Ticket*>& waiting,
+                     const std::set<TicketId>& stopped, Moment now, std::int64_t booted_at_s);
 
 /// How a wait goes, in one line: "first in line for 5 min; 1 of 4 free; GPU 3 leased alice 2 h", or
 /// "no. 3 in line for 5 min, behind bob (train.py)"; where its position may move, "2 before you now

@@ -71,6 +71,7 @@ Result<void> read_order(Page& page, std::string_view key, const toml::node& node
 Result<void> read_expect(Page& page, std::string_view key, const toml::node& node) {
   BERTH_DO(is_for_all(page, key, node));
   BERTH_LET(page.policy.queue.expect, word_of<expect_from_text>(page, key, node));
+  page.policy.says_expect = true;
   return {};
 }
 

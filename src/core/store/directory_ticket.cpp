@@ -211,7 +211,10 @@ std::vector<int> DirectoryTicket::descriptors() const {
 
 Result<void> DirectoryTicket::enter_queue(const IdsTaken& queue, const IdsTaken& leases) {
   ticket_.joined_s = ticket_.since_s = wall_seconds();
-  TicketId id = next_id(queue, leases, static_cast<std::uint64_t>(sys::since_boot().count()));
+  const auto since_boot = sys::since_boot();
+  if (ticket_.expected_s)
+    ticket_.joined_boot_s = std::chrono::duration_cast<std::chrono::seconds>(since_boot).count();
+  TicketId id = next_id(queue, leases, static_cast<std::uint64_t>(since_boot.count()));
   for (int attempt = 0; attempt < kNames; ++attempt, ++id.value) {
     ticket_.id = id;
     const std::string text = encode_ticket(ticket_);

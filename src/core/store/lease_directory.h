@@ -8,6 +8,7 @@
 
 #include "berth/base/error.h"
 #include "berth/sys/file.h"
+#include "berth/verdict/site_policy.h"
 
 namespace berth::store {
 
@@ -84,15 +85,29 @@ std::optional<std::string> mounted_on_private_tmp(const TmpFacts& facts);
 /// mount namespace that was made after the boot. nullopt: also if the directory is elsewhere.
 std::optional<std::string> mounted_on_private_tmp(const DirectoryChoice& choice);
 
+/// The order of the queue as `berth init` has set it for this machine: a file of root's in the
+/// lease directory. A site file that says `expect` counts instead.
+struct MachineOrder {
+  std::optional<Expect> expect{};  ///< nullopt: none is set, so that the order is that of coming
+  std::string fault{};             ///< why a file that is there does not count
+};
+inline constexpr const char* kMachineOrderFile = "order";
+/// "" for a store that has no directory: nothing is set.
+MachineOrder order_of_machine(const std::string& lease_directory);
+/// Makes it the policy's, if the site file does not say `expect`.
+void apply_order_of_machine(SitePolicy& policy, const std::string& lease_directory);
+
 /// What `berth init` does: it makes /run/berth, from which only root can remove other users'
 /// tickets.
 struct SiteDirectory {
   std::vector<std::string> done;     ///< what was done, one sentence each; empty: all was as it should be
   std::vector<std::string> trouble;  ///< what could not be done, or what the admin should know
+  bool sets_order = false;           ///< of the queue, which was another before
 };
 
 /// Makes or repairs the lease directory of the machine, a file of root's for each of these devices,
-/// and the line that makes all of it again at each boot. Leases go on meanwhile. `root` precedes
+/// the order of the queue once nobody waits, and the line that makes all of it again at each boot.
+/// Leases go on meanwhile. `root` precedes
 /// every path: "" for this machine. Error: `not_now` if the directory would be new and there are
 /// live tickets in /tmp/berth, which users of the new directory would not see; not with `force`.
 /// `boot_lines`: more lines of tmpfiles.d, each with its line feed.

@@ -29,6 +29,10 @@ constexpr std::string_view kHeader =
 constexpr const char* kTmpfiles = "/etc/tmpfiles.d";
 constexpr const char* kBootFile = "/etc/tmpfiles.d/berth.conf";
 constexpr std::string_view kDeviceLine = "f /run/berth/devices/";
+// In one line, since tmpfiles.d writes one.
+constexpr std::string_view kOrderKind = "berth-order 1 expect=";
+constexpr mode_t kOrderMode = 0644;
+constexpr std::size_t kLongestOrder = 200;
 
 bool is_roots(const struct stat& status, mode_t mode) {
   return status.st_uid == 0 && status.st_gid == 0 && (status.st_mode & kAllModeBits) == mode;
@@ -80,6 +84,7 @@ class Site {
     for (const std::string& uuid : uuids) devices_.insert(device_file_name(uuid));
     read_boot_lines();
     BERTH_DO(device_files());
+    BERTH_DO(order());
     BERTH_DO(boot_lines());
     look_elsewhere();
     return std::move(site_);
@@ -177,6 +182,36 @@ class Site {
     return {};
   }
 
+  // Requests that wait keep the order in which they came, and nobody passes them. So the order
+  // changes when nobody waits.
+  Result<void> order() {
+    const int directory = directory_.root.get();
+    const MachineOrder present = order_of_machine(path_);
+    has_order_ = present.expect.has_value();
+    if (has_order_) return {};
+    BERTH_LET(const auto scan, scan_directory(directory_));
+    const auto waits = [](const Ticket& ticket) { return ticket.phase == TicketPhase::waiting; };
+    if (std::ranges::any_of(scan.ledger.tickets, waits)) {
+      site_.trouble.push_back(
+          "requests wait, so the order of the queue stays as it is: first come, first served. Call berth "
+          "init again when nobody waits: then short requests wait less");
+      return {};
+    }
+    if (!present.fault.empty() && ::unlinkat(directory, kMachineOrderFile, 0) != 0) {
+      site_.trouble.push_back(fmt::format(
+          "{}; remove it, and call berth init again: until then, the order is first come, first served",
+          present.fault));
+      return {};
+    }
+    BERTH_LET(const auto file, sys::make_unnamed(directory, kOrderMode));
+    BERTH_DO(sys::write_start(file.get(), order_text() + "\n"));
+    BERTH_LET(has_order_, sys::give_name(file.get(), directory, kMachineOrderFile));
+    site_.sets_order = has_order_;
+    return {};
+  }
+
+  static std::string order_text() { return fmt::format("{}{}", kOrderKind, to_text(Expect::runs)); }
+
   // A device that the driver does not tell now may come back, so what root has written stays.
   void read_boot_lines() {
     there_ = sys::read_whole(root_ + kBootFile);
@@ -196,6 +231,9 @@ class Site {
       text += fmt::format("d {}{} 1777 root root -\n", kSiteDirectory, part);
     for (const std::string& name : devices_)
       text += fmt::format("{}{} 1666 root root -\n", kDeviceLine, name);
+    if (has_order_)
+      text += fmt::format("f {}/{} {:04o} root root - {}\n", kSiteDirectory, kMachineOrderFile, kOrderMode,
+                          order_text());
     return text + more_boot_lines_;
   }
 
@@ -261,10 +299,35 @@ class Site {
   LeaseDirectory directory_;
   Result<std::string> there_;      // the text of kBootFile, before we write it
   std::set<std::string> devices_;  // the names of their files
+  bool has_order_ = false;
   SiteDirectory site_;
 };
 
 }  // namespace
+
+MachineOrder order_of_machine(const std::string& lease_directory) {
+  if (lease_directory.empty()) return {};
+  const std::string path = fmt::format("{}/{}", lease_directory, kMachineOrderFile);
+  const auto file = sys::open_word_of_owner(AT_FDCWD, path, O_RDONLY);
+  if (!file) return {.fault = file.error().message};
+  if (!*file) return {};
+  struct stat status{};
+  // Its name would ask the directory service, and each start comes here.
+  if (::fstat(file->get(), &status) != 0 || status.st_uid != 0)
+    return {.fault = fmt::format("{} belongs to uid {} and not to root", path, status.st_uid)};
+  const auto text = sys::read_start(file->get(), kLongestOrder);
+  if (!text) return {.fault = fmt::format("{}: {}", path, text.error().message)};
+  const std::string_view line = std::string_view(*text).substr(0, text->find('\n'));
+  const auto expect = line.starts_with(kOrderKind) ? expect_from_text(line.substr(kOrderKind.size()))
+                                                   : fail(ErrorCode::failure, "");
+  if (!expect) return {.fault = fmt::format("{} says what this Berth does not know", path)};
+  return {.expect = *expect};
+}
+
+void apply_order_of_machine(SitePolicy& policy, const std::string& lease_directory) {
+  if (!policy.says_expect)
+    policy.queue.expect = order_of_machine(lease_directory).expect.value_or(Expect::none);
+}
 
 Result<SiteDirectory> make_site_directory(const std::string& root, const std::vector<std::string>& uuids,
                                           bool force, const std::string& boot_lines) {

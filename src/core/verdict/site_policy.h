@@ -238,6 +238,7 @@ struct SitePolicy {
   CommandVisibility commands = CommandVisibility::full;
   MaskForm mask = MaskForm::index;
   QueueRules queue;
+  bool says_expect = false;  ///< the site file has this key; else the order of the machine counts
   /// The longest time limit that a request may have, and the time limit of a request that has none.
   /// nullopt: no limit.
   std::optional<std::int64_t> most_time_s;

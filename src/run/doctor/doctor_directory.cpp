@@ -316,9 +316,31 @@ void check_original_locks(const SitePolicy& policy, const Snapshot& snapshot, Fi
     findings.push_back({view::Level::warn, "foreign locks", odd.what, odd.remedy});
 }
 
+std::string order_in_words(const QueueRules& rules) {
+  if (!rules.orders_by_more_than_coming()) return "first come, first served";
+  std::string words = rule_in_words(rules.order);
+  if (rules.expect == Expect::none) return words;
+  if (!words.empty()) words += "; of a user's own requests, ";
+  return words + fmt::format("short requests wait less (expect = \"{}\")", to_text(rules.expect));
+}
+
+Finding order_of_the_queue(SitePolicy policy, const std::string& lease_directory) {
+  constexpr const char* kOrder = "order of the queue";
+  store::apply_order_of_machine(policy, lease_directory);
+  const std::string words = order_in_words(policy.queue);
+  if (policy.says_expect) return {view::Level::pass, kOrder, words + ", as the site file says", ""};
+  const store::MachineOrder machine = store::order_of_machine(lease_directory);
+  if (machine.expect)
+    return {view::Level::pass, kOrder, words + ", as `berth init` has set it on this machine", ""};
+  if (machine.fault.empty())
+    return {view::Level::pass, kOrder, words + "; `sudo berth init` lets short requests wait less", ""};
+  return {view::Level::warn, kOrder, fmt::format("{}, since {}", words, machine.fault),
+          "sudo berth init writes it anew"};
+}
+
 }  // namespace
 
-std::vector<Finding> examine_site_files(const Snapshot* snapshot) {
+std::vector<Finding> examine_site_files(const Snapshot* snapshot, const std::string& lease_directory) {
   Findings findings;
   const auto files = site::read_site_files();
   if (!files) {
@@ -335,6 +357,7 @@ std::vector<Finding> examine_site_files(const Snapshot* snapshot) {
                                                       : fmt::format("{}", fmt::join(files->read, " and ")),
                                   site::policy_in_words(files->policy)),
                       ""});
+  findings.push_back(order_of_the_queue(files->policy, lease_directory));
   check_names(files->policy.limits.always, findings);
   for (const HourlyAllowances& each : files->policy.limits.hours) check_names(each.limits, findings);
   if (snapshot != nullptr) check_excluded(files->policy, *snapshot, findings);

@@ -27,7 +27,8 @@ std::vector<Finding> examine_view(const store::DirectoryChoice& choice);
 std::vector<std::string> blind_spots(const store::DirectoryChoice& choice);
 
 /// Whether the site files are understood, what they say, and what in them means nothing here:
-/// users, groups and devices that there are not. `snapshot`: null if the devices cannot be read.
-std::vector<view::Finding> examine_site_files(const Snapshot* snapshot);
+/// users, groups and devices that there are not; and the order of the queue that holds here.
+/// `snapshot`: null if the devices cannot be read.
+std::vector<view::Finding> examine_site_files(const Snapshot* snapshot, const std::string& lease_directory);
 
 }  // namespace berth::doctor

@@ -1,7 +1,9 @@
 #include "berth/simulate/replay.h"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "berth/queue/schedule.h"
@@ -9,12 +11,21 @@
 namespace berth {
 namespace {
 
+/// Which of the jobs that wait a decider sees.
+enum class Sees {
+  all,
+  /// Of those that ask for the same, only so many as could matter: those that could start now, and
+  /// those that could have a reservation. The others are behind them in each order but that of
+  /// users, and fit nowhere where these do not.
+  first_of_alike,
+};
+
 /// A single queue for all devices.
 class QueueReplay : public Replayer {
  public:
-  QueueReplay(const Workload& workload, const QueueRules& rules, const ReplayDecider& decide,
+  QueueReplay(const Workload& workload, const QueueRules& rules, const ReplayDecider& decide, Sees sees,
               const Progress& tell)
-      : Replayer(workload, rules, tell), decide_(decide) {
+      : Replayer(workload, rules, tell), decide_(decide), sees_(sees) {
     queue_.room_bytes.assign(workload.devices, 1);
     queue_.sets.emplace_back(workload.devices);
     std::iota(queue_.sets[0].begin(), queue_.sets[0].end(), 0);
@@ -36,15 +47,16 @@ class QueueReplay : public Replayer {
       wish.expected = expected->expected_s;
       wish.likely = expected->likely_s;
     }
-    queue_.wishes.push_back(wish);
+    waiting_[{wish.count, wish.length, wish.likely, wish.expected}].push_back(wish);
   }
 
-  bool has_waiters() const override { return !queue_.wishes.empty(); }
+  bool has_waiters() const override { return !waiting_.empty(); }
 
   std::optional<OrderNumber> number_of(std::size_t at) {
     if (!has_numbers(rules().order)) return std::nullopt;
     std::vector<Numbered> others;
-    for (const Wish& wish : queue_.wishes) others.push_back({wish.uid, wish.count, *wish.number});
+    for (const auto& [asked, alike] : waiting_)
+      for (const Wish& wish : alike) others.push_back({wish.uid, wish.count, *wish.number});
     for (const Running& each : running())
       others.push_back({uid_of(each.job), workload().jobs[each.job].devices, *numbers_[each.job], true});
     return numbers_[at] = next_number(rules().order, uid_of(at), std::move(others));
@@ -54,10 +66,26 @@ class QueueReplay : public Replayer {
     return static_cast<std::uint32_t>(uids_.at(workload().jobs[job].user));
   }
 
+  void take_wishes() {
+    queue_.wishes.clear();
+    for (const auto& [asked, alike] : waiting_) {
+      const std::size_t most = free() / alike.front().count + kReservationsByRunTimes;
+      const std::size_t seen = sees_ == Sees::all ? alike.size() : std::min(alike.size(), most);
+      queue_.wishes.insert(queue_.wishes.end(), alike.begin(),
+                           alike.begin() + static_cast<std::ptrdiff_t>(seen));
+    }
+    std::ranges::sort(queue_.wishes, {}, &Wish::id);
+  }
+
+  void remove(const Wish& wish) {
+    const auto alike = waiting_.find({wish.count, wish.length, wish.likely, wish.expected});
+    alike->second.erase(std::ranges::lower_bound(alike->second, wish.id, {}, &Wish::id));
+    if (alike->second.empty()) waiting_.erase(alike);
+  }
+
   /// Sorts the waiting wishes by the order of the queue.
   void put_in_order() {
     if (!rules().orders_by_more_than_coming()) return;
-    std::ranges::sort(queue_.wishes, {}, &Wish::id);
     GpusByUser has;
     for (const Running& each : running()) {
       has.firmly[uid_of(each.job)] += workload().jobs[each.job].devices;
@@ -70,17 +98,22 @@ class QueueReplay : public Replayer {
   void decide() override {
     queue_.now = now();
     queue_.holds = holds(0, workload().devices);
+    take_wishes();
     put_in_order();
     const std::vector<Assignment> assignments = decide_(queue_);
-    auto assignment = assignments.begin();
-    std::erase_if(queue_.wishes, [&](const Wish& wish) {
-      const auto* starts = assignment == assignments.end() ? nullptr : std::get_if<StartsNow>(&*assignment++);
-      if (starts != nullptr) start(wish.id.value - 1, starts->devices);
-      return starts != nullptr;
-    });
+    for (std::size_t at = 0; at < assignments.size(); ++at) {
+      const auto* starts = std::get_if<StartsNow>(&assignments[at]);
+      if (starts == nullptr) continue;
+      start(queue_.wishes[at].id.value - 1, starts->devices);
+      remove(queue_.wishes[at]);
+    }
   }
 
   const ReplayDecider& decide_;
+  const Sees sees_;
+  /// By devices, length, likely and expected time; those that ask for the same as they came.
+  using Asked = std::tuple<unsigned, std::optional<Moment>, std::optional<Moment>, std::optional<Moment>>;
+  std::map<Asked, std::deque<Wish>> waiting_;
   std::map<std::string, std::size_t> uids_;
   std::vector<std::optional<OrderNumber>> numbers_;  ///< of each job, from when it joins
   QueueState queue_;
@@ -114,14 +147,17 @@ Moment takes(const WorkloadJob& job) {
 
 Replay replay_with(const ReplayDecider& decide, const Workload& workload, const QueueRules& rules,
                    const Progress& tell) {
-  return QueueReplay(workload, rules, decide, tell).run();
+  return QueueReplay(workload, rules, decide, Sees::all, tell).run();
 }
 
 Replay replay(const Workload& workload, const QueueRules& rules, const Progress& tell) {
   const auto decide = [&](const QueueState& queue) {
     return rules.backfill ? schedule(queue, rules) : schedule(front_of(queue), rules);
   };
-  return replay_with(decide, workload, rules, tell);
+  const bool alike_are_in_order = rules.backfill && !has_numbers(rules.order);
+  const ReplayDecider decider = decide;
+  return QueueReplay(workload, rules, decider, alike_are_in_order ? Sees::first_of_alike : Sees::all, tell)
+      .run();
 }
 
 JobIndices all_jobs(const Workload& workload) {

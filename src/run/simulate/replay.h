@@ -135,6 +135,7 @@ class Replayer {
   const std::vector<Running>& running() const { return running_; }
   const Grant& grant_of(std::size_t job) const { return replay_.grants[job]; }
   Moment now() const { return now_; }
+  std::size_t free() const { return free_; }
 
  private:
   void go_on_to(Moment moment);

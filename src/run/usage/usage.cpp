@@ -158,6 +158,7 @@ RecordedJob recorded_job(const RecordedLease& lease, Moment end, const RecordedL
                   .duration = duration,
                   .user = lease.user};
   if (wish.time_s) job.length = std::max(*wish.time_s, duration);
+  if (wish.command) job.program = std::to_string(*wish.command);
   return {std::move(job), lease.id, {lease.begun_s, lease.devices}};
 }
 

@@ -134,6 +134,9 @@ struct RecordedWish {
   std::optional<std::int64_t> time_s{};  ///< the last value of Ticket::time_s
   bool whole = true;                     ///< false: for a share of the memory
   bool yields = false;
+  /// Equal for leases of a user that ran the same command. As it is told, it is a number of this
+  /// answer alone, which says nothing of the command. nullopt: nobody knows.
+  std::optional<std::uint64_t> command{};
 
   bool operator==(const RecordedWish&) const = default;
 };

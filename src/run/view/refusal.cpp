@@ -98,9 +98,16 @@ std::string why_not_yet(const Standing& standing, const Snapshot& snapshot, cons
 
 std::string reason(const Standing& standing, const Snapshot& snapshot, const Style& style) {
   std::string text = why_not_yet(standing, snapshot, style);
-  if (const auto& expected_s = standing.ticket.expected_s)
-    text += fmt::format("{}expected to take {} ({})", text.empty() ? "" : "; ",
-                        duration_for_people(*expected_s), source(standing.ticket));
+  const auto& expected_s = standing.ticket.expected_s;
+  if (!expected_s) return text;
+  text += fmt::format("{}expected to take {} ({})", text.empty() ? "" : "; ",
+                      duration_for_people(*expected_s), source(standing.ticket));
+  if (const auto& behind = standing.behind; behind && behind->expected_s)
+    text += fmt::format(", and the one of {} {} ({})", printable(behind->user),
+                        duration_for_people(*behind->expected_s), source(*behind));
+  if (standing.first_from_s)
+    text += fmt::format("; of those who wait now, it comes first from about {} on",
+                        clock_time(*standing.first_from_s, style));
   return text;
 }
 

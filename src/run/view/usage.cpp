@@ -283,7 +283,8 @@ Json wish_json(const RecordedWish& wish) {
   return {{"joined_s", wish.joined_s},
           {"time_s", nullable(wish.time_s)},
           {"whole", wish.whole},
-          {"yields", wish.yields}};
+          {"yields", wish.yields},
+          {"command", nullable(wish.command)}};
 }
 
 Json recorded_lease_json(const RecordedLease& lease) {
@@ -302,6 +303,7 @@ RecordedWish wish_from(const JsonReader& document) {
                     .time_s = document.maybe_time("time_s"),
                     .whole = document.maybe_flag("whole").value_or(true),
                     .yields = document.flag("yields")};
+  if (const auto command = document.reading<std::uint64_t>("command")) wish.command = *command;
   if (wish.time_s && *wish.time_s < 1) document.mark("time_s", "must be at least 1");
   return wish;
 }

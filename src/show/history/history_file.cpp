@@ -28,7 +28,7 @@ CREATE TABLE lease (
   begun_s INTEGER NOT NULL, id INTEGER NOT NULL, device INTEGER NOT NULL REFERENCES device,
   user INTEGER NOT NULL REFERENCES user, ended_s INTEGER, end_seen INTEGER NOT NULL,
   leased_s REAL NOT NULL, used_s REAL NOT NULL, job INTEGER REFERENCES job, joined_s INTEGER,
-  time_s INTEGER, whole INTEGER, yields INTEGER, energy_mj INTEGER, clean INTEGER,
+  time_s INTEGER, whole INTEGER, yields INTEGER, command INTEGER, energy_mj INTEGER, clean INTEGER,
   PRIMARY KEY (begun_s, id, device)) WITHOUT ROWID;
 CREATE INDEX open_lease ON lease (begun_s) WHERE ended_s IS NULL;
 CREATE TABLE hour (
@@ -235,13 +235,14 @@ Done<void> HistoryFile::write_lease(const LeaseKey& key, const LeaseChange& chan
       auto statement,
       database_.statement(
           "INSERT INTO lease (begun_s, id, device, user, ended_s, end_seen, leased_s, used_s, job, "
-          "joined_s, time_s, whole, yields, energy_mj, clean) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) "
+          "joined_s, time_s, whole, yields, command, energy_mj, clean) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (begun_s, id, device) "
           "DO UPDATE SET user = excluded.user, ended_s = excluded.ended_s, end_seen = excluded.end_seen, "
           "leased_s = leased_s + excluded.leased_s, used_s = used_s + excluded.used_s, "
           "job = coalesce(excluded.job, job), joined_s = coalesce(excluded.joined_s, joined_s), "
           "time_s = coalesce(excluded.time_s, time_s), whole = coalesce(excluded.whole, whole), "
           "yields = coalesce(excluded.yields, yields), "
+          "command = coalesce(excluded.command, command), "
           "energy_mj = coalesce(excluded.energy_mj, energy_mj), "
           "clean = coalesce(excluded.clean, clean)"));
   statement.bind(key.begun_s).bind(static_cast<std::int64_t>(key.id.value)).bind(device).bind(user);
@@ -252,6 +253,7 @@ Done<void> HistoryFile::write_lease(const LeaseKey& key, const LeaseChange& chan
   };
   statement.bind(wish(&RecordedWish::joined_s)).bind(change.wish ? change.wish->time_s : std::nullopt);
   statement.bind(wish(&RecordedWish::whole)).bind(wish(&RecordedWish::yields));
+  statement.bind(change.wish ? change.wish->command : std::nullopt);
   const RecordedFigures figures = change.figures.value_or(RecordedFigures{});
   return statement.bind(figures.energy_mj).bind(figures.clean).run();
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "berth/history/history_file.h"
 #include "berth/history/model/sample.h"
@@ -54,14 +55,26 @@ RecordedLease recorded_lease_in(Statement& row) {
                       .begun_s = row.number(0),
                       .ended_s = row.optional<std::int64_t>(4)};
   if (const auto joined_s = row.optional<std::int64_t>(5)) {
-    lease.wish = {*joined_s, row.optional<std::int64_t>(6), row.number(7) != 0, row.number(8) != 0};
+    lease.wish = {*joined_s, row.optional<std::int64_t>(6), row.number(7) != 0, row.number(8) != 0,
+                  row.optional<std::uint64_t>(9)};
   }
   return lease;
 }
 
+/// A number of its own for each command, by the order of the leases. The file has a hash of the
+/// command, and whoever has such a hash can try which commands have it.
+void hide_commands(std::vector<RecordedLease>& leases) {
+  std::map<std::uint64_t, std::uint64_t> numbers;
+  for (RecordedLease& lease : leases) {
+    if (lease.wish && lease.wish->command)
+      lease.wish->command = numbers.try_emplace(*lease.wish->command, numbers.size()).first->second;
+  }
+}
+
 /// Of a row of `recorded_leases`: what is known of its device.
 std::optional<RecordedFigures> recorded_figures_in(const Statement& row) {
-  const RecordedFigures figures{.energy_mj = row.optional<std::uint64_t>(9), .clean = row.optional<bool>(10)};
+  const RecordedFigures figures{.energy_mj = row.optional<std::uint64_t>(10),
+                                .clean = row.optional<bool>(11)};
   return figures == RecordedFigures{} ? std::nullopt : std::optional(figures);
 }
 
@@ -171,12 +184,13 @@ Done<RecordedLeases> HistoryFile::recorded_leases(LeasesQuestion question, std::
   } else {
     BERTH_LET(recorded.devices, device_uuids(span));
   }
-  BERTH_LET(auto statement,
-            database_.statement(
-                "SELECT begun_s, lease.id, uuid, user.name, ended_s, joined_s, time_s, whole, "
-                "yields, energy_mj, clean FROM lease JOIN device ON device = device.id JOIN user ON user = "
-                "user.id WHERE begun_s < ?2 AND (ended_s IS NULL OR ended_s >= ?1) "
-                "ORDER BY begun_s, lease.id"));
+  BERTH_LET(
+      auto statement,
+      database_.statement("SELECT begun_s, lease.id, uuid, user.name, ended_s, joined_s, time_s, whole, "
+                          "yields, command, energy_mj, clean FROM lease JOIN device ON device = device.id "
+                          "JOIN user ON user = "
+                          "user.id WHERE begun_s < ?2 AND (ended_s IS NULL OR ended_s >= ?1) "
+                          "ORDER BY begun_s, lease.id"));
   statement.bind(span.from_s).bind(span.to_s);
   auto row = statement.next();
   for (; row && *row; row = statement.next()) {
@@ -194,6 +208,7 @@ Done<RecordedLeases> HistoryFile::recorded_leases(LeasesQuestion question, std::
       recorded.leases.back().figures.emplace(place, *figures);
   }
   if (!row) return std::unexpected(row.error());
+  hide_commands(recorded.leases);
   return recorded;
 }
 

@@ -417,5 +417,75 @@ TEST_CASE("a place that may move is told as one of now") {
   CHECK(in_one_line(standing) == "no. 3 in line, behind bob");
 }
 
+TicketId first_of(const std::vector<Ticket>& tickets, Moment at) {
+  Ledger ledger;
+  ledger.tickets = tickets;
+  return waiting_in_order(ledger, {}, at).front()->id;
+}
+
+TEST_CASE("from when on a request comes first is when the order says so") {
+  holds_for_any([] {
+    std::vector<Ticket> tickets;
+    for (int left = *rc::gen::inRange(2, 6); left > 0; --left) {
+      const Moment ago = *rc::gen::inRange<Moment>(1, 20'000);
+      const bool is_alike = *rc::gen::arbitrary<bool>();
+      tickets.push_back(waits(ago, is_alike ? 600 : *rc::gen::inRange<std::int64_t>(60, kDay + 1)));
+      tickets.back().id.value += tickets.size();
+    }
+    const Ticket& mine = tickets.front();
+    std::vector<const Ticket*> others;
+    for (std::size_t at = 1; at < tickets.size(); ++at) others.push_back(&tickets[at]);
+    const auto is_first = [&](Moment at) { return first_of(tickets, at) == mine.id; };
+    const auto from = first_from(mine, others, kNow);
+    RC_ASSERT(is_first(kNow) == (from == kNow));
+    if (from) {
+      RC_ASSERT(is_first(*from));
+      if (*from > kNow) RC_ASSERT(!is_first(*from - 1));
+    }
+    for (int tries = 0; tries < 20; ++tries) {
+      const Moment at = kNow + *rc::gen::inRange<Moment>(0, 20 * kDay * kSecond);
+      if (is_first(at)) RC_ASSERT(from && *from <= at);
+    }
+  });
+}
+
+TEST_CASE("nobody can say from when on a request comes first beside one of another order") {
+  const Ticket mine = waits(10, 60);
+  Ticket other = waits(20, kDay);
+  CHECK(first_from(mine, {&other}, kNow) == kNow);
+  SUBCASE("of the order of coming") {
+    other.expected_s.reset();
+  }
+  SUBCASE("of the fair order") {
+    other.number = fair(1);
+  }
+  SUBCASE("that yields") {
+    other.yield_s = 30;
+  }
+  SUBCASE("that has waited for its longest wait") {
+    other.longest_wait_s = 20;
+  }
+  CHECK(first_from(mine, {&other}, kNow) == std::nullopt);
+}
+
+TEST_CASE("an id ahead of the clock takes no age from those that join later") {
+  Ticket large = waits(20'000, kDay);
+  Ticket quick = waits(10'000, 600);
+  for (Ticket* ticket : {&large, &quick}) {
+    ticket->joined_boot_s = joined_at(*ticket) / kSecond;
+    ticket->id.value += static_cast<std::uint64_t>(kDay) * 1'000'000'000;
+  }
+  CHECK(first_of({large, quick}, kNow) == quick.id);
+  SUBCASE("without a word of when they joined, both have just come") {
+    large.joined_boot_s.reset();
+    quick.joined_boot_s.reset();
+    CHECK(first_of({large, quick}, kNow) == large.id);
+  }
+  SUBCASE("who says to have joined in the future has just come") {
+    quick.joined_boot_s = kNow / kSecond + kDay;
+    CHECK(first_of({large, quick}, kNow) == large.id);
+  }
+}
+
 }  // namespace
 }  // namespace berth::ratio_test

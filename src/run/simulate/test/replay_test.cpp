@@ -193,6 +193,23 @@ TEST_CASE("it grants what a line grants that is looked at every second") {
   });
 }
 
+TEST_CASE("of jobs that ask for the same, those that come last change nothing for the others") {
+  holds_for_any([] {
+    Workload workload = any_workload(400);
+    for (int more = *rc::gen::inRange(0, 30); more > 0; --more) {
+      WorkloadJob alike = job(0, 1, *rc::gen::element<Moment>(10, 100, 300));
+      alike.length = *rc::gen::element<std::optional<Moment>>(std::nullopt, 60, 300);
+      alike.devices = *rc::gen::inRange(1U, static_cast<unsigned>(workload.devices) + 1);
+      workload.jobs.insert(workload.jobs.begin(), alike);
+    }
+    const QueueRules rules{.assumed_s = *rc::gen::inRange<Moment>(1, 200),
+                           .order = *rc::gen::element(QueueOrder::fifo, QueueOrder::fair),
+                           .expect = *rc::gen::element(Expect::none, Expect::limits, Expect::runs)};
+    const auto sees_all = [&](const QueueState& queue) { return schedule(queue, rules); };
+    RC_ASSERT(replay(workload, rules).grants == replay_with(sees_all, workload, rules).grants);
+  });
+}
+
 /// First come, first served, without a schedule: each starts as soon as all before it have and
 /// enough is free.
 std::vector<Moment> in_order_of_arrival(const Workload& workload) {

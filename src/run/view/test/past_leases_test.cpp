@@ -34,6 +34,7 @@ TEST_CASE("leases are read as they were written") {
                                   .whole = *rc::gen::arbitrary<bool>(),
                                   .yields = *rc::gen::arbitrary<bool>()};
         if (*rc::gen::arbitrary<bool>()) lease.wish->time_s = *rc::gen::inRange<std::int64_t>(1, 1'000'000);
+        if (*rc::gen::arbitrary<bool>()) lease.wish->command = *rc::gen::arbitrary<std::uint64_t>();
       }
       for (const std::size_t device : lease.devices) {
         if (*rc::gen::arbitrary<bool>())

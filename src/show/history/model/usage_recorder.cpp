@@ -69,7 +69,8 @@ Observation observe(const Facts& facts, const Ledger& ledger, TimeOfLook at, std
     if (ticket.phase != TicketPhase::granted) continue;
     LeaseSeen lease{ticket.id, ticket.since_s, ticket.user, {}};
     if (auto job = task_note_from_text(ticket.note)) lease.job = std::move(job->name);
-    lease.wish = {ticket.joined_s, ticket.time_s, !ticket.shared, ticket.yield_s.has_value()};
+    lease.wish = {ticket.joined_s, ticket.time_s, !ticket.shared, ticket.yield_s.has_value(), {}};
+    if (!ticket.command.empty()) lease.wish->command = fingerprint_of(ticket.uid, ticket.command);
     const ComplianceReport report = is_stale ? ComplianceReport() : compliance_of(ticket, ledger, facts);
     for (const std::string& uuid : ticket.devices) {
       const auto sharers = std::max<std::size_t>(1, leases.on(uuid).size());

@@ -328,7 +328,7 @@ TEST_CASE("leases are read with what they were asked for as, which their ends do
   for (const char* uuid : {"gpu1", "gpu2"}) {
     LeaseChange& change = batch.leases[lease(kNow - 90, 2, uuid)];
     change.user = "alice";
-    change.wish = RecordedWish{kNow - 200, 600, true, true};
+    change.wish = RecordedWish{kNow - 200, 600, true, true, 0xfedcba9876543210};
   }
   batch.leases[lease(kNow - 90, 3)] = {"bob", "", kNow - 80, true, {}};
   batch.leases[lease(kNow - 5000, 1)] = {"bob", "", kNow - 4000, true, {}};
@@ -337,7 +337,8 @@ TEST_CASE("leases are read with what they were asked for as, which their ends do
   REQUIRE(asked.has_value());
   CHECK(asked->from_s == kNow - 3600);
   CHECK(asked->devices == std::vector<std::string>{"gpu0", "gpu1", "gpu2"});
-  const RecordedLease alices{{2}, "alice", kNow - 90, {}, {1, 2}, RecordedWish{kNow - 200, 600, true, true}};
+  const RecordedLease alices{{2}, "alice", kNow - 90,
+                             {},  {1, 2},  RecordedWish{kNow - 200, 600, true, true, 0}};
   const RecordedLease bobs{{3}, "bob", kNow - 90, kNow - 80, {0}, {}};
   CHECK(asked->leases == std::vector<RecordedLease>{alices, bobs});
 
