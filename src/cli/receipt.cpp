@@ -7,8 +7,13 @@
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
 #include "berth/job/job.h"
+#include "berth/job/task_standing.h"
+#include "berth/jobs/named_job.h"
+#include "berth/jobs/runner.h"
 #include "berth/receipts/receipts_on_disk.h"
+#include "berth/view/jobs.h"
 #include "berth/view/receipt.h"
+#include "berth/view/text.h"
 
 namespace berth::cli {
 namespace {
@@ -28,7 +33,7 @@ constexpr std::string_view kReceiptAbout =
     "\n"
     "    berth receipt            a line for each program\n"
     "    berth receipt --last     the run that ended last\n"
-    "    berth receipt 12         the run of job 12\n"
+    "    berth receipt 12         the run of job 12, also of one that still runs\n"
     "    berth receipt train.py   the last runs of a program, and a line for all\n"
     "    berth receipt --forget train.py";
 
@@ -67,16 +72,22 @@ class ReceiptCommand : public command::Command {
     if (forget_) return forget(*folder, words);
     const std::vector<Receipt> all = receipts::read_receipts(*folder);
     if (words.empty() && (all.empty() || !(last_ || all_))) return shown_all(all);
-    const std::vector<Receipt> meant = last_           ? std::vector{all.back()}
+    const std::vector<Receipt> ended = last_           ? std::vector{all.back()}
                                        : words.empty() ? all
                                                        : meant_by(words.front(), *folder, all);
-    if (meant.empty())
+    BERTH_LET(const RunningJob running, words.empty() ? RunningJob() : running_of(words.front(), ended));
+    const std::vector<Receipt> meant =
+        ended.empty() && !running.id.empty() ? meant_by(running.id, *folder, all) : ended;
+    if (meant.empty() && !running.id.empty() && running.runs.empty())
+      return fail(ErrorCode::failure, "{}", running.state);
+    if (meant.empty() && running.runs.empty())
       return fail(ErrorCode::failure,
                   "no run of yours is job, lease or program {}; `berth receipt` has the programs",
                   in_quotes(shortened(words.front(), kMostOfName)));
     if (json_) return command::Output{.out = view::receipts_json(meant, view::Layout::lines)};
     const std::size_t most = all_ ? meant.size() : kMostInFull;
     command::Output output{.out = view::receipts_text(meant, most, command::Environment::style_of(1))};
+    for (const std::string& run : running.runs) output.out += (output.out.empty() ? "" : "\n") + run;
     if (meant.size() > most)
       output.out += fmt::format("the last {} of {} runs are shown in full; --all shows all of them\n", most,
                                 meant.size());
@@ -84,6 +95,35 @@ class ReceiptCommand : public command::Command {
   }
 
  private:
+  /// A job of this machine that the record has no run of, or that runs now.
+  struct RunningJob {
+    std::string id{};               ///< "12", "12.7"; "": there is no such job
+    std::string state{};            ///< a sentence for which there is no receipt of it
+    std::vector<std::string> runs{};  ///< what is known of the tasks that run, whole lines
+  };
+
+  /// `ended`: what the record has of the word. A name that is that of a program means the program.
+  static Result<RunningJob> running_of(const std::string& word, const std::vector<Receipt>& ended) {
+    const bool is_number = task_id_from_text(word).has_value();
+    if (!is_number && !ended.empty()) return RunningJob();
+    const auto spool = jobs::open_spool();
+    // Whose jobs cannot be read still has a record of runs.
+    if (!spool) return RunningJob();
+    BERTH_LET(const auto job, job_named(*spool, word));
+    if (!job) return RunningJob();
+    BERTH_LET(const auto standings, standings_of(*spool, *job));
+    const std::vector<TaskId> ids = job->tasks();
+    RunningJob found{.id = to_text(TaskId{job->number, job->index})};
+    found.state = fmt::format("job {0} has no receipt: it is {1}, and `berth jobs {0}` shows it", found.id,
+                              view::standing_word(standing_of_all(standings)));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (standings[i].phase == TaskPhase::running)
+        found.runs.push_back(view::running_text(to_text(ids[i]), job->job.words, standings[i],
+                                                command::Environment::style_of(1)));
+    }
+    return found;
+  }
+
   Result<command::Output> shown_all(const std::vector<Receipt>& all) const {
     if (json_) return command::Output{.out = view::receipts_json(all, view::Layout::lines)};
     if (all.empty()) return command::Output{.out = "no runs yet; `berth run -- COMMAND` makes one\n"};

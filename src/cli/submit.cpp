@@ -133,7 +133,8 @@ namespace {
 
 constexpr std::string_view kJobsAbout =
     "Shows a line for each job of yours on this machine: its state, when it started and ended, on "
-    "which GPU, and its exit status. `waiting`: it is not in the queue of the machine yet. Another "
+    "which GPU, and its exit status. For a job in line, START is about when it starts (~21:43), if every "
+    "job before it uses all of its time. `waiting`: it is not in the queue of the machine yet. Another "
     "job of yours with the same request comes first, or it waits for its time (--at) or for another job "
     "(--after). `in line`: it waits for its GPUs in the queue of the machine (`berth queue`). "
     "`interrupted`: it was started, and then cut off by kill -9 or a reboot.\n"
@@ -151,14 +152,14 @@ class JobList : public command::Command {
     add_anywhere_options(syntax, anywhere_, "your jobs on all hosts of the lab, each asked through ssh");
   }
 
-  Result<command::Output> run(command::Environment&, const command::Words& words) override {
+  Result<command::Output> run(command::Environment& environment, const command::Words& words) override {
     BERTH_DO(settle(anywhere_));
     if (anywhere_.anywhere) return jobs_of_hosts(words);
     BERTH_LET(const auto spool, jobs::open_spool());
     // A program reads all of it each time.
     reads_all_ = words.empty() && states_.empty() && !watch_.json && ::isatty(STDOUT_FILENO) == 1;
     told_s_ = reads_all_ ? last_shown_s(spool) : 0;
-    return show(watch_, [&](view::Layout layout) { return look(spool, words, layout); });
+    return show(watch_, [&](view::Layout layout) { return look(environment, spool, words, layout); });
   }
 
  private:
@@ -178,8 +179,8 @@ class JobList : public command::Command {
     });
   }
 
-  Result<command::Output> look(const jobs::JobSpool& spool, const std::vector<std::string>& words,
-                               view::Layout layout) {
+  Result<command::Output> look(command::Environment& environment, const jobs::JobSpool& spool,
+                               const std::vector<std::string>& words, view::Layout layout) {
     command::Output output;
     // An array is a line where all jobs are shown, and a line a task where it is asked for.
     BERTH_LET(auto tasks, words.empty() && states_.empty() ? all_listed(spool, output.err)
@@ -194,6 +195,7 @@ class JobList : public command::Command {
         output.err += command::as_lines({why});
     }
     jobs::keep_states(tasks, states_);
+    jobs::note_starts(environment, tasks);
     if (watch_.json) {
       output.out = view::jobs_json(tasks, layout);
       return output;

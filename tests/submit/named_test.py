@@ -1,5 +1,7 @@
 """A job's number and its name mean it wherever something is named."""
 
+import re
+
 import pexpect
 import pytest
 from jobs import DEADLINE_S, eventually, queue, waiter
@@ -159,3 +161,55 @@ def test_where_there_is_such_an_option_it_is_named(make_machine):
     machine = make_machine("1xH100")
     for words, meant in ((["--delay", "1h"], "--at"), (["--depends-on", "3"], "--after")):
         assert f"did you mean {meant}?" in machine.berth("submit", *words, "--", "true").err
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_what_is_known_of_a_running_job_is_told_by_its_number_or_name(one_that_runs, by_name):
+    machine, number = one_that_runs
+    named = "train" if by_name else number
+    answer = machine.berth("receipt", named)
+    assert answer.status == 0, answer.err
+    lines = answer.out.splitlines()
+    assert lines[0] == f"run       job {number}, which still runs"
+    assert lines[1] == "command   sleep 1000"
+    assert re.fullmatch(r"started   \d\d:\d\d", lines[2]) and lines[3].endswith(" so far")
+    assert lines[4] in ("GPUs      0", "GPUs      1")
+    assert lines[5] == f"The rest is known when it ends: berth wait {number}"
+    assert machine.berth("receipt", "--json", named).json["runs"] == []
+    assert machine.berth("cancel", number).status == 0
+    ended = machine.berth("receipt", named)
+    assert ended.out.startswith(f"run       job {number} (lease "), ended.err
+    (run,) = machine.berth("receipt", "--json", named).json["runs"]
+    assert run["job"] == number
+
+
+def test_a_job_that_has_not_run_has_no_receipt_and_its_state_is_told(make_machine):
+    machine = make_machine("1xH100")
+    fill(machine, 1)
+    number = submit(machine, "-J", "later", "--", "true")
+    wait_for(machine, number, "waiting")
+    for named in (number, "later"):
+        answer = machine.berth("receipt", named)
+        assert answer.status == 1
+        assert f"job {number} has no receipt: it is " in answer.err
+        assert f"`berth jobs {number}` shows it" in answer.err
+    assert 'no run of yours is job, lease or program "other"' in machine.berth("receipt", "other").err
+
+
+def test_of_a_job_in_line_jobs_has_the_start_that_the_queue_has(make_machine):
+    machine = make_machine("1xH100")
+    submit(machine, "--time", "2h", "--", "sleep", "1000")
+    number = submit(machine, "--", "true")
+    eventually(lambda: job(machine, number)["in_line"])
+    (waits,) = machine.berth("queue", "--json").json["waiters"]
+    assert job(machine, number)["starts_at_s"] == waits["starts_at_s"] is not None
+    queued = machine.berth("queue").out
+    (row,) = [
+        line for line in machine.berth("jobs").out.splitlines() if line.lstrip().startswith(f"{number} ")
+    ]
+    (start,) = re.findall(r"~(\d\d:\d\d)", row)
+    assert start in queued
+    # Of one whose start nobody knows there is none.
+    last = submit(machine, "-n", "1", "--memory", "10G", "--", "true")
+    eventually(lambda: job(machine, last)["in_line"])
+    assert job(machine, last)["starts_at_s"] is None

@@ -43,6 +43,12 @@ std::string time_or_none(const std::optional<std::int64_t>& at_s, const Style& s
   return at_s ? clock_time(*at_s, style) : std::string(kUnknown);
 }
 
+// A start that is only expected is marked.
+std::string start_of(const ListedTask& task, const Style& style) {
+  return task.starts_at_s ? "~" + clock_time(*task.starts_at_s, style)
+                          : time_or_none(task.standing.started_s, style);
+}
+
 // As it was asked for; nullopt: without a limit, or what another host tells is none.
 std::optional<std::int64_t> time_limit_s(const ListedTask& task) {
   constexpr std::string_view kTime = "--time=";
@@ -64,7 +70,7 @@ std::string lasted(const TaskStanding& standing, const Style& style) {
 }
 
 constexpr std::size_t kShown = 200;
-constexpr std::size_t kFieldsOfTask = 34;
+constexpr std::size_t kFieldsOfTask = 35;
 constexpr std::size_t kColumns = 10;
 
 // In a pipe, too, people look for a line a job; JSON has all of it.
@@ -129,6 +135,7 @@ Json task_json(const ListedTask& task) {
   add("request", task.request);
   add("submitted_s", task.job.submitted_s);
   add("started_s", nullable(standing.started_s));
+  add("starts_at_s", nullable(task.starts_at_s));
   add("ended_s", nullable(standing.ended_s));
   add("exit_status", nullable(standing.exit_status));
   add("signal", nullable(standing.signal));
@@ -200,6 +207,7 @@ ListedTask task_from(const JsonReader& json) {
   standing.reason = json.text("reason");
   standing.not_told = json.text("not_told");
   standing.cut_bytes = json.number<std::uint64_t>("output_cut_bytes");
+  task.starts_at_s = json.maybe_time("starts_at_s");
   task.output_path = json.text("output");
   task.command = json.text("command");
   task.left_behind = json.text("left_behind");
@@ -399,7 +407,7 @@ Row job_row(const ListedTask& task, const Style& style) {
   if (task.counts && standing.on_hold) state += " (held)";
   add(std::move(state), tone_of_task(standing));
   add(clock_time(task.job.submitted_s, style));
-  add(time_or_none(standing.started_s, style));
+  add(start_of(task, style));
   add(time_or_none(standing.ended_s, style));
   const auto limit_s = is_over(standing) ? std::nullopt : time_limit_s(task);
   add(lasted(standing, style) + (limit_s ? " of " + duration_for_people(*limit_s) : ""));

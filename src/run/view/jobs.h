@@ -22,6 +22,8 @@ struct ListedTask {
   std::vector<std::string> request{};  ///< as options: "--count=2"
   std::string host{};                  ///< the host on which it was submitted; "": this one
   std::string command{};               ///< as another host tells it; "": that of the job
+  /// If it waits: about when it starts, as Standing::starts_at_s.
+  std::optional<std::int64_t> starts_at_s{};
 };
 
 /// A host that has not told its jobs.

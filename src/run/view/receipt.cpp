@@ -1,5 +1,6 @@
 #include "berth/view/receipt.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "berth/base/record.h"
 #include "berth/base/text.h"
 #include "berth/view/json.h"
+#include "berth/view/verdict_text.h"
 
 namespace berth::view {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 constexpr double kMillijoulesInWh = 3.6e6;
 constexpr double kWhInKwh = 1000;
 constexpr std::size_t kShownCommand = 40;
+constexpr std::size_t kRunningCommand = 200;
 
 std::string span_text(std::int64_t milliseconds) {
   return duration_for_people(std::chrono::milliseconds(milliseconds));
@@ -212,6 +215,20 @@ std::string receipts_text(const std::vector<Receipt>& receipts, std::size_t most
   for (std::size_t i = first; i < receipts.size(); ++i)
     text += (text.empty() ? "" : "\n") + receipt_text(receipts[i], style);
   return first == 0 ? text : text + "\n" + program_runs_table(runs_by_program(receipts), style);
+}
+
+std::string running_text(std::string_view id, const std::vector<std::string>& words,
+                         const TaskStanding& standing, const Style& style) {
+  const std::int64_t started_s = standing.started_s.value_or(style.now_s);
+  const std::array<std::pair<std::string_view, std::string>, 5> lines{
+      {{"run", fmt::format("job {}, which still runs", id)},
+       {"command", cut(printable(fmt::format("{}", fmt::join(words, " "))), kRunningCommand)},
+       {"started", clock_time(started_s, style)},
+       {"ran", duration_for_people(std::max<std::int64_t>(0, style.now_s - started_s)) + " so far"},
+       {"GPUs", printable(label_list(standing.devices))}}};
+  std::string text;
+  for (const auto& [name, value] : lines) text += fmt::format("{:<8}  {}\n", name, value);
+  return text + fmt::format("The rest is known when it ends: berth wait {}\n", id);
 }
 
 std::string program_runs_table(const std::vector<ProgramRuns>& programs, const Style& style) {

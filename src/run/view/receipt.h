@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "berth/job/task_standing.h"
 #include "berth/usage/receipt.h"
 #include "berth/view/text.h"
 
@@ -17,6 +19,10 @@ std::string receipt_sentence(const Receipt& receipt);
 /// more than `most`, only of the last of them; then program_runs_table sums up all. `receipts`: the
 /// oldest first.
 std::string receipts_text(const std::vector<Receipt>& receipts, std::size_t most, const Style& style);
+
+/// What is known of a task of a job while it runs, in such lines.
+std::string running_text(std::string_view id, const std::vector<std::string>& words,
+                         const TaskStanding& standing, const Style& style);
 
 /// "214 Wh"; "12 kWh" for much; kUnknown if it is not known.
 std::string energy_text(const Reading<std::uint64_t>& energy_mj);

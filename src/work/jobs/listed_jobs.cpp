@@ -198,6 +198,44 @@ command::Option state_option(std::vector<std::string>& states) {
           {"waiting", "held", "in-line", "running", "done", "failed", "cancelled", "interrupted"}};
 }
 
+namespace {
+
+/// The task that starts when this one's turn comes: itself, or the one that takes its place.
+/// nullptr: that one is not among these.
+view::ListedTask* starts_for(view::ListedTask& task, std::vector<view::ListedTask>& tasks) {
+  if (!task.standing.passes_to) return &task;
+  const auto heir = std::ranges::find_if(tasks, [&](const view::ListedTask& other) {
+    return other.host.empty() && other.id == *task.standing.passes_to;
+  });
+  return heir == tasks.end() ? nullptr : &*heir;
+}
+
+}  // namespace
+
+void note_starts(command::Environment& environment, std::vector<view::ListedTask>& tasks) {
+  // Of an array that runs, the table has the start.
+  const auto waits = [](const view::ListedTask& task) {
+    return task.standing.in_queue && task.standing.phase == TaskPhase::waiting;
+  };
+  if (std::ranges::none_of(tasks, waits)) return;
+  auto domain = leasing::find_domain({});
+  if (domain && !domain->around.empty()) domain = leasing::machine_around(*std::move(domain));
+  if (!domain) return;
+  command::RequestOptions options;
+  options.mask = MaskUse::ignore;
+  const auto session = open_session_at(*std::move(domain), environment, options);
+  const auto world = session ? session->look(options) : std::unexpected(session.error());
+  if (!world) return;
+  const auto queue = standings(world->ledger, world->facts, world->stopped, world->looked_at);
+  for (view::ListedTask& task : tasks) {
+    if (!waits(task)) continue;
+    const auto of_task = std::ranges::find_if(
+        queue, [&](const Standing& each) { return each.ticket.taker == task.standing.taker; });
+    view::ListedTask* const starts = of_task == queue.end() ? nullptr : starts_for(task, tasks);
+    if (starts != nullptr) starts->starts_at_s = of_task->starts_at_s;
+  }
+}
+
 void say_behind_whom(std::vector<view::ListedTask>& tasks) {
   const auto stands = [](const view::ListedTask& task) {
     return task.standing.in_queue && task.standing.reason.empty();
@@ -218,14 +256,10 @@ void say_behind_whom(std::vector<view::ListedTask>& tasks) {
     const auto before = rivals_before(*ticket, books->ledger, now);
     Standing standing{.ticket = *ticket, .position = before.size() + 1};
     if (!before.empty()) standing.behind = *before.back();
-    // The job that takes its place waits there.
-    const auto heir = std::ranges::find_if(tasks, [&](const view::ListedTask& other) {
-      return task.standing.passes_to && other.host.empty() && other.id == *task.standing.passes_to;
-    });
-    if (task.standing.passes_to && heir == tasks.end()) continue;
-    view::ListedTask& waits = task.standing.passes_to ? *heir : task;
-    waits.standing.reason = before.empty() ? "first in line; `berth queue` says for which GPUs it waits"
-                                           : in_one_line(view::told(standing, Snapshot{}, view::Style{}));
+    view::ListedTask* const waits = starts_for(task, tasks);
+    if (waits == nullptr) continue;
+    waits->standing.reason = before.empty() ? "first in line; `berth queue` says for which GPUs it waits"
+                                            : in_one_line(view::told(standing, Snapshot{}, view::Style{}));
   }
 }
 

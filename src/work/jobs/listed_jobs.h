@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "berth/command/command.h"
+#include "berth/command/environment.h"
 #include "berth/job/job.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/named_job.h"
@@ -23,6 +24,10 @@ Result<std::vector<view::ListedTask>> all_listed(const JobSpool& spool, std::str
 
 /// Says of each task that stands in the queue, and has no reason yet, behind whom it stands there.
 void say_behind_whom(std::vector<view::ListedTask>& tasks);
+
+/// Says of each task that stands in the queue about when it starts, as `berth queue` has it. If
+/// none stands there, the driver is not asked; if it does not answer, nothing is said.
+void note_starts(command::Environment& environment, std::vector<view::ListedTask>& tasks);
 
 /// Why this task waits, as `berth jobs` says it; "": it is about to join the queue, or cannot be
 /// read.
