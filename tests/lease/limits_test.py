@@ -102,9 +102,17 @@ def test_more_than_the_limit_is_never_possible(limited):
     answer = machine.berth("run", "-n", "3", "--", "true")
     assert answer.status == NEVER
     assert limit in answer.err
-    # Inside of a lease no limit counts: what cannot be had there is more than the lease has.
+    # Inside of a lease no limit counts: what cannot be had there is more than the lease has. Whoever
+    # asks next outside is told the limit.
     inside = machine.berth("run", "-n", "2", "--", machine.program, "why", "-n", "3")
-    assert "Never possible in this lease: 3 wanted" in inside.out
+    outside = "your limit is 2 GPUs at the same time (limits.gpus in the site file)"
+    assert "Never possible in this lease: 3 wanted, 2 could serve the request." in inside.out
+    assert f"Outside of it {outside}." in inside.out
+    inside = machine.berth("run", "-n", "2", "--", machine.program, "run", "-n", "3", "--", "true")
+    assert inside.status == NEVER
+    assert f"it has 2 GPUs; outside of it {outside}\n" in inside.err
+    within_limit = machine.berth("run", "--", machine.program, "why", "-n", "2")
+    assert "Never possible in this lease" in within_limit.out and "limit" not in within_limit.out
     # Also if no GPU is free: the limit is the reason, not whoever has the GPUs.
     others = {"BERTH_SITE_FILE": machine.directory / "other.toml"}
     (machine.directory / "other.toml").write_text("")

@@ -10,6 +10,7 @@
 #include "berth/base/text.h"
 #include "berth/queue/standing.h"
 #include "berth/sys/clock.h"
+#include "berth/verdict/site_policy.h"
 #include "berth/view/refusal.h"
 #include "berth/view/verdict_text.h"
 
@@ -33,6 +34,19 @@ std::vector<Verdict> with_reasons(std::vector<Verdict> verdicts, const Snapshot&
   return verdicts;
 }
 
+namespace {
+
+// Inside a lease no limit counts, but whoever asks for more than the lease has would ask for it
+// outside next.
+std::string limit_outside(const leasing::Explained& found) {
+  const Facts& facts = found.world.facts;
+  if (!facts.within || facts.policy.limits.empty()) return "";
+  const auto gpus = limits_of(facts.policy.limits, leasing::asker_here(), WeekMinute{}).best.gpus;
+  return gpus && found.request.count > gpus->most ? "your limit is " + gpu_limit_in_words(*gpus) : "";
+}
+
+}  // namespace
+
 view::Why facts_of(const leasing::Explained& found) {
   return {found.request,
           found.world.facts.snapshot,
@@ -42,7 +56,8 @@ view::Why facts_of(const leasing::Explained& found) {
           found.standing ? &*found.standing : nullptr,
           found.starts_at_s,
           found.never,
-          found.world.facts.within.has_value()};
+          found.world.facts.within.has_value(),
+          limit_outside(found)};
 }
 
 Error in_words(const leasing::ExplainedRefusal& refusal, const view::Style& style) {

@@ -125,9 +125,15 @@ std::string none_or_number(std::size_t number) {
   return number == 0 ? "none" : std::to_string(number);
 }
 
+/// On the machine, or in the lease that the request is made inside of.
+std::size_t devices_there(const Why& why) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      why.verdicts, [](const Verdict& verdict) { return verdict.failed != Clause::in_lease; }));
+}
+
 // Of all that there are, nothing more need be said.
 std::string only_so_many(const Why& why) {
-  if (why.possible == why.verdicts.size()) return "";
+  if (why.possible == devices_there(why)) return "";
   return fmt::format(", and {} could serve it",
                      why.possible == 0 ? "none" : fmt::format("only {}", why.possible));
 }
@@ -233,9 +239,10 @@ namespace {
 
 std::string never_here(const Why& why) {
   const std::string asked = request_in_words(why.request);
-  const std::string there = counted(why.verdicts.size(), "GPU") + only_so_many(why);
+  const std::string there = counted(devices_there(why), "GPU") + only_so_many(why);
   return why.in_lease
-             ? fmt::format("this lease can never satisfy the request ({}): it has {}\n", asked, there)
+             ? fmt::format("this lease can never satisfy the request ({}): it has {}{}\n", asked, there,
+                           why.limit_outside.empty() ? "" : "; outside of it " + why.limit_outside)
              : fmt::format("this machine can never satisfy the request ({}): it has {}\n", asked, there);
 }
 
@@ -256,9 +263,13 @@ std::string explanation(const Why& why, const Style& style) {
                     style.width, 0) +
             "\n";
   } else if (why.possible < why.request.count) {
-    text += fmt::format("Never possible {}: {} wanted, {} could serve the request.\n",
-                        why.in_lease ? "in this lease" : "on this machine", why.request.count,
-                        none_or_number(why.possible));
+    const std::string outside =
+        why.limit_outside.empty() ? "" : fmt::format(" Outside of it {}.", why.limit_outside);
+    text += wrapped(fmt::format("Never possible {}: {} wanted, {} could serve the request.{}",
+                                why.in_lease ? "in this lease" : "on this machine", why.request.count,
+                                none_or_number(why.possible), outside),
+                    style.width, 0) +
+            "\n";
   } else {
     text += fmt::format("Not now: {} wanted, {} free.\n", why.request.count, none_or_number(free));
     if (why.standing)

@@ -35,6 +35,9 @@ struct Why {
   std::optional<std::int64_t> starts_at_s{};
   std::optional<std::string> never{};  ///< as why_never()
   bool in_lease = false;               ///< the request is made inside a lease, whose devices these are
+  /// Inside a lease: the limit of the user for which the request is too much outside of it too, in
+  /// words; "": none is.
+  std::string limit_outside{};
 };
 
 /// The answer of `why`: a line for each device, then the result.
