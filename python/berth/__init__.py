@@ -7,7 +7,8 @@ Choice(0,1)
 ...     lease.ids, os.environ["CUDA_VISIBLE_DEVICES"]
 ((0, 1), '0,1')
 
-`snapshot` and `devices` look, `pick` chooses, `why` explains, `lease` takes, `submit` leaves a command to be run later. Nothing here loads the NVIDIA driver,
+`snapshot` and `devices` look, `pick` chooses, `why` explains, `lease` takes, `submit` leaves a command to be run later;
+`jobs` and `queue` list, `cancel` cancels. Nothing here loads the NVIDIA driver,
 CUDA or a thread into your program: the `berth` program that comes with the package does what needs them, and it is
 the same as `berth` in the shell. What can go wrong is an `Error`, with the reason of each device in `verdicts`.
 
@@ -64,6 +65,7 @@ __all__ = [
     "Impossible",
     "Job",
     "Lease",
+    "ListedJob",
     "Memory",
     "Mig",
     "NoDriver",
@@ -75,10 +77,14 @@ __all__ = [
     "TimedOut",
     "Usage",
     "Verdict",
+    "Waiter",
+    "cancel",
     "devices",
+    "jobs",
     "lease",
     "on_gpu",
     "pick",
+    "queue",
     "snapshot",
     "submit",
     "why",
@@ -91,16 +97,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._job import Job, submit
+    from ._job import Job, ListedJob, Waiter, cancel, jobs, queue, submit
     from ._lease import Lease, lease, on_gpu
 
 
 def __getattr__(name: str) -> object:
     # What leases is loaded for those who lease: to look and to pick, half as much will do.
-    if name in ("Job", "submit"):
+    if name in ("Job", "ListedJob", "Waiter", "cancel", "jobs", "queue", "submit"):
         from . import _job
 
-        globals().update(Job=_job.Job, submit=_job.submit)
+        globals().update(
+            Job=_job.Job,
+            ListedJob=_job.ListedJob,
+            Waiter=_job.Waiter,
+            cancel=_job.cancel,
+            jobs=_job.jobs,
+            queue=_job.queue,
+            submit=_job.submit,
+        )
         return globals()[name]
     if name not in ("Lease", "lease", "on_gpu"):
         raise AttributeError(f"module 'berth' has no attribute {name!r}")

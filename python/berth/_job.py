@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from typing import NamedTuple
 
 from . import _berth, _request, _request_fields
 from ._errors import Error, Impossible, NotNow, TimedOut, Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Union
 
     from typing_extensions import Unpack
@@ -158,9 +159,7 @@ class Job:
 
         Raises `TimedOut` if it still runs then, and `Error` if it is over already.
         """
-        patience_ms = _request.wait_ms(wait)
-        seconds = 10 if patience_ms is None else max(patience_ms // 1000, 0)
-        _ask(["cancel", f"--wait={seconds}s", self.id])
+        cancel(self, wait=wait)
 
     def edit(
         self,
@@ -170,7 +169,7 @@ class Job:
         last: bool = False,
         before: str | int | Job | None = None,
         give_up_place: bool = False,
-        gpus: int | None = None,
+        n: int | None = None,
         time: _request.Time = None,
         yield_: bool | float | str = False,
         where: str | None = None,
@@ -196,14 +195,14 @@ class Job:
             words += _numbers("before", [before])
         asked = {
             **filters,
-            "gpus": gpus,
+            "n": n,
             "where": where,
             "memory": memory,
             "free": free,
             "time": time,
             "yield_": yield_,
         }
-        words += _options(asked)
+        words += _options(asked, Job.edit)
         if note is not None:
             words.append(f"--note={note}")
         _ask(["edit", self.id, *words])
@@ -214,6 +213,129 @@ class Job:
 
     def _told(self) -> list[dict[str, Any]]:
         return told([self.id])
+
+
+class ListedJob(NamedTuple):
+    """A job of yours as `berth jobs` lists it, an array as one. Times are in seconds since the epoch."""
+
+    id: str
+    name: str | None
+    state: str
+    """As `Job.state`."""
+    command: str
+    submitted_s: int
+    started_s: int | None
+    starts_at_s: int | None
+    """Of one that is in line, about when it starts, where anybody can tell."""
+    ended_s: int | None
+    exit_status: int | None
+    """As `Job.exit_status`; of an array None."""
+    devices: tuple[str, ...]
+    """Labels, as `berth list` has them."""
+    reason: str | None
+    """What went wrong, in words."""
+
+    @property
+    def job(self) -> Job:
+        """To do something with it."""
+        return Job(self.id)
+
+
+class Waiter(NamedTuple):
+    """A request that waits, as `berth queue` lists it. Times are in seconds since the epoch."""
+
+    position: int
+    """1: the first of those that could be given the same devices."""
+    id: str
+    user: str | None
+    pid: int | None
+    n: int
+    request: str | None
+    """In words."""
+    command: str | None
+    note: str | None
+    job: str | None
+    """The number of the job whose request it is."""
+    since_s: int | None
+    starts_at_s: int | None
+    """About when it starts, where anybody can tell."""
+    behind: str | None
+    """The id of the request that it waits behind; None: it is the first."""
+    reason: str
+    """Why it waits, in words."""
+
+
+def jobs(*states: str) -> tuple[ListedJob, ...]:
+    """Your jobs on this machine by number, as `berth jobs` lists them; with states, those in one of them.
+
+    Of an array there is one, and with states each such task.
+
+    >>> job = berth.submit(["true"], name="demo")
+    >>> job.wait()
+    0
+    >>> [(each.id, each.name, each.state) for each in berth.jobs("done")][-1] == (job.id, "demo", "done")
+    True
+
+    Raises `Usage` for a word that is no state.
+    """
+    return tuple(_listed(each) for each in told(f"--state={state.replace(' ', '-')}" for state in states))
+
+
+def queue() -> tuple[Waiter, ...]:
+    """The requests of all users that wait on this machine, in their order, as `berth queue` lists them.
+
+    >>> [waiter.user for waiter in berth.queue()]
+    []
+
+    Raises as `snapshot`.
+    """
+    waiters = json.loads(_ask(["queue", "--json"]))["waiters"]
+    given = [name for name in Waiter._fields if name not in ("n", "job")]
+    return tuple(
+        Waiter(n=each["count"], job=each["job"] and each["job"]["id"], **{name: each[name] for name in given})
+        for each in waiters
+    )
+
+
+def cancel(*jobs: str | int | Job | ListedJob, wait: float | str = 10) -> None:
+    """Cancels jobs of yours, named by number or name, or requests that wait, by id, as `berth cancel` does.
+
+    wait  how long the end of one that runs may take: seconds, or a time such as "1m"
+
+    >>> job = berth.submit(["true"], at="2h")
+    >>> berth.cancel(job)
+    >>> job.state
+    'cancelled'
+
+    Raises `TimedOut` if one still runs then, and `Error` if there is no such job or it is over already: of several, the
+    others are cancelled all the same.
+    """
+    if not jobs:
+        raise TypeError("cancel() needs a job: its number, its name, or a berth.Job")
+    named = [each if isinstance(each, str) else str(getattr(each, "id", each)) for each in jobs]
+    _ask(["cancel", f"--wait={_patience_s(wait)}s", "--", *named])
+
+
+def _patience_s(wait: float | str) -> int:
+    patience_ms = _request.wait_ms(wait)
+    return 10 if patience_ms is None else max(patience_ms // 1000, 0)
+
+
+def _listed(told: dict[str, Any]) -> ListedJob:
+    over = told["state"] not in ("waiting", "running")
+    return ListedJob(
+        id=told["id"],
+        name=told["name"],
+        state=state_of(told),
+        command=told["command"],
+        submitted_s=told["submitted_s"],
+        started_s=told["started_s"],
+        starts_at_s=told["starts_at_s"],
+        ended_s=told["ended_s"],
+        exit_status=_exit_status(told) if over and told["tasks"] is None else None,
+        devices=tuple(told["devices"]),
+        reason=told["reason"],
+    )
 
 
 def told(numbers: Iterable[str]) -> list[dict[str, Any]]:
@@ -245,17 +367,18 @@ def _numbers(argument: str, jobs: After) -> list[str]:
     return [f"--{argument}={job.id if isinstance(job, Job) else job}" for job in several]
 
 
-def _options(asked: Mapping[str, object]) -> list[str]:
+def _options(asked: Mapping[str, object], asker: Callable[..., object]) -> list[str]:
+    beside = getattr(asker, "__kwdefaults__", ())
     return [
         f"--{option}={text}" if text else f"--{option}"
-        for _, option, text in _request.options(asked, _request_fields.JOB_ARGUMENTS)
+        for _, option, text in _request.options(asked, _request_fields.JOB_ARGUMENTS, beside)
     ]
 
 
 def submit(
     command: str | Sequence[str | os.PathLike[str]],
     *,
-    gpus: int = 1,
+    n: int = 1,
     name: str | None = None,
     array: str | range | None = None,
     params: Mapping[str, Iterable[object]] | None = None,
@@ -294,7 +417,7 @@ def submit(
     (0, ['0.1\\n', '0.01\\n'])
 
     command   the words of a command; or a text, which `sh -c` runs
-    gpus      how many devices each task gets
+    n         how many devices each task gets
     name      what it is called in `berth jobs`
     array     a task for each index: "0-99", "0-99%4", range(100). The index is {index} in the words, and
               BERTH_ARRAY_INDEX
@@ -329,14 +452,14 @@ def submit(
     """
     asked = {
         **filters,
-        "gpus": _request.number("gpus", gpus, 1),
+        "n": _request.number("n", n, 1),
         "where": where,
         "memory": memory,
         "free": free,
         "time": time,
         "yield_": yield_,
     }
-    options = _options(asked)
+    options = _options(asked, submit)
     if name is not None:
         options.append(f"--job-name={name}")
     if isinstance(array, range):

@@ -406,7 +406,7 @@ def lease(
     `snapshot`.
     """
     asked = Lease(
-        _request.request(n, where, order, memory, shared, filters, time),
+        _request.request(n, where, order, memory, shared, filters, time, lease.__kwdefaults__ or ()),
         mask=mask,
         wait=wait,
         note=note,

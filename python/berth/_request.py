@@ -8,7 +8,7 @@ from ._errors import Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, Union
 
     from ._request_fields import Filters as Filters
@@ -101,13 +101,48 @@ def _text_for(argument: str, value: Any, kind: str, least: int) -> str | None:
     return _text(argument, value)
 
 
+# What others call it; a word that may mean two has both.
+_MEANT = {
+    **dict.fromkeys(("count", "gpus", "n_gpus", "nb_gpus", "ngpus", "num", "num_gpus", "number"), ("n",)),
+    **dict.fromkeys(("device", "device_ids", "gpu_ids", "ids", "indices"), ("devices",)),
+    **dict.fromkeys(("cwd", "directory", "workdir"), ("folder",)),
+    "environ": ("env",),
+    "gpu": ("n", "devices"),
+    "job_name": ("name",),
+    "max_time": ("time",),
+    "time_limit": ("time",),
+    "timeout": ("wait",),
+    "vram": ("memory",),
+    "walltime": ("time",),
+    "yields": ("yield_",),
+}
+# What is too far from a name is none.
+_ALIKE = 0.75
+
+
+def unknown(name: str, known: Iterable[str]) -> TypeError:
+    """For an argument that there is not, with what may be meant of those that there are."""
+    known = {*known}
+    meant = [each for each in _MEANT.get(name, ()) if each in known]
+    if not meant:
+        import difflib
+
+        meant = difflib.get_close_matches(name, sorted(known), 1, _ALIKE)
+    return TypeError(
+        f"there is no argument {name!r}" + (f": did you mean {' or '.join(meant)}?" if meant else "")
+    )
+
+
 def options(
-    arguments: Mapping[str, object], table: Mapping[str, tuple[str, str, int]]
+    arguments: Mapping[str, object], table: Mapping[str, tuple[str, str, int]], beside: Iterable[str] = ()
 ) -> Iterator[tuple[str, str, str]]:
-    """What these arguments say: the argument, the option that it stands for, and its value. None says nothing."""
+    """What these arguments say: the argument, the option that it stands for, and its value. None says nothing.
+
+    `beside`: the names of other arguments that the caller has.
+    """
     for name in arguments:
         if name not in table:
-            raise TypeError(f"there is no argument {name!r}")
+            raise unknown(name, {*table, *beside})
     for name, (option, kind, least) in table.items():
         value = arguments.get(name)
         if value is None:
@@ -125,8 +160,12 @@ def request(
     shared: bool,
     filters: Filters,
     time: Time,
+    beside: Iterable[str] = ("mask",),
 ) -> _berth.Request:
-    """The request that these arguments make. Raises TypeError, ValueError and `Usage`, which name the argument."""
+    """The request that these arguments make. Raises TypeError, ValueError and `Usage`, which name the argument.
+
+    `beside`: the names of other arguments that the caller has.
+    """
     made = _berth.Request()
     if where is not None and not isinstance(where, str) and not callable(where):
         raise TypeError(f"where must be an expression or a function of a device, not {where!r}")
@@ -138,7 +177,7 @@ def request(
         where=None if callable(where) else where,
         order=None if callable(order) else order,
     )
-    for name, option, text in options(arguments, _request_fields.ARGUMENTS):
+    for name, option, text in options(arguments, _request_fields.ARGUMENTS, beside):
         _named(name, made.set, option, text)
     made.check()
     if callable(where) or callable(order):

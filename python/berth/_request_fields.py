@@ -65,7 +65,7 @@ ARGUMENTS = {
     "mps_percent": ("mps-percent", "number", 1),
 }
 JOB_ARGUMENTS = {
-    "gpus": ("count", "number", 1),
+    "n": ("count", "number", 1),
     "where": ("where", "text", 0),
     "devices": ("devices", "selectors", 0),
     "exclude": ("exclude", "selectors", 0),

@@ -197,7 +197,7 @@ class BerthExecutor(core.PicklingExecutor):
         command = " ".join([self.python, *map(shlex.quote, [*words, str(self.folder)])])
         job = _job.submit(
             " && ".join([*told.get("setup", ()), f"exec {command}"]),
-            gpus=told.get("gpus_per_node", 1),
+            n=told.get("gpus_per_node", 1),
             name=told.get("name", "submitit"),
             array=None if array is None else range(array),
             at_once=None if array is None else told.get("array_parallelism"),
@@ -234,7 +234,7 @@ _SHARED_PARAMETERS = (
     *("tasks_per_node", "stderr_to_stdout"),
 )
 # The number of GPUs, the time and yielding have names of submitit's own.
-_PASSED_ON = (*sorted({*_request_fields.JOB_ARGUMENTS} - {"gpus", "time", "yield_"}), "note", "notify")
+_PASSED_ON = (*sorted({*_request_fields.JOB_ARGUMENTS} - {"n", "time", "yield_"}), "note", "notify")
 _OWN_PARAMETERS = (*_PASSED_ON, "setup", "signal_delay_s", "array_parallelism", "yield")
 
 

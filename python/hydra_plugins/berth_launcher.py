@@ -39,7 +39,7 @@ with contextlib.suppress(ImportError):
     # submitit's own.
     _REQUEST = make_dataclass(
         "BerthRequestConf",
-        [(name, Any, None) for name in sorted({*JOB_ARGUMENTS} - {"gpus", "time", "yield_"})],
+        [(name, Any, None) for name in sorted({*JOB_ARGUMENTS} - {"n", "time", "yield_"})],
         bases=(BerthQueueConf,),
     )
 

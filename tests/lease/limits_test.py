@@ -102,8 +102,8 @@ def test_more_than_the_limit_is_never_possible(limited):
     answer = machine.berth("run", "-n", "3", "--", "true")
     assert answer.status == NEVER
     assert limit in answer.err
-    # Inside of a lease no limit counts: what cannot be had there is more than the lease has. Whoever
-    # asks next outside is told the limit.
+    # Inside of a lease no limit counts: what cannot be had there is more than the lease has.
+    # Whoever asks next outside is told the limit.
     inside = machine.berth("run", "-n", "2", "--", machine.program, "why", "-n", "3")
     outside = "your limit is 2 GPUs at the same time (limits.gpus in the site file)"
     assert "Never possible in this lease: 3 wanted, 2 could serve the request." in inside.out

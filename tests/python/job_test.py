@@ -3,7 +3,7 @@
 
 def test_a_job_is_submitted_waited_for_and_read(host):
     code = """
-    job = berth.submit(["sh", "-c", "echo $CUDA_VISIBLE_DEVICES $BERTH_JOB_NAME; exit 3"], gpus=2, name="a b")
+    job = berth.submit(["sh", "-c", "echo $CUDA_VISIBLE_DEVICES $BERTH_JOB_NAME; exit 3"], n=2, name="a b")
     say(job, job.wait(), job.state, job.exit_status, job.log().strip(), job.tasks == (job,))
     say(berth.Job(job.id) == job, berth.submit("true", time="1h", note="x", retries=1).wait("30s"))
     """
@@ -41,10 +41,10 @@ def test_a_job_that_waits_is_edited(host):
     job = berth.submit("true", name="late", at="2h")
     job.edit(hold=True)
     say(job.state)
-    job.edit(hold=False, gpus=2, time="1h")
+    job.edit(hold=False, n=2, time="1h")
     say(job.state, berth.Job(job.id)._told()[0]["request"])
     try:
-        job.edit(gpus=9)
+        job.edit(n=9)
     except berth.Impossible:
         say("never")
     other = berth.submit("true", name="late", singleton=True)
@@ -86,7 +86,7 @@ def test_a_job_for_anywhere_goes_through_ssh(host):
     ssh.chmod(0o755)
     code = f"""
     os.environ["BERTH_SSH"] = {str(ssh)!r}
-    job = berth.submit("echo $CUDA_VISIBLE_DEVICES", gpus=2, anywhere=["gpu1"])
+    job = berth.submit("echo $CUDA_VISIBLE_DEVICES", n=2, anywhere=["gpu1"])
     say(job.wait(), job.log().strip(), berth.submit("true", anywhere="gpu1,gpu2", near="/").wait())
     """
     assert host.says(code) == ["0 0,1 0"]
@@ -131,7 +131,7 @@ def test_what_makes_no_sense_is_refused_with_its_reason(host):
     code = """
     for wrong in (
         lambda: berth.submit([]),
-        lambda: berth.submit("true", gpus=0),
+        lambda: berth.submit("true", n=0),
         lambda: berth.submit("true", array="x"),
         lambda: berth.submit(["no-such-program"]),
         lambda: berth.Job("77").state,
@@ -145,7 +145,7 @@ def test_what_makes_no_sense_is_refused_with_its_reason(host):
     """
     assert host.says(code) == [
         "ValueError command must have at least one word",
-        "ValueError gpus must be 1 or more, not 0",
+        "ValueError n must be 1 or more, not 0",
         "Usage --array x: must be indices like 0-99 or ",
         "Error no-such-program: there is no such comman",
         "Error there is no job 77 of yours on this mach",
@@ -171,3 +171,54 @@ def test_the_folder_and_the_environment_are_those_that_were_said(host, tmp_path)
     say(job.wait(), job.log().split())
     """
     assert host.says(code) == [f"0 ['{tmp_path}', 'seen']"]
+
+
+def test_jobs_are_listed_with_what_became_of_them(host):
+    code = """
+    say(berth.jobs())
+    berth.submit("exit 3", name="bad").wait()
+    berth.submit("exit {index}", array=range(2)).wait()
+    late = berth.submit("true", at="2h", n=2)
+    for each in berth.jobs():
+        say(each.id, each.name, each.state, each.exit_status, each.command, each.devices, each.job == berth.Job(each.id))
+    say([each.id for each in berth.jobs("failed")], [each.id for each in berth.jobs("waiting", "done")])
+    first = berth.jobs()[0]
+    say(first.submitted_s <= first.started_s <= first.ended_s, first.starts_at_s, first.reason, late.state)
+    """
+    assert host.says(code) == [
+        "()",
+        "1 bad failed 3 sh -c exit 3 ('0',) True",
+        "2 None failed None sh -c exit {index} () True",
+        "3 None waiting None sh -c true () True",
+        "['1', '2.1'] ['2.0', '3']",
+        "True None None waiting",
+    ]
+
+
+def test_who_waits_is_listed_and_a_job_is_cancelled_by_name_number_or_itself(host):
+    code = """
+    say(berth.queue())
+    holder = berth.submit("sleep 1000", n=2, name="holder", time="1h")
+    while holder.state != "running": pass
+    jobs = [berth.submit("true", name=name, note="mine", memory=size) for name, size in (("a", "1G"), ("b", "2G"), ("c", "3G"))]
+    while len(berth.queue()) < 3: pass
+    first, second, _ = berth.queue()
+    say(first.position, first.n, first.job, first.behind, first.starts_at_s == berth.jobs()[1].starts_at_s, first.reason != "")
+    say(second.behind == first.id, second.pid > 1, second.since_s > 0, second.request)
+    berth.cancel("a", jobs[1])
+    berth.cancel(berth.jobs("in line")[0], wait="20s")
+    say([job.state for job in jobs])
+    try:
+        berth.cancel(99, holder)
+    except berth.Error as error:
+        say(error)
+    say(holder.state)
+    """
+    assert host.says(code) == [
+        "()",
+        "1 1 2 None True True",
+        "True True True 1 shared GPU, 2 GiB of memory each",
+        "['cancelled', 'cancelled', 'cancelled']",
+        "there is no job 99 of yours on this machine (`berth jobs`)",
+        "cancelled",
+    ]

@@ -116,9 +116,13 @@ async def serve() -> str:
         return lease.torch_device(0)
 
 loss: float = train(3)
-job: berth.Job = berth.submit(["python", "train.py"], gpus=2, name="typed", params={"lr": [0.1]}, after=[1, "2"])
+job: berth.Job = berth.submit(["python", "train.py"], n=2, name="typed", params={"lr": [0.1]}, after=[1, "2"])
 status: int = job.wait("1h")
 ended: "int | None" = berth.submit("true", after_ok=job, array=range(3)).exit_status
+names: "list[str | None]" = [each.name for each in berth.jobs("failed")]
+starts: "list[int | None]" = [waiter.starts_at_s for waiter in berth.queue()]
+berth.cancel(job, "typed", 12, berth.jobs()[0], wait="1m")
+berth.cancel(1.5)  # type: ignore[arg-type]
 berth.submit(["true"], gpu=2)  # type: ignore[call-arg]
 try:
     berth.lease(wait=0).release()

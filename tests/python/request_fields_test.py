@@ -22,7 +22,7 @@ SAMPLES = {
     "selectors": ([0, "GPU-a"], "0,GPU-a"),
 }
 # The words that submitit and Hydra have for arguments of `berth.submit`.
-OF_SUBMITIT = {"gpus": "gpus_per_node", "time": "timeout_min", "yield_": "yield"}
+OF_SUBMITIT = {"n": "gpus_per_node", "time": "timeout_min", "yield_": "yield"}
 
 
 class Request:

@@ -171,7 +171,7 @@ def test_a_session_edits_what_waits_of_its_own(make_machine):
         last = str(told(machine)[-1]["job"])
         assert f"job {last} is held" in await say(client, "edit", job=last, hold=True)
         assert job(machine, last)["held"]
-        assert "3 GPUs are more than the 1" in await refusal(client, "edit", job=last, gpus=3)
+        assert "3 GPUs are more than the 1" in await refusal(client, "edit", job=last, n=3)
         assert f"job {last} waits again" in await say(client, "edit", job=last, hold=False)
         assert "`--hold`" not in await refusal(client, "edit", job=last, place=holder)
 
@@ -200,7 +200,7 @@ def test_what_a_job_has_printed_of_other_users_is_marked_as_theirs(make_machine)
 
     async def use(client):
         # It can never start, and the refusal says who has which GPU.
-        answer = await refusal(client, "run", command="true", gpus=3)
+        answer = await refusal(client, "run", command="true", n=3)
         assert quoted in marked(answer, "job 2 is failed (exit status 69)\n")
         assert quoted in marked(await refusal(client, "wait", job="2"), "job 2 is failed (exit status 69)\n")
         assert quoted in marked(await say(client, "log", job="2"), "")
@@ -215,7 +215,7 @@ def test_a_session_has_no_more_gpus_at_once_and_no_longer_than_it_may(make_machi
     machine = make_machine("8xH100")
 
     async def use(client):
-        assert "3 GPUs are more than the 2" in await refusal(client, "run", command="true", gpus=3)
+        assert "3 GPUs are more than the 2" in await refusal(client, "run", command="true", n=3)
         assert "may take 10m" in await refusal(client, "run", command="true", time="11m")
         for _ in range(4):
             await say(client, "submit", command="echo x; exec sleep 1000")
@@ -414,11 +414,12 @@ def test_what_makes_no_sense_is_answered_and_the_session_goes_on(machine):
     for arguments, words in (
         ({}, "'command' is missing"),
         ({"command": 3}, "'command' must be a text"),
-        ({"command": "true", "gpus": "2"}, "'gpus' must be a whole number"),
+        ({"command": "true", "n": "2"}, "'n' must be a whole number"),
         ({"command": "true", "requeue": 1}, "'requeue' must be true or false"),
         ({"command": "a\0b"}, "'command' must not contain a NUL"),
-        ({"command": "true", "nodes": 2}, "run has no argument 'nodes'"),
-        ({"command": "true", "gpus": -1}, "count"),
+        ({"command": "true", "nodes": 2}, "run has no argument 'nodes'; it has command, folder, name, "),
+        ({"command": "true", "gpus": 2}, "run has no argument 'gpus': did you mean 'n'?"),
+        ({"command": "true", "n": -1}, "count"),
         ({"command": "true", "folder": "/nowhere"}, "'/nowhere' is no folder; it must begin with /"),
         ({"command": "true", "wait_s": 100000}, "wait_s must be from 0 to 3600"),
     ):

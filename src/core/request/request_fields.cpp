@@ -45,7 +45,7 @@ constexpr std::array kFields{
                  .member = &R::count,
                  .key = "count",
                  .python = as("n"),
-                 .job = as("gpus"),
+                 .job = as("n"),
                  .words = but_not("the sentence begins with it"),
                  .looser = kByARule,
                  .mcp = as("how many GPUs it gets (1)"),

@@ -134,11 +134,24 @@ std::string_view word_of(ArgumentKind kind) {
                                       : "a text";
 }
 
+// The number of GPUs, as others call it.
+constexpr std::array<std::string_view, 5> kWordsForN{"count", "gpu", "gpus", "num_gpus", "number"};
+
+std::string no_such_argument(const Tool& tool, std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const ToolArgument& each : tool.arguments) known.push_back(each.name);
+  const bool is_n = std::ranges::find(kWordsForN, name) != kWordsForN.end() &&
+                    std::ranges::find(known, "n") != known.end();
+  std::string text = fmt::format("{} has no argument '{}'", tool.name, name);
+  if (is_n) return text + ": did you mean 'n'?";
+  return known.empty() ? text : text + fmt::format("; it has {}", fmt::join(known, ", "));
+}
+
 // The mistakes in the arguments, for a model that may correct them; "": none.
 std::string read_arguments(ToolCall& call, const Tool& tool, const view::Json& given) {
   for (const auto& [name, value] : given.items()) {
     const auto argument = std::ranges::find(tool.arguments, name, &ToolArgument::name);
-    if (argument == tool.arguments.end()) return fmt::format("{} has no argument '{}'", tool.name, name);
+    if (argument == tool.arguments.end()) return no_such_argument(tool, name);
     if (value.is_null() && !argument->needed) continue;
     const auto text = value_of(value, argument->kind);
     if (!text) return fmt::format("'{}' must be {}", name, word_of(argument->kind));

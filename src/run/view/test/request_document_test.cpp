@@ -93,7 +93,7 @@ PythonForm python_form(RequestValue kind) {
 /// have been there longest.
 bool is_in_signature(Face face, std::string_view name) {
   constexpr std::array<std::string_view, 6> kOfCalls{"n", "where", "order", "memory", "shared", "time"};
-  constexpr std::array<std::string_view, 6> kOfJobs{"gpus", "where", "memory", "free", "time", "yield_"};
+  constexpr std::array<std::string_view, 6> kOfJobs{"n", "where", "memory", "free", "time", "yield_"};
   return std::ranges::find(face == kCall ? kOfCalls : kOfJobs, name) !=
          (face == kCall ? kOfCalls : kOfJobs).end();
 }
