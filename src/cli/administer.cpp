@@ -8,7 +8,9 @@
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
 #include "berth/command/shared_options.h"
+#include "berth/lease/domain.h"
 #include "berth/lease/look.h"
+#include "berth/lease/original_locks.h"
 #include "berth/request/request.h"
 #include "berth/site/site_file.h"
 #include "berth/store/lease_directory.h"
@@ -41,7 +43,7 @@ class Exclude : public command::Command {
               command::open_session_at(leasing::machine_around(std::move(domain)), environment, options_));
     BERTH_LET(const auto world, session.look(Request{}));
     BERTH_LET(const auto uuids, uuids_named(words, world.facts.snapshot));
-    const auto excluded = leasing::exclude(site::standard_site_file_paths().excluded, uuids, because_);
+    const auto excluded = site::exclude(site::standard_site_file_paths().excluded, uuids, because_);
     if (!excluded && excluded.error().os_error != 0 && ::geteuid() != 0)
       return std::unexpected(
           context(excluded.error(), "only root takes a GPU from everybody: sudo berth exclude"));
@@ -92,7 +94,7 @@ class Include : public command::Command {
     bool was_excluded = false;
     const std::string excluded = site::standard_site_file_paths().excluded;
     if (!excluded.empty() && ::access(excluded.c_str(), W_OK) == 0) {
-      BERTH_LET(was_excluded, leasing::end_exclusion(excluded, included.devices));
+      BERTH_LET(was_excluded, site::end_exclusion(excluded, included.devices));
     }
     const std::string still_excluded = was_excluded ? "" : excluded_in_words(world, included.devices);
     if (!session.domain().store->note_outcome(included) && !was_excluded && still_excluded.empty())

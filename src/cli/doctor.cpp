@@ -14,7 +14,7 @@
 #include "berth/doctor/doctor_cuda.h"
 #include "berth/doctor/doctor_directory.h"
 #include "berth/jobs/add_job.h"
-#include "berth/lease/look.h"
+#include "berth/lease/domain.h"
 #include "berth/site/site_file.h"
 #include "berth/source/source.h"
 #include "berth/sys/file.h"

@@ -11,7 +11,7 @@
 #include "berth/command/command.h"
 #include "berth/command/shared_options.h"
 #include "berth/source/cuda/cuda_trial.h"
-#include "berth/source/probe/probe.h"
+#include "berth/source/source.h"
 #include "berth/sys/file.h"
 
 namespace berth::cli {

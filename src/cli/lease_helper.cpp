@@ -23,7 +23,7 @@
 #include "berth/receipts/library_receipts.h"
 #include "berth/receipts/make_receipt.h"
 #include "berth/receipts/receipts_on_disk.h"
-#include "berth/source/probe/probe.h"
+#include "berth/source/source.h"
 #include "berth/supervise/take_lease.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process.h"

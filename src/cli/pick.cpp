@@ -18,7 +18,7 @@
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/runner.h"
 #include "berth/jobs/submission.h"
-#include "berth/lease/look.h"
+#include "berth/lease/domain.h"
 #include "berth/request/request.h"
 #include "berth/supervise/claim_keeper.h"
 #include "berth/supervise/take_lease.h"

@@ -12,6 +12,7 @@
 #include "berth/jobs/listed_jobs.h"
 #include "berth/jobs/named_job.h"
 #include "berth/jobs/runner.h"
+#include "berth/lease/domain.h"
 #include "berth/lease/look.h"
 #include "berth/supervise/run.h"
 #include "berth/view/verdict_text.h"

@@ -9,7 +9,7 @@
 #include "berth/command/environment.h"
 #include "berth/command/shared_options.h"
 #include "berth/http/settings.h"
-#include "berth/site/site_keys.h"
+#include "berth/site/toml.h"
 #include "berth/sys/file.h"
 
 namespace berth::cli {

@@ -16,7 +16,8 @@ namespace berth {
 
 /// What went wrong, as far as a program needs to know it to react. There are no other codes.
 /// `outcome_of()` says what each code means as an exit status, an HTTP status and a Python
-/// exception.
+/// exception. The last three, and `no_driver`, can also be the code of a refusal, which has the
+/// reason of each device: ExplainedRefusal (lease/session.h) says which is which.
 enum class ErrorCode {
   failure,     ///< something broke: a file, a system call, a peer
   usage,       ///< the request itself is wrong, whatever the machine

@@ -14,8 +14,10 @@
 #include "berth/base/record.h"
 #include "berth/base/text.h"
 #include "berth/lease/look.h"
+#include "berth/queue/acquisition.h"
 #include "berth/queue/gate_decision.h"
 #include "berth/queue/schedule.h"
+#include "berth/site/site_file.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/process.h"
@@ -526,7 +528,7 @@ class Acquirer {
   std::vector<Moment> lasted_s_;
   const OnWait& on_wait_;
   LookOptions options_;
-  ExclusionNews exclusions_{options_.site_files};
+  site::ExclusionNews exclusions_{options_.site_files};
   State state_;
   World world_;                           ///< what of the last look is not in the state
   std::int64_t changes_ = 0;              ///< of the leases, before the last look or decision

@@ -1,4 +1,5 @@
-#include "berth/lease/look.h"
+// Long, since each kind of lock is looked for, taken and made with the same few rules of files.
+#include "berth/lease/original_locks.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -442,6 +443,37 @@ void OriginalLockFiles::release() {
     sys::unlock_bytes(file.get(), 0, sys::kToTheEnd);
   }
   files_.clear();
+}
+
+std::string in_words(const SafeGpuHolder& holder) {
+  const auto owner = holder.pid > 0 ? sys::process_owner(holder.pid) : std::nullopt;
+  if (!owner) return fmt::format("another process has the lock of safe_gpu, {}", printable(holder.file));
+  return fmt::format("{} ({}, pid {}) has the lock of safe_gpu, {}", sys::user_name(*owner),
+                     printable(listed_words(sys::process_command(holder.pid))), holder.pid,
+                     printable(holder.file));
+}
+
+std::optional<SafeGpuHolder> SafeGpuLock::take(const std::vector<std::string>& files,
+                                               const std::vector<SafeGpuHolder>& kept) {
+  std::vector<std::string> odd;
+  for (const std::string& path : files) {
+    auto file = open_or_make_lock(path);
+    const auto holder = file ? sys::share_bytes(file->get(), 0, sys::kToTheEnd)
+                             : Result<std::optional<pid_t>>(std::unexpected(file.error()));
+    if (!holder) {
+      odd.push_back(fmt::format("{} cannot be locked: {}; an original safe_gpu is not kept away by it", path,
+                                holder.error().message));
+    } else if (!*holder) {
+      add(*std::move(file));
+    } else if (const SafeGpuHolder who{path, **holder}; std::ranges::find(kept, who) != kept.end()) {
+      odd.push_back(fmt::format("{}, and keeps it; an original safe_gpu is not kept away", in_words(who)));
+    } else {
+      release();
+      return who;
+    }
+  }
+  for (std::string& words : odd) note(std::move(words));
+  return std::nullopt;
 }
 
 }  // namespace berth::leasing

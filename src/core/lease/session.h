@@ -9,14 +9,32 @@
 #include <variant>
 #include <vector>
 
+#include "berth/lease/domain.h"
 #include "berth/lease/look.h"
-#include "berth/queue/acquisition.h"
+#include "berth/lease/original_locks.h"
 #include "berth/queue/schedule.h"
 #include "berth/queue/standing.h"
 #include "berth/request/request.h"
 #include "berth/store/lease_store.h"
 #include "berth/verdict/verdict.h"
 
+// Threads and signals.
+//
+// - A Session, its store and a HeldLease are each used by one thread at a time. Two sessions have
+//   nothing in common but what follows.
+// - In a process, one thread at a time may wait for others: in `acquire` and `acquire_by_queue`,
+//   for the gate, which all that changes a lease passes (GateLimit), and in `site::exclude`. Such a
+//   wait is cut by SIGALRM and the timer of ITIMER_REAL, of which a process has one each. The
+//   handler, the timer and the mask of the thread are as before when the wait is over. `look`,
+//   `pick`, `why` and `never` wait for the probe alone, and use no signal.
+// - Meanwhile nobody else in the process uses SIGALRM, `alarm` or `setitimer`, and all other
+//   threads keep SIGALRM blocked (sys::SignalsBlocked): it has to reach the one that waits. So a
+//   host program, which knows nothing of this, asks a helper instead (run/api).
+// - No other signal is handled, and none is sent but to children: the probe and a trial of CUDA. If
+//   a signal comes that the caller handles, the wait looks up early and goes on: only the grant,
+//   the limit of the request, an error or the end of the process ends it.
+// - A child that is forked has the descriptors too, and so a part in the ticket and the lease,
+//   until it ends or executes a program: they are close-on-exec.
 namespace berth::leasing {
 
 /// What a ticket says of its owner in addition to what the kernel knows.
@@ -152,7 +170,7 @@ struct OnWait {
 /// processes of our own: a library asks through a helper (run/api). Asks the driver before it
 /// enters the gate, never while it keeps others from deciding. In the queue, a waiter asks the
 /// driver if it is the first, if it watches devices that no rival before it watches, if it was
-/// rung, and once more before it gives up. Error: `usage`; as `look`. Uses SIGALRM while it waits.
+/// rung, and once more before it gives up. Error: `usage`; as `look`.
 Result<Acquired> acquire_by_queue(const SourceAccess& source, store::LeaseStore& store,
                                   const Request& request, const LookOptions& options,
                                   const TicketWords& words, const Patience& patience, const OnWait& on_wait);
@@ -177,9 +195,19 @@ struct Explained {
   std::optional<std::int64_t> starts_at_s{};
 };
 
-/// The request is not granted.
+/// The request is not granted, because of the devices as a look saw them: there is a verdict on
+/// each.
+///
+/// A refusal and an Error can have the same code. It is a refusal if the machine was looked at and
+/// the devices, the queue or the limits of the site are why; an Error with `impossible` or
+/// `not_now` if something else decides, whatever the devices do: what the request says (more time
+/// than the site allows), where it is made (a private /tmp), what the asker has already (it would
+/// wait for itself, or has as many waiting requests as the site allows), or a gate that does not
+/// open. Then there are no verdicts, and the message is the whole reason. To programs both mean the
+/// same (outcome_of).
 struct ExplainedRefusal : Explained {
-  ErrorCode code = ErrorCode::not_now;              ///< `impossible`; `not_now`; `timed_out`
+  /// `impossible`; `not_now`; `timed_out`; `no_driver` if no device works.
+  ErrorCode code = ErrorCode::not_now;
   std::optional<std::chrono::milliseconds> waited;  ///< how long it waited in vain
 };
 

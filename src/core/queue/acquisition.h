@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "berth/queue/decision.h"
 #include "berth/queue/schedule.h"
 #include "berth/queue/standing.h"
 #include "berth/verdict/verdict.h"
@@ -167,16 +168,6 @@ std::string silence_in_words(const Ticket& ticket, const Facts& facts, Moment no
 
 // What a request knows on its way to a lease. Times are since it began, by a clock
 // that nobody can set.
-
-/// How long to stand in the queue.
-struct Patience {
-  bool wait = false;                               ///< false: now or not at all
-  std::optional<std::chrono::milliseconds> limit;  ///< from the request's begin on; nullopt: for ever
-  bool is_requeued = false;   ///< it had a lease and gave way, or had a place: so it may wait for any time
-  bool was_accepted = false;  ///< earlier, as possible: a bad day does not refuse it
-  std::chrono::milliseconds tick{5000};       ///< how often to look for changes that no event tells of
-  std::chrono::milliseconds far_tick{30000};  ///< the same for a request with many before it
-};
 
 namespace acquisition {
 

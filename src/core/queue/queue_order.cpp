@@ -35,6 +35,13 @@ consteval bool is_each_where_it_is_looked_for() {
 }
 static_assert(is_each_where_it_is_looked_for());
 
+// has_numbers alone says whether an order has them.
+static_assert(std::ranges::all_of(kOrders, [](const OrderRow& row) {
+  const bool needs_them = has_numbers(row.order);
+  return (row.next != nullptr) == needs_them && (row.sort != nullptr) == needs_them &&
+         row.keys.number.empty() != needs_them && row.keys.number_beside_expected.empty() != needs_them;
+}));
+
 /// "a, b or c"
 std::string one_of(const std::vector<std::string>& words) {
   const auto [most, last] = std::pair(std::span(words).first(words.size() - 1), words.back());

@@ -228,8 +228,8 @@ struct OrderRow {
   std::string_view name{};   ///< in the site file, and of an option
   std::string_view first{};  ///< for people: who comes first
   OrderKeys keys{};
-  /// The number of a new request of a user, from the tickets that keep this order. nullptr: it
-  /// needs none.
+  /// The number of a new request of a user, from the tickets that keep this order. Of each order
+  /// that has_numbers, and of no other: else the table does not compile.
   std::int64_t (*next)(std::uint32_t uid, std::span<const Numbered> others) = nullptr;
   /// Puts the wishes into the order. nullptr: they are. A function of what is given alone, so that
   /// all who ask agree.
@@ -415,67 +415,6 @@ Ticket newcomer(const Request& request, std::vector<std::string> candidates, con
 std::vector<Verdict> behind_the_queue(std::vector<Verdict> verdicts, const Ticket& newcomer,
                                       const Ledger& ledger, const Facts& facts,
                                       const std::set<TicketId>& skipped, Moment now);
-
-/// A device to lock: whole (nobody else), or in part (with others who take a part).
-struct DeviceLock {
-  std::string uuid;
-  bool whole = true;
-  std::uint64_t promise_bytes = 0;   ///< if in part: the memory to promise
-  std::uint64_t lendable_bytes = 0;  ///< with a promise: the limit for all promises together
-
-  bool operator==(const DeviceLock&) const = default;
-};
-
-/// The decisions on a ticket. Take: grant it these devices.
-struct Take {
-  std::vector<std::string> devices;  ///< the devices that the ticket will name
-  std::vector<DeviceLock> locks;     ///< all or none are taken; with a MIG instance, its GPU too
-  /// When this was decided, in milliseconds of the boot clock: the time of the lease counts from
-  /// then. nullopt: from when it is written.
-  std::optional<std::int64_t> decided_ms{};
-
-  bool operator==(const Take&) const = default;
-};
-/// The ticket stays in the queue.
-struct Stay {
-  /// Whether enough is free, but its own conditions do not hold, so that others skip it.
-  /// nullopt: as before.
-  std::optional<bool> held_back{};
-
-  bool operator==(const Stay&) const = default;
-};
-/// Leave the queue, and end the ticket.
-struct Withdraw {
-  bool operator==(const Withdraw&) const = default;
-};
-/// Read more of the tickets before it, and decide again. REQUIRES: the ledger is partial.
-struct ReadOn {
-  bool all = false;    ///< not only tickets that could be given one of its candidates
-  bool front = false;  ///< the first tickets of the queue, instead of the nearest
-
-  bool operator==(const ReadOn&) const = default;
-};
-using Decision = std::variant<Take, Stay, Withdraw, ReadOn>;
-
-/// The results of a decision.
-struct Taken {};
-struct Stayed {};
-struct Withdrawn {};
-/// The decision was Take, but somebody whom the ledger does not know has a lock, or was promised
-/// memory. Nothing was taken; the ticket goes on waiting.
-struct Conflict {
-  std::string uuid;
-};
-using Decided = std::variant<Taken, Stayed, Withdrawn, Conflict>;
-
-/// What ended a sleep.
-enum class Woken {
-  changed,     ///< what it waited for has happened, or may have
-  tick,        ///< the period is over: look for changes that send no event
-  rung,        ///< another process says that it is its turn, or something that it watched beside a rival may
-               ///< have ended
-  not_asleep,  ///< something was not watched until now, so it may have happened before
-};
 
 /// It is the turn of waiting rivals: I sleep until `rival` no longer waits, or somebody rings me.
 struct Behind {

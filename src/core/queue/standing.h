@@ -23,7 +23,7 @@ struct Standing {
   std::size_t position = 1;
   std::optional<Ticket> behind{};  ///< the last rival before it; nullopt for the first
   bool stopped = false;            ///< others skip it until it goes on
-  std::string silence{};  ///< it leaves what is free for it, in words (acquisition.h); "": it does not
+  std::string silence{};  ///< it leaves what is free for it, in words (queue/acquisition.h); "": it does not
   std::chrono::seconds waited{0};  ///< how long the request has waited so far
   /// About when the request starts if each job with a time limit takes all of it, in seconds since
   /// the epoch. nullopt: a job that it waits for has no time limit, or the request is too far back
@@ -52,6 +52,16 @@ struct Standing {
   std::string hindrance{};
 
   bool operator==(const Standing&) const = default;
+};
+
+/// How long to stand in the queue.
+struct Patience {
+  bool wait = false;                               ///< false: now or not at all
+  std::optional<std::chrono::milliseconds> limit;  ///< from the request's begin on; nullopt: for ever
+  bool is_requeued = false;   ///< it had a lease and gave way, or had a place: so it may wait for any time
+  bool was_accepted = false;  ///< earlier, as possible: a bad day does not refuse it
+  std::chrono::milliseconds tick{5000};       ///< how often to look for changes that no event tells of
+  std::chrono::milliseconds far_tick{30000};  ///< the same for a request with many before it
 };
 
 /// All tickets that wait, in order. A ticket in `stopped` counts as if it did not wait, and keeps

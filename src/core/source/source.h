@@ -230,6 +230,28 @@ class ProbeSource : public Source {
   std::unique_ptr<Body> body_;
 };
 
+/// The probe's main: reads requests from `in` and writes their answers to `out`, until `in` ends.
+/// It is the only process that loads the driver, so it is the only one that the driver can hang or
+/// kill.
+///
+/// Where `in` is a socket, a byte goes back on it when there is something to take from `out`:
+/// whoever asked sleeps there, and is not woken for every step.
+///
+/// `expected`: the source that will be asked for; it is loaded while the first request is still to
+/// come. `version`: of this program.
+///
+/// Ends the process at once: a driver's own clearing up can hang as any call of it, and the kernel
+/// does it anyway.
+///
+/// REQUIRES: the process is the probe's own. It gets the short name `kProbeName`, which it keeps
+/// when it has ended.
+inline constexpr const char* kProbeName = "berth __probe";
+[[noreturn]] void run_probe(int in, int out, SourceKind expected, std::string_view version);
+
+/// For a process that another Berth has asked. Error: `failure` if that one (`asking`; "": it does
+/// not say) is of another version than this program; says what to do.
+Result<void> check_version(std::string_view asking, std::string_view program);
+
 /// The answer if the driver has hung since `since` ("14:02") in `stage`. It has the devices of
 /// `partial` as they are. The device at which the driver hangs and those after it are unresponsive,
 /// with their readings from `last`, if there is one; the snapshot is then marked stale. If the hang

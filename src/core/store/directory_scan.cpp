@@ -272,6 +272,11 @@ Result<Scan> scan_directory(const LeaseDirectory& directory) {
   return scan;
 }
 
+Result<Ledger> tickets_in(const LeaseDirectory& directory) {
+  BERTH_LET(auto scan, scan_directory(directory));
+  return std::move(scan.ledger);
+}
+
 Result<Scan> scan_leases(const LeaseDirectory& directory) {
   Scan scan;
   if (auto leases = scan_part(directory.leases.get(), TicketPhase::granted, scan); !leases)

@@ -152,6 +152,13 @@ FaultOr<sys::Descriptor> enter_gate(const LeaseDirectory& directory, GateLimit l
   return gate;
 }
 
+std::optional<ShutGate> shut_gate(const LeaseDirectory& directory, std::chrono::milliseconds patience) {
+  const auto gate = enter_gate(directory, patience, nullptr);
+  if (gate) return std::nullopt;
+  const Fault& fault = gate.error();
+  return ShutGate{fault.error.message, fault.remedy ? fault.remedy() : ""};
+}
+
 DirectoryTicket::DirectoryTicket(std::shared_ptr<const LeaseDirectory> directory, const Ticket& draft,
                                  Warn warn)
     : directory_(std::move(directory)),

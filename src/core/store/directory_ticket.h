@@ -166,13 +166,6 @@ inline Error told(const Fault& fault) {
   return error;
 }
 
-/// The name of the file that stands for a device: its UUID, without characters that a file name
-/// cannot have.
-std::string device_file_name(std::string_view uuid);
-/// Whether a device could have a file of this name. A file of any other name may be anybody's, and
-/// its name goes nowhere.
-bool is_device_file_name(std::string_view name);
-
 /// Ends the lock of a device and its promises, for all processes that share the descriptor.
 void unlock_device(int file);
 
@@ -209,29 +202,6 @@ class DeviceLocks {
   /// that watch it, including this ticket's owner, so opening and closing it at each event would be
   /// an endless loop.
   std::map<std::string, Held> files_;
-};
-
-/// A lease that another process has taken for this one and has handed over. It has the lease's
-/// descriptors, but neither the directory nor the code to decide. When this object ends, our part
-/// ends; the lease ends with the last process that has a part.
-class HandedLease {
- public:
-  /// `descriptors` are those of OwnTicket::descriptors(), in that order.
-  HandedLease(DirectoryChoice directory, TicketId id, std::vector<sys::Descriptor> descriptors);
-  HandedLease(HandedLease&&) noexcept = default;
-  HandedLease& operator=(HandedLease&&) noexcept = default;
-  ~HandedLease() { drop(); }
-
-  /// Ends the lease for all processes that share it, and lets the waiters know. Does nothing the
-  /// second time.
-  void release();
-  /// Ends only our part of the lease.
-  void drop();
-
- private:
-  DirectoryChoice directory_;
-  TicketId id_;
-  std::vector<sys::Descriptor> descriptors_;  ///< the devices', then the ticket's
 };
 
 /// The tickets in the queue before a ticket, as far as it has to know them.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,32 @@
 #include "berth/verdict/site_policy.h"
 
 namespace berth::store {
+
+// The lease protocol as a whole. docs/lease-protocol.md has each step and each format, so that
+// another program can take part; here is why it holds.
+//
+// - *A lock is the proof, a file only tells.* Whoever has a device holds a flock on its file in
+//   devices/: exclusive for all of it, shared for a part, whose memory is as many locked bytes. A
+//   ticket is a file with its text, whose owner keeps byte 0 locked while it lives, and byte 1
+//   while it waits. These locks belong to the open file. So they end with the last process that has
+//   it, whatever ends that one, and nobody has to notice and clear up.
+// - *One decides at a time.* The gate is the flock on the directory itself. Within it a ticket gets
+//   its place (an id above all others, by the boot clock), reads the ledger, and is granted its
+//   devices or not. The driver is asked before, never within. Nobody is put out of the gate: who is
+//   stopped in it keeps all others waiting, and they are told which process that is.
+// - *The ledger and the kernel must both agree.* A device is granted if no live ticket in leases/
+//   names it and its lock can be taken. The ledger alone would miss a program without tickets, the
+//   lock alone a device file that somebody has replaced: so after each lock the name must still
+//   lead to the locked file.
+// - *A grant is one rename*, from queue/ to leases/, after the locks are taken and the text says
+//   the devices. A release unlocks the devices, then unlinks, while byte 0 is still locked. Who is
+//   killed in between leaves a dead ticket, which counts for nothing.
+// - *A sleeper is woken by the kernel*: behind a rival, by a lock on byte 1 of the rival's ticket;
+//   first in the queue, by inotify on what it waits for. A bell may ring it earlier. Both only make
+//   it look, and it looks at each tick anyway: a wake-up that is lost costs time, never a device.
+// - *Nothing that others write is trusted.* A ticket is its file owner's word and nobody else's: it
+//   gives no right over another user's processes. What cannot be read is told as odd, and its locks
+//   count. A directory whose locks not all see (a network, a private /tmp) is refused.
 
 /// Why this directory and no other.
 enum class DirectoryOrigin {
@@ -58,6 +85,47 @@ struct LeaseDirectory {
 /// The name of the file system, if a flock on it is not the same lock for all machines, or if a
 /// file server can forget it. nullopt: its locks can be trusted. `type`: statfs::f_type.
 std::optional<std::string> untrusted_file_system(std::int64_t type);
+
+/// The name of the file that stands for a device: its UUID, without characters that a file name
+/// cannot have.
+std::string device_file_name(std::string_view uuid);
+/// Whether a device could have a file of this name. A file of any other name may be anybody's, and
+/// its name goes nowhere.
+bool is_device_file_name(std::string_view name);
+
+/// The live and dead tickets of a directory, as LeaseStore::look tells them. Users have no names.
+Result<Ledger> tickets_in(const LeaseDirectory& directory);
+
+/// A gate that others do not leave.
+struct ShutGate {
+  std::string fault;   ///< which process is in it
+  std::string remedy;  ///< what lets it go on; "": that is not known
+};
+/// nullopt: the gate was free within this time. Changes nothing.
+std::optional<ShutGate> shut_gate(const LeaseDirectory& directory, std::chrono::milliseconds patience);
+
+/// A lease that another process has taken for this one and has handed over. It has the lease's
+/// descriptors, but neither the directory nor the code to decide. When this object ends, our part
+/// ends; the lease ends with the last process that has a part.
+class HandedLease {
+ public:
+  /// `descriptors` are those of OwnTicket::descriptors(), in that order.
+  HandedLease(DirectoryChoice directory, TicketId id, std::vector<sys::Descriptor> descriptors);
+  HandedLease(HandedLease&&) noexcept = default;
+  HandedLease& operator=(HandedLease&&) noexcept = default;
+  ~HandedLease() { drop(); }
+
+  /// Ends the lease for all processes that share it, and lets the waiters know. Does nothing the
+  /// second time.
+  void release();
+  /// Ends only our part of the lease.
+  void drop();
+
+ private:
+  DirectoryChoice directory_;
+  TicketId id_;
+  std::vector<sys::Descriptor> descriptors_;  ///< the devices', then the ticket's
+};
 
 /// The user with the most bytes of files in a directory, for the message that it is full: "alice
 /// (312 files)".

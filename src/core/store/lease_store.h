@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "berth/base/error.h"
-#include "berth/queue/schedule.h"
+#include "berth/queue/decision.h"
 #include "berth/sys/file.h"
 #include "berth/sys/socket.h"
 #include "berth/verdict/ledger.h"
@@ -26,7 +26,9 @@ using Warn = std::function<void(const std::string&)>;
 /// waiters need to know only the tickets right before them.
 using Decide = std::function<Result<Decision>(const Ledger& ledger, TicketId me)>;
 
-/// How long to wait for others to leave the gate. nullopt: for ever.
+/// How long to wait for others to leave the gate. nullopt: until they do. Whoever waits for it with
+/// a limit, or opened the store with a Warn, uses SIGALRM meanwhile: see lease/session.h, "Threads
+/// and signals".
 using GateLimit = std::optional<std::chrono::milliseconds>;
 
 /// What else wakes a sleeper behind a rival, apart from the end of the rival's wait.
@@ -119,7 +121,7 @@ struct JoinedTicket {
 
 /// A device that a process without a ticket has locked, as far as the kernel tells.
 struct ForeignLock {
-  std::string device_file;  ///< as device_file_name gives it (directory_ticket.h)
+  std::string device_file;  ///< as device_file_name gives it (lease_directory.h)
   bool whole = true;
   std::uint32_t pid = 0;  ///< the process that took it; may have ended while a child still holds it
 
@@ -151,7 +153,10 @@ enum class Extent {
 /// for each device; tickets that end when their client has ended, whatever ended it; and a way to
 /// sleep until one given key changes. Times and ids are of the boot clock of one machine. A ring
 /// may be lost: a sleeper looks at each tick. Only a store that leaves tickets out of a ledger is
-/// asked for more of them (ReadOn). A store and its tickets are used by one thread at a time.
+/// asked for more of them (ReadOn). `lease_changes`, `has_ended`, `waiting_at_most` and
+/// `is_held_back` go by the store as this object found it at its last look or join. A store and its
+/// tickets are used by one thread at a time (lease/session.h). Each store passes the suite in
+/// store/test/lease_store_test.cpp.
 class LeaseStore {
  public:
   virtual ~LeaseStore() = default;
@@ -222,7 +227,7 @@ class LeaseStore {
   /// owner can use it.
   virtual Result<std::unique_ptr<LeaseStore>> inside(TicketId lease) = 0;
 
-  /// The path of the store, for HandedLease (src/core/store/directory_ticket.h); "" if it has none.
+  /// The path of the store, for HandedLease (src/core/store/lease_directory.h); "" if it has none.
   virtual std::string path() const = 0;
 
   /// What its users should know, one sentence each: "warning: user alice owns …".

@@ -101,6 +101,10 @@ std::string process_name(pid_t pid);
 /// no such process.
 std::string process_command(pid_t pid);
 
+/// Whether this process lives in a pid namespace below the machine's own, where the pids that a
+/// driver tells may mean nothing.
+bool in_nested_pid_namespace(const std::string& proc = "/proc");
+
 /// The children of this thread, in no order, without looking at any other process. If the kernel
 /// does not tell them: all descendants of this process.
 std::vector<pid_t> own_children();

@@ -332,6 +332,14 @@ std::string process_command(pid_t pid) {
   return text.empty() ? process_name(pid) : text;
 }
 
+bool in_nested_pid_namespace(const std::string& proc) {
+  // The kernel gives the first namespace of each kind a fixed number.
+  constexpr std::string_view kFirst = "pid:[4026531836]";
+  std::array<char, 64> target{};
+  const ssize_t length = ::readlink((proc + "/self/ns/pid").c_str(), target.data(), target.size());
+  return length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) != kFirst;
+}
+
 std::vector<pid_t> own_children() {
   const auto text = read_whole("/proc/thread-self/children");
   if (!text) return pids_of(ProcessTree().below(::getpid()));

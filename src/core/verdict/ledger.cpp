@@ -32,6 +32,11 @@ std::string to_text(TicketId id) {
   return fmt::format("{:016x}", id.value);
 }
 
+std::optional<std::uint32_t> slurm_job_of(std::string_view text) {
+  const auto number = number_from_text<std::uint32_t>(text);
+  return number && *number > 0 ? number : std::nullopt;
+}
+
 std::optional<TicketId> ticket_id_from_text(std::string_view text) {
   const bool shaped =
       text.size() == kIdDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;

@@ -26,7 +26,7 @@ enum class QueueOrder {
 };
 
 /// Whether a request gets a number for this order when it joins. That of coming needs none: the ids
-/// say it.
+/// say it. The row of an order keeps to this.
 constexpr bool has_numbers(QueueOrder order) {
   return order != QueueOrder::fifo;
 }
@@ -89,6 +89,13 @@ std::optional<TicketId> ticket_id_from_text(std::string_view text);
 bool read_value(std::string_view text, TicketId& id);  ///< false: it is none
 
 enum class TicketPhase { waiting, granted };
+
+/// The variable with the number of a job of Slurm, in the environment of its processes and of
+/// prolog and epilog.
+inline constexpr const char* kSlurmJobVariable = "SLURM_JOB_ID";
+
+/// Reads the number of a job. nullopt: the text is none; 0 is none.
+std::optional<std::uint32_t> slurm_job_of(std::string_view text);
 
 /// As a candidate, this means every device. A ticket has it if its candidates do not fit into its
 /// text.

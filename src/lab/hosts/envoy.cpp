@@ -23,7 +23,7 @@
 #include "berth/hosts/envoy_messages.h"
 #include "berth/machines/host.h"
 #include "berth/queue/standing.h"
-#include "berth/source/probe/probe.h"
+#include "berth/source/source.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/run.h"
 #include "berth/sys/file.h"

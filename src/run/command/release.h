@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "berth/lease/look.h"
+#include "berth/lease/domain.h"
 #include "berth/store/lease_store.h"
 #include "berth/verdict/ledger.h"
 

@@ -13,6 +13,7 @@
 
 #include "berth/base/text.h"
 #include "berth/device/device.h"
+#include "berth/lease/domain.h"
 #include "berth/lease/look.h"
 #include "berth/source/cuda/cuda_trial.h"
 #include "berth/store/lease_directory.h"

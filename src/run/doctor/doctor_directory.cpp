@@ -16,12 +16,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "berth/lease/look.h"
+#include "berth/lease/original_locks.h"
 #include "berth/queue/standing.h"
 #include "berth/request/request.h"
 #include "berth/site/site_file.h"
-#include "berth/site/site_keys.h"
-#include "berth/store/directory_ticket.h"
 #include "berth/store/lease_directory.h"
 #include "berth/sys/file.h"
 
@@ -93,12 +91,12 @@ void check_device_files(const store::LeaseDirectory& directory, const std::vecto
 }
 
 void check_tickets(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
-  const auto scan = store::scan_directory(directory);
-  if (!scan) {
-    findings.push_back({view::Level::fail, "tickets", scan.error().message, ""});
+  const auto tickets = store::tickets_in(directory);
+  if (!tickets) {
+    findings.push_back({view::Level::fail, "tickets", tickets.error().message, ""});
     return;
   }
-  const OddListed listed = listed_odd(scan->ledger);
+  const OddListed listed = listed_odd(*tickets);
   for (const OddTicket& odd : listed.odd) {
     findings.push_back(
         {view::Level::warn, "tickets",
@@ -123,10 +121,8 @@ void check_links(std::vector<Finding>& findings) {
 
 // A process in the gate keeps all others from starting, and is never put out of it.
 void check_gate(const store::LeaseDirectory& directory, std::vector<Finding>& findings) {
-  const auto gate = store::enter_gate(directory, kGatePatience, nullptr);
-  if (gate) return;
-  findings.push_back({view::Level::fail, kCheck, gate.error().error.message,
-                      gate.error().remedy ? gate.error().remedy() : std::string()});
+  const auto shut = store::shut_gate(directory, kGatePatience);
+  if (shut) findings.push_back({view::Level::fail, kCheck, shut->fault, shut->remedy});
 }
 
 // Leases where others look for them are leases that we do not see.
@@ -138,11 +134,11 @@ void check_elsewhere(const store::LeaseDirectory& directory, std::vector<Finding
     struct stat there{};
     ::fstat(directory.root.get(), &here);
     ::fstat((*other)->root.get(), &there);
-    const auto scan = store::scan_directory(**other);
-    if (sys::identity_of(here) == sys::identity_of(there) || !scan || scan->ledger.tickets.empty()) continue;
+    const auto live = store::tickets_in(**other);
+    if (sys::identity_of(here) == sys::identity_of(there) || !live || live->tickets.empty()) continue;
     findings.push_back({view::Level::warn, "other lease directories",
                         fmt::format("{} has {} live tickets, which those who use {} do not see", path,
-                                    scan->ledger.tickets.size(), directory.choice.path),
+                                    live->tickets.size(), directory.choice.path),
                         "let all use one: unset BERTH_DIR, and let those jobs end"});
   }
 }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "berth/lease/look.h"
+#include "berth/lease/domain.h"
 #include "berth/lease/session.h"
 #include "berth/receipts/make_receipt.h"
 #include "berth/source/source.h"

@@ -10,7 +10,7 @@
 #include "berth/base/error.h"
 #include "berth/device/device.h"
 #include "berth/job/run_end.h"
-#include "berth/lease/look.h"
+#include "berth/lease/domain.h"
 #include "berth/source/source.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"

@@ -26,7 +26,7 @@
 #include "berth/command/shared_options.h"
 #include "berth/device/device.h"
 #include "berth/device/device_readings.h"
-#include "berth/lease/look.h"
+#include "berth/lease/attribution.h"
 #include "berth/store/lease_store.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"

@@ -13,7 +13,6 @@
 #include "berth/command/environment.h"
 #include "berth/command/release.h"
 #include "berth/receipts/make_receipt.h"
-#include "berth/source/proc/process_details.h"
 #include "berth/supervise/compliance_check.h"
 #include "berth/supervise/lease_watch.h"
 #include "berth/supervise/model/leased_run_step.h"
@@ -21,6 +20,7 @@
 #include "berth/supervise/take_lease.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/job_process.h"
+#include "berth/sys/process.h"
 #include "berth/view/receipt.h"
 
 namespace berth::supervise {
@@ -56,7 +56,7 @@ ProcessesSeen Leftovers::look() {
 
 Reading<bool> compute_on(command::Environment& environment, source::SourceKind kind,
                          const std::vector<pid_t>& pids, const std::vector<std::string>& uuids) {
-  const bool are_pids_known = !source::in_nested_pid_namespace();
+  const bool are_pids_known = !sys::in_nested_pid_namespace();
   auto source = environment.source(kind);
   const auto snapshot = source ? (*source)->read(are_pids_known ? ReadingKind::processes : kReadingsOfLoad)
                                : std::unexpected(source.error());

@@ -7,7 +7,7 @@
 
 #include "berth/agent/watcher.h"
 #include "berth/base/text.h"
-#include "berth/site/site_keys.h"
+#include "berth/site/toml.h"
 #include "berth/sys/file.h"
 
 namespace berth::hub {

@@ -20,6 +20,7 @@
 #include "berth/command/release.h"
 #include "berth/command/shared_options.h"
 #include "berth/hosts/ask_hosts.h"
+#include "berth/lease/domain.h"
 #include "berth/lease/look.h"
 #include "berth/queue/schedule.h"
 #include "berth/queue/standing.h"

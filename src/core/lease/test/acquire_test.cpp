@@ -196,7 +196,7 @@ TEST_CASE("while only an admin keeps a request waiting, the driver is not asked,
   std::string path = "/tmp/berth-excluded-XXXXXX";
   REQUIRE(::mkdtemp(path.data()) != nullptr);
   scene.options.site_files.excluded = path + "/site.excluded.toml";
-  REQUIRE(exclude(scene.options.site_files.excluded, {"GPU-a"}, "its fan"));
+  REQUIRE(site::exclude(scene.options.site_files.excluded, {"GPU-a"}, "its fan"));
   scene.options.policy.excluded = {{"GPU-a", "its fan"}};
   Patience patience{.wait = true, .limit = std::nullopt, .was_accepted = true};
   patience.tick = std::chrono::milliseconds(1);
@@ -211,7 +211,7 @@ TEST_CASE("while only an admin keeps a request waiting, the driver is not asked,
   on_wait.call = [&](const Standing&, const Snapshot&) {
     if (++told == 10) {
       CHECK(open == 0);
-      CHECK(end_exclusion(scene.options.site_files.excluded, {"GPU-a"}).value_or(false));
+      CHECK(site::end_exclusion(scene.options.site_files.excluded, {"GPU-a"}).value_or(false));
     }
   };
   const auto acquired =

@@ -1,4 +1,4 @@
-#include "berth/lease/look.h"
+#include "berth/lease/attribution.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "berth/lease/look.h"
+#include "berth/lease/original_locks.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <vector>
 
@@ -99,14 +98,6 @@ std::string container_in_cgroup(std::string_view text) {
     if (!container.empty()) return std::string(container);
   }
   return {};
-}
-
-bool in_nested_pid_namespace(const std::string& proc) {
-  // The kernel gives the first namespace of each kind a fixed number.
-  constexpr std::string_view kFirst = "pid:[4026531836]";
-  std::array<char, 64> target{};
-  const ssize_t length = readlink((proc + "/self/ns/pid").c_str(), target.data(), target.size());
-  return length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) != kFirst;
 }
 
 namespace {
@@ -203,7 +194,7 @@ void ProcessDescriber::describe(Device& device) {
 }
 
 void ProcessDescriber::finish(Sink& sink) {
-  if (details_.missed_some() && in_nested_pid_namespace(proc_)) {
+  if (details_.missed_some() && sys::in_nested_pid_namespace(proc_)) {
     sink.note(
         "This is a container with process ids of its own: the driver lists processes that cannot be seen "
         "from here, or none.");

@@ -35,10 +35,6 @@ class ProcessDetails {
 /// podman, containerd or cri-o gave it, or the name of an lxc one. "": none.
 std::string container_in_cgroup(std::string_view text);
 
-/// Whether this process lives in a pid namespace below the machine's own, where a driver's pids may
-/// mean nothing.
-bool in_nested_pid_namespace(const std::string& proc = "/proc");
-
 /// Names of users. The system's name service may ask a server on the network and never come back,
 /// so what /etc/passwd has is taken from there, and the service is asked apart, when everything
 /// else is done.

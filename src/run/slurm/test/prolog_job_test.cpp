@@ -1,4 +1,4 @@
-#include "berth/lease/look.h"
+#include "berth/slurm/prolog_job.h"
 
 #include <doctest/doctest.h>
 
