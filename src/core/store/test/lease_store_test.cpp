@@ -1,5 +1,6 @@
-// One suite for every store. A row of the table says how to make a store, a second client of it,
-// and the lock of a stranger.
+// The contract of a store, as one suite for all of them. To put another store under core, write a
+// Bench for it, which says how to open it, and add a row to `kStores`. What holds by files alone is
+// in directory_store_test.cpp.
 
 #include "berth/store/lease_store.h"
 
@@ -13,6 +14,7 @@
 
 #include "berth/store/directory_store.h"
 #include "berth/store/directory_ticket.h"
+#include "berth/store/test/forked.h"
 #include "berth/store/test/scratch_directory.h"
 #include "property.h"
 
@@ -25,6 +27,8 @@ using namespace std::chrono_literals;
 class Bench {
  public:
   virtual ~Bench() = default;
+  /// Whether a client in another process sees the same store. If not, none can die alone.
+  virtual bool is_for_processes() const { return true; }
   virtual std::unique_ptr<LeaseStore> client() = 0;
   /// Locks a device that had a lease, and has no ticket.
   virtual void lock_as_a_stranger(const std::string& uuid) = 0;
@@ -32,6 +36,7 @@ class Bench {
 
 class MemoryBench : public Bench {
  public:
+  bool is_for_processes() const override { return false; }
   std::unique_ptr<LeaseStore> client() override { return std::make_unique<MemoryStore>(books_); }
   void lock_as_a_stranger(const std::string& uuid) override { books_->foreign_locks[uuid] = true; }
 
@@ -133,6 +138,14 @@ Ledger ledger_of(LeaseStore& store) {
   auto books = store.look();
   REQUIRE(books.has_value());
   return books->ledger;
+}
+
+/// One that has looked: before its first look, or join, the cheap questions find no store.
+std::unique_ptr<LeaseStore> another_client(Bench& bench, LeaseStore& used) {
+  waiting(used, {"GPU-a"})->release();
+  auto client = bench.client();
+  CHECK(ledger_of(*client) == Ledger{});
+  return client;
 }
 
 TEST_CASE("a store that nobody has used is empty") {
@@ -477,6 +490,144 @@ TEST_CASE("what is inside a lease is apart from what is outside") {
     auto again = store->inside(outer->ticket().id);
     auto second = (*again)->join(draft({"GPU-a"}), take({"GPU-a"}));
     CHECK(std::holds_alternative<Conflict>(second->outcome));
+  });
+}
+
+TEST_CASE("ids tell the order of coming, whichever client came") {
+  for_each_store([](Bench& bench) {
+    const auto one = bench.client();
+    const auto two = bench.client();
+    const auto first = waiting(*one, {"GPU-a"});
+    const auto second = waiting(*two, {"GPU-b"});
+    const auto third = granted(*one, {"GPU-c"});
+    CHECK(first->ticket().id < second->ticket().id);
+    CHECK(second->ticket().id < third->ticket().id);
+  });
+}
+
+TEST_CASE("the number of changes moves with a grant and with an end, and with no wait") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto other = another_client(bench, *store);
+    const std::int64_t before = other->lease_changes();
+    const auto waits = waiting(*store, {"GPU-a"});
+    CHECK(other->lease_changes() == before);
+    const auto own = granted(*store, {"GPU-b"});
+    const std::int64_t with_lease = other->lease_changes();
+    CHECK(with_lease != before);
+    own->release();
+    CHECK(other->lease_changes() != with_lease);
+  });
+}
+
+TEST_CASE("a lease has ended for everybody once it was released, and nobody counts as waiting then") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto other = another_client(bench, *store);
+    const auto own = granted(*store, {"GPU-a"});
+    const TicketId id = own->ticket().id;
+    CHECK_FALSE(other->has_ended(id));
+    auto waits = waiting(*store, {"GPU-a"});
+    CHECK(other->waiting_at_most() >= 1);
+    own->release();
+    CHECK(other->has_ended(id));
+    waits.reset();
+    CHECK(other->look()->ledger.tickets.empty());
+  });
+}
+
+TEST_CASE("a ticket says that it is held back, until a decision finds otherwise or takes something") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto other = another_client(bench, *store);
+    const auto own = waiting(*store, {"GPU-a"});
+    const TicketId id = own->ticket().id;
+    const auto held_back = [&](std::optional<bool> says) {
+      REQUIRE(own->decide([&](const Ledger&, TicketId) -> Result<Decision> { return Decision(Stay{says}); }));
+      return other->is_held_back(id) && ledger_of(*other).tickets.front().held_back;
+    };
+    CHECK_FALSE(held_back({}));
+    CHECK(held_back(true));
+    CHECK(held_back({}));
+    CHECK_FALSE(held_back(false));
+    CHECK(held_back(true));
+    REQUIRE(own->decide(take({"GPU-a"})).has_value());
+    CHECK_FALSE(other->is_held_back(id));
+    CHECK_FALSE(ledger_of(*other).tickets.front().held_back);
+  });
+}
+
+TEST_CASE("what judging needs is read without the queue") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto own = granted(*store, {"GPU-a"});
+    const auto waits = waiting(*store, {"GPU-a"});
+    const auto books = bench.client()->look(Extent::leases);
+    REQUIRE(books.has_value());
+    REQUIRE(books->ledger.tickets.size() == 1);
+    CHECK(books->ledger.tickets[0].id == own->ticket().id);
+  });
+}
+
+TEST_CASE("a sleep on devices ends when a lease on them does, and after a tick while it lives") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    const auto own = granted(*store, {"GPU-a"});
+    const TicketId lease = own->ticket().id;
+    const auto waits = waiting(*store, {"GPU-a"});
+    const auto sleep = [&](std::chrono::milliseconds tick) {
+      return waits->sleep_until_released({"GPU-a"}, {lease}, {}, tick);
+    };
+    // What was not watched before may have happened already.
+    const auto first = sleep(5ms);
+    CHECK((first == Woken::tick || first == Woken::not_asleep));
+    CHECK(sleep(5ms) == Woken::tick);
+    own->release();
+    CHECK(sleep(1h) != Woken::tick);
+    CHECK(std::holds_alternative<Taken>(waits->decide(take({"GPU-a"})).value()));
+  });
+}
+
+TEST_CASE("what a store remembers of a run it tells to all") {
+  for_each_store([](Bench& bench) {
+    const auto store = bench.client();
+    granted(*store, {"GPU-a"})->release();
+    const PastRun run{77, 1, 2, Ending::badly, {"GPU-a"}};
+    const bool remembers = store->note_outcome(run);
+    const auto told = bench.client()->outcomes();
+    CHECK(told.size() == (remembers ? 1 : 0));
+    for (const UserRuns& each : told) CHECK(each.runs == std::vector{run});
+  });
+}
+
+TEST_CASE("a client that is killed leaves no ticket, and its devices are free at once") {
+  for_each_store([](Bench& bench) {
+    if (!bench.is_for_processes()) return;
+    Forked holder([&] { return granted(*bench.client().release(), {"GPU-a"}).release() != nullptr; });
+    REQUIRE(holder.succeeded());
+    const auto store = bench.client();
+    const Ledger held = ledger_of(*store);
+    REQUIRE(held.tickets.size() == 1);
+    auto second = store->join(draft({"GPU-a"}), take({"GPU-a"}));
+    CHECK(std::holds_alternative<Conflict>(second->outcome));
+    holder.kill();
+    CHECK(store->has_ended(held.tickets[0].id));
+    CHECK(std::holds_alternative<Taken>(second->own->decide(take({"GPU-a"})).value()));
+  });
+}
+
+TEST_CASE("who sleeps behind a client wakes when that one is killed") {
+  for_each_store([](Bench& bench) {
+    if (!bench.is_for_processes()) return;
+    Forked rival([&] { return waiting(*bench.client().release(), {"GPU-a"}).release() != nullptr; });
+    REQUIRE(rival.succeeded());
+    const auto store = bench.client();
+    const TicketId before = ledger_of(*store).tickets.at(0).id;
+    const auto own = waiting(*store, {"GPU-a"});
+    CHECK(own->sleep_behind(before, 5ms, never, {}) == Woken::tick);
+    rival.kill();
+    CHECK(own->sleep_behind(before, 1h, never, {}) == Woken::changed);
+    CHECK(ledger_of(*store).tickets.size() == 1);
   });
 }
 
