@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "berth/command/command.h"
@@ -27,7 +28,8 @@ constexpr std::string_view kListAbout =
     "\n"
     "STATE: free: a request for one whole GPU could have it now. leased: somebody has leased it "
     "through Berth. idle: no process of the lease computes on it at this moment; with --watch it "
-    "also says since when, if it saw the GPU become idle. outsider: somebody computes on it without a lease. "
+    "also says since when, if it saw the GPU become idle. stopped: the processes of the lease are stopped "
+    "(Ctrl-Z). outsider: somebody computes on it without a lease. "
     "hidden "
     "holder: memory is in use that no listed process explains. draining: a lease has ended, and its "
     "memory is not free again yet. kept for ada: it is free, and an earlier request of ada waits for "
@@ -64,6 +66,27 @@ std::vector<Standing> waiting_here(const leasing::World& world) {
   return standings(world.ledger, world.facts, world.stopped, world.looked_at, &own);
 }
 
+/// By its holder; or else by all of its processes that are on a device.
+std::set<TicketId> stopped_leases(const leasing::World& world) {
+  std::map<TicketId, bool> all_stopped;
+  leasing::Processes& processes = leasing::system_processes();
+  for (const auto& [pid, lease] : world.facts.process_leases) {
+    const auto stat = processes.stat(pid);
+    const bool is_stopped = stat && stat->stopped();
+    const auto [known, is_new] = all_stopped.try_emplace(lease, is_stopped);
+    if (!is_new) known->second = known->second && is_stopped;
+  }
+  std::set<TicketId> stopped;
+  for (const Ticket& ticket : world.ledger.tickets) {
+    if (ticket.phase != TicketPhase::granted) continue;
+    const auto holder = processes.stat(ticket.taker.pid);
+    const bool is_held_up = holder && holder->process == ticket.taker && holder->stopped();
+    const auto on_devices = all_stopped.find(ticket.id);
+    if (is_held_up || (on_devices != all_stopped.end() && on_devices->second)) stopped.insert(ticket.id);
+  }
+  return stopped;
+}
+
 /// Leaves these devices, and who has them.
 Result<void> keep_only(const std::vector<std::string>& selectors, leasing::World& world,
                        std::vector<Verdict>& verdicts) {
@@ -87,6 +110,11 @@ class List : public command::Command {
     const bool of_others = options_.anywhere.anywhere || !options_.hub.url.empty();
     if (of_others && (options_.whole || !options_.devices.empty()))
       return fail(ErrorCode::usage, "-l and --devices are for this machine, not for others");
+    if (options_.csv && (of_others || options_.whole || options_.watch.json))
+      return fail(ErrorCode::usage, "--csv is the GPUs of this machine: leave out {}",
+                  options_.watch.json ? "--json"
+                  : options_.whole    ? "-l"
+                                      : "--anywhere and --hub");
     if (options_.anywhere.anywhere) return list_of_hosts();
     // berth-serve asks a hub: it has an HTTP client.
     if (!options_.hub.url.empty())
@@ -110,6 +138,7 @@ class List : public command::Command {
 
   Result<command::Output> look(command::Environment& environment, view::Layout layout) {
     const bool as_json = options_.watch.json;
+    const bool as_csv = options_.csv;
     BERTH_LET(auto domain, command::find_domain());
     const auto own = domain.outermost();
     Ledger inside;
@@ -120,11 +149,11 @@ class List : public command::Command {
     }
     BERTH_LET(const auto session,
               open_session_at(machine_around(std::move(domain)), environment, options_.request));
-    BERTH_LET(auto world,
-              session.look(options_.request, as_json ? readings_for_listing() : view::readings_for_table()));
+    BERTH_LET(auto world, session.look(options_.request, as_json || as_csv ? readings_for_listing()
+                                                                           : view::readings_for_table()));
     idle_.look(world.ledger, world.facts);
     BERTH_LET(auto verdicts, leasing::judge_each_in_queue(world));
-    const bool brief = !as_json && !options_.whole;
+    const bool brief = !as_json && !as_csv && !options_.whole;
     std::optional<std::int64_t> next_start_s;
     if (brief && std::ranges::none_of(verdicts, &Verdict::free)) {
       BERTH_LET(next_start_s, leasing::start_of_newcomer(world));
@@ -132,15 +161,22 @@ class List : public command::Command {
     std::vector<Standing> own_waiting = brief ? waiting_here(world) : std::vector<Standing>();
     BERTH_DO(keep_only(options_.devices, world, verdicts));
     const Ledger ledger = listed_part(world.ledger);
-    const view::Listing listing{world.facts,  ledger,
-                                verdicts,     world.assumed,
-                                idle_,        command::left_behind(*session.domain().store, ledger),
-                                own,          std::move(inside),
-                                next_start_s, std::move(own_waiting)};
+    const view::Listing listing{world.facts,
+                                ledger,
+                                verdicts,
+                                world.assumed,
+                                idle_,
+                                command::left_behind(*session.domain().store, ledger),
+                                own,
+                                std::move(inside),
+                                next_start_s,
+                                std::move(own_waiting),
+                                stopped_leases(world)};
     command::Output output;
-    output.out = as_json ? view::listing_json(listing, layout)
-                         : view::listing_table(listing, brief ? view::Detail::brief : view::Detail::whole,
-                                               command::Environment::style_of(1));
+    output.out = as_json  ? view::listing_json(listing, layout)
+                 : as_csv ? view::listing_csv(listing, command::Environment::style_of(1))
+                          : view::listing_table(listing, brief ? view::Detail::brief : view::Detail::whole,
+                                                command::Environment::style_of(1));
     if (environment.words().empty() && std::ranges::any_of(verdicts, &Verdict::free)) output.out += kHint;
     output.err = command::as_lines(leasing::notes_on(world));
     if (world.facts.snapshot.devices.empty()) output.err += "berth: the driver works, and lists no GPU\n";
@@ -160,6 +196,8 @@ command::Syntax list_syntax(ListOptions& options) {
   syntax.flag("Options", "long", "also temperature, power, leases and processes", options.whole, 'l');
   syntax.option("Options", "devices", "LIST", "only these: 0,2-3, UUIDs, MIG instances 3:1",
                 command::into(options.devices, selectors_from_text));
+  syntax.flag("Options", "csv",
+              "a line of values with commas between for each GPU, after a line of their names", options.csv);
   add_watch_options(syntax, options.watch, "as JSON (docs/schema/list.json; of other machines, hosts.json)");
   syntax.add(command::source_option(options.request.source));
   syntax.text(kOther, "hub", "URL", "all machines of this hub: http://hub:8420", options.hub.url);

@@ -13,6 +13,7 @@ struct ListOptions {
   command::RequestOptions request;
   std::vector<std::string> devices;  ///< selectors; empty: all
   bool whole = false;                ///< leases and processes too
+  bool csv = false;
   command::WatchOptions watch;
   PeerOptions hub;  ///< url "": list this machine
   command::AnywhereOptions anywhere;

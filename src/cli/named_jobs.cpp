@@ -124,7 +124,9 @@ class Forget : public OnJobs {
  private:
   Result<command::Output> act(jobs::JobSpool& spool, const std::vector<jobs::NumberedJob>& jobs) override {
     BERTH_DO(jobs::forget_jobs(spool, jobs));
-    return command::Output{};
+    command::Output output;
+    for (const jobs::NumberedJob& job : jobs) output.out += fmt::format("forgot job {}\n", job.number);
+    return output;
   }
 };
 

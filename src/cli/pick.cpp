@@ -143,6 +143,7 @@ class Why : public command::Command {
     note_words(syntax.options, request_words_);
     syntax.text("The job", "job", "JOB", "why this job of yours waits, as the word JOB", job_);
     syntax.flag("Output", "json", "as JSON (docs/schema/why.json; of other machines, why-hosts.json)", json_);
+    syntax.add(command::colour_option());
     add_anywhere_options(syntax, anywhere_, "say for every host whether it would be chosen, and why");
     syntax.add(command::near_option(near_));
   }

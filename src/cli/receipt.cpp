@@ -6,6 +6,7 @@
 #include "berth/base/text.h"
 #include "berth/command/command.h"
 #include "berth/command/environment.h"
+#include "berth/command/shared_options.h"
 #include "berth/job/job.h"
 #include "berth/job/task_standing.h"
 #include "berth/jobs/named_job.h"
@@ -47,12 +48,14 @@ class ReceiptCommand : public command::Command {
  public:
   void syntax(command::Syntax& syntax) override {
     syntax.arguments = "[JOB|LEASE|PROGRAM]";
+    syntax.words_command = jobs::kWordsOfJobs;
     syntax.about = kReceiptAbout;
     syntax.flag("Options", "forget", "remove the runs of PROGRAM from the record; without PROGRAM, all runs",
                 forget_);
     syntax.flag("Options", "last", "the run that ended last", last_);
     syntax.flag("Options", "all", "each run in full, not only the last three", all_);
     syntax.flag("Options", "json", "each run, as JSON (docs/schema/receipt.json)", json_);
+    syntax.add(command::colour_option());
   }
 
   Result<command::Output> run(command::Environment&, const command::Words& words) override {
@@ -97,8 +100,8 @@ class ReceiptCommand : public command::Command {
  private:
   /// A job of this machine that the record has no run of, or that runs now.
   struct RunningJob {
-    std::string id{};               ///< "12", "12.7"; "": there is no such job
-    std::string state{};            ///< a sentence for which there is no receipt of it
+    std::string id{};                 ///< "12", "12.7"; "": there is no such job
+    std::string state{};              ///< a sentence for which there is no receipt of it
     std::vector<std::string> runs{};  ///< what is known of the tasks that run, whole lines
   };
 

@@ -176,7 +176,7 @@ class Sbatch : public command::Command {
     BERTH_LET(const auto variables, environment_of(wish, submission));
     BERTH_DO(check_possible_here(environment, submission));
     name_devices_by_uuid(environment, submission);
-    BERTH_LET(jobs::KeptJob kept, jobs::keep_job(job, script, variables));
+    BERTH_LET(jobs::KeptJob kept, jobs::keep_job(job, script, variables, submission.hold));
 
     command::Output output;
     if (!wish.not_kept.empty()) output.err = command::as_lines(wish.not_kept);

@@ -95,16 +95,18 @@ class Submit : public command::Command {
     submission.job.words = words;
     const bool has_terminal = submission.job.tty;
     const std::vector<std::string> variables = jobs::environment_of_job(submission.job);
-    BERTH_LET(auto kept, jobs::keep_job(std::move(submission.job), script.value_or(""), variables));
-    return command::Output{.out = submitted_in_words(kept.number, has_terminal),
+    BERTH_LET(auto kept,
+              jobs::keep_job(std::move(submission.job), script.value_or(""), variables, submission.hold));
+    return command::Output{.out = submitted_in_words(kept.number, has_terminal, submission.hold),
                            .err = std::move(kept.told),
                            .done = fmt::format("job {} is submitted", kept.number)};
   }
 
  private:
   // Scripts read the number alone.
-  static std::string submitted_in_words(std::uint64_t number, bool has_terminal) {
+  static std::string submitted_in_words(std::uint64_t number, bool has_terminal, bool held) {
     if (::isatty(STDOUT_FILENO) != 1) return fmt::format("{}\n", number);
+    if (held) return fmt::format("submitted job {0}, held: `berth edit {0} --no-hold` lets it go\n", number);
     return fmt::format(
         "submitted job {0}: `berth jobs` shows it, `berth {1} {0}` {2}, and `berth cancel {0}` ends it\n",
         number, has_terminal ? "attach" : "log -f",
@@ -149,6 +151,7 @@ class JobList : public command::Command {
     syntax.about = kJobsAbout;
     add_watch_options(syntax, watch_, "as JSON (docs/schema/jobs.json)");
     syntax.add(jobs::state_option(states_));
+    syntax.add(jobs::user_option());
     add_anywhere_options(syntax, anywhere_, "your jobs on all hosts of the lab, each asked through ssh");
   }
 

@@ -1,3 +1,5 @@
+import csv
+import io
 import json
 import os
 import re
@@ -191,6 +193,53 @@ def test_watch_repeats_and_ends_by_a_signal(machine):
     assert first.startswith('{"kind":"berth-list"') and second.startswith('{"kind":"berth-list"')
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == -signal.SIGINT
+
+
+def test_a_lease_whose_processes_are_stopped_is_so(make_machine):
+    machine = make_machine("2xH100")
+    job = machine.start_berth("run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert job.stdout.readline() == "ready\n"
+    assert ", idle" in machine.berth("list").out
+    job.send_signal(signal.SIGSTOP)
+    os.waitpid(job.pid, os.WUNTRACED)
+    out = machine.berth("list").out
+    assert ", stopped" in out and "idle" not in out
+    job.send_signal(signal.SIGCONT)
+    os.waitpid(job.pid, os.WCONTINUED)
+    assert ", idle" in machine.berth("list").out
+
+
+def test_values_with_commas_between_are_for_spreadsheets(make_machine):
+    machine = make_machine("2xH100")
+    job = machine.start_berth("run", "--time", "1h", "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert job.stdout.readline() == "ready\n"
+    answer = machine.berth("list", "--csv")
+    assert (answer.status, answer.err) == (0, "")
+    leased, free = csv.DictReader(io.StringIO(answer.out))
+    listing = machine.berth("list", "--json").json
+    (lease,) = listing["leases"]
+    assert (leased["gpu"], leased["users"], leased["leases"]) == ("0", lease["user"], lease["id"])
+    assert leased["until_s"] == str(lease["until_s"])
+    assert leased["state"].startswith(f"leased {lease['user']}")
+    assert (free["gpu"], free["users"], free["until_s"], free["state"]) == ("1", "", "", "free")
+    assert free["uuid"] == listing["devices"][1]["uuid"]
+    assert free["memory_total_mib"] == str(listing["devices"][1]["memory"]["total_bytes"] >> 20)
+    assert machine.berth("list", "--csv", "--devices", "1").out.count("\n") == 2
+    answer = machine.berth("list", "--csv", "--json")
+    assert answer.status == 2 and "--csv is the GPUs of this machine: leave out --json" in answer.err
+
+
+def test_colours_are_as_they_are_asked_for(machine):
+    for words in (["list"], ["queue"], ["jobs"], ["why"], ["receipt"]):
+        plain = machine.berth(*words)
+        assert "\x1b" not in plain.out and machine.berth(*words, "--color=never").out == plain.out
+    for words in (["list"], [], ["why"]):
+        coloured = machine.berth(*words, "--color=always").out
+        assert "\x1b[" in coloured and "\x1b[H" not in coloured
+        assert machine.berth(*words, "--color", "always").out == coloured
+    assert machine.berth("list", "--color=auto").out == machine.berth("list").out
+    answer = machine.berth("list", "--color=yes")
+    assert answer.status == 2 and "--color yes: must be one of always, never, auto" in answer.err
 
 
 def test_watch_ends_when_nobody_reads(machine):

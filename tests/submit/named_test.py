@@ -1,5 +1,6 @@
 """A job's number and its name mean it wherever something is named."""
 
+import getpass
 import re
 
 import pexpect
@@ -146,7 +147,7 @@ def test_output_goes_into_a_file_of_its_own(make_machine):
         (["-w", "gpu1"], "--anywhere --host HOST starts it on that host of the lab"),
         (["--pty"], "the command has your terminal"),
         (["--signal=USR1"], "--signal is Slurm's: at the end of its time a job gets SIGTERM"),
-        (["--hold"], "--hold is Slurm's: berth edit JOB --hold holds it once it is submitted"),
+        (["--hold"], "--hold is Slurm's: write berth submit --hold"),
         (["--delay", "1h"], "`berth submit --at 2h` starts it later"),
         (["--depends-on", "3"], "`berth submit --after 12` waits for job 12"),
         (["--label", "x"], "--note TEXT is shown to all beside the lease"),
@@ -213,3 +214,43 @@ def test_of_a_job_in_line_jobs_has_the_start_that_the_queue_has(make_machine):
     last = submit(machine, "-n", "1", "--memory", "10G", "--", "true")
     eventually(lambda: job(machine, last)["in_line"])
     assert job(machine, last)["starts_at_s"] is None
+
+
+def test_a_job_that_is_submitted_held_starts_when_it_is_let_go(make_machine):
+    machine = make_machine("1xH100")
+    for words in (["submit"], ["sbatch", "--gpus=1", "--parsable", "--wrap"]):
+        command = ["--", "echo", "ran"] if words == ["submit"] else ["echo ran"]
+        # A runner is there, and would start it at once.
+        holder = submit(machine, "--", "sleep", "1000")
+        wait_for(machine, holder, "running")
+        answer = machine.berth(*words[:1], "--hold", *words[1:], *command)
+        assert answer.status == 0, answer.err
+        number = answer.out.strip()
+        told = job(machine, number)
+        assert (told["state"], told["held"], told["in_line"]) == ("waiting", True, False)
+        assert machine.berth("cancel", holder).status == 0
+        later = submit(machine, "--", "true")
+        wait_for(machine, later, "ended")
+        assert job(machine, number)["held"] and job(machine, number)["starts"] == 0
+        assert machine.berth("edit", number, "--no-hold").status == 0
+        wait_for(machine, number, "ended")
+        assert log(machine, number) == "ran\n"
+
+
+def test_jobs_are_ones_own_whatever_user_is_named(make_machine):
+    machine = make_machine("1xH100")
+    submit(machine, "--", "true")
+    me = getpass.getuser()
+    for words in (["-u", me], ["--user", me], [f"--user={me}"]):
+        assert "COMMAND" in machine.berth("jobs", *words).out
+    answer = machine.berth("jobs", "-u", "nobody-else")
+    assert answer.status == 2
+    assert "each user sees their own jobs alone; `berth list -l` shows what others have leased" in answer.err
+
+
+def test_what_is_forgotten_is_named(make_machine):
+    machine = make_machine("1xH100")
+    numbers = [submit(machine, "--", "true") for _ in range(2)]
+    for number in numbers:
+        wait_for(machine, number, "ended")
+    assert machine.berth("forget", *numbers).out == "forgot job 1\nforgot job 2\n"

@@ -84,11 +84,25 @@ leasing::SourceAccess Environment::access(source::SourceKind kind) {
   return {[this, kind] { return source(kind); }, [this] { end_probe(); }};
 }
 
+namespace {
+
+std::optional<bool>& wanted_colour() {
+  static std::optional<bool> wanted;
+  return wanted;
+}
+
+}  // namespace
+
+void Environment::set_colour(std::optional<bool> wanted) {
+  wanted_colour() = wanted;
+}
+
 view::Style Environment::style_of(int descriptor) {
   view::Style style;
   const bool terminal = ::isatty(descriptor) == 1;
   style.width = terminal ? terminal_width(descriptor) : view::kUnlimited;
-  style.colour = terminal && sys::variable("NO_COLOR").empty() && sys::variable("TERM") != "dumb";
+  style.colour = wanted_colour().value_or(terminal && sys::variable("NO_COLOR").empty() &&
+                                          sys::variable("TERM") != "dumb");
   style.now_s = std::time(nullptr);
   style.utc_offset_s = sys::utc_offset_s;
   return style;

@@ -40,6 +40,8 @@ class Environment {
   /// The style of text for the reader of this descriptor. A terminal has colours and a width. A
   /// pipe has neither, and gets the whole text.
   static view::Style style_of(int descriptor);
+  /// Whether there are colours from now on, whatever the reader is; nullopt: as style_of says.
+  static void set_colour(std::optional<bool> wanted);
 
   std::span<char*> words() const { return words_; }
 

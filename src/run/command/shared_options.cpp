@@ -1,6 +1,7 @@
 #include "berth/command/shared_options.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -151,7 +152,10 @@ Result<void> settle(const FarOptions& options) {
   BERTH_DO(settle(options.hosts));
   if (!options.hosts.anywhere &&
       (!options.folder.empty() || options.passed_variables != "all" || !options.near.empty()))
-    return fail(ErrorCode::usage, "--folder, --env and --near need --anywhere");
+    return fail(ErrorCode::usage, "--folder, --env and --near need --anywhere{}",
+                options.passed_variables.contains('=') ? "; to set a variable: berth run -- env " +
+                                                             printable(options.passed_variables) + " COMMAND"
+                                                       : "");
   return {};
 }
 
@@ -192,12 +196,27 @@ void add_watch_options(Syntax& syntax, WatchOptions& options, std::string_view s
         return {};
       },
       'w');
+  syntax.add(colour_option());
+}
+
+Option colour_option() {
+  const auto set = [](std::string_view value) -> Result<void> {
+    Environment::set_colour(value == "auto" ? std::nullopt : std::optional(value != "never"));
+    return {};
+  };
+  return {"Options",
+          "color",
+          "WHEN",
+          "always, never, or auto: on a terminal, unless NO_COLOR is set (default auto)",
+          set,
+          0,
+          {"always", "never", "auto"}};
 }
 
 Result<Output> show(const WatchOptions& options,
                     const std::function<Result<Output>(view::Layout layout)>& look) {
   if (!options.interval_s) return look(view::Layout::lines);
-  const bool terminal = Environment::style_of(1).colour && !options.json;
+  const bool terminal = ::isatty(1) == 1 && Environment::style_of(1).colour && !options.json;
   while (true) {
     auto output = look(view::Layout::line);
     if (!output) return output;

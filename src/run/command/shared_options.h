@@ -78,8 +78,11 @@ struct WatchOptions {
   std::optional<std::int64_t> interval_s;
 };
 
-/// Adds both. `schema_help`: the help text of --json, which names the schema.
+/// Adds these and --color. `schema_help`: the help text of --json, which names the schema.
 void add_watch_options(Syntax& syntax, WatchOptions& options, std::string_view schema_help);
+
+/// `--color WHEN`: sets whether what this process prints has colours.
+Option colour_option();
 
 /// Gives the answer once; with --watch again and again, until it is interrupted or nobody reads.
 Result<Output> show(const WatchOptions& options,

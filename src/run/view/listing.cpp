@@ -74,6 +74,8 @@ std::string use_of(const Listing& listing, const Device& device, const Style& st
   const std::string outsider = outsider_on(listing, device);
   if (!outsider.empty()) return fmt::format(", {}used by {}", *idle ? "" : "also ", outsider);
   if (!*idle) return "";
+  if (std::ranges::all_of(holding, [&](const Ticket* lease) { return listing.stopped.contains(lease->id); }))
+    return ", stopped";
   const Reading<std::int64_t> since_s = listing.idle.since(device, holding);
   return since_s ? ", idle since " + clock_time(*since_s, style) : ", idle";
 }

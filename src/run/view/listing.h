@@ -32,6 +32,8 @@ struct Listing {
   std::optional<std::int64_t> next_start_s{};
   /// The requests of the user who asks that wait.
   std::vector<Standing> own_waiting{};
+  /// The leases whose processes are stopped (Ctrl-Z, SIGSTOP).
+  std::set<TicketId> stopped{};
 };
 
 /// The readings that the table shows in addition to those for judging. The JSON form shows
@@ -62,6 +64,10 @@ std::string unlisted_lines(const std::vector<Unlisted>& unlisted, std::size_t Un
 /// "8 GPUs, 3 free, 2 waiting, driver 550.163.01, CUDA 12.4"; in brief without the versions, but "8
 /// GPUs, none free; a new request starts about 21:43".
 std::string summary_of(const Listing& listing, Detail detail, const Style& style);
+
+/// A line of names, and a line of values for each device, as spreadsheets read them. A value that
+/// the machine does not tell is empty.
+std::string listing_csv(const Listing& listing, const Style& style);
 
 /// At most style.width columns.
 std::string listing_table(const Listing& listing, Detail detail, const Style& style);

@@ -91,21 +91,22 @@ Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script)
 }
 
 Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script,
-                              const std::vector<std::string>& environment) {
+                              const std::vector<std::string>& environment, bool held) {
   const auto numbers = spool.hold_numbers();
   if (!numbers) return std::unexpected(context(numbers.error(), "nothing was submitted"));
-  return add_job(spool, *numbers, std::move(job), script, environment);
+  return add_job(spool, *numbers, std::move(job), script, environment, held);
 }
 
 Result<std::uint64_t> add_job(JobSpool& spool, const sys::Descriptor& numbers, Job job,
-                              std::string_view script, const std::vector<std::string>& environment) {
+                              std::string_view script, const std::vector<std::string>& environment,
+                              bool held) {
   if (job.folder.empty()) {
     BERTH_LET(job.folder, sys::current_folder());
   }
   take_from_shell(job);
   job.rivals = rivals_of(job.request, environment);
   job.submitted_s = std::chrono::duration_cast<std::chrono::seconds>(sys::wall_now()).count();
-  BERTH_LET(const std::uint64_t number, spool.add(numbers, job, environment, script));
+  BERTH_LET(const std::uint64_t number, spool.add(numbers, job, environment, script, held));
   // From its name on a runner may start it: to say now that nothing was submitted would have it run
   // twice.
   if (const auto kept = spool.keep_names(); !kept)
@@ -115,7 +116,8 @@ Result<std::uint64_t> add_job(JobSpool& spool, const sys::Descriptor& numbers, J
   return number;
 }
 
-Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment) {
+Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment,
+                         bool held) {
   BERTH_LET(auto spool, make_spool());
   // Only jobs that are there already: so none can wait for itself, by whatever way.
   for (const auto* list : {&job.after, &job.after_ok, &job.after_fail}) {
@@ -127,7 +129,7 @@ Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<s
     }
   }
   KeptJob kept;
-  BERTH_LET(kept.number, add_job(spool, std::move(job), script, environment));
+  BERTH_LET(kept.number, add_job(spool, std::move(job), script, environment, held));
   // Once a call is enough for who looks on; in a script it would be noise.
   if (const auto warning = ::isatty(STDERR_FILENO) == 1 ? logout_warning() : std::nullopt)
     kept.told = command::as_lines({fmt::format("warning: {}; {}", warning->what, warning->advice)});

@@ -25,12 +25,13 @@ std::string rivals_of(const StoredRequest& request, const std::vector<std::strin
 std::vector<std::string> environment_of_job(const Job& job);
 
 /// Adds the job and gives its number. It runs in its own folder, or in this one if it names none.
-/// `environment`: what it gets. `script`: as in JobSpool::add.
+/// `environment`: what it gets. `script`, `held`: as in JobSpool::add.
 Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script,
-                              const std::vector<std::string>& environment);
+                              const std::vector<std::string>& environment, bool held = false);
 /// The same for a caller that has the right to add jobs since it looked at those that are there.
 Result<std::uint64_t> add_job(JobSpool& spool, const sys::Descriptor& numbers, Job job,
-                              std::string_view script, const std::vector<std::string>& environment);
+                              std::string_view script, const std::vector<std::string>& environment,
+                              bool held = false);
 /// The same with the environment of this process.
 Result<std::uint64_t> add_job(JobSpool& spool, Job job, std::string_view script);
 
@@ -41,7 +42,8 @@ struct KeptJob {
 };
 /// Adds the job and makes sure that it will be started. Error: `failure`, also if it comes after a
 /// job that does not exist.
-Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment);
+Result<KeptJob> keep_job(Job job, const std::string& script, const std::vector<std::string>& environment,
+                         bool held = false);
 
 /// What happens to jobs that are submitted here when their user logs out, and what to do about it.
 struct LogoutWarning {

@@ -66,7 +66,7 @@ Result<std::uint64_t> JobSpool::next_number(int counter) const {
 }
 
 Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>& environment,
-                                  std::string_view script) const {
+                                  std::string_view script, bool held) const {
   if (::mkdirat(folder_.get(), kDraft, 0700) != 0) return sys::fail_errno("making a folder");
   BERTH_LET(const auto draft, sys::open_directory(folder_.get(), kDraft));
   BERTH_DO(write_new(draft.get(), "job", encode_job(job)));
@@ -74,6 +74,12 @@ Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>
   const sys::Descriptor state(::openat(draft.get(), "state", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!state) return sys::fail_errno("making a file");
   BERTH_DO(reserve(state.get()));
+  if (held) {
+    TaskEvent event;
+    event.kind = TaskEventKind::held;
+    event = stamped(std::move(event));
+    BERTH_DO(write_out(state.get(), encode_events({&event, 1})));
+  }
   if (job.has_script || !job.lines_of.empty()) BERTH_DO(write_new(draft.get(), kScript, script, 0700));
   if (::fsync(draft.get()) != 0) return sys::fail_errno("writing");
   return {};
@@ -92,12 +98,13 @@ Result<sys::Descriptor> JobSpool::hold_numbers() const {
 }
 
 Result<std::uint64_t> JobSpool::add(const sys::Descriptor& numbers, const Job& job,
-                                    const std::vector<std::string>& environment, std::string_view script) {
+                                    const std::vector<std::string>& environment, std::string_view script,
+                                    bool held) {
   const auto added = [&]() -> Result<std::uint64_t> {
     // A draft in the folder was left by a process that was killed.
     remove_folder(folder_.get(), kDraft);
     remove_folder(folder_.get(), kLeaving);
-    BERTH_DO(fill_draft(job, environment, script));
+    BERTH_DO(fill_draft(job, environment, script, held));
     for (;;) {
       BERTH_LET(const std::uint64_t number, next_number(numbers.get()));
       const std::string name = std::to_string(number);

@@ -42,9 +42,10 @@ class JobSpool {
   /// Adds a job whole, or not at all, and gives its number, which no other job here ever had. What
   /// the job says is on the disk when this returns, its name after keep_names(). `numbers`: of
   /// hold_numbers(). `environment`: the variables that its command gets. `script`: the text that
-  /// Job::has_script or Job::lines_of means.
+  /// Job::has_script or Job::lines_of means. `held`: nothing starts it until it is let go.
   Result<std::uint64_t> add(const sys::Descriptor& numbers, const Job& job,
-                            const std::vector<std::string>& environment, std::string_view script = {});
+                            const std::vector<std::string>& environment, std::string_view script = {},
+                            bool held = false);
   /// Whether the disk of the jobs takes more: with too little left, what a job writes fails, and
   /// none can start.
   bool has_room() const;
@@ -151,7 +152,7 @@ class JobSpool {
   JobSpool(std::string path, sys::Descriptor folder) : path_(std::move(path)), folder_(std::move(folder)) {}
   Result<std::uint64_t> next_number(int counter) const;
   Result<void> fill_draft(const Job& job, const std::vector<std::string>& environment,
-                          std::string_view script) const;
+                          std::string_view script, bool held) const;
   /// A task of an array of which the lock has more to say.
   struct Unsettled {
     std::size_t place = 0;  ///< among the tasks

@@ -237,6 +237,16 @@ void note_starts(command::Environment& environment, std::vector<view::ListedTask
   }
 }
 
+command::Option user_option() {
+  const auto set = [](std::string_view value) -> Result<void> {
+    if (value == sys::user_name(::geteuid())) return {};
+    return fail(ErrorCode::usage,
+                "each user sees their own jobs alone; `berth list -l` shows what others have leased, and "
+                "`berth queue` who waits");
+  };
+  return {"Options", "user", "USER", "you: the jobs of others only they see", set, 'u'};
+}
+
 void say_behind_whom(std::vector<view::ListedTask>& tasks) {
   const auto stands = [](const view::ListedTask& task) {
     return task.standing.in_queue && task.standing.reason.empty();

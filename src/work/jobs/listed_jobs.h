@@ -63,6 +63,10 @@ std::vector<view::ListedTask> listed_tasks(const JobSpool& spool, std::vector<Nu
 /// of jobs shows.
 command::Option state_option(std::vector<std::string>& states);
 
+/// `--user USER`, a habit from queues in which all see the jobs of all: who is not the user is told
+/// where others show.
+command::Option user_option();
+
 /// The arguments for which `state_option` adds these states.
 std::vector<std::string> state_arguments(const std::vector<std::string>& states);
 

@@ -196,6 +196,8 @@ void add_submit_options(command::Syntax& syntax, Submission& submission) {
                          job.after_fail));
   syntax.flag(kJobGroup, "singleton", "with --job-name: one job of yours with this name at a time",
               job.singleton);
+  syntax.flag(kJobGroup, "hold", "it does not start until you say `berth edit JOB --no-hold`",
+              submission.hold);
   syntax.option(kJobGroup, "at", "TIME", "not before then: 22:00, or 2h from now",
                 command::into(job.not_before_s, moment_from_text));
   syntax.option(
@@ -234,7 +236,10 @@ Result<void> settle(Submission& submission) {
     return fail(ErrorCode::usage,
                 "--tty and --output exclude each other: what it shows on its terminal is kept");
   if (submission.job.requeue && !submission.request.lease.yield_s)
-    return fail(ErrorCode::usage, "--requeue is for jobs that yield: add --yield");
+    return fail(
+        ErrorCode::usage,
+        "--requeue is for jobs that yield: add --yield; --rerun runs a job again that a reboot or kill "
+        "-9 cut off");
   return {};
 }
 

@@ -38,6 +38,7 @@ inline constexpr std::string_view kJobGroup = "The job";
 struct Submission {
   Job job;
   JobRequest request;
+  bool hold = false;  ///< it does not start until its user lets it go
 };
 
 /// Adds the options that say how to run each task of a job, including those of its request.

@@ -130,7 +130,7 @@ TEST_CASE("an option of Slurm's is answered with ours") {
         Row{"--dependency", "afterok:7", "--dependency is Slurm's: write berth submit --after-ok=7"},
         Row{"--output", "x.log", "--output is Slurm's: `berth sbatch` takes it"},
         Row{"-p", "gpu", "-p is Slurm's: leave it out; one machine has no partitions"},
-        Row{"--hold", "", "--hold is Slurm's: berth edit JOB --hold holds it once it is submitted"}})
+        Row{"--hold", "", "--hold is Slurm's: write berth submit --hold"}})
     CHECK(ours_for_slurm(word, value, known) == answer);
   // Their value is missing, or they are nobody's.
   for (const char* word : {"--gres", "--gpu", "-Z", "-", "--", "-tt", "gres"})
