@@ -40,41 +40,36 @@ std::string flags_of(const command::Syntax& syntax) {
 }
 
 std::string bash_script() {
-  std::string names;
-  std::string flags;
-  std::string values;
-  std::string valued;
+  std::string names, flags, values, valued;
   std::vector<std::string_view> with_command;
   for (const Entry& entry : entries()) {
-    if (entry.syntax.options_end_at_first_word) {
-      with_command.push_back(entry.row.name);
-      valued += fmt::format("    {}) with_value={} ;;\n", entry.row.name,
-                            in_shell_quotes(command::options_with_value(entry.syntax)));
-    }
+    if (entry.syntax.options_end_at_first_word) with_command.push_back(entry.row.name);
     names += fmt::format("{} ", entry.row.name);
-    const std::string pattern = entry.row.alias.empty()
-                                    ? std::string(entry.row.name)
-                                    : fmt::format("{}|{}", entry.row.name, entry.row.alias);
-    std::string words = joined(entry.syntax.words);
+    const std::string_view alias = entry.row.alias;
+    const std::string pattern = fmt::format("{}{}{}", entry.row.name, alias.empty() ? "" : "|", alias);
+    valued += fmt::format("  {}) with_value={} ;;\n", pattern,
+                          in_shell_quotes(command::options_with_value(entry.syntax)));
+    const std::string_view asks = entry.syntax.words_command;
     const std::string asked =
-        entry.syntax.words_command.empty()
-            ? std::string()
-            : fmt::format("; words+=\" $(\"${{COMP_WORDS[0]}}\" {} 2>/dev/null | cut -f 1)\"",
-                          entry.syntax.words_command);
+        fmt::format("; words+=\" $(\"${{COMP_WORDS[0]}}\" {} 2>/dev/null | cut -f 1)\"", asks);
     flags += fmt::format("    {}) words={}{} ;;\n", pattern,
-                         in_shell_quotes(flags_of(entry.syntax) + (words.empty() ? "" : " " + words)), asked);
+                         in_shell_quotes(flags_of(entry.syntax) + " " + joined(entry.syntax.words)),
+                         asks.empty() ? "" : asked);
     for (const command::Option& each : entry.syntax.options) {
-      if (each.choices.empty()) continue;
-      values += fmt::format("    {}:--{}) words={} ;;\n", entry.row.name, each.name,
-                            in_shell_quotes(joined(each.choices)));
+      if (!each.choices.empty())
+        values += fmt::format("    {}:--{}) words={} ;;\n", entry.row.name, each.name,
+                              in_shell_quotes(joined(each.choices)));
     }
   }
   return fmt::format(
       R"(# bash completion for berth: source it, or put it into
 # ~/.local/share/bash-completion/completions/berth
 _berth() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" command= words= at
+  local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" command= words= at with_value=
   COMPREPLY=()
+  # Bash makes a word of the = in --count=2.
+  [[ $previous == = ]] && previous="${{COMP_WORDS[COMP_CWORD-2]}}"
+  [[ $current == = ]] && current=
   for ((at = 1; at < COMP_CWORD; at++)); do
     case "${{COMP_WORDS[at]}}" in
     --sim) ((at++)) ;;
@@ -83,25 +78,29 @@ _berth() {{
     esac
   done
   [[ $previous == *[\<\>] ]] && return
+  case "$command" in
+{valued}  esac
   case "$command" in {with_command})
     # From the first word on that is no option, or after --, it is the command's own line.
-    local with_value=
-    case "$command" in
-{valued}    esac
     while ((++at < COMP_CWORD)) && [[ ${{COMP_WORDS[at]}} == -?* ]]; do
       if [[ ${{COMP_WORDS[at]}} == -- ]]; then ((at++)); break; fi
       [[ " $with_value " == *" ${{COMP_WORDS[at]}} "* ]] && ((at++))
-      # Bash makes a word of the = in --count=2.
       [[ ${{COMP_WORDS[at+1]}} == = ]] && ((at += 2))
     done
     if ((at < COMP_CWORD)) || [[ $previous == -- || ($at -eq $COMP_CWORD && $current != -*) ]]; then
-      declare -F _command_offset >/dev/null && _command_offset "$at"
+      ((at < COMP_CWORD)) && declare -F _command_offset >/dev/null && _command_offset "$at"
+      ((at < COMP_CWORD)) || [[ -z $current ]] && return
+      # A script may stand there, which is no command for bash.
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -A command -A file -- "$current")
       return
     fi ;;
   esac
   case "$command:$previous" in
-{values}    *:--sim) COMPREPLY=($(compgen -f -- "$current")); return ;;
+{values}    *:--sim) return ;;
   esac
+  # A value that is none of these words may be the name of a file.
+  [[ -z $words && " $with_value " == *" $previous "* ]] && return
   if [[ -z $words ]]; then
     case "$command" in
     '') words={names} ;;

@@ -137,8 +137,8 @@ BERTH_COMMAND(make_release, Release);
 
 namespace {
 
-/// For completion: the ids that `verify` takes. After the word "mine", the ids that `release`
-/// takes; after "waiting", the ids and jobs that `cancel` takes. One line for each; after a tab it
+/// For completion: the ids that `verify` takes. After the word "mine", the ids and jobs that
+/// `release` takes; after "waiting", those that `cancel` takes. One line for each; after a tab it
 /// says what the id means. Does not ask the driver.
 class Leases : public command::Command {
  public:
@@ -157,18 +157,21 @@ class Leases : public command::Command {
       output.out += fmt::format("{}\t{} {}\n", short_name(books.ledger, ticket.id), printable(ticket.user),
                                 view::short_command(ticket.command));
     }
-    if (waiting) BERTH_DO(add_jobs(output));
+    if (!words.empty()) BERTH_DO(add_jobs(output, waiting));
     return output;
   }
 
  private:
-  /// The jobs of this user that are not over.
-  static Result<void> add_jobs(command::Output& output) {
+  /// The jobs of this user that are not over; or else those of which a task runs.
+  static Result<void> add_jobs(command::Output& output, bool waiting) {
     BERTH_LET(const auto spool, jobs::open_spool());
     BERTH_LET(const auto all, all_jobs(spool, output.err));
     for (const jobs::NumberedJob& each : all) {
       const auto standings = standings_of(spool, each);
-      if (standings && !std::ranges::all_of(*standings, is_over)) output.out += jobs::as_completion(each);
+      if (!standings) continue;
+      const auto runs = [](const TaskStanding& task) { return task.phase == TaskPhase::running; };
+      if (waiting ? !std::ranges::all_of(*standings, is_over) : std::ranges::any_of(*standings, runs))
+        output.out += jobs::as_completion(each);
     }
     return {};
   }

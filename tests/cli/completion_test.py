@@ -1,6 +1,7 @@
 """The completion scripts, by the shells themselves."""
 
 import os
+import pathlib
 import pty
 import select
 import shutil
@@ -49,8 +50,12 @@ def in_zsh(machine, line: str, wanted: str) -> None:
     at_prompt(machine, [shell("zsh"), "-f", "-i"], setup, line, wanted)
 
 
-def at_bash_prompt(machine, line: str, wanted: str) -> None:
-    setup = "source <(berth completion bash); echo re'a'dy\n"
+PACKAGE = pathlib.Path("/usr/share/bash-completion/bash_completion")
+
+
+def at_bash_prompt(machine, line: str, wanted: str, package: bool = False) -> None:
+    source = f"source {PACKAGE}; " if package else ""
+    setup = f"{source}source <(berth completion bash); echo re'a'dy\n"
     at_prompt(machine, ["bash", "--norc", "--noprofile", "-i"], setup, line, wanted)
 
 
@@ -97,22 +102,33 @@ def test_bash(two_leases):
     assert in_bash(machine, "berth", "claim", "--tim") == ["--time"]
 
 
+@pytest.mark.parametrize("package", [False, True])
 @pytest.mark.parametrize(
     "line, wanted",
     [
         ("berth submit nig", "berth submit nightly.sh "),
+        ("berth submit zno", "berth submit znotes.txt "),
         ("berth run -n 2 -- ./nig", "./nightly.sh "),
         ("berth run -n 2 ./nig", "./nightly.sh "),
+        ("berth run -- true nig", "true nightly.sh "),
         ("berth run -- true >nig", ">nightly.sh "),
         ("berth jobs >nig", ">nightly.sh "),
+        ("berth submit -o nig", "-o nightly.sh "),
+        ("berth submit --output=nig", "--output=nightly.sh "),
+        ("berth simulate --jobs nig", "--jobs nightly.sh "),
+        ("berth run -n 2 -- basena", "-- basename "),
+        ("berth list --color=ne", "--color=never "),
     ],
 )
-def test_bash_completes_names_of_files_where_a_file_may_stand(machine, line, wanted):
+def test_bash_completes_names_of_files_where_a_file_may_stand(machine, line, wanted, package):
+    if package and not PACKAGE.exists():
+        pytest.skip("needs the package bash-completion")
     machine.env["PATH"] = f"{machine.program.parent}:{machine.env['PATH']}"
     script = machine.directory / "nightly.sh"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
-    at_bash_prompt(machine, line, wanted)
+    (machine.directory / "znotes.txt").touch()
+    at_bash_prompt(machine, line, wanted, package)
 
 
 def test_cancel_is_offered_the_jobs_that_are_not_over(machine):
@@ -123,6 +139,20 @@ def test_cancel_is_offered_the_jobs_that_are_not_over(machine):
     offered = in_bash(machine, "berth", "cancel", "")
     assert waiting in offered
     assert over not in offered
+
+
+def test_what_takes_a_job_is_offered_their_numbers(machine):
+    machine.env["PATH"] = f"{machine.program.parent}:{machine.env['PATH']}"
+    running, waiting = (
+        machine.berth("submit", *words, "--", "sleep", "1000").out.strip() for words in ((), ("--at", "1h"))
+    )
+    while running not in in_bash(machine, "berth", "release", ""):
+        pass
+    for command in ("cancel", "log", "receipt", "why", "wait", "attach", "edit", "retry", "forget", "jobs"):
+        assert {running, waiting} <= set(in_bash(machine, "berth", command, "")), command
+    for command in ("release", "extend"):
+        assert waiting not in in_bash(machine, "berth", command, "")
+    at_bash_prompt(machine, "berth rec", "berth receipt ")
 
 
 def test_fish(two_leases):
