@@ -65,6 +65,7 @@ class Cancel : public command::Command {
     BERTH_LET(const auto spool, jobs::open_spool());
     BERTH_LET(const auto job, job_named(spool, word));
     if (job) return cancel(spool, *job);
+    if (word == "all") return fail(ErrorCode::usage, "no job of yours is called all; --all means all");
     const auto request = command::find_named_request({word});
     if (!request && !ticket_id_from_text(word))
       return fail(request.error().code, "there is no job {} of yours on this machine (`berth jobs`)",

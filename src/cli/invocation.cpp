@@ -23,7 +23,7 @@ command::Syntax general_syntax(General& general) {
   syntax.arguments = "[COMMAND]";
   syntax.options_end_at_first_word = true;
   syntax.add(simulation_option(general.sim));
-  syntax.flag("Options", "version", "print the version", general.version);
+  syntax.flag("Options", "version", "print the version", general.version, 'V');
   return syntax;
 }
 
@@ -89,6 +89,8 @@ Error clearer(Error error, const Row& row, std::span<char* const> words) {
 std::unexpected<Error> unknown_command(std::string_view name) {
   const auto names = command_names();
   const command::Habit* const habit = command::habit_of(name);
+  if (habit != nullptr && habit->meant.empty())
+    return fail(ErrorCode::usage, "{} {}; `berth help` lists the commands", printable(name), habit->advice);
   const std::string_view meant = habit == nullptr ? nearest_word(name, names) : habit->meant;
   std::string help = meant.empty() ? "" : fmt::format(", did you mean {}?", meant);
   if (meant.empty() && !sys::cannot_start({std::string(name)}))
@@ -139,7 +141,7 @@ std::string help_on_all() {
   return text +
          "\nOptions\n"
          "  --sim MACHINE  on a simulated machine: a scenario file, or 8xH100\n"
-         "  --version      print the version\n"
+         "  -V, --version  print the version\n"
          "  -h, --help     as `berth help`, or `berth COMMAND --help`\n"
          "\n"
          "`berth` alone, or with options of `berth list`, lists the GPUs. Exit status:\n"
@@ -151,7 +153,7 @@ std::string help_on_all() {
 std::size_t count_general(const command::Syntax& syntax, std::span<char* const> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
-    if (word == "-h" || word == "--help") continue;
+    if (word == "-h" || word == "--help" || word == "-V") continue;
     const auto known = std::ranges::find_if(syntax.options, [&](const command::Option& each) {
       return word.starts_with("--") && word.substr(2, word.find('=') - 2) == each.name;
     });

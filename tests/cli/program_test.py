@@ -75,12 +75,15 @@ def test_the_manual_has_an_example_of_each_command_that_its_help_has_too(machine
         (["status"], "unknown command 'status', did you mean list?; `berth help` lists the commands\n"),
         (["sleep", "3"], "unknown command 'sleep' (to run that program: berth run -- sleep); `berth help` "),
         (["run", "--gpus", "2", "--", "true"], "--gpus is Slurm's: write -n 2"),
-        (["run", "-g", "2", "--", "true"], "unknown option '-g', did you mean --count?; "),
+        (
+            ["run", "-g", "2", "--", "true"],
+            "-g is not there: -n 2 says how many GPUs, --devices 0,1 says which",
+        ),
         (["squeue"], "unknown command 'squeue', did you mean queue?; "),
         (["nvitop"], "unknown command 'nvitop', did you mean top?; "),
         (["list", "-i", "0"], "unknown option '-i', did you mean --devices?; "),
         (["-i", "0"], "unknown option '-i', did you mean --devices?; "),
-        (["run", "--n", "2", "--", "true"], "unknown option '--n', did you mean --count?; "),
+        (["run", "--n", "2", "--", "true"], "unknown option '--n', did you mean -n (--count)?; "),
         (["run", "--gres=gpu:1", "--", "true"], "--gres is Slurm's: write -n 1"),
         (["list", "--hub", "http://hub", "-l"], "-l and --devices are for this machine, not for others"),
         (["list", "--devices", "9"], 'there is no device "9": this machine has 0-7'),
@@ -90,7 +93,7 @@ def test_the_manual_has_an_example_of_each_command_that_its_help_has_too(machine
             "--memory\n",
         ),
         (["run", "--gpus", "all", "--", "true"], "--gpus is Docker's: write -n with the number of GPUs"),
-        (["run", "-it", "--", "true"], "-it is not needed: the command has your terminal\n"),
+        (["run", "-it", "--", "true"], "-it is not needed: the command has your input and your terminal\n"),
         (["run", "--rm", "--", "true"], "--rm is not needed: "),
         (["run", "--priority", "3", "--", "true"], "--priority is not needed: the queue has no priorities; "),
         (["submit", "--delay", "1h", "--", "true"], "unknown option '--delay', did you mean --at?; "),
@@ -107,7 +110,50 @@ def test_the_manual_has_an_example_of_each_command_that_its_help_has_too(machine
         (["history"], "unknown command 'history', did you mean receipt or usage?; "),
         (["info"], "unknown command 'info', did you mean list?; "),
         (["watch"], "unknown command 'watch', did you mean top?; "),
-        (["-V"], "unknown option '-V'"),
+        (["-v"], "-v is not there: --version says the version, and `berth list -l` shows more\n"),
+        (["rm", "3"], "unknown command 'rm', did you mean cancel or forget?; "),
+        (["stop", "3"], "unknown command 'stop', did you mean cancel or release?; "),
+        (["switch", "3", "4"], "unknown command 'switch', did you mean edit JOB --before OTHER?; "),
+        (["reset"], "unknown command 'reset', did you mean cancel --all?; "),
+        (["parallel", "2"], "parallel is not needed: as many jobs run as there are GPUs for; "),
+        (["gflowd", "up"], "gflowd is not needed: no service runs; `berth help` lists the commands\n"),
+        (
+            ["run", "--gpus", "device=0,2", "--", "true"],
+            "--gpus device=0,2 is Docker's: write --devices 0,2\n",
+        ),
+        (["run", "--gpus", '"device=1"', "--", "true"], "--gpus device=1 is Docker's: write --devices 1\n"),
+        (["run", "--gpu", "0", "--", "true"], "--gpu is not there: -n 2 says how many GPUs, --devices 0,1"),
+        (["run", "-d", "--", "true"], "-d is Docker's: `berth submit` runs it without your terminal\n"),
+        (
+            ["run", "-i", "-t", "--", "true"],
+            "-i is not needed: the command has your input and your terminal\n",
+        ),
+        (
+            ["run", "-o", "x", "--", "true"],
+            "-o is Slurm's: berth run -- COMMAND > FILE, or `berth submit -o ",
+        ),
+        (["run", "-e", "A=1", "--", "true"], "-e is not needed: the command has your environment; "),
+        (
+            ["run", "--env", "A=1", "--", "true"],
+            "--folder, --env and --near need --anywhere; to set a variable: berth run -- env A=1 COMMAND\n",
+        ),
+        (["submit", "-D", "/tmp", "--", "true"], "-D is not there: it runs in the folder in which you are"),
+        (["run", "--nodes=1", "--", "true"], "--nodes is Slurm's: leave it out; what is run has one machine"),
+        (
+            ["submit", "--requeue", "--", "true"],
+            "--requeue is for jobs that yield: add --yield; --rerun runs a job again that ",
+        ),
+        (
+            ["queue", "-u", "ada"],
+            "-u is not there: all users are shown, and `| grep USER` leaves the lines of ",
+        ),
+        (["cancel", "-u", "ada"], "unknown option '-u', did you mean --all?; "),
+        (["jobs", "--all"], "--all is not needed: all of them are shown\n"),
+        (["why", "-i", "0"], "unknown option '-i', did you mean --devices?; "),
+        (["list", "--format=csv"], "unknown option '--format=csv', did you mean --csv?; "),
+        (["cancel", "all"], "no job of yours is called all; --all means all\n"),
+        (["run", "--name", "--", "true"], "--name needs a value: TEXT\n"),
+        (["submit", "--memory", "--", "true"], "--memory needs a value: SIZE\n"),
         (["run", "--notify-on", "start", "--", "true"], "--notify-on says when to tell: --notify says whom"),
         (["submit", "--notify-on", "end", "--", "true"], "--notify-on says when to tell: --notify says whom"),
         (
@@ -250,7 +296,7 @@ def test_bash_completes_commands_options_and_values(machine):
 
 def test_what_others_habits_mean_is_there(machine):
     """A command or an option that a message names can be typed."""
-    source = (ROOT / "src/run/command/command.cpp").read_text()
+    source = (ROOT / "src/run/command/habits.cpp").read_text()
     pairs = re.findall(r'^    \{"([^"]+)", "([^"]+)"\}', source, re.MULTILINE)
     assert len(pairs) > 40
     known = set(COMMANDS)

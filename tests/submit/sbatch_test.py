@@ -206,7 +206,7 @@ def test_words_of_slurm_are_answered_with_ours(machine):
         (["submit", "-t2:00:00", "--", "true"], "-t is Slurm's: write --time=2h"),
         (["submit", "--dependency=afterok:7", "--", "true"], "--dependency is Slurm's: write --after-ok=7"),
         (["run", "--dependency=afterok:7", "--", "true"], "--dependency is Slurm's: write berth submit --after-ok=7"),
-        (["run", "--n", "2", "--", "true"], "unknown option '--n', did you mean --count?; `berth run --help` lists them"),
+        (["run", "--n", "2", "--", "true"], "unknown option '--n', did you mean -n (--count)?; `berth run --help` lists them"),
         (["list", "--gres=gpu:1"], "unknown option '--gres=gpu:1'; `berth list --help` lists them"),
     ):  # fmt: skip
         asked = machine.berth(*words)

@@ -68,9 +68,29 @@ std::string spelled(const Option& each) {
 }
 
 /// The habit of others that this option is: with this value, or with any.
-const Habit* habit_of_option(std::string_view name, std::string_view value) {
-  const Habit* const with_value = habit_of(fmt::format("{}={}", name, value));
-  return with_value != nullptr ? with_value : habit_of(name);
+const Habit* habit_of_option(std::span<const Habit> habits, std::string_view name, std::string_view value) {
+  const auto found = [habits](std::string_view word) {
+    const auto at = std::ranges::find(habits, word, &Habit::word);
+    return at == habits.end() ? nullptr : &*at;
+  };
+  const Habit* const with_value = found(fmt::format("{}={}", name, value));
+  return with_value != nullptr ? with_value : found(name);
+}
+
+/// "did you mean -n (--count)?": people know the number of GPUs by its letter.
+std::string meant_in_words(std::string_view meant) {
+  return fmt::format(", did you mean {}?", meant == "--count" ? "-n (--count)" : meant);
+}
+
+/// Docker names devices in the option for their number.
+std::optional<std::string> devices_of_docker(std::string_view name, std::string_view value) {
+  constexpr std::string_view kDevices = "device=";
+  while (value.starts_with('"')) value.remove_prefix(1);
+  while (value.ends_with('"')) value.remove_suffix(1);
+  if (name != "--gpus" || !value.starts_with(kDevices)) return std::nullopt;
+  value.remove_prefix(kDevices.size());
+  return fmt::format("--gpus {}{} is Docker's: write --devices {}", kDevices, printable(value),
+                     printable(value));
 }
 
 /// `following`: what stands after it, if it may be its value.
@@ -82,17 +102,23 @@ std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view com
   const std::size_t equals = word.find('=');
   const std::string_view name = word.substr(0, equals);
   const std::string_view value = equals == std::string_view::npos ? following : word.substr(equals + 1);
-  const Habit* const habit = habit_of_option(name, value);
+  // Where GPUs are asked for, people bring the words of other tools that run something.
+  const bool asks = std::ranges::find(views, "--count") != views.end();
+  const bool runs = asks && syntax.options_end_at_first_word;
+  const Habit* const of_looking = runs ? nullptr : habit_of_option(looking_habits(), name, value);
+  const Habit* const habit =
+      of_looking == nullptr && asks ? habit_of_option(habits(), name, value) : of_looking;
   const bool is_known = habit != nullptr && std::ranges::find(views, habit->meant) != views.end();
-  // Where GPUs are asked for, people bring the words of other tools.
-  if (std::ranges::find(views, "--count") != views.end()) {
-    if (habit != nullptr && !is_known && !habit->advice.empty())
-      return fail(ErrorCode::usage, "{} {}", printable(name), habit->advice);
+  if (habit != nullptr && !is_known && !habit->advice.empty())
+    return fail(ErrorCode::usage, "{} {}", printable(name), habit->advice);
+  const bool is_of_looking = of_looking != nullptr && is_known;
+  if (asks && !is_of_looking) {
+    if (const auto devices = devices_of_docker(name, value)) return fail(ErrorCode::usage, *devices);
     if (const auto ours = ours_for_slurm(name, value, views)) return fail(ErrorCode::usage, *ours);
   }
   const std::string_view meant = is_known ? habit->meant : nearest_word(name, views);
   return fail(ErrorCode::usage, "unknown option '{}'{}; `{} --help` lists them", printable(word),
-              meant.empty() ? std::string() : fmt::format(", did you mean {}?", meant), command);
+              meant.empty() ? std::string() : meant_in_words(meant), command);
 }
 
 std::string_view word_at(std::span<char*> arguments, int place) {
@@ -104,15 +130,17 @@ std::string_view value_in(std::string_view word) {
   return word.starts_with('-') ? "" : word;
 }
 
+std::unexpected<Error> needs_value(const Option& each) {
+  return fail(
+      ErrorCode::usage, "{} needs a value: {}", spelled(each),
+      each.choices.empty() ? std::string(each.value) : fmt::format("{}", fmt::join(each.choices, ", ")));
+}
+
 /// The error that getopt means by '?' or ':'. `word` is what it choked on.
 std::unexpected<Error> refused(const Syntax& syntax, std::string_view command, int code,
                                std::string_view word, std::span<char*> arguments) {
   const Option* each = optopt == 0 ? nullptr : option_of(syntax, optopt);
-  if (code == ':' && each != nullptr) {
-    return fail(
-        ErrorCode::usage, "{} needs a value: {}", spelled(*each),
-        each->choices.empty() ? std::string(each->value) : fmt::format("{}", fmt::join(each->choices, ", ")));
-  }
+  if (code == ':' && each != nullptr) return needs_value(*each);
   if (each != nullptr) return fail(ErrorCode::usage, "{} takes no value", spelled(*each));
   if (optopt != 0 && optopt < kFirstLong) {
     const std::string letter = fmt::format("-{}", static_cast<char>(optopt));
@@ -194,6 +222,9 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<c
     if (code >= kFirstLong && !is_whole_name(word, each == nullptr ? kHelp : each->name))
       return unknown_option(syntax, command, word, "");
     if (each == nullptr) return Parsed{.help = true, .words = {}};
+    // Left out before the command, of which -- is no word.
+    if (!each->value.empty() && optarg != nullptr && std::string_view(optarg) == "--")
+      return needs_value(*each);
     BERTH_DO(take_optional_value(syntax, command, *each, arguments));
     if (auto result = apply(*each, optarg == nullptr ? "" : optarg); !result) {
       return std::unexpected(result.error());
@@ -294,108 +325,6 @@ SetOption text_into(std::string& text) {
     text = value;
     return {};
   };
-}
-
-namespace {
-
-constexpr auto kHabits = std::to_array<Habit>({
-    // Slurm, PBS, gflow, pueue, task-spooler
-    {"squeue", "queue"},
-    {"sinfo", "list"},
-    {"scancel", "cancel"},
-    {"sacct", "jobs or usage"},
-    {"salloc", "shell"},
-    {"srun", "run"},
-    {"qsub", "submit"},
-    {"qstat", "queue"},
-    {"qdel", "cancel"},
-    {"gbatch", "submit"},
-    {"gqueue", "jobs"},
-    {"gcancel", "cancel"},
-    {"add", "submit"},
-    {"follow", "log"},
-    {"clean", "forget"},
-    {"remove", "cancel or forget"},
-    {"pause", "edit JOB --hold"},
-    {"stash", "edit JOB --hold"},
-    {"hold", "edit JOB --hold"},
-    {"resume", "edit JOB --no-hold"},
-    {"restart", "retry"},
-    {"rerun", "retry"},
-    {"stats", "usage or jobs"},
-    {"nodes", "list --anywhere"},
-    {"hosts", "list --anywhere"},
-    {"sprio", "queue"},
-    {"scontrol", "edit or extend"},
-    {"sattach", "attach"},
-    // Looking
-    {"status", "list"},
-    {"ps", "list or queue"},
-    {"nvidia-smi", "list"},
-    {"gpustat", "list"},
-    {"nvitop", "top"},
-    {"htop", "top"},
-    {"tail", "log"},
-    {"logs", "log"},
-    {"output", "log"},
-    {"info", "list"},
-    {"watch", "top"},
-    {"history", "receipt or usage"},
-    {"report", "usage"},
-    // Running
-    {"lease", "run or claim"},
-    {"start", "run"},
-    {"exec", "run"},
-    {"reserve", "claim or shell"},
-    {"lock", "run or claim"},
-    {"kill", "release or cancel"},
-    {"stop", "release"},
-    {"free", "list or release"},
-    // Options
-    {"-g", "--count"},
-    {"--n", "--count"},
-    {"--gpu", "--count"},
-    {"--num-gpus", "--count"},
-    {"--vram", "--memory"},
-    {"--timeout", "--wait"},
-    {"--id", "--devices"},
-    {"-i", "--devices"},
-    {"-d", "--devices"},
-    {"-V", "--version"},
-    {"--interval", "--watch"},
-    {"--delay", "--at", "is not there for `berth run`: `berth submit --at 2h` starts it later"},
-    {"--depends-on", "--after", "is not there for `berth run`: `berth submit --after 12` waits for job 12"},
-    {"--lines", "--tail"},
-    {"--port", "--listen"},
-    {"--mem", "",
-     "is memory of the machine in Slurm, and Berth does not limit that; for memory of a GPU write --memory"},
-    {"--gpus=all", "", "is Docker's: write -n with the number of GPUs that you want"},
-    {"--priority", "",
-     "is not needed: the queue has no priorities; --yield lets others go first, and `berth edit JOB --first` "
-     "puts "
-     "a job before your others"},
-    {"-it", "", "is not needed: the command has your terminal"},
-    {"--pty", "", "is not needed: the command has your terminal; a job gets one with `berth submit --tty`"},
-    {"--exclusive", "",
-     "is not needed: a GPU is yours alone unless you ask for a part with --memory or --shared"},
-    {"--constraint", "", "is Slurm's: --name A100 wants a model, and --where asks for anything else"},
-    {"-C", "", "is Slurm's: --name A100 wants a model, and --where asks for anything else"},
-    {"--nodelist", "", "is Slurm's: --anywhere --host HOST starts it on that host of the lab"},
-    {"-w", "", "is Slurm's: --anywhere --host HOST starts it on that host of the lab"},
-    {"--detach", "", "is Docker's: `berth submit` runs it without your terminal"},
-    {"--label", "--job-name", "is not there: --note TEXT is shown to all beside the lease"},
-    {"--rm", "", "is not needed: nothing of the command is left to remove"},
-});
-
-}  // namespace
-
-std::span<const Habit> habits() {
-  return kHabits;
-}
-
-const Habit* habit_of(std::string_view word) {
-  const auto* const found = std::ranges::find(kHabits, word, &Habit::word);
-  return found == kHabits.end() ? nullptr : found;
 }
 
 }  // namespace berth::command

@@ -130,6 +130,9 @@ struct Habit {
 /// All of them. Help and completion do not show these.
 std::span<const Habit> habits();
 
+/// Those of options of commands that ask for no GPU.
+std::span<const Habit> looking_habits();
+
 /// nullptr: nothing is known of the word.
 const Habit* habit_of(std::string_view word);
 

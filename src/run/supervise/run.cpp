@@ -119,6 +119,8 @@ std::string command_hint(const std::vector<std::string>& words, std::string_view
   if (first.find_first_of(" \t\n|&;<>()$`*") != std::string::npos)
     return fmt::format("; a line for the shell is written so: berth {} -- sh -c {}", verb,
                        in_shell_quotes(first));
+  if (const auto count = number_from_text<unsigned>(first))
+    return fmt::format("; for {}: berth {} -n {} -- COMMAND", counted(*count, "GPU"), verb, *count);
   const std::string hint = hint_of_file(words, verb);
   return hint.empty() ? hint_of_python(words, verb) : hint;
 }

@@ -197,7 +197,13 @@ Result<command::NamedLease> find_lease(const std::vector<std::string>& words) {
   // Whose home cannot be read still has leases.
   if (!spool) return command::find_named_lease(words);
   BERTH_LET(const auto job, job_named(*spool, words.front()));
-  if (!job) return command::find_named_lease(words);
+  if (!job) {
+    auto lease = command::find_named_lease(words);
+    if (!lease && task_id_from_text(words.front()))
+      return fail(lease.error().code, "{}; nor is there a job {} of yours", lease.error().message,
+                  words.front());
+    return lease;
+  }
   const std::string name = to_text(TaskId{job->number, job->index});
   BERTH_LET(const auto standings, standings_of(*spool, *job));
   std::optional<command::NamedLease> found;
