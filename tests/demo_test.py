@@ -1,5 +1,6 @@
 """What ./dev demo shows, on a simulated machine: the parts that a newcomer is told to look at."""
 
+import getpass
 import json
 import os
 import pathlib
@@ -106,11 +107,11 @@ def test_the_quick_start_for_a_lab_works_as_written(tmp_path):
         assert shown.stdout
 
 
-def test_the_living_machine_has_one_of_each_and_ends_with_ctrl_c(tmp_path):
+def test_the_living_machine_has_one_of_each_and_ends_with_ctrl_c(folder):
     process = subprocess.Popen(
         [sys.executable, "tools/living_machine.py", BUILD / "berth", "--listen", "127.0.0.1:0"],
         cwd=pathlib.Path(__file__).parents[1],
-        env=os.environ | {"TMPDIR": str(tmp_path)},
+        env=os.environ | {"TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
@@ -118,15 +119,33 @@ def test_the_living_machine_has_one_of_each_and_ends_with_ctrl_c(tmp_path):
     while "http://" not in (line := lines.line()):
         assert line, "it ended"
 
+    def asked(what: str) -> dict:
+        with urllib.request.urlopen(line.strip() + f"api/v1/{what}", timeout=DEADLINE_S) as answer:
+            return json.load(answer)
+
     def has_all() -> bool:
-        with urllib.request.urlopen(line.strip() + "api/v1/snapshot", timeout=DEADLINE_S) as answer:
-            devices = json.load(answer)["devices"]
+        devices = asked("snapshot")["devices"]
         kinds = {device["verdict"]["clause"] for device in devices}
         return {"not_leased", "no_outsider"} <= kinds and any(device["idle"] for device in devices)
 
     eventually(has_all)
+
+    # Somebody is next, and the hours have a past and an end.
+    def is_next(waiter: dict) -> bool:
+        return waiter["count"] == 4 and waiter["starts_at_s"] is not None
+
+    eventually(lambda: any(map(is_next, asked("queue")["waiters"])))
+    rows = asked("timeline")["rows"]
+    past = [bar for row in rows for bar in row["bars"] if bar["end"] == "over"]
+    assert len(past) > 20 and any(bar["until_s"] for row in rows for bar in row["bars"])
+    people = {"ada", "bela", "chen", "dilara"}
+    if os.geteuid() != 0 or folder.stat().st_mode & 0o077 == 0:
+        people = {getpass.getuser()}
+    if subprocess.run(["unshare", "--mount", "true"], check=False).returncode == 0:
+        assert {bar["user"] for bar in past} <= people
+        assert {lease["user"] for lease in asked("snapshot")["leases"]} <= people
     process.send_signal(signal.SIGINT)
     assert process.wait(DEADLINE_S) == 0
-    assert list(tmp_path.iterdir()) == []
-    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)
+    assert list(folder.iterdir()) == []
+    left = subprocess.run(["pgrep", "-f", str(folder)], capture_output=True, text=True)
     assert left.stdout == ""

@@ -8,6 +8,8 @@ cmd_demo() {
   if [[ ${1-} == --serve ]]; then
     shift
     build release berth berth-serve simulator
+    # "Docs" of the page leads there.
+    [[ -d build/docs || ! -x .venv/bin/mkdocs ]] || build_site .venv/bin/python
     exec /usr/bin/python3 tools/living_machine.py build/release/berth "$@"
   fi
   if [[ ${1-} == --lab ]]; then

@@ -30,6 +30,7 @@ demo_lab() {
   fi
   lab_tour
   [[ -t 0 && -t 1 ]] || return 0
+  say "" "Two jobs of this demo still have all GPUs of gpu1 and gpu2, for ten minutes at most."
   say "" "The lab is yours until you type exit. Try: berth list --anywhere" ""
   PS1='lab$ ' bash --norc || true
 }

@@ -12,6 +12,10 @@ try {
 /// null: nobody has said.
 export const me = signal(kept);
 
+export function isMe(owner: { user: string | null }): boolean {
+  return me.value !== null && owner.user === me.value;
+}
+
 export function setMe(user: string | null): void {
   me.value = user;
   try {

@@ -69,7 +69,11 @@ http::Page docs_page(std::string_view type, std::string text) {
 std::string installed_docs() {
   std::error_code ignored;
   const fs::path program = fs::canonical("/proc/self/exe", ignored);
-  return (program.parent_path().parent_path() / "share/doc/berth/html").string();
+  const fs::path around = program.parent_path().parent_path();
+  const fs::path installed = around / "share/doc/berth/html";
+  // In a checkout they are where `./dev docs` builds them.
+  const bool in_checkout = around.filename() == "build" && !fs::exists(installed, ignored);
+  return (in_checkout ? around / "docs" : installed).string();
 }
 
 http::ByPath<http::Page> docs_site(const std::string& folder) {

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { endOfLeases } from "../answers";
 import { openDevice } from "../details";
+import { isMe } from "../me";
 import { isShown, kStateWords } from "../narrowing";
 import { type DeviceView, type HostView, memoryShare, userOf, useShare } from "../state";
 import { degrees, gib, percent, shortModel, watts } from "../words";
@@ -20,7 +21,7 @@ function Row({ view }: { view: DeviceView }) {
   const { device, state, warnings } = view;
   const { used_bytes, total_bytes } = device.memory;
   return (
-    <tr class={`is-${state}`}>
+    <tr class={`is-${state} ${view.leases.some(isMe) ? "is-mine" : ""}`}>
       <th scope="row" class="gpu">
         <button
           type="button"

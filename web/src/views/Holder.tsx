@@ -1,3 +1,4 @@
+import { isMe } from "../me";
 import type { DeviceView } from "../state";
 import { userOf } from "../state";
 import { gib } from "../words";
@@ -22,6 +23,7 @@ export function Holder({ view }: { view: DeviceView }) {
       {leases.map((lease) => (
         <span class="holder" key={lease.id}>
           <b>{userOf(lease)}</b>
+          {isMe(lease) && <span class="share mine">you</span>}
           {lease.promise_bytes !== null && <span class="share">{gib(lease.promise_bytes)} GiB</span>}
           <Age since={lease.since_s} />
           {leases.length > 1 && <Moment word="until" at={lease.until_s} />}

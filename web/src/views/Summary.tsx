@@ -5,6 +5,7 @@ import { me, setMe } from "../me";
 import { kStateWords, quick, setQuick } from "../narrowing";
 import type { DeviceState } from "../state";
 import { eitherOf, shortModel, spelled } from "../words";
+import { Command } from "./Copy";
 import { Glyph } from "./Glyph";
 
 /// "3 × A100-80 free on two hosts", and in one line what has none.
@@ -107,6 +108,10 @@ function Answers() {
       <li>{nextSentence(nextEnd(views), fleet.value, isOne.value)}</li>
       <li>{queueSentence(fleet.value.waiters)}</li>
       <li>{wasteSentence(views, isOne.value)}</li>
+      <li class="take">
+        {fleet.value.free > 0 ? "To take one, type" : "To stand in line, type"}{" "}
+        <Command words="berth run -- COMMAND" />
+      </li>
       <Own />
     </ul>
   );

@@ -1,4 +1,5 @@
 import { fleet, isOne } from "../fleet";
+import { isMe } from "../me";
 import { isWaiterShown } from "../narrowing";
 import { userOf, type WaiterView } from "../state";
 import { counted, gib } from "../words";
@@ -48,9 +49,10 @@ export function Waiting() {
 function Waiter({ view }: { view: WaiterView }) {
   const { waiter, hosts } = view;
   return (
-    <li>
+    <li class={isMe(waiter) ? "is-mine" : ""}>
       <span class="line">
         <b>{userOf(waiter)}</b>
+        {isMe(waiter) && <span class="share mine">you</span>}
         {!isOne.value && (
           <span class="place" title={hosts.join(", ")}>
             {placeOf(view)}
