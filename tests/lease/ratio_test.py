@@ -99,6 +99,25 @@ def test_when_the_short_one_gives_up_the_long_one_starts(two, end):
     held.ends()
 
 
+def test_a_request_that_is_passed_is_told_both_lengths_and_from_when_on_it_comes_first(two):
+    held = holder(two, "-n", "2")
+    first = waiter(two, "-n", "2", "--time", "10h")
+    later = waiter(two, "-n", "2", "--time", "9h")
+    reason = next(each["reason"] for each in queue(two) if each["pid"] == later.pid)
+    assert re.search(
+        r"behind root \(bash\); expected to take 9 h \(its time limit\), and root's request 10 h "
+        r"\(its time limit\); of those who wait now, it comes first from about \d\d:\d\d on",
+        reason,
+    ), reason
+    # A shorter one comes first for as long as it waits.
+    quick = waiter(two, "-n", "2", "--time", "1m")
+    eventually(lambda: pids(two)[0] == quick.pid)
+    assert all("comes first from" not in each["reason"] for each in queue(two) if each["pid"] != quick.pid)
+    for job in (quick, later, first):
+        job.signal(signal.SIGINT).process.wait(DEADLINE_S)
+    held.ends()
+
+
 def test_a_limit_of_claim_is_no_length(two):
     held = holder(two, "-n", "2")
     large = waiter(two, "-n", "2")

@@ -103,7 +103,7 @@ std::string reason(const Standing& standing, const Snapshot& snapshot, const Sty
   text += fmt::format("{}expected to take {} ({})", text.empty() ? "" : "; ",
                       duration_for_people(*expected_s), source(standing.ticket));
   if (const auto& behind = standing.behind; behind && behind->expected_s)
-    text += fmt::format(", and the one of {} {} ({})", printable(behind->user),
+    text += fmt::format(", and {}'s request {} ({})", printable(behind->user),
                         duration_for_people(*behind->expected_s), source(*behind));
   if (standing.first_from_s)
     text += fmt::format("; of those who wait now, it comes first from about {} on",
