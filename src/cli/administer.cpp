@@ -188,7 +188,7 @@ class Init : public command::Command {
         "the order of the queue is new: a request comes first if it has waited longest for its length, so "
         "short ones wait less\n"
         "{}\n"
-        "to see what it changes here: berth simulate --from-history --since 30d --expect runs\n",
+        "to see what it changes here: berth simulate --from-history --since 30d --expect none\n",
         says ? "the site file has the key expect, so this order holds only if you take that key out"
              : "to have first come, first served, write expect = \"none\" into /etc/berth.toml");
   }

@@ -12,7 +12,7 @@ ORDER_IS_NEW = [
     "the order of the queue is new: a request comes first if it has waited longest for its length, so short "
     "ones wait less",
     'to have first come, first served, write expect = "none" into /etc/berth.toml',
-    "to see what it changes here: berth simulate --from-history --since 30d --expect runs",
+    "to see what it changes here: berth simulate --from-history --since 30d --expect none",
 ]
 
 
