@@ -97,7 +97,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"__cuda-trial", "", {}, false, make_cuda_trial},
     {"__envoy", "", {}, true, hosts::make_envoy},
     {"__terminal", "", {}, false, hosts::make_terminal_keeper},
-    {"__conduct", "", {}, true, supervise::make_compliance},
+    {"__compliance", "", {}, true, supervise::make_compliance},
     {"__sample", "", {}, false, receipts::make_sampler},
     {"__leases", "", {}, false, make_leases},
     {"__jobs", "", {}, false, jobs::make_job_runner},

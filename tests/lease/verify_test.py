@@ -231,7 +231,7 @@ def test_a_driver_that_hangs_delays_no_end(make_machine):
 def looks_below(pid) -> list[int]:
     with open(f"/proc/{pid}/task/{pid}/children") as children:
         pids = [int(word) for word in children.read().split()]
-    return [one for one in pids if b"__conduct" in words_of(one)]
+    return [one for one in pids if b"__compliance" in words_of(one)]
 
 
 def test_a_malformed_time_is_a_wrong_use(machine):

@@ -156,7 +156,7 @@ void ComplianceCheck::begin() {
   const sys::Descriptor told(pipe[1]);
   sys::Command command{
       .program = "/proc/self/exe",
-      .arguments = {"__conduct", to_text(lease_), fmt::format("--source={}", source::to_text(source_))},
+      .arguments = {"__compliance", to_text(lease_), fmt::format("--source={}", source::to_text(source_))},
       .output = told.get()};
   if (auto child = sys::Child::spawn(command)) look_ = std::move(*child);
 }
