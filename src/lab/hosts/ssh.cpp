@@ -19,9 +19,9 @@
 #include <fmt/format.h>
 
 #include "berth/base/text.h"
-#include "berth/store/lease_directory.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/sys/own_folder.h"
 #include "berth/sys/process.h"
 
 namespace berth::hosts {
@@ -291,13 +291,13 @@ std::optional<KeptConnection> kept_connection(std::string_view settings, const s
 std::string folder_of_kept() {
   const std::string runtime(sys::variable("XDG_RUNTIME_DIR"));
   if (!runtime.empty()) return runtime.starts_with('/') ? folder_below(runtime, "berth") : "";
-  const auto state = store::state_folder();
+  const auto state = sys::state_folder();
   if (!state) return "";
   const std::string above = fmt::format("{}/berth", *state);
   // Others may read on the way, and may not write. A home of another user stays as it is.
-  if (!store::is_safe_from_others(above)) return "";
-  (void)store::make_folders(above);  // whether it is there shows next
-  if (!store::is_safe_from_others(above).value_or(false)) return "";
+  if (!sys::is_safe_from_others(above)) return "";
+  (void)sys::make_folders(above);  // whether it is there shows next
+  if (!sys::is_safe_from_others(above).value_or(false)) return "";
   return folder_below(above, "ssh");
 }
 

@@ -14,10 +14,10 @@
 
 #include <fmt/format.h>
 
-#include "berth/store/lease_directory.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
 #include "berth/sys/job_process.h"
+#include "berth/sys/own_folder.h"
 #include "berth/usage/receipt.h"
 
 // A file a machine, because what two machines append to one file over a network may overwrite each
@@ -45,8 +45,8 @@ sys::Descriptor open_record(const std::string& path) {
 
 sys::Descriptor make_record(const std::string& path) {
   // Where sudo leaves HOME as it is, a user would say by a link where root makes folders.
-  if (::geteuid() == 0 && !store::is_safe_from_others(path)) return {};
-  (void)store::make_folders(path);  // whether it is there shows next
+  if (::geteuid() == 0 && !sys::is_safe_from_others(path)) return {};
+  (void)sys::make_folders(path);  // whether it is there shows next
   return open_record(path);
 }
 
@@ -147,7 +147,7 @@ std::optional<bool> append(const sys::Descriptor& folder, const std::string& nam
 }  // namespace
 
 std::optional<std::string> receipt_folder() {
-  const auto state = store::state_folder();
+  const auto state = sys::state_folder();
   if (!state) return std::nullopt;
   return *state + "/berth/receipts";
 }
@@ -156,7 +156,7 @@ bool note_receipt(const std::string& path, const Receipt& receipt) {
   sys::Descriptor folder = open_record(path);
   if (!folder) folder = make_record(path);
   if (!folder) return false;
-  const std::string name = store::machine_word();
+  const std::string name = sys::machine_word();
   const std::string line = encode_receipt(receipt);
   // Somebody may put another file in its place: one that has grown too long, or what is left after
   // `forget`.
@@ -182,7 +182,7 @@ std::vector<Receipt> read_receipts(const std::string& path) {
 std::vector<Receipt> receipts_of_this_machine(const std::string& path) {
   const sys::Descriptor folder = open_record(path);
   if (!folder) return {};
-  return decode_receipts(recorded_text(folder, store::machine_word()));
+  return decode_receipts(recorded_text(folder, sys::machine_word()));
 }
 
 Result<std::size_t> forget_receipts(const std::string& path, const std::string& program) {

@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "berth/store/lease_directory.h"
 #include "berth/sys/file.h"
+#include "berth/sys/own_folder.h"
 
 namespace berth::history {
 
@@ -34,7 +34,7 @@ std::optional<std::string> default_path(const std::function<std::string_view(con
 void make_folders_of(const std::string& path) {
   // Whether it is there shows when the file is made.
   if (const auto slash = path.rfind('/'); slash != std::string::npos)
-    (void)store::make_folders(path.substr(0, slash));
+    (void)sys::make_folders(path.substr(0, slash));
 }
 
 namespace {

@@ -18,6 +18,7 @@
 #include "berth/store/lease_directory.h"
 #include "berth/sys/clock.h"
 #include "berth/sys/file.h"
+#include "berth/sys/own_folder.h"
 
 // A job comes into being by one rename, so that whoever is killed, or finds the disk full, leaves
 // nothing that could be taken for a job. What is added later is appended, and what excludes is a
@@ -295,7 +296,7 @@ namespace {
 // The folder of this machine in the folder of all machines. A machine that was given another name
 // keeps the folder that it has.
 std::string machine_folder(const std::string& parent) {
-  const std::string word = store::machine_word();
+  const std::string word = sys::machine_word();
   const std::string ending = word.substr(sys::host_name().size());
   std::string path = fmt::format("{}/{}", parent, word);
   if (ending.empty()) return path;
@@ -328,21 +329,21 @@ bool is_on_network(std::string path) {
 }  // namespace
 
 Result<std::string> JobSpool::standard_path() {
-  const auto state = store::state_folder();
+  const auto state = sys::state_folder();
   if (!state)
     return fail(
         ErrorCode::failure,
         "there is no home folder to keep jobs in: set HOME or XDG_STATE_HOME to a path that begins with /");
   if (is_on_network(*state)) {
-    BERTH_LET(const auto own, store::own_folder_in("/var/tmp", fmt::format("berth-jobs-{}", ::geteuid())));
+    BERTH_LET(const auto own, sys::own_folder_in("/var/tmp", fmt::format("berth-jobs-{}", ::geteuid())));
     return machine_folder(own);
   }
   return machine_folder(*state + "/berth/jobs");
 }
 
 Result<JobSpool> JobSpool::make(const std::string& path) {
-  BERTH_DO(store::is_safe_from_others(path));
-  if (const auto made = store::make_folders(path); !made)
+  BERTH_DO(sys::is_safe_from_others(path));
+  if (const auto made = sys::make_folders(path); !made)
     return fail(ErrorCode::failure,
                 "{}; jobs are kept there: set XDG_STATE_HOME to a folder that you may write to",
                 made.error().message);
@@ -350,7 +351,7 @@ Result<JobSpool> JobSpool::make(const std::string& path) {
 }
 
 Result<JobSpool> JobSpool::open(const std::string& path) {
-  BERTH_LET(const bool is_there, store::is_safe_from_others(path));
+  BERTH_LET(const bool is_there, sys::is_safe_from_others(path));
   // A folder that appears there now may belong to somebody else.
   if (!is_there) return JobSpool(path, {});
   sys::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

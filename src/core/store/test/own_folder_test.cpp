@@ -1,6 +1,6 @@
 // Who could take the folder of a user's jobs away, and how its user comes to one all the same.
 
-#include "berth/store/lease_directory.h"
+#include "berth/sys/own_folder.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -37,7 +37,7 @@ std::string told_alice(const ScratchDirectory& scratch, const std::string& path)
   const std::string answer = scratch.path("answer");
   fs::remove(answer);
   const bool is_told = as(kAlice, [&] {
-    const auto safe = is_safe_from_others(path);
+    const auto safe = sys::is_safe_from_others(path);
     return static_cast<bool>(std::ofstream(answer) << (safe ? "" : safe.error().message));
   });
   std::ifstream file(answer);
@@ -89,7 +89,7 @@ TEST_CASE("a folder is safe where nobody else can put another in its place" *
 // As alice sees it: the place of her folder among those of the shared one.
 std::string own_of_alice(const std::string& shared) {
   const bool is_told = as(kAlice, [&] {
-    const auto own = own_folder_in(shared, "jobs-alice");
+    const auto own = sys::own_folder_in(shared, "jobs-alice");
     if (!own) return false;
     ::mkdir(own->c_str(), 0700);
     return make(*own + "/machine", 0700) || errno == EEXIST;

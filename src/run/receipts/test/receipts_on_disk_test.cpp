@@ -16,7 +16,7 @@
 
 #include "../../../core/store/test/forked.h"
 #include "../../../core/store/test/scratch_directory.h"
-#include "berth/store/lease_directory.h"
+#include "berth/sys/own_folder.h"
 
 namespace berth::receipts::receipts_on_disk_test {
 namespace {
@@ -47,7 +47,7 @@ unsigned mode_of(const std::string& path) {
 struct Home {
   ScratchDirectory scratch;
   std::string folder = scratch.path("state/berth/receipts");
-  std::string file = folder + "/" + store::machine_word();
+  std::string file = folder + "/" + sys::machine_word();
 
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder + "/" + name) << text;
@@ -100,7 +100,7 @@ TEST_CASE("a file stays within its bound, and the newest runs stay in it") {
   const std::string line = encode_receipt(run_of("filling"));
   std::string text;
   while (text.size() + line.size() < kBound) text += line;
-  home.write(store::machine_word(), text);
+  home.write(sys::machine_word(), text);
   REQUIRE(note_receipt(home.folder, run_of("newest")));
   CHECK(fs::file_size(home.file) <= kBound / 2 + 2 * line.size());
   CHECK(read_receipts(home.folder).back().program == "newest");
@@ -146,7 +146,7 @@ TEST_CASE("a file of another user, a link and a FIFO are left alone" * doctest::
   REQUIRE(note_receipt(home.folder, run_of("a")));
   fs::remove(home.file);
   SUBCASE("another user's") {
-    home.write(store::machine_word(), encode_receipt(run_of("theirs")));
+    home.write(sys::machine_word(), encode_receipt(run_of("theirs")));
     REQUIRE(::chown(home.file.c_str(), 20001, 20001) == 0);
   }
   SUBCASE("a link") {

@@ -1,4 +1,4 @@
-#include "berth/store/lease_directory.h"
+#include "berth/sys/own_folder.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -19,7 +19,7 @@
 #include "berth/sys/file.h"
 #include "berth/sys/process.h"
 
-namespace berth::store {
+namespace berth::sys {
 namespace {
 
 // As of the kernel.
@@ -71,7 +71,7 @@ class Walk {
 
   Result<bool> go() {
     struct stat root{};
-    if (::stat("/", &root) != 0) return sys::fail_errno("examining /");
+    if (::stat("/", &root) != 0) return fail_errno("examining /");
     // Where other users are those of another namespace, root has no number of its own.
     root_ = root.st_uid;
     while (!parts_.empty()) {
@@ -93,11 +93,11 @@ class Walk {
     struct stat status{};
     if (::lstat(next.c_str(), &status) != 0) {
       if (errno == ENOENT) return false;
-      return sys::fail_errno("examining " + next);
+      return fail_errno("examining " + next);
     }
     if (status.st_uid != ::geteuid() && status.st_uid != 0 && status.st_uid != root_)
-      return unsafe(
-          path_, fmt::format("{} belongs to {}, who is another user", next, sys::user_name(status.st_uid)));
+      return unsafe(path_,
+                    fmt::format("{} belongs to {}, who is another user", next, user_name(status.st_uid)));
     if (S_ISLNK(status.st_mode)) return follow(next);
     if (!S_ISDIR(status.st_mode)) return fail(ErrorCode::failure, next + " is not a folder");
     if (!is_closed_ && others_may_change(status))
@@ -120,7 +120,7 @@ class Walk {
   Result<bool> follow(const std::string& link) {
     std::array<char, PATH_MAX> target{};
     const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
-    if (length < 0) return sys::fail_errno("reading the link " + link);
+    if (length < 0) return fail_errno("reading the link " + link);
     if (++links_ > kMostLinks) return fail(ErrorCode::failure, link + ": too many links");
     const std::string_view text(target.data(), static_cast<std::size_t>(length));
     if (text.starts_with('/')) {
@@ -147,18 +147,18 @@ bool is_mine(const std::string& path) {
 }
 
 bool is_empty(const std::string& path) {
-  const auto folder = sys::open_directory(AT_FDCWD, path);
-  const auto entries = folder && *folder ? sys::list_directory(folder->get()) : std::unexpected(Error{});
+  const auto folder = open_directory(AT_FDCWD, path);
+  const auto entries = folder && *folder ? list_directory(folder->get()) : std::unexpected(Error{});
   return !entries || entries->empty();
 }
 
 // nullopt: there is none. Of several, made by two processes at the same moment, the one in use.
 Result<std::optional<std::string>> find_mine(const std::string& shared, const std::string& beginning) {
-  BERTH_LET(const auto folder, sys::open_directory(AT_FDCWD, shared));
+  BERTH_LET(const auto folder, open_directory(AT_FDCWD, shared));
   if (!folder) return std::nullopt;
-  BERTH_LET(const auto entries, sys::list_directory(folder.get()));
+  BERTH_LET(const auto entries, list_directory(folder.get()));
   std::vector<std::string> found;
-  for (const sys::DirectoryEntry& entry : entries) {
+  for (const DirectoryEntry& entry : entries) {
     std::string path = fmt::format("{}/{}", shared, entry.name);
     if (entry.name.starts_with(beginning) && is_mine(path)) found.push_back(std::move(path));
   }
@@ -183,7 +183,7 @@ Result<std::string> own_folder_in(const std::string& shared, const std::string& 
   struct stat status{};
   if (::lstat(plain.c_str(), &status) != 0) return plain;
   std::string made = fmt::format("{}/{}XXXXXX", shared, beginning);
-  if (::mkdtemp(made.data()) == nullptr) return sys::fail_errno("making a folder in " + shared);
+  if (::mkdtemp(made.data()) == nullptr) return fail_errno("making a folder in " + shared);
   BERTH_LET(found, find_mine(shared, beginning));
   if (found && *found != made) ::rmdir(made.c_str());
   return found.value_or(made);
@@ -195,23 +195,23 @@ Result<void> make_folders(const std::string& path) {
     const int error = ::mkdir(part.c_str(), 0700) == 0 ? 0 : errno;
     // A folder that exists may lie where nothing can be made.
     if (error != 0 && error != EEXIST && ::access(part.c_str(), F_OK) != 0)
-      return std::unexpected(sys::system_error(error, "making " + part));
+      return std::unexpected(system_error(error, "making " + part));
     if (end == std::string::npos) return {};
   }
 }
 
 std::optional<std::string> state_folder() {
-  if (const std::string_view state = sys::variable("XDG_STATE_HOME"); state.starts_with('/'))
+  if (const std::string_view state = variable("XDG_STATE_HOME"); state.starts_with('/'))
     return std::string(state);
-  if (const std::string_view home = sys::variable("HOME"); home.starts_with('/'))
+  if (const std::string_view home = variable("HOME"); home.starts_with('/'))
     return fmt::format("{}/.local/state", home);
   return std::nullopt;
 }
 
 std::string machine_word() {
-  const auto id = sys::read_whole("/etc/machine-id");
-  if (!id || id->size() < kMachineDigits) return sys::host_name();
-  return fmt::format("{}-{}", sys::host_name(), id->substr(0, kMachineDigits));
+  const auto id = read_whole("/etc/machine-id");
+  if (!id || id->size() < kMachineDigits) return host_name();
+  return fmt::format("{}-{}", host_name(), id->substr(0, kMachineDigits));
 }
 
-}  // namespace berth::store
+}  // namespace berth::sys
