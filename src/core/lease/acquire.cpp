@@ -548,7 +548,7 @@ HeldLease::HeldLease(std::unique_ptr<store::OwnTicket> own, World world, std::ve
                      LocksBeside beside)
     : own_(std::move(own)), beside_(std::move(beside)), world_(std::move(world)), notes_(std::move(notes)) {}
 
-// The ticket's descriptor is last, as store/directory_ticket.h expects.
+// The ticket's descriptor is last, as store/lease_directory.h expects.
 std::vector<int> HeldLease::descriptors() const {
   std::vector<int> all = beside_.for_lease.descriptors();
   const std::vector<int> own = own_->descriptors();
