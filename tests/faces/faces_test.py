@@ -245,7 +245,7 @@ CASES = {
         3,
         code="impossible",
         clauses={"0": "in_lease", "3": "in_lease"},
-        message="it has 4 GPUs, and only 2 could serve it",
+        message="it has 2 GPUs",
         prepare=inside("1,2"),
     ),
     "a lease that is no more": Case(

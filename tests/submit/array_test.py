@@ -139,7 +139,7 @@ def test_a_program_or_a_script_without_such_lines_is_a_command(machine):
 def test_a_line_of_a_script_that_is_wrong_is_named_with_the_script(machine):
     script = machine.directory / "night.sh"
     for line, word in (
-        ("--gpu 2", "unknown option '--gpu'"),
+        ("--gpu 2", "--gpu is not there: -n 2 says how many GPUs"),
         ("-n x", "whole number"),
         ("-n 1 python", "python"),
     ):

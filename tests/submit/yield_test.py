@@ -66,7 +66,7 @@ def test_it_stands_in_line_again_only_where_it_yields(machine):
     for words in (["submit", "--requeue", "true"], ["each", "--requeue", f"{machine.directory}/commands"]):
         answer = machine.berth(*words)
         assert answer.status == 2
-        assert answer.err.startswith("berth: --requeue is for jobs that yield: add --yield\n")
+        assert answer.err.startswith("berth: --requeue is for jobs that yield: add --yield; --rerun ")
 
 
 def processes(machine) -> dict:

@@ -140,8 +140,8 @@ constexpr std::array<std::string_view, 5> kWordsForN{"count", "gpu", "gpus", "nu
 std::string no_such_argument(const Tool& tool, std::string_view name) {
   std::vector<std::string_view> known;
   for (const ToolArgument& each : tool.arguments) known.push_back(each.name);
-  const bool is_n = std::ranges::find(kWordsForN, name) != kWordsForN.end() &&
-                    std::ranges::find(known, "n") != known.end();
+  const bool is_n =
+      std::ranges::find(kWordsForN, name) != kWordsForN.end() && std::ranges::find(known, "n") != known.end();
   std::string text = fmt::format("{} has no argument '{}'", tool.name, name);
   if (is_n) return text + ": did you mean 'n'?";
   return known.empty() ? text : text + fmt::format("; it has {}", fmt::join(known, ", "));
