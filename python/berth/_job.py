@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import subprocess
 import sys
 from typing import NamedTuple
 
 from . import _berth, _request, _request_fields
-from ._errors import Error, Impossible, NotNow, TimedOut, Usage
+from ._errors import Error, Impossible, NoDriver, NotNow, TimedOut, Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -289,7 +290,10 @@ def queue() -> tuple[Waiter, ...]:
 
     Raises as `snapshot`.
     """
-    waiters = json.loads(_ask(["queue", "--json"]))["waiters"]
+    try:
+        waiters = json.loads(_ask(["queue", "--json"]))["waiters"]
+    except Impossible as error:  # nothing is asked for that could be impossible
+        raise NoDriver(str(error)) from None
     given = [name for name in Waiter._fields if name not in ("n", "job")]
     return tuple(
         Waiter(n=each["count"], job=each["job"] and each["job"]["id"], **{name: each[name] for name in given})
@@ -312,8 +316,20 @@ def cancel(*jobs: str | int | Job | ListedJob, wait: float | str = 10) -> None:
     """
     if not jobs:
         raise TypeError("cancel() needs a job: its number, its name, or a berth.Job")
-    named = [each if isinstance(each, str) else str(getattr(each, "id", each)) for each in jobs]
-    _ask(["cancel", f"--wait={_patience_s(wait)}s", "--", *named])
+    _ask(["cancel", f"--wait={_patience_s(wait)}s", "--", *map(_name_of, jobs)])
+
+
+def _name_of(job: str | int | Job | ListedJob) -> str:
+    if isinstance(job, str):
+        return job
+    if isinstance(job, (Job, ListedJob, Waiter)):
+        return job.id
+    try:
+        return str(operator.index(job))
+    except TypeError:
+        raise TypeError(
+            f"cancel() takes numbers, names and jobs, each as an argument of its own, and not {job!r}"
+        ) from None
 
 
 def _patience_s(wait: float | str) -> int:

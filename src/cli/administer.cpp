@@ -156,8 +156,11 @@ class Init : public command::Command {
   void syntax(command::Syntax& syntax) override {
     syntax.about = kInitAbout;
     syntax.text("Options", "root", "DIR", "in the file system below DIR: an image", root_);
-    syntax.flag("Options", "force", "also while /tmp/berth is in use: GPUs leased there can be granted again",
-                force_);
+    syntax.flag(
+        "Options", "force",
+        "also while /tmp/berth is in use: GPUs leased there can be granted again; and set the order of the "
+        "queue while requests wait",
+        force_);
     syntax.add(command::source_option(source_));
   }
 

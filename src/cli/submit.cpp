@@ -198,7 +198,8 @@ class JobList : public command::Command {
         output.err += command::as_lines({why});
     }
     jobs::keep_states(tasks, states_);
-    jobs::note_starts(environment, tasks);
+    // Programs ask for a job again and again, and each look would wake the driver.
+    if (words.empty() || !json_) jobs::note_starts(environment, tasks);
     if (watch_.json) {
       output.out = view::jobs_json(tasks, layout);
       return output;

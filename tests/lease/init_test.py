@@ -315,8 +315,11 @@ def test_while_somebody_waits_the_order_stays(site, root):
     holder(site)
     waiting = waiter(site)
     answer = site.berth("init", "--root", root)
-    assert answer.status == 0 and "requests wait, so the order of the queue stays" in answer.err
+    assert answer.status == 0 and "requests wait (of root), so the order of the queue stays" in answer.err
     assert not (site.leases / "order").exists()
+    assert ORDER_IS_NEW[0] in site.berth("init", "--root", root, "--force").out
+    (site.leases / "order").unlink()
+    site.berth("init", "--root", root)
     # What is made at the next boot is what there is.
     assert "/run/berth/order" not in (root / "etc/tmpfiles.d/berth.conf").read_text()
     waiting.kill()

@@ -313,9 +313,10 @@ std::vector<Verdict> behind_the_queue(std::vector<Verdict> verdicts, const Ticke
       verdict.culprits.push_back(culprit_of(*owner));
     verdict.more_culprits = owners.size() - verdict.culprits.size();
     verdict.failed = Clause::not_awaited;
-    verdict.reason = fmt::format("kept for {}, {}{}", names_of(owners),
-                                 newcomer.number ? "whose turn is before yours" : "who asked earlier",
-                                 owners.size() == 1 ? silence : "");
+    verdict.reason = fmt::format(
+        "kept for {}, {}{}", names_of(owners),
+        newcomer.number || newcomer.expected_s ? "whose turn is before yours" : "who asked earlier",
+        owners.size() == 1 ? silence : "");
   }
   return verdicts;
 }

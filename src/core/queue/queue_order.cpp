@@ -339,8 +339,11 @@ std::optional<Moment> first_from(const Ticket& mine, const std::vector<const Tic
     const Wish other = wish_of(*ticket, false);
     const auto [first, last] = before(wish, other);
     all = {std::max(all.first, first), std::min(all.last, last)};
-    if (has_waited_longest(other, all.first)) return std::nullopt;
   }
+  const auto comes_by_age = [&](const Ticket* ticket) {
+    return has_waited_longest(wish_of(*ticket, false), all.first);
+  };
+  if (all.first < kNever && std::ranges::any_of(others, comes_by_age)) return std::nullopt;
   return all.first <= all.last && all.first < kNever ? std::optional(all.first) : std::nullopt;
 }
 

@@ -208,6 +208,8 @@ void note_first_from(Standing& standing, const std::vector<const Ticket*>& waiti
   const Ticket& mine = standing.ticket;
   standing.first_from_s.reset();
   if (!standing.behind || standing.stopped || standing.position > kMostForetold) return;
+  // Nobody passes one that goes by another order, be it a rival or not.
+  if (std::ranges::any_of(waiting, [](const Ticket* ticket) { return !ticket->expected_s; })) return;
   std::vector<const Ticket*> rivals;
   std::ranges::copy_if(waiting, std::back_inserter(rivals), [&](const Ticket* ticket) {
     return ticket->id != mine.id && !ticket->held_back && !stopped.contains(ticket->id) &&

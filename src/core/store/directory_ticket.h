@@ -280,7 +280,7 @@ class EarlierRivals {
   Result<void> list_anew(TicketId mine);
   void read_who_is_back(const Ticket& mine);
   void read(TicketId id, std::uint64_t now_ns, const Ticket& mine, bool all);
-  void keep(Ticket rival, OpenTicket opened);
+  void keep(Ticket rival, OpenTicket opened, const Ticket& mine);
   std::set<TicketId> those_that_matter_to(const Ticket& mine, Moment now) const;
 
   const LeaseDirectory& directory_;

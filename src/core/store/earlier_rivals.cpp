@@ -164,11 +164,14 @@ void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine, 
   }
   auto* rival = std::get_if<Ticket>(&file);
   if (rival == nullptr || (!all && !are_rivals(*rival, mine))) return;
-  keep(std::move(*rival), std::move(opened));
+  keep(std::move(*rival), std::move(opened), mine);
   known_.back().asked = true;
 }
 
-void EarlierRivals::keep(Ticket rival, OpenTicket opened) {
+void EarlierRivals::keep(Ticket rival, OpenTicket opened, const Ticket& mine) {
+  // It joined after this one, whatever it says: else a made-up age would pass all who wait.
+  if (mine.id < rival.id && rival.joined_boot_s)
+    rival.joined_boot_s = std::max(*rival.joined_boot_s, mine.joined_boot_s.value_or(0));
   if (!most_open_) most_open_ = most_to_keep_open();
   const auto open = std::ranges::count_if(known_, [](const Known& one) { return bool(one.file); });
   if (std::cmp_greater_equal(open, *most_open_)) opened.file = {};
@@ -190,7 +193,7 @@ void EarlierRivals::read_ahead(const Ticket& mine) {
                                        static_cast<std::uint64_t>(now.count()), &opened);
     auto* rival = std::get_if<Ticket>(&file);
     if (rival == nullptr) continue;
-    keep(std::move(*rival), std::move(opened));
+    keep(std::move(*rival), std::move(opened), mine);
     known_.back().noted = noted;
     if (noted) unread_.erase(std::ranges::lower_bound(unread_, id));
   }

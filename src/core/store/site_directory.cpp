@@ -30,9 +30,10 @@ constexpr const char* kTmpfiles = "/etc/tmpfiles.d";
 constexpr const char* kBootFile = "/etc/tmpfiles.d/berth.conf";
 constexpr std::string_view kDeviceLine = "f /run/berth/devices/";
 // In one line, since tmpfiles.d writes one.
-constexpr std::string_view kOrderKind = "berth-order 1 expect=";
+constexpr std::string_view kOrderLine = "berth-order 1 expect=runs";
 constexpr mode_t kOrderMode = 0644;
 constexpr std::size_t kLongestOrder = 200;
+constexpr std::size_t kNamedWaiting = 8;
 
 bool is_roots(const struct stat& status, mode_t mode) {
   return status.st_uid == 0 && status.st_gid == 0 && (status.st_mode & kAllModeBits) == mode;
@@ -84,7 +85,7 @@ class Site {
     for (const std::string& uuid : uuids) devices_.insert(device_file_name(uuid));
     read_boot_lines();
     BERTH_DO(device_files());
-    BERTH_DO(order());
+    BERTH_DO(order(force));
     BERTH_DO(boot_lines());
     look_elsewhere();
     return std::move(site_);
@@ -183,18 +184,21 @@ class Site {
   }
 
   // Requests that wait keep the order in which they came, and nobody passes them. So the order
-  // changes when nobody waits.
-  Result<void> order() {
+  // changes when nobody waits; an admin may say otherwise, since somebody always waits somewhere.
+  Result<void> order(bool force) {
     const int directory = directory_.root.get();
     const MachineOrder present = order_of_machine(path_);
     has_order_ = present.expect.has_value();
     if (has_order_) return {};
     BERTH_LET(const auto scan, scan_directory(directory_));
-    const auto waits = [](const Ticket& ticket) { return ticket.phase == TicketPhase::waiting; };
-    if (std::ranges::any_of(scan.ledger.tickets, waits)) {
-      site_.trouble.push_back(
-          "requests wait, so the order of the queue stays as it is: first come, first served. Call berth "
-          "init again when nobody waits: then short requests wait less");
+    std::set<std::string> waiting;
+    for (const Ticket& ticket : scan.ledger.tickets)
+      if (ticket.phase == TicketPhase::waiting) waiting.insert(sys::user_name(ticket.uid));
+    if (!waiting.empty() && !force) {
+      site_.trouble.push_back(fmt::format(
+          "requests wait (of {}), so the order of the queue stays as it is: first come, first served. Call "
+          "berth init again when nobody waits, or with --force: then short requests wait less",
+          fmt::join(waiting | std::views::take(kNamedWaiting), ", ")));
       return {};
     }
     if (!present.fault.empty() && ::unlinkat(directory, kMachineOrderFile, 0) != 0) {
@@ -204,13 +208,13 @@ class Site {
       return {};
     }
     BERTH_LET(const auto file, sys::make_unnamed(directory, kOrderMode));
-    BERTH_DO(sys::write_start(file.get(), order_text() + "\n"));
+    BERTH_DO(sys::write_start(file.get(), fmt::format("{}\n", kOrderLine)));
     BERTH_LET(has_order_, sys::give_name(file.get(), directory, kMachineOrderFile));
     site_.sets_order = has_order_;
+    // Another `berth init` may have been faster.
+    if (!has_order_) has_order_ = order_of_machine(path_).expect.has_value();
     return {};
   }
-
-  static std::string order_text() { return fmt::format("{}{}", kOrderKind, to_text(Expect::runs)); }
 
   // A device that the driver does not tell now may come back, so what root has written stays.
   void read_boot_lines() {
@@ -233,7 +237,7 @@ class Site {
       text += fmt::format("{}{} 1666 root root -\n", kDeviceLine, name);
     if (has_order_)
       text += fmt::format("f {}/{} {:04o} root root - {}\n", kSiteDirectory, kMachineOrderFile, kOrderMode,
-                          order_text());
+                          kOrderLine);
     return text + more_boot_lines_;
   }
 
@@ -318,10 +322,8 @@ MachineOrder order_of_machine(const std::string& lease_directory) {
   const auto text = sys::read_start(file->get(), kLongestOrder);
   if (!text) return {.fault = fmt::format("{}: {}", path, text.error().message)};
   const std::string_view line = std::string_view(*text).substr(0, text->find('\n'));
-  const auto expect = line.starts_with(kOrderKind) ? expect_from_text(line.substr(kOrderKind.size()))
-                                                   : fail(ErrorCode::failure, "");
-  if (!expect) return {.fault = fmt::format("{} says what this Berth does not know", path)};
-  return {.expect = *expect};
+  if (line != kOrderLine) return {.fault = fmt::format("{} says what this Berth does not know", path)};
+  return {.expect = Expect::runs};
 }
 
 void apply_order_of_machine(SitePolicy& policy, const std::string& lease_directory) {

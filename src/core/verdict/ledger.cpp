@@ -25,6 +25,8 @@ Result<Expect> expect_from_text(std::string_view text) {
 namespace {
 
 constexpr std::size_t kIdDigits = 16;
+/// So many digits of an id people are shown at least.
+constexpr unsigned kShortestName = 6;
 
 }  // namespace
 
@@ -109,9 +111,13 @@ Result<const Ticket*> ticket_named(const Ledger& ledger, std::string_view text, 
     return fail(ErrorCode::usage,
                 "'{}' is not the id of a lease; `berth list -l` shows the ids, such as 29d000",
                 printable(text));
+  // People name their jobs by such numbers. One that is over must not mean somebody's lease whose
+  // id ends in it by chance.
+  const bool is_number =
+      text.size() < kShortestName && text.find_first_not_of("0123456789") == std::string_view::npos;
   std::vector<const Ticket*> named;
   for (const Ticket& ticket : ledger.tickets) {
-    if (to_text(ticket.id).ends_with(text)) named.push_back(&ticket);
+    if (!is_number && to_text(ticket.id).ends_with(text)) named.push_back(&ticket);
   }
   const auto is_other = [wanted](const Ticket* ticket) { return ticket->phase != wanted; };
   if (!std::ranges::all_of(named, is_other)) std::erase_if(named, is_other);
@@ -190,7 +196,6 @@ std::vector<const Ticket*> leases_holding(const Device& device, const LeasesByDe
 namespace {
 
 constexpr unsigned kDigits = 16;
-constexpr unsigned kFewest = 6;
 constexpr unsigned kBits = 4;
 
 // Ids with the same last digits stand side by side then.
@@ -216,7 +221,7 @@ ShortNames::ShortNames(const Ledger& ledger) {
 std::string ShortNames::of(TicketId id) const {
   const std::uint64_t mine = turned(id);
   const auto [first, after] = std::ranges::equal_range(ids_, mine);
-  unsigned digits = kFewest;
+  unsigned digits = kShortestName;
   if (first != ids_.begin()) digits = std::max(digits, in_common(mine, *std::prev(first)) + 1);
   if (after != ids_.end()) digits = std::max(digits, in_common(mine, *after) + 1);
   return to_text(id).substr(kDigits - digits);

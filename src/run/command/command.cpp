@@ -105,7 +105,12 @@ std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view com
   // Where GPUs are asked for, people bring the words of other tools that run something.
   const bool asks = std::ranges::find(views, "--count") != views.end();
   const bool runs = asks && syntax.options_end_at_first_word;
-  const Habit* const of_looking = runs ? nullptr : habit_of_option(looking_habits(), name, value);
+  const Habit* of_looking = runs ? nullptr : habit_of_option(looking_habits(), name, value);
+  // "All are shown" is true of what lists.
+  constexpr auto kLists =
+      std::to_array<std::string_view>({"berth", "berth list", "berth queue", "berth top", "berth usage"});
+  if (of_looking != nullptr && of_looking->is_of_lists && std::ranges::find(kLists, command) == kLists.end())
+    of_looking = nullptr;
   const Habit* const habit =
       of_looking == nullptr && asks ? habit_of_option(habits(), name, value) : of_looking;
   const bool is_known = habit != nullptr && std::ranges::find(views, habit->meant) != views.end();
@@ -223,8 +228,8 @@ Result<Parsed> parse(const Syntax& syntax, std::string_view command, std::span<c
       return unknown_option(syntax, command, word, "");
     if (each == nullptr) return Parsed{.help = true, .words = {}};
     // Left out before the command, of which -- is no word.
-    if (!each->value.empty() && optarg != nullptr && std::string_view(optarg) == "--")
-      return needs_value(*each);
+    const bool is_word = optarg != nullptr && optarg == arguments[static_cast<std::size_t>(optind) - 1];
+    if (!each->value.empty() && is_word && std::string_view(optarg) == "--") return needs_value(*each);
     BERTH_DO(take_optional_value(syntax, command, *each, arguments));
     if (auto result = apply(*each, optarg == nullptr ? "" : optarg); !result) {
       return std::unexpected(result.error());

@@ -125,6 +125,7 @@ struct Habit {
   std::string_view meant{};  ///< "queue", "--memory"; "": Berth has no such thing
   /// Where there is no such option: what to do instead, as a sentence after the word.
   std::string_view advice{};
+  bool is_of_lists = false;  ///< true of what lists GPUs and requests alone
 };
 
 /// All of them. Help and completion do not show these.

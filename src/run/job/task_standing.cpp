@@ -171,7 +171,9 @@ TaskStanding standing_of_all(std::span<const TaskStanding> tasks) {
   for (const TaskStanding& task : tasks) {
     all.left_behind = all.left_behind || task.left_behind;
     all.on_hold = all.on_hold || (task.on_hold && all.phase == TaskPhase::waiting);
-    all.in_queue = all.in_queue || (task.in_queue && all.phase == TaskPhase::waiting);
+    const bool is_in_queue = task.in_queue && all.phase == TaskPhase::waiting;
+    if (is_in_queue && !all.in_queue) all.taker = task.taker;
+    all.in_queue = all.in_queue || is_in_queue;
     all.starts += task.starts;
     all.cut_bytes += task.cut_bytes;
     if (task.figures.energy_mj)

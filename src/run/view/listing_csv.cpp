@@ -33,7 +33,7 @@ std::string number_or_none(const Reading<Number>& number) {
   return number ? std::to_string(*number) : "";
 }
 
-constexpr std::string_view kNames =
+constexpr std::string_view kCsvColumns =
     "gpu,uuid,name,users,leases,until_s,memory_used_mib,memory_total_mib,utilization_percent,temperature_c,"
     "power_w,state\n";
 
@@ -68,7 +68,7 @@ std::string csv_line(const Listing& listing, const Device& device, const Style& 
 }  // namespace
 
 std::string listing_csv(const Listing& listing, const Style& style) {
-  std::string text(kNames);
+  std::string text(kCsvColumns);
   for (const Device& device : listing.facts.snapshot.devices) text += csv_line(listing, device, style);
   return text;
 }

@@ -80,6 +80,7 @@ Result<void> JobSpool::fill_draft(const Job& job, const std::vector<std::string>
     event.kind = TaskEventKind::held;
     event = stamped(std::move(event));
     BERTH_DO(write_out(state.get(), encode_events({&event, 1})));
+    if (::fsync(state.get()) != 0) return sys::fail_errno("writing");
   }
   if (job.has_script || !job.lines_of.empty()) BERTH_DO(write_new(draft.get(), kScript, script, 0700));
   if (::fsync(draft.get()) != 0) return sys::fail_errno("writing");

@@ -239,7 +239,7 @@ void note_starts(command::Environment& environment, std::vector<view::ListedTask
 
 command::Option user_option() {
   const auto set = [](std::string_view value) -> Result<void> {
-    if (value == sys::user_name(::geteuid())) return {};
+    if (value == sys::user_name(::geteuid()) || value == std::to_string(::geteuid())) return {};
     return fail(ErrorCode::usage,
                 "each user sees their own jobs alone; `berth list -l` shows what others have leased, and "
                 "`berth queue` who waits");

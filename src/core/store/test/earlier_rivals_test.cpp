@@ -241,6 +241,28 @@ TEST_CASE("by response ratio those are asked whose turn is first, and the others
   CHECK(known(bench.rivals) == std::vector{long_one.id});
 }
 
+TEST_CASE("whoever joined later is no older, whatever its ticket says") {
+  BenchByRatio bench;
+  bench.mine.joined_boot_s = 1000;
+  bench.notes();
+  Ticket honest = bench.later(5, 60), liar = bench.later(6, 60);
+  honest.joined_boot_s = 1005;
+  liar.joined_boot_s = 0;
+  const Written honest_waits = bench.waits(honest), liar_waits = bench.waits(liar);
+  SUBCASE("read in the gate") {
+    bench.goes_through_the_gate();
+  }
+  SUBCASE("read ahead of it") {
+    bench.rivals.read_ahead(bench.mine);
+    bench.enters_the_gate();
+  }
+  Ledger ledger;
+  bench.rivals.add_to(ledger);
+  REQUIRE(find_ticket(ledger, liar.id) != nullptr);
+  CHECK(find_ticket(ledger, liar.id)->joined_boot_s == 1000);
+  CHECK(find_ticket(ledger, honest.id)->joined_boot_s == 1005);
+}
+
 TEST_CASE("whoever comes to matter while a decision is made is asked, and the decision is made anew") {
   Lab lab;
   const auto store = lab.open();
