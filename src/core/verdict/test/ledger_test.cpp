@@ -29,6 +29,14 @@ TEST_CASE("digits that several tickets end in name none of them") {
   CHECK(named.error().message == "2b could be 001a2b, 003c2b; give more digits");
 }
 
+TEST_CASE("the number of a job that is over means no lease whose id ends in it") {
+  const Ledger ledger = with({0x4567890123456012});
+  CHECK(ticket_named(ledger, "12").error().code == ErrorCode::failure);
+  CHECK(ticket_named(ledger, "56012").error().code == ErrorCode::failure);
+  CHECK(ticket_named(ledger, "456012").has_value());
+  CHECK(ticket_named(ledger, "4567890123456012").has_value());
+}
+
 TEST_CASE("an id of no live ticket is a failure, and what is no id a wrong use") {
   const Ledger ledger = with({0x1a2b});
   CHECK(ticket_named(ledger, "ff").error().code == ErrorCode::failure);
