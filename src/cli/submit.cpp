@@ -199,7 +199,7 @@ class JobList : public command::Command {
     }
     jobs::keep_states(tasks, states_);
     // Programs ask for a job again and again, and each look would wake the driver.
-    if (words.empty() || !json_) jobs::note_starts(environment, tasks);
+    if (words.empty() || !watch_.json) jobs::note_starts(environment, tasks);
     if (watch_.json) {
       output.out = view::jobs_json(tasks, layout);
       return output;
