@@ -145,7 +145,7 @@ def test_the_manual_has_an_example_of_each_command_that_its_help_has_too(machine
         ),
         (
             ["queue", "-u", "ada"],
-            "-u is not there: all users are shown, and `| grep USER` leaves the lines of ",
+            "-u is not there: `berth list` and `berth queue` show all users, and `| grep USER` leaves the lines of ",
         ),
         (["cancel", "-u", "ada"], "unknown option '-u', did you mean --all?; "),
         (["jobs", "--all"], "--all is not needed: all of them are shown\n"),

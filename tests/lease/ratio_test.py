@@ -4,6 +4,7 @@ import json
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 from clock import told_time
@@ -102,6 +103,8 @@ def test_when_the_short_one_gives_up_the_long_one_starts(two, end):
 def test_a_request_that_is_passed_is_told_both_lengths_and_from_when_on_it_comes_first(two):
     held = holder(two, "-n", "2")
     first = waiter(two, "-n", "2", "--time", "10h")
+    # It takes nine times as long as it came later until the shorter one comes first.
+    eventually(lambda: time.time() - queue(two)[0]["since_s"] > 3)
     later = waiter(two, "-n", "2", "--time", "9h")
     reason = next(each["reason"] for each in queue(two) if each["pid"] == later.pid)
     assert re.search(

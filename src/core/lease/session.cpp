@@ -379,7 +379,7 @@ Result<std::variant<HeldLease, ExplainedRefusal>> Session::acquire(const Request
     mine.id = refused.standing.ticket.id;
     mine.expected_s = refused.standing.ticket.expected_s;
     mine.likely_s = refused.standing.ticket.likely_s;
-    mine.joined_boot_s = refused.standing.ticket.joined_boot_s;
+    mine.joined_boot_ms = refused.standing.ticket.joined_boot_ms;
     mine.longest_wait_s = refused.standing.ticket.longest_wait_s;
     verdicts = behind_the_queue(std::move(verdicts), mine, world.ledger, world.facts, world.stopped,
                                 world.looked_at);

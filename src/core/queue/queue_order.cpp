@@ -190,7 +190,7 @@ Wish wish_of(const Ticket& ticket, bool skipped) {
           .bytes = ticket.promise_bytes,
           .likely = ticket.likely_s.transform(in_moments),
           .expected = ticket.expected_s.transform(in_moments),
-          .since = ticket.joined_boot_s.transform(in_moments).value_or(joined_at(ticket)),
+          .since = ticket.joined_boot_ms.value_or(joined_at(ticket)),
           .longest_wait = ticket.longest_wait_s.transform(in_moments).value_or(kNever),
           .yields = ticket.yield_s.has_value(),
           .number = ticket.number,

@@ -89,7 +89,7 @@ void fields_of(TicketType& ticket, Candidates& candidates, Fields& field) {
   order_fields_of(ticket, field);
   field.hint("likely", ticket.likely_s, kLeastExpectedS, kLongestTimeS);
   field.hint("longest_wait", ticket.longest_wait_s, kLeastLongestWaitS, kLongestTimeS);
-  field.hint("joined_boot", ticket.joined_boot_s, 0, kLatestSeconds);
+  field.hint("joined_ms", ticket.joined_boot_ms, 0, kLatestSeconds * kSecond);
   field("asked_at", ticket.origin);
   field("request", ticket.request);
   field("command", ticket.command);

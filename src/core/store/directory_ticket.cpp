@@ -220,7 +220,7 @@ Result<void> DirectoryTicket::enter_queue(const IdsTaken& queue, const IdsTaken&
   ticket_.joined_s = ticket_.since_s = wall_seconds();
   const auto since_boot = sys::since_boot();
   if (ticket_.expected_s)
-    ticket_.joined_boot_s = std::chrono::duration_cast<std::chrono::seconds>(since_boot).count();
+    ticket_.joined_boot_ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_boot).count();
   TicketId id = next_id(queue, leases, static_cast<std::uint64_t>(since_boot.count()));
   for (int attempt = 0; attempt < kNames; ++attempt, ++id.value) {
     ticket_.id = id;

@@ -170,8 +170,8 @@ void EarlierRivals::read(TicketId id, std::uint64_t now_ns, const Ticket& mine, 
 
 void EarlierRivals::keep(Ticket rival, OpenTicket opened, const Ticket& mine) {
   // It joined after this one, whatever it says: else a made-up age would pass all who wait.
-  if (mine.id < rival.id && rival.joined_boot_s)
-    rival.joined_boot_s = std::max(*rival.joined_boot_s, mine.joined_boot_s.value_or(0));
+  if (mine.id < rival.id && rival.joined_boot_ms)
+    rival.joined_boot_ms = std::max(*rival.joined_boot_ms, mine.joined_boot_ms.value_or(0));
   if (!most_open_) most_open_ = most_to_keep_open();
   const auto open = std::ranges::count_if(known_, [](const Known& one) { return bool(one.file); });
   if (std::cmp_greater_equal(open, *most_open_)) opened.file = {};

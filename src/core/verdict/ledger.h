@@ -122,7 +122,7 @@ struct Ticket {
   UniqueProcess job{};          ///< kept: its descendants belong to the lease
   std::uint32_t slurm_job = 0;  ///< kept: the job to which Slurm has allotted the devices; 0: none
   std::int64_t joined_s = 0;    ///< when it joined the queue, seconds since the epoch
-  std::optional<std::int64_t> joined_boot_s{};  ///< in seconds of the boot clock, with `expected_s`
+  std::optional<std::int64_t> joined_boot_ms{};  ///< of the boot clock, with `expected_s`
   std::int64_t since_s = 0;  ///< when it joined (waiting) or was granted (lease), seconds since the epoch
   unsigned count = 1;
   bool shared = false;

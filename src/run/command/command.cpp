@@ -107,8 +107,8 @@ std::unexpected<Error> unknown_option(const Syntax& syntax, std::string_view com
   const bool runs = asks && syntax.options_end_at_first_word;
   const Habit* of_looking = runs ? nullptr : habit_of_option(looking_habits(), name, value);
   // "All are shown" is true of what lists.
-  constexpr auto kLists =
-      std::to_array<std::string_view>({"berth", "berth list", "berth queue", "berth top", "berth usage"});
+  constexpr auto kLists = std::to_array<std::string_view>(
+      {"berth", "berth list", "berth queue", "berth jobs", "berth top", "berth usage"});
   if (of_looking != nullptr && of_looking->is_of_lists && std::ranges::find(kLists, command) == kLists.end())
     of_looking = nullptr;
   const Habit* const habit =

@@ -10,7 +10,7 @@ namespace berth::command {
 namespace {
 
 constexpr std::string_view kAllUsers =
-    "is not there: all users are shown, and `| grep USER` leaves the lines of one";
+    "is not there: `berth list` and `berth queue` show all users, and `| grep USER` leaves the lines of one";
 constexpr std::string_view kAllShown = "is not needed: all of them are shown";
 constexpr std::string_view kOwnTerminal = "is not needed: the command has your input and your terminal";
 constexpr std::string_view kOneMachine =
@@ -171,10 +171,10 @@ constexpr auto kLookingHabits = std::to_array<Habit>({
     {"--no-color", "--color"},
     {"-a", "--all", kAllShown, true},
     {"--all", "", kAllShown, true},
-    {"-u", "--all", kAllUsers, true},
-    {"--user", "--all", kAllUsers, true},
-    {"--me", "--all", kAllUsers, true},
-    {"--show-user", "", kAllUsers, true},
+    {"-u", "--all", kAllUsers},
+    {"--user", "--all", kAllUsers},
+    {"--me", "--all", kAllUsers},
+    {"--show-user", "", kAllUsers},
     {"-L", "", "is not needed: `berth list` is a list of the GPUs"},
     {"-v", "", "is not there: --version says the version, and `berth list -l` shows more"},
 });

@@ -472,17 +472,17 @@ TEST_CASE("an id ahead of the clock takes no age from those that join later") {
   Ticket large = waits(20'000, kDay);
   Ticket quick = waits(10'000, 600);
   for (Ticket* ticket : {&large, &quick}) {
-    ticket->joined_boot_s = joined_at(*ticket) / kSecond;
+    ticket->joined_boot_ms = joined_at(*ticket);
     ticket->id.value += static_cast<std::uint64_t>(kDay) * 1'000'000'000;
   }
   CHECK(first_of({large, quick}, kNow) == quick.id);
   SUBCASE("without a word of when they joined, both have just come") {
-    large.joined_boot_s.reset();
-    quick.joined_boot_s.reset();
+    large.joined_boot_ms.reset();
+    quick.joined_boot_ms.reset();
     CHECK(first_of({large, quick}, kNow) == large.id);
   }
   SUBCASE("who says to have joined in the future has just come") {
-    quick.joined_boot_s = kNow / kSecond + kDay;
+    quick.joined_boot_ms = kNow + kDay * kSecond;
     CHECK(first_of({large, quick}, kNow) == large.id);
   }
 }

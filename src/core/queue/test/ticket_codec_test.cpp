@@ -133,7 +133,7 @@ Ticket longest(QueueOrder order) {
   if (has_numbers(order)) ticket.number = OrderNumber{order, INT64_MAX};
   ticket.expected_s = kMostExpectedS;
   ticket.longest_wait_s = kLongestTimeS;
-  ticket.joined_boot_s = kLatestSeconds;
+  ticket.joined_boot_ms = kLatestSeconds * 1000;
   for (std::string* words : {&ticket.origin, &ticket.request, &ticket.command, &ticket.note})
     *words = std::string(5000, '\n');
   return ticket;

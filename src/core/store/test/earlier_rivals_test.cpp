@@ -243,11 +243,11 @@ TEST_CASE("by response ratio those are asked whose turn is first, and the others
 
 TEST_CASE("whoever joined later is no older, whatever its ticket says") {
   BenchByRatio bench;
-  bench.mine.joined_boot_s = 1000;
+  bench.mine.joined_boot_ms = 1000;
   bench.notes();
   Ticket honest = bench.later(5, 60), liar = bench.later(6, 60);
-  honest.joined_boot_s = 1005;
-  liar.joined_boot_s = 0;
+  honest.joined_boot_ms = 1005;
+  liar.joined_boot_ms = 0;
   const Written honest_waits = bench.waits(honest), liar_waits = bench.waits(liar);
   SUBCASE("read in the gate") {
     bench.goes_through_the_gate();
@@ -259,8 +259,8 @@ TEST_CASE("whoever joined later is no older, whatever its ticket says") {
   Ledger ledger;
   bench.rivals.add_to(ledger);
   REQUIRE(find_ticket(ledger, liar.id) != nullptr);
-  CHECK(find_ticket(ledger, liar.id)->joined_boot_s == 1000);
-  CHECK(find_ticket(ledger, honest.id)->joined_boot_s == 1005);
+  CHECK(find_ticket(ledger, liar.id)->joined_boot_ms == 1000);
+  CHECK(find_ticket(ledger, honest.id)->joined_boot_ms == 1005);
 }
 
 TEST_CASE("whoever comes to matter while a decision is made is asked, and the decision is made anew") {
