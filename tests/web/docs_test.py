@@ -76,5 +76,9 @@ def test_nothing_but_the_documents_is_served(agent, path):
     assert agent.get(path)[0] in (400, 404)
 
 
-def test_an_agent_without_documents_has_none(machine):
+def test_an_agent_without_documents_has_none(machine, tmp_path):
+    # In a checkout it would have those that `./dev docs` has built.
+    for name in ("berth", "berth-serve"):
+        shutil.copy(BUILD / name, tmp_path)
+    machine.program = tmp_path / "berth"
     assert Agent(machine).get("/docs/")[0] == 404
