@@ -311,7 +311,7 @@ class Site {
 
 MachineOrder order_of_machine(const std::string& lease_directory) {
   if (lease_directory.empty()) return {};
-  const std::string path = fmt::format("{}/{}", lease_directory, kMachineOrderFile);
+  const std::string path = lease_directory + "/" + kMachineOrderFile;
   const auto file = sys::open_word_of_owner(AT_FDCWD, path, O_RDONLY);
   if (!file) return {.fault = file.error().message};
   if (!*file) return {};
